@@ -1,4 +1,4 @@
-/** Tensors of strings or byte strings. They keep their wire bytes until somebody asks for their elements. */
+/** Tensors of strings or byte strings. They keep their wire bytes until a caller reads their elements. */
 
 import { BytesWriter, decodeElements, decodeTexts, splitElements } from './bytes.js';
 import { elementCount } from './shape.js';
@@ -9,8 +9,8 @@ export class BytesTensor extends Tensor<'BYTES'> {
   /** The elements in wire layout. This memory belongs to this tensor alone. */
   readonly #wire: Uint8Array<ArrayBuffer>;
   /**
-   * The elements, once somebody has asked for them. The caller may change them, so from then on they count
-   * instead of the wire bytes.
+   * The elements, once a caller has read them. The caller may change them, so from then on they replace the
+   * wire bytes.
    */
   #elements: Buffer[] | undefined;
 
@@ -29,7 +29,7 @@ export class BytesTensor extends Tensor<'BYTES'> {
     Object.defineProperty(this, 'data', BytesTensor.#data);
   }
 
-  /** The wire bytes of a tensor whose elements nobody has seen yet; undefined for everything else. */
+  /** The wire bytes of a BYTES tensor whose elements were never read; undefined for any other value. */
   static wireOf(value: object): Uint8Array<ArrayBuffer> | undefined {
     return #wire in value && value.#elements === undefined ? value.#wire : undefined;
   }
@@ -55,8 +55,8 @@ export class BytesTensor extends Tensor<'BYTES'> {
 }
 
 /**
- * The wire bytes of a BYTES tensor whose `data` was never read; undefined for everything else. Passing such a
- * tensor on copies them in one piece.
+ * The wire bytes of a BYTES tensor whose `data` was never read; undefined for any other value. Such a tensor
+ * can be passed on with one copy of its wire bytes.
  */
 export function wireOf(value: object): Uint8Array<ArrayBuffer> | undefined {
   return BytesTensor.wireOf(value);

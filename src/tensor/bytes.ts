@@ -28,13 +28,13 @@ export class BytesWriter {
   /**
    * Appends a string as UTF-8, or the bytes of a Uint8Array.
    *
-   * @returns False for anything else, for a string with half a surrogate pair, which has no UTF-8, and for
-   *   an array that has lost its buffer.
+   * @returns False for any other value, for a string with a lone surrogate (it has no UTF-8 form), and for a
+   *   detached array.
    */
   append(value: unknown): boolean {
     if (typeof value === 'string') return this.#appendText(value);
     if (kindOf(value) !== 'Uint8Array') return false;
-    // It has the kind of a typed array.
+    // A value that has a kind is a typed array.
     const element = value as TypedArray;
     const length = lengthOf(element);
     if (length > maxElementBytes || isDetached(element, 'Uint8Array')) return false;
@@ -45,12 +45,15 @@ export class BytesWriter {
     return true;
   }
 
-  /** What was written, for a reader that copies it at once. The memory around it may hold other buffers. */
+  /**
+   * The elements written so far, for a reader that copies them at once. The memory around them may hold other
+   * buffers.
+   */
   finish(): Buffer {
     return this.#bytes.subarray(0, this.#length);
   }
 
-  /** What was written, in its own ArrayBuffer. */
+  /** The elements written so far, in an ArrayBuffer of their own. */
   finishOwned(): ArrayBuffer {
     const owned = new Uint8Array(this.#length);
     owned.set(this.#bytes.subarray(0, this.#length));
@@ -84,7 +87,7 @@ export class BytesWriter {
   }
 
   #appendLongText(text: string): boolean {
-    // With the u flag a whole pair is one character, so only halves match.
+    // With the u flag a surrogate pair is one character, so only lone surrogates match.
     if (/\p{Surrogate}/u.test(text)) return false;
     const length = Buffer.byteLength(text);
     this.#reserve(prefixBytes + length);
@@ -137,13 +140,13 @@ function forEachElement(wire: Uint8Array, visit: (start: number, end: number) =>
   return true;
 }
 
-/** The number of elements in wire bytes; -1 if the bytes end within one. */
+/** The number of elements in wire bytes; -1 if the bytes end within an element. */
 export function countElements(wire: Uint8Array): number {
   let count = 0;
   return forEachElement(wire, () => count++) ? count : -1;
 }
 
-/** What wire bytes hold, for messages: how many elements, or where they break off. */
+/** Describes wire bytes in a message: the number of elements, or the element in which the bytes end. */
 export function wordsOfWire(wire: Uint8Array): string {
   let count = 0;
   let last = 0;

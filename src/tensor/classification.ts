@@ -30,19 +30,19 @@ export interface ClassificationOptions {
   readonly output: string;
 }
 
-/** The most elements of an output that is classified: each is looked at on the thread that has the event loop. */
+/** The most elements of an output to classify. All of them are read on the event loop's thread. */
 const mostElements = 1 << 20;
-/** The most classes of all items together: each is a text. */
+/** The most classes of all items together. Each class becomes a string. */
 const mostClasses = 1 << 16;
-/** To print a class costs as much as so many elements that are looked at. */
+/** The cost of printing one class, in elements read. */
 const printSteps = 256;
 
 /**
- * The `count` largest elements of each item, largest first. Equal ones are ordered by index, and NaN comes
- * last. All is checked before the first pause.
+ * The `count` largest elements of each item, largest first. Equal elements are ordered by index, and NaN comes
+ * last. All checks happen before the first pause.
  *
- * @param tensor - The output, of any integer datatype, FP32 or FP64. Dims beyond the batch are taken as
- *   one.
+ * @param tensor - The output, of any integer datatype, FP32 or FP64. The dims after the batch are treated as
+ *   one dim.
  * @returns A BYTES tensor of shape [batch, min(count, elements)], or [min(count, elements)] without a
  *   batch.
  * @throws {@link TritonError} INVALID_ARG for another datatype, for a count that is no positive integer, for an output of
@@ -73,7 +73,7 @@ export function* classify(tensor: AnyTensor, options: ClassificationOptions): Sl
   const print = datatype === 'FP32' || datatype === 'FP64' ? formatFloat : String;
   const pace = new Pace();
   const writer = new BytesWriter(items * classes);
-  // Without elements nothing else bounds the number of items.
+  // For items without elements the checks above do not bound the number of items.
   for (let item = 0; classes > 0 && item < items; item++) {
     const start = item * perItem;
     for (const index of yield* seekLargest(values, start, perItem, classes, pace)) {

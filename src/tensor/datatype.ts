@@ -1,4 +1,4 @@
-/** Triton's protocol datatypes and what JavaScript holds them in. Imports nothing from other folders. */
+/** Triton's protocol datatypes, their numbers and sizes. Imports nothing from other folders. */
 
 /** A tensor datatype by its protocol name. A config writes `TYPE_` before it, and `TYPE_STRING` for BYTES. */
 export type Datatype =

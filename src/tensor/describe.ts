@@ -14,7 +14,7 @@ export function quote(text: string): string {
   return `'${JSON.stringify(cut).slice(1, -1).replaceAll('\\"', '"')}'`;
 }
 
-/** A noun for an object that is no array. */
+/** A noun for an object that is not a typed array. */
 function describeObject(value: object): string {
   if (types.isProxy(value)) return 'a Proxy';
   if (Array.isArray(value)) return 'an array';
@@ -32,7 +32,7 @@ function describeView(view: TypedArray, kind: ViewKind): string {
   return `${kind} of length ${lengthOf(view)}`;
 }
 
-/** A value in the words that follow 'but got'. */
+/** Describes a value, for a message that says 'but got …'. */
 export function describe(value: unknown): string {
   switch (typeof value) {
     case 'string':

@@ -19,14 +19,14 @@ export interface ElementType {
   readonly wire: ViewKind;
   /** Whether arrays of that class may hold values that the datatype does not have. */
   readonly checked: boolean;
-  /** What its elements may be, in messages. */
+  /** Names the accepted elements, in messages. */
   readonly elements: string;
-  /** What an input may be, in messages. */
+  /** Names the accepted inputs, in messages. */
   readonly takes: string;
   /** Creates an array for `count` elements. */
   readonly create: (count: number) => WireArray;
   /**
-   * Writes the first `count` elements of an array into an array from `create`. It reads each of them once.
+   * Writes the first `count` elements of an array into an array from `create`. It reads each element once.
    */
   readonly writeRow: (
     target: WireArray,
@@ -36,15 +36,15 @@ export interface ElementType {
     refuse: Refuse,
   ) => void;
   /**
-   * A stable typed array (see `views.ts`) as one of the wire class: itself, or converted; undefined if its
-   * class is not accepted.
+   * Converts a stable typed array (see `views.ts`) to the wire class, or returns it if it has that class;
+   * undefined if its class is not accepted.
    */
   readonly fromView: (view: TypedArray, kind: ViewKind, refuse: Refuse) => WireArray | undefined;
 }
 
-// The casts of `target` below name the class that `create` of the same type returns. Each loop over rows
-// writes arrays of at most three classes: from five on, V8 no longer tells them apart, and an element costs
-// 20 ns instead of 2.
+// The casts of `target` below name the class that `create` of the same type returns. Each loop writes arrays
+// of at most three classes. From five classes on V8 treats the access as megamorphic, and an element costs 20
+// ns instead of 2.
 
 function writeSigned(low: number, high: number): ElementType['writeRow'] {
   return (target, at, row, count, refuse) => {
@@ -70,7 +70,7 @@ function writeUnsigned(high: number): ElementType['writeRow'] {
   };
 }
 
-/** Writes floats. Finite numbers from `overflow` on would round to infinity. */
+/** Writes floats. Refuses finite numbers of magnitude `overflow` or more, which would round to infinity. */
 function writeFloats(overflow: number): ElementType['writeRow'] {
   return (target, at, row, count, refuse) => {
     const floats = target as Float32Array | Float64Array;
@@ -124,7 +124,7 @@ function bigints(
       for (let i = 0; i < count; i++) {
         const value = row[i];
         if (typeof value !== 'bigint' && !Number.isSafeInteger(value)) throw refuse(i, value);
-        // What is no bigint is a safe integer here.
+        // A value that is not a bigint is a safe integer here.
         const big = typeof value === 'bigint' ? value : BigInt(value as number);
         if (wrap(big) !== big) throw refuse(i, value);
         bigs[at + i] = big;

@@ -3,9 +3,9 @@
 import type { WireArray } from './views.js';
 
 /**
- * The inputs of one request in wire layout, by position. A model version has one of these objects, and all
- * its requests use it. So it must be copied before any code of a caller runs, and before the next request is
- * encoded.
+ * The inputs of one request in wire layout, by position. A model version has one such object, which all its
+ * requests use. So the inputs must be copied before any code of a caller runs, and before the next request
+ * is encoded.
  */
 export class EncodedInputs {
   /**
@@ -15,12 +15,12 @@ export class EncodedInputs {
   readonly shapes: (readonly number[] | undefined)[] = [];
   /**
    * The elements: a Uint8Array for BOOL and BYTES, a Uint16Array of bits for FP16 and BF16, otherwise the
-   * array of that name. It may be the caller's own array, which has to be copied with `set` of an array of
-   * the same class. An array of at most `onHeapBytes` (views.ts) may be shared with other threads, which
-   * could make it longer at any moment. So `set` must not reach beyond the input's place, and may throw.
+   * array of that name. It may be the caller's own array; copy it with `set` of an array of the same class.
+   * An array of at most `onHeapBytes` (views.ts) may be shared with other threads, which could make it longer
+   * at any moment. So the target of `set` must end where the input's memory ends; `set` may then throw.
    */
   readonly data: (WireArray | undefined)[] = [];
-  /** The size of `data` in bytes, whatever its own properties say. */
+  /** The size of `data` in bytes. Callers can overwrite the array's own properties, so use this size. */
   readonly byteLengths: number[] = [];
 
   /** @param count - How many inputs the model has. */
@@ -33,7 +33,7 @@ export class EncodedInputs {
   }
 
   set(input: number, shape: readonly number[], data: WireArray, byteLength: number): void {
-    // Mostly the shape is the one of the request before. To compare costs less than to write.
+    // The shape is mostly that of the previous request, and a comparison costs less than a write.
     if (this.shapes[input] !== shape) this.shapes[input] = shape;
     this.data[input] = data;
     this.byteLengths[input] = byteLength;

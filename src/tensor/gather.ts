@@ -1,10 +1,10 @@
 /**
- * Encodes inputs of every accepted kind. This is the general path, for what the fast path in input.ts does
- * not handle.
+ * Encodes inputs of every accepted kind. This is the general path, for the inputs that the fast path in
+ * input.ts does not handle.
  *
- * Reading arrays (which can be proxies) and objects (which have getters) may run code of the caller. So these
- * are read first, and the caller's typed arrays last: after that nothing can transfer or resize them before
- * they are copied.
+ * Reading arrays (which can be proxies) and objects (which have getters) may run code of the caller. So arrays
+ * and objects are read first, and the caller's typed arrays last. After that no code can transfer or resize
+ * the typed arrays before they are copied.
  */
 
 import { BytesWriter, countElements, isBytesElement, wordsOfWire } from './bytes.js';
@@ -20,13 +20,13 @@ import { createSink } from './sink.js';
 import type { TypedArray } from './types.js';
 import { byteLengthOf, isDetached, kindOf, lengthOf, stable, type WireArray } from './views.js';
 
-/** What the caller passed for an input, and what was read of it. */
+/** The value that the caller passed for an input, and the parts of it that were read. */
 export interface Passed {
   /** Undefined if the caller passed nothing. */
   readonly value: unknown;
-  /** What was read of an object. */
+  /** The properties that were read, if the value is an object. */
   readonly given: Given | undefined;
-  /** Its shape, if that is a valid one; otherwise it is still to be read. */
+  /** The input's shape, if it was read and is valid; otherwise the shape is still to be read. */
   readonly shape: readonly number[] | undefined;
   /** The result for nested arrays on the fast path. */
   readonly nested: Nested | undefined;
@@ -37,11 +37,11 @@ interface Draft {
   readonly plan: InputPlan;
   /** The typed array that holds the data, or another value for messages. */
   readonly value: unknown;
-  /** How many elements. */
+  /** The number of elements. */
   readonly count: number;
-  /** The encoded data; undefined while it is still to be taken from a typed array. */
+  /** The encoded data; undefined until it is taken from the typed array. */
   data: WireArray | undefined;
-  /** Undefined while it is still to be worked out. */
+  /** Undefined until it is worked out. */
   shape: readonly number[] | undefined;
 }
 
@@ -52,8 +52,8 @@ function checkCount(plan: InputPlan, count: number, shape: readonly number[], wo
 }
 
 /**
- * A draft of flat data that is not a list: of a typed array, or for BYTES of one element; undefined for
- * anything else.
+ * A draft of flat data that is not a list: a typed array, or one element for BYTES. Undefined for any other
+ * value.
  */
 function draftFlat(plan: InputPlan, value: unknown, shape: readonly number[] | undefined): Draft | undefined {
   if (plan.elements === undefined) {
@@ -83,9 +83,9 @@ function checkDatatype(plan: InputPlan, datatype: unknown, shape: readonly numbe
 }
 
 /**
- * A draft of a result, its structured clone, or `{ data, shape }`. These all look the same.
+ * A draft of a result, its structured clone, or `{ data, shape }`, which all have the same properties.
  *
- * @param known - Its shape, if that was read.
+ * @param known - The shape, if it was read already.
  */
 function draftObject(plan: InputPlan, given: Given, known: readonly number[] | undefined): Draft {
   const { value, shape: givenShape, datatype, wire, data } = given;
@@ -117,7 +117,7 @@ function draftInput(plan: InputPlan, { value, given, shape: known, nested }: Pas
   }
   const draft = draftFlat(plan, value, undefined);
   if (draft !== undefined) return draft;
-  // A typed array that gets here is one for BYTES, and not of bytes.
+  // A typed array that gets here was passed for BYTES, and is not a Uint8Array.
   if (given === undefined) throw mismatch(plan, describe(value));
   return draftObject(plan, given, known);
 }
@@ -138,7 +138,7 @@ function takeView(draft: Draft, elements: ElementType): WireArray {
   if (data === undefined) {
     throw mismatch(plan, `${describe(value)}; ${plan.datatype} takes ${elements.takes}`);
   }
-  // A getter of another input may have resized it since it was counted.
+  // A getter of another input may have resized the array since its elements were counted.
   if (lengthOf(data) !== count) throw mismatch(plan, describe(value));
   if (shape !== undefined) checkCount(plan, count, shape, () => wordsOf(value, count));
   return data;
@@ -169,9 +169,9 @@ function settleShapes(drafts: readonly Draft[], rows: number): void {
  *
  * @param plans - The model's inputs.
  * @param inputs - What the caller passed for each.
- * @param encoded - Receives them.
- * @param rows - The batch of an input that nothing else tells it of.
- * @throws {@link TritonError} INVALID_ARG for whatever the configuration or the datatype does not allow.
+ * @param encoded - Receives the encoded inputs.
+ * @param rows - The batch of an input, if neither its shape nor the other inputs give it.
+ * @throws {@link TritonError} INVALID_ARG for a value that the configuration or the datatype does not allow.
  */
 export function gatherInputs(
   plans: readonly InputPlan[],

@@ -4,7 +4,7 @@ import { wireOf } from './bytes-tensor.js';
 import type { Datatype } from './datatype.js';
 
 /**
- * ONNX Runtime's JavaScript names of the datatypes. A name that is not here appears in messages unchanged.
+ * ONNX Runtime's JavaScript names of the datatypes. A name that is not listed appears in messages unchanged.
  */
 const onnxRuntimeTypes: Readonly<Record<string, Datatype>> = {
   bool: 'BOOL',
@@ -22,13 +22,13 @@ const onnxRuntimeTypes: Readonly<Record<string, Datatype>> = {
   string: 'BYTES',
 };
 
-/** The properties of such an object. */
+/** The properties read from an input that is an object. */
 export interface Given {
   /** The object itself. */
   readonly value: object;
   readonly shape: unknown;
   readonly datatype: unknown;
-  /** The wire bytes of a tensor of strings whose elements nobody has read, instead of its data. */
+  /** The wire bytes of a BYTES tensor whose elements were never read. They replace its data. */
   readonly wire: Uint8Array<ArrayBuffer> | undefined;
   readonly data: unknown;
 }
@@ -37,7 +37,7 @@ export interface Given {
  * Reads an object. This runs its getters.
  *
  * @param value - Anything but an array.
- * @param isBytes - Whether it is for an input of strings.
+ * @param isBytes - Whether the input's datatype is BYTES.
  * @param alone - Whether no code of the caller runs for other inputs afterwards.
  */
 export function readGiven(value: object, isBytes: boolean, alone: boolean): Given {
@@ -47,7 +47,7 @@ export function readGiven(value: object, isBytes: boolean, alone: boolean): Give
     const { data }: { readonly data?: unknown } = value;
     return { value, shape, datatype, wire, data };
   }
-  // Code of the caller could ask the tensor for its data, and so reach the wire bytes.
+  // Code of the caller could read the tensor's `data`, whose Buffers are views of the wire bytes.
   return { value, shape, datatype, wire: alone ? wire : wire.slice(), data: undefined };
 }
 

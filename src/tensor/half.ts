@@ -1,7 +1,7 @@
 /**
  * Converts single numbers to the bits of FP16 (IEEE binary16) and BF16 (the upper half of FP32), and back.
  *
- * Rounding is to nearest, ties to even, from the double itself. By way of FP32 a number would be rounded
+ * Rounding is to nearest, ties to even, from the double itself. A conversion to FP32 in between would round
  * twice.
  */
 
@@ -12,7 +12,7 @@ export interface HalfFormat {
    * quiet one.
    */
   encode(value: number): number;
-  /** The exact number that 16 bits stand for. */
+  /** The exact number that the 16 bits encode. */
   decode(bits: number): number;
   /** The smallest magnitude that rounds to infinity. */
   readonly overflow: number;
@@ -51,9 +51,8 @@ function halfFormat(fractionBits: number, maxExponent: number): HalfFormat {
       }
       const biased = exponent < minExponent ? 0 : exponent + maxExponent;
       const steps = Math.abs(value) / (quanta[biased] ?? 0) + roundToInteger - roundToInteger;
-      // `steps` includes a normal number's hidden bit, so one is taken from the exponent. A count that was
-      // rounded up to the next power of two carries into the exponent, and from the largest exponent into
-      // infinity.
+      // `steps` includes a normal number's hidden bit, so 1 is subtracted from the exponent. A count rounded
+      // up to the next power of two carries into the exponent, and from the largest exponent into infinity.
       return sign | (biased === 0 ? steps : ((biased - 1) << fractionBits) + steps);
     },
 

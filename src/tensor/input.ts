@@ -3,7 +3,7 @@
  *
  * A model version's inputs are compiled once, and its encoder is called for every request. Typed arrays of
  * the right classes (alone or with a shape) and plain nested arrays take fast paths that allocate next to
- * nothing. gather.ts handles everything else.
+ * nothing. gather.ts handles all other inputs.
  */
 
 import { EncodedInputs } from './encoded.js';
@@ -56,10 +56,10 @@ export class InputEncoder {
   /**
    * Checks and encodes the inputs of one request.
    *
-   * @param rows - The batch of an input that nothing else tells it of (default 1).
+   * @param rows - The batch of an input, if neither its shape nor the other inputs give it (default 1).
    * @returns The encoded inputs, to be copied before any code of the caller runs and before the next call;
    *   see {@link EncodedInputs}.
-   * @throws {@link TritonError} INVALID_ARG, with model and tensor, for whatever the model does not take.
+   * @throws {@link TritonError} INVALID_ARG, with model and tensor, for an input that the model does not take.
    */
   encode(inputs: Inputs, rows = 1): EncodedInputs {
     if (this.#only !== undefined) return this.encodeValue(this.readOnly(inputs), rows);
@@ -69,13 +69,13 @@ export class InputEncoder {
     return encoded;
   }
 
-  /** Whether the model has one input. Its requests may then be encoded by the three methods that follow. */
+  /** Whether the model has one input. Then the methods below, up to `encodeValue`, may encode its requests. */
   get hasOne(): boolean {
     return this.#only !== undefined;
   }
 
   /**
-   * What the caller passed for the only input.
+   * The value that the caller passed for the only input.
    *
    * @throws {@link TritonError} INVALID_ARG for unknown and missing names.
    */
@@ -83,12 +83,12 @@ export class InputEncoder {
     return this.#reader.readOnly(inputs, this.#onlyName);
   }
 
-  /** The shape of a value that {@link readOnly} returned, if it is a typed array to be copied as it is. */
+  /** The shape of a value from {@link readOnly}, if it is a typed array that can be copied unconverted. */
   shapeOf(value: unknown): readonly number[] | undefined {
     return this.#only?.shapeFor(value, 1);
   }
 
-  /** {@link encode} for a value that has this shape by {@link shapeOf}. */
+  /** {@link encode} for a value for which {@link shapeOf} returned this shape. */
   encodeShaped(data: WireArray, shape: readonly number[]): EncodedInputs {
     const encoded = this.#encoded;
     encoded.set(0, shape, data, byteLengthOf(data));
@@ -108,7 +108,7 @@ export class InputEncoder {
     this.#encoded.release();
   }
 
-  /** Encodes the only input, if it is no typed array for the fast path. */
+  /** Encodes the only input, if it is not a typed array for the fast path. */
   #encodeOnly(only: ShortPath, value: unknown, rows: number): void {
     const encoded = this.#encoded;
     let given: Given | undefined;
@@ -129,7 +129,7 @@ export class InputEncoder {
   }
 
   /**
-   * Encodes all inputs as typed arrays. Returns false if one is something else, or if their batches differ.
+   * Encodes all inputs as typed arrays. Returns false if an input is not a typed array, or if batches differ.
    */
   #encodeShort(values: readonly unknown[], rowsUntold: number): boolean {
     const encoded = this.#encoded;
@@ -158,7 +158,7 @@ export class InputEncoder {
     return true;
   }
 
-  /** Reads what may run code of the caller, and then encodes. */
+  /** Reads all objects and lists, which may run code of the caller, and then encodes. */
   #encodeRead(values: readonly unknown[], rows: number): void {
     const givens: (Given | undefined)[] = [];
     const reads: (Read | undefined)[] = [];

@@ -4,7 +4,7 @@ import type { Datatype } from './datatype.js';
 import type { AnyTensor, Tensor } from './tensor.js';
 import type { Float16View, NestedArray, TypedArray } from './types.js';
 
-/** An element of an input. {@link TensorInput} lists which of them a datatype takes. */
+/** An element of an input. {@link TensorInput} lists the elements that each datatype takes. */
 export type InputElement = number | bigint | boolean | string | Uint8Array;
 
 /**

@@ -29,7 +29,7 @@ export function checkInto(model: string, output: string, datatype: Datatype, tar
       about,
     );
   }
-  // It has a kind, so it is a typed array.
+  // A value that has a kind is a typed array.
   const array = target as TypedArray;
   if (!isDetached(array, kind)) return array;
   throw invalidArgument(
@@ -39,10 +39,10 @@ export function checkInto(model: string, output: string, datatype: Datatype, tar
 }
 
 /**
- * The memory of the caller's array when the output has come.
+ * The memory of the caller's array, when the output has arrived.
  *
  * @param bytes - The size of the output.
- * @throws {@link TritonError} INVALID_ARG for an array of another size, or one that has lost its buffer
+ * @throws {@link TritonError} INVALID_ARG for an array of another size, or an array that was detached
  *   meanwhile.
  */
 export function targetMemory(

@@ -4,8 +4,8 @@
 const maxKeptShapes = 1024;
 
 /**
- * See the head of this file. The shapes are not frozen, so that all readers get arrays of one kind, but must
- * not be changed.
+ * See the head of this file. The shapes are not frozen, so that V8 sees one kind of array everywhere. Callers
+ * must not change them.
  */
 export class KeptShapes {
   readonly #dims: readonly number[];

@@ -5,12 +5,12 @@ import { atOnce, Pace, type Sliced } from '../slices.js';
 /** Numbers or bigints, in an array of any class. */
 export type Ordered = ArrayLike<number | bigint>;
 
-/** Whether the first value stands before the second, whatever their indexes are. */
+/** Whether the first value is larger than the second, so that their indexes do not matter. NaN is smallest. */
 function isAbove(value: number | bigint, other: number | bigint): boolean {
   return value > other || (Number.isNaN(other) && !Number.isNaN(value));
 }
 
-/** Indexes of elements of a row as a heap: what stands on top comes last of them in order. */
+/** A heap of indexes of a row's elements. The element on top comes last in order. */
 class Heap {
   readonly indexes: number[] = [];
   readonly #values: Ordered;
@@ -25,7 +25,7 @@ class Heap {
     return this.#values[this.#start + (index ?? NaN)] ?? NaN;
   }
 
-  /** Adds an element. Returns how many levels it has passed. */
+  /** Adds an element. Returns the number of levels that it moved. */
   add(index: number): number {
     const { indexes } = this;
     let place = indexes.length;
@@ -41,7 +41,7 @@ class Heap {
     return levels;
   }
 
-  /** Puts an element in place of the top, among the first `size` ones. Returns how many levels it has passed. */
+  /** Replaces the top of the heap's first `size` indexes. Returns the number of levels that the index moved. */
   replace(index: number, size: number): number {
     const { indexes } = this;
     let place = 0;
@@ -65,14 +65,14 @@ class Heap {
   }
 }
 
-/** A level of a heap costs as much as so many elements that are looked at. */
+/** The cost of moving one level in the heap, in elements read. */
 const levelSteps = 4;
 
 /**
- * Indexes of the `count` largest elements of a row, in order. Equal elements are ordered by index, and NaN comes last. The
- * best so far are kept in a heap, so that the row is not sorted.
+ * Indexes of the `count` largest elements of a row, in order. Equal elements are ordered by index, and NaN
+ * comes last. A heap keeps the largest elements found so far, so the row is not sorted.
  *
- * @param values - Has the row's elements, among others.
+ * @param values - The array that contains the row.
  * @param start - Where the row begins. The indexes count from here.
  * @param size - How many elements the row has.
  */
@@ -89,11 +89,11 @@ export function* seekLargest(
   for (let index = 0; index < size && most > 0; index++) {
     let levels = 0;
     if (index < most) levels = heap.add(index);
-    // An equal one has a lower index.
+    // Of equal elements, the heap already holds the one with the lower index.
     else if (isAbove(heap.at(index), heap.at(indexes[0]))) levels = heap.replace(index, most);
     if (pace.spent(1 + levelSteps * levels)) yield;
   }
-  // The last of those that are left goes to their end.
+  // Heap sort: the top comes last in order, so it moves to the end of the remaining indexes.
   for (let left = most - 1; left > 0; left--) {
     const last = indexes[left] ?? 0;
     indexes[left] = indexes[0] ?? 0;
@@ -108,7 +108,7 @@ export function largest(values: Ordered, start: number, size: number, count: num
   return atOnce(seekLargest(values, start, size, count, new Pace()));
 }
 
-/** Index of the largest element of a row that has one; see {@link largest}. */
+/** Index of the largest element of a row that is not empty; see {@link largest}. */
 export function indexOfLargest(values: Ordered, start: number, size: number): number {
   let best = 0;
   let most = values[start] ?? NaN;

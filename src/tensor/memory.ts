@@ -1,5 +1,5 @@
 /**
- * Views of shared memory in every class of array, so that no view has to be made to copy a tensor in or out.
+ * Views of one memory in every class of array, so that a tensor is copied in or out without a new view.
  */
 
 import type { ViewKind, WireArray } from './views.js';
@@ -33,9 +33,8 @@ export class MemoryViews {
   }
 
   /**
-   * The view of a class. For half floats and clamped bytes it is the view with the same bits. `set` of an
-   * array of the same class does not need the buffer of the caller's array, which V8 would have to move off
-   * its heap first.
+   * The view of a class. Half floats and clamped bytes get the view with the same bits. `set` between arrays of
+   * one class does not touch the source's `buffer`. Otherwise V8 would first move a small source off its heap.
    */
   of(kind: ViewKind): WireArray {
     if (kind === 'Float16Array') return this.Uint16Array;

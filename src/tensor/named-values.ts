@@ -13,17 +13,17 @@ export interface Named {
   readonly name: string;
 }
 
-/** The order of what a class holds, by the class's prototype. */
+/** The order of the tensors that a class's objects hold, by the class's prototype. */
 const orders = new WeakMap<object, readonly Named[]>();
 
 /**
  * A class for the tensors of one version.
  *
- * @param order - All that its objects may hold, in the configuration's order; see {@link inOrder}.
+ * @param order - All tensors that its objects may hold, in the configuration's order; see {@link inOrder}.
  */
 export function namedValues(order: readonly Named[] = []): NamedValuesConstructor {
   function NamedValues(): void {
-    // Only its instances matter.
+    // An empty constructor: only its instances matter.
   }
   const prototype: object = Object.freeze(Object.create(null) as object);
   NamedValues.prototype = prototype;
@@ -33,10 +33,10 @@ export function namedValues(order: readonly Named[] = []): NamedValuesConstructo
 }
 
 /**
- * The names of what an object holds, in order: that of the request's list, or else the configuration's. JavaScript itself puts
- * names that look like integers before all others. The list may have names that the object lacks.
+ * The names of an object's tensors, in the order of the request's list, or else of the configuration. JavaScript
+ * itself puts names that look like integers before all others. The list may have names that the object lacks.
  *
- * @param asked - The request's list, if it had one.
+ * @param asked - The request's list of outputs, if it had one.
  */
 export function inOrder(values: object, asked: readonly Named[] | undefined): readonly Named[] {
   if (asked !== undefined) return asked;

@@ -8,7 +8,7 @@ import { formatShape } from './shape.js';
 /** How many unknown names an error lists. */
 const listedNames = 10;
 
-/** In a loop over an object's names, V8 knows that they are its own, but only if this function asks. */
+/** In a `for … in` loop, V8 can skip the check for own properties, but only if this function makes it. */
 // eslint-disable-next-line @typescript-eslint/unbound-method -- called with the object it is for
 const isOwn = Object.prototype.hasOwnProperty;
 
@@ -27,7 +27,7 @@ export class InputReader {
   }
 
   /**
-   * The values in the order of the model's inputs; undefined for absent optional inputs, and for those that are null.
+   * The values in the order of the model's inputs; undefined for optional inputs that are absent or null.
    *
    * @throws {@link TritonError} INVALID_ARG for unknown and missing names.
    */
@@ -98,7 +98,7 @@ export class InputReader {
   }
 }
 
-/** An input in the list of allowed ones. */
+/** Describes an input in a message that lists the model's inputs. */
 function summary(plan: InputPlan): string {
   const shape = formatShape(plan.batchRank === 1 ? ['N', ...plan.dims] : plan.dims);
   return `${quote(plan.name)} (${plan.datatype} ${shape}${plan.optional ? ', optional' : ''})`;

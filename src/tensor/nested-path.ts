@@ -1,6 +1,6 @@
 /**
- * The fast path for nested arrays: JavaScript arrays of the configured rank with rows of equal length. For
- * anything else it returns undefined without a reason, and nested.ts finds the reason.
+ * The fast path for nested arrays: JavaScript arrays of the configured rank with rows of equal length. For any
+ * other value it returns undefined, and nested.ts then encodes the value or finds the error.
  */
 
 import { elementError, maxRow } from './nested.js';
@@ -8,13 +8,13 @@ import type { InputPlan } from './plan.js';
 import type { ElementType, Refuse } from './elements.js';
 import type { WireArray } from './views.js';
 
-/** The result. */
+/** Encoded nested arrays. */
 export interface Nested {
   readonly shape: readonly number[];
   readonly data: WireArray;
 }
 
-/** See the head of this file. An input has one. */
+/** See the head of this file. Each input has its own. */
 export class NestedPath {
   readonly #plan: InputPlan;
   readonly #last: number;
@@ -123,10 +123,10 @@ class Walk {
   }
 
   /**
-   * Writes what an array of a level holds, from element `at` on. Returns false if its form differs from the
-   * first array's.
+   * Writes the contents of an array of a level, from element `at` on. Returns false if its lengths differ from
+   * those of the level's first array.
    *
-   * @param first - Whether it is the first array of its level.
+   * @param first - Whether this is the first array of its level.
    */
   rows(array: readonly unknown[], level: number, at: number, first: boolean): boolean {
     const shape = this.#shape;

@@ -22,7 +22,7 @@ import type { TypedArray } from './types.js';
 import { isDetached, kindOf, lengthOf, type ViewKind, type WireArray } from './views.js';
 
 /**
- * V8's dense arrays end about here. A longer array consists almost entirely of holes, and no memory must be
+ * About the longest dense array in V8. A longer array consists almost entirely of holes, and no memory must be
  * allocated for the length that it claims.
  */
 export const maxRow: number = 2 ** 27;
@@ -56,11 +56,11 @@ function isElement(value: unknown): boolean {
   return ['number', 'bigint', 'boolean'].includes(typeof value) || isBytesElement(value);
 }
 
-/** What arrays hold. */
+/** The encoded contents of a caller's arrays. */
 export interface Walked {
-  /** Undefined for flat data whose batch the other inputs may tell. */
+  /** Undefined for flat data whose batch may depend on the other inputs. */
   readonly shape: readonly number[] | undefined;
-  /** How many elements. */
+  /** The number of elements. */
   readonly count: number;
   readonly data: WireArray;
 }
@@ -113,15 +113,15 @@ class NestedWalk {
     }
   }
 
-  /** Whether a value is an element here, and no row in a typed array. */
+  /** Whether a value is an element of this input, and not a row in a typed array. */
   #isElement(value: unknown): boolean {
     return isElement(value) && (this.plan.elements === undefined || kindOf(value) === undefined);
   }
 
-  /** Takes an array of elements as flat data, like a typed array. */
+  /** Encodes an array of elements as flat data, like a typed array. */
   #walkFlat(array: readonly unknown[], length: number, first: unknown): void {
     this.#count = length;
-    // Before the others are read: they may be too many.
+    // Check the length before reading the other elements: there may be too many.
     this.#flatShape = flatShape(this.plan, array, length);
     const sink = (this.#sink = createSink(this.plan, length));
     const row = [first];
@@ -145,7 +145,7 @@ class NestedWalk {
     return { shape: this.shape, count: elementCount(this.shape), data };
   }
 
-  /** Handles something that is no array where the configured rank needs one: a typed row, or a wrong rank. */
+  /** Handles a value that is not an array where the rank needs an array: a typed row, or a wrong rank. */
   #walkLeaf(child: unknown, level: number): void {
     const kind = kindOf(child);
     if (kind !== undefined && this.plan.elements !== undefined) {

@@ -5,7 +5,7 @@ const maxKeptShapes = 1024;
 
 /** The dims in the `rank` words from `position` on. */
 function readShape(words: Int32Array, position: number, rank: number): number[] {
-  // Literals for the common ranks: an array that grows takes longer.
+  // The common ranks use literals, which are faster than an array that grows.
   if (rank === 2) return [words[position] ?? 0, words[position + 1] ?? 0];
   if (rank === 1) return [words[position] ?? 0];
   const shape: number[] = [];

@@ -17,7 +17,7 @@ import { cutFrom } from './views.js';
  */
 export type TensorFactory<D extends Datatype> = (shape: readonly number[], buffer: ArrayBuffer) => Tensor<D>;
 
-// Each has its own function literal, so that V8 optimises it for one class of array.
+// Each datatype has its own function literal, so that V8 optimises it for one class of array.
 const factories: { readonly [D in Datatype]: TensorFactory<D> } = {
   BOOL: (shape, buffer) => new newTensor('BOOL', shape, new Uint8Array(buffer)),
   UINT8: (shape, buffer) => new newTensor('UINT8', shape, new Uint8Array(buffer)),
@@ -44,8 +44,8 @@ export function tensorFactory<D extends Datatype>(datatype: D): TensorFactory<D>
  * Makes tensors of one datatype from a part of shared memory.
  *
  * @param shape - Becomes the tensor's shape.
- * @param memory - Holds the elements in wire layout, among others.
- * @param offset - Where they begin; a multiple of 8.
+ * @param memory - The memory that contains the elements in wire layout.
+ * @param offset - The offset of the elements; a multiple of 8.
  * @param size - Their size in bytes. They are copied.
  */
 export type TensorCutter<D extends Datatype> = (

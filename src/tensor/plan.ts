@@ -1,4 +1,4 @@
-/** Whatever is known about a model's inputs before a request comes, worked out once for each version. */
+/** Facts about a model's inputs that are known before any request, worked out once for each version. */
 
 import type { Datatype } from './datatype.js';
 import { elementTypes, type ElementType } from './elements.js';
@@ -12,8 +12,8 @@ export interface TensorSpec {
   /** Triton: `input.dims`; without the batch dimension, -1 where any size is allowed. */
   readonly dims: readonly number[];
   /**
-   * Whether it is a shape tensor of a model that batches: its first value is the rows, and `dims` are its whole
-   * shape (default false).
+   * Whether this is a shape tensor of a model that batches (default false). Its first value is then the number
+   * of rows, and `dims` is its whole shape.
    */
   readonly rowsInValues?: boolean | undefined;
   /** Triton: `input.optional`. Requests may leave it out. */
@@ -26,11 +26,11 @@ export interface RequestSpec {
   readonly model: string;
   /** Triton: `max_batch_size`; 0 for a model without a batch dimension. */
   readonly maxBatchSize: number;
-  /** What `max_batch_size` was completed from, because it was not written. Absent: it was written. */
+  /** The source of `max_batch_size`, if auto-completion set it. Absent: the config has it. */
   readonly batchSizeCompleted?: 'default' | 'model' | false | undefined;
   /** The inputs, in the order in which they are encoded. */
   readonly inputs: readonly TensorSpec[];
-  /** What messages call them (default: 'input'). */
+  /** The noun for these tensors in messages (default: 'input'). */
   readonly noun?: 'input' | 'output' | undefined;
 }
 
@@ -40,15 +40,15 @@ export interface InputPlan extends TensorSpec {
   readonly model: string;
   /** 0 for a model without a batch dimension, and for a shape tensor. */
   readonly maxBatchSize: number;
-  /** What messages call it. */
+  /** The noun for this tensor in messages. */
   readonly noun: 'input' | 'output';
-  /** What `max_batch_size` was completed from; false: it was written. */
+  /** The source of `max_batch_size`, if auto-completion set it; false: the config has it. */
   readonly batchSizeCompleted: 'default' | 'model' | false;
   /** 1 if shapes begin with the batch dimension, otherwise 0. */
   readonly batchRank: 0 | 1;
   /** Rank of a request's shape. */
   readonly rank: number;
-  /** How many elements an item has over its fixed dims. */
+  /** The product of the fixed dims. */
   readonly fixedCount: number;
   /** How many dims are -1. */
   readonly variableDims: number;

@@ -1,6 +1,6 @@
 /**
- * Rows of tensors: what belongs to one index of the first dimension. With a batch dimension a row is an item, as in
- * Triton's classification. A tensor of rank 0 or 1 is one row.
+ * Rows of tensors: the elements of one index of the first dimension. With a batch dimension a row is an item, as
+ * in Triton's classification. A tensor of rank 0 or 1 is one row.
  */
 
 import type { TritonError } from '../errors.js';
@@ -11,10 +11,10 @@ import { elementCount } from './shape.js';
 import { floatElements, mostEmptyArrays, type TensorData } from './to-array.js';
 import type { ElementOf, RowOf, TopElement } from './types.js';
 
-/** Makes the error for something that the tensor cannot be used for. */
+/** Makes the error for a call that the tensor does not support. */
 type Unsuitable = (why: string) => TritonError;
 
-/** How many rows a shape has, and how many elements each. */
+/** The number of rows in a shape, and of elements in each row. */
 interface RowSizes {
   readonly count: number;
   readonly size: number;
@@ -25,7 +25,7 @@ function sizesOf(shape: readonly number[]): RowSizes {
   return { count: shape[0] ?? 0, size: elementCount(shape.slice(1)) };
 }
 
-/** The sizes, where work is to be done for each row. */
+/** The sizes, for a caller that makes a value for each row. Bounds the number of empty rows. */
 function listedSizes(shape: readonly number[], unsuitable: Unsuitable): RowSizes {
   const sizes = sizesOf(shape);
   if (sizes.size === 0 && sizes.count > mostEmptyArrays)
@@ -41,7 +41,7 @@ function part(tensor: TensorData, begin: number, end: number): RowOf<Datatype> {
     case 'FP16':
     case 'BF16': {
       const { datatype, data } = tensor;
-      // Only the row is converted.
+      // Convert only the row, not the whole tensor.
       return floatElements({ datatype, data: data.subarray(begin, end) }) ?? new Float32Array(0);
     }
     case 'BYTES':
@@ -73,7 +73,7 @@ export function rowOf<D extends Datatype>(
     const has = count === 1 ? 'one row, 0' : count === 0 ? 'no rows' : `rows 0 to ${count - 1}`;
     throw unsuitable(`has ${has}, but row() got ${describe(index)}`);
   }
-  // The row of a tensor of D is one of D. TypeScript loses this through the union.
+  // A tensor of D has rows of D. TypeScript loses this through the union.
   return part(tensor, index * size, (index + 1) * size) as RowOf<D>;
 }
 

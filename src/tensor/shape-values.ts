@@ -1,4 +1,4 @@
-/** Shape tensors of models that batch: the first value of each is the rows of its request. */
+/** Shape tensors of models that batch. The first value of each is the number of rows of its request. */
 
 import { invalidArgument } from '../errors.js';
 import { quote } from './describe.js';
@@ -8,8 +8,8 @@ import type { EncodedInputs } from './encoded.js';
  * Compares the first values of shape tensors with the rows that the other inputs have.
  *
  * @param model - Name of the model, for messages.
- * @param names - By input: its name, if it is such a tensor.
- * @throws {@link TritonError} INVALID_ARG, with model and tensor, for one that differs.
+ * @param names - For each input its name if it is a shape tensor, otherwise undefined.
+ * @throws {@link TritonError} INVALID_ARG, with model and tensor, for a shape tensor whose value differs.
  */
 export function checkRowsInValues(
   model: string,

@@ -16,13 +16,13 @@ export function formatShape(shape: readonly (number | string)[]): string {
 }
 
 /**
- * The number of elements in a tensor of a shape: 1 for rank 0, and 0 with a dim of 0, whatever the others are. It is inexact above 2^53, which no data
- * reaches.
+ * The number of elements in a tensor of a shape: 1 for rank 0, and 0 if any dim is 0. It is inexact above 2^53,
+ * which no data reaches.
  */
 export function elementCount(shape: readonly number[]): number {
   let count = 1;
   for (const dim of shape) {
-    // Dims whose product is infinite would make no number of it.
+    // Without this check, Infinity times 0 would be NaN.
     if (dim === 0) return 0;
     count *= dim;
   }
@@ -36,7 +36,7 @@ export function expectedShape(plan: InputPlan): string {
   return `${formatShape(['N', ...plan.dims])}, ${range}`;
 }
 
-/** The INVALID_ARG error for an input, from what was expected and what came. */
+/** The INVALID_ARG error for an input, with the expected shape and the value that came. */
 export function mismatch(plan: InputPlan, got: string): TritonError {
   return refusal(plan, `expected ${plan.datatype} of shape ${expectedShape(plan)}, but got ${got}`);
 }
@@ -76,11 +76,11 @@ export function shapeError(plan: InputPlan, shape: readonly number[]): TritonErr
   return mismatch(plan, `shape ${got}`);
 }
 
-/** What helps against a limit that the user did not write. One who wrote it knows where it is. */
+/** Advice for a `max_batch_size` that auto-completion set. A user who wrote the limit needs no advice. */
 function batchAdvice({ batchSizeCompleted: from, maxBatchSize }: InputPlan, batch: number): string {
   if (from === false) return '';
   const completed = `, which was completed to ${maxBatchSize}`;
-  // A plan of TensorRT.
+  // Only TensorRT plans complete it from the model.
   if (from === 'model') {
     return (
       `${completed}, the most rows that the profiles of the plan take which its instances use: ` +
@@ -121,7 +121,7 @@ export function readShape(plan: InputPlan, value: unknown): number[] {
   return shape;
 }
 
-/** Flat data in messages. */
+/** Describes flat data in messages. */
 export function wordsOf(value: unknown, count: number): string {
   return Array.isArray(value) ? `an array of length ${count}` : describe(value);
 }
@@ -130,9 +130,9 @@ export function wordsOf(value: unknown, count: number): string {
  * The shape of flat data without a shape, from the configured dims.
  *
  * @param count - How many elements the data has.
- * @param batch - The batch of the other inputs, or 0 if none tells it. It is only used with one variable
+ * @param batch - The batch of the other inputs, or 0 if no input gives it. It is only used with one variable
  *   dim.
- * @param value - What the caller passed, for messages.
+ * @param value - The value that the caller passed, for messages.
  */
 export function cutShape(plan: InputPlan, count: number, batch: number, value: unknown): number[] {
   if (plan.variableDims > 1) {

@@ -1,7 +1,7 @@
 /**
- * The fast path of an input through checking and encoding: a typed array of the right class, which comes with
- * a shape, or whose batch follows from its length. For anything else it returns false without a reason, and
- * gather.ts finds the reason.
+ * The fast path of an input through checking and encoding. It takes a typed array of the right class that comes
+ * with a shape, or whose batch follows from its length. For any other value it returns false, and gather.ts then
+ * encodes the value or finds the error.
  *
  * No code of the caller runs in here, except in `shapeOf`.
  */
@@ -17,9 +17,9 @@ import { isShared, kindOf, lengthOf, onHeapBytes, type ViewKind, type WireArray 
 
 /** The fast path of one input. */
 export class ShortPath {
-  /** Whether the batch must come from other inputs, because a dim has to be worked out from the length. */
+  /** Whether the batch must come from other inputs, because the length already gives a variable dim. */
   readonly open: boolean;
-  /** Whether its first dim is the batch. */
+  /** Whether the input's first dim is the batch. */
   readonly tellsRows: boolean;
   readonly #plan: InputPlan;
   readonly #batched: boolean;
@@ -45,35 +45,35 @@ export class ShortPath {
   /**
    * Encodes a typed array as input number `input`.
    *
-   * @param value - What the caller passed.
+   * @param value - The value that the caller passed.
    * @param batch - The batch, if this input is {@link open}.
    * @returns False if the fast path does not handle it.
    */
   encode(value: unknown, batch: number, encoded: EncodedInputs, input: number): boolean {
     const shape = this.shapeFor(value, batch);
     if (shape === undefined) return false;
-    // It has a shape, so its class is `wire`.
+    // `shapeFor` returns a shape only for arrays of the class `wire`.
     const view = value as WireArray;
     encoded.set(input, shape, view, lengthOf(view) * this.#elementBytes);
     return true;
   }
 
   /**
-   * The shape of a typed array that can be copied as it is; undefined if the fast path does not handle it.
+   * The shape of a typed array that can be copied unconverted; undefined if the fast path does not handle it.
    *
    * @param batch - The batch, if this input is {@link open}.
    */
   shapeFor(value: unknown, batch: number): readonly number[] | undefined {
     const kind = kindOf(value);
     if (kind === undefined || kind !== this.#wire) return undefined;
-    // It has a kind, so it is a typed array.
+    // A value that has a kind is a typed array.
     const view = value as TypedArray;
     const count = lengthOf(view);
-    // To ask whether a small array is shared would move it off V8's heap (see views.ts).
+    // `isShared` would move a small array off V8's heap (see views.ts), so it is not called for those.
     if (count * this.#elementBytes > onHeapBytes && isShared(view)) return undefined;
     if (this.open) {
       const rest = count / ((this.#batched ? batch : 1) * this.#fixedCount);
-      // An empty array may be a detached one.
+      // An empty array may be detached.
       if (count === 0 || this.#plan.variableDims > 1 || Math.trunc(rest) !== rest || rest > maxDim)
         return undefined;
       return this.#shapes.withVariable(batch, rest);

@@ -21,8 +21,8 @@ import type { AnyTensor, Tensor } from './tensor.js';
 export interface ModelRegistry {}
 
 /**
- * How {@link ModelRegistry} is taken (default: nothing is set). `npx tritonts types --strict` writes `strict: true`: no other model than
- * those of the registry has a name then.
+ * Options of {@link ModelRegistry} (default: no option is set). `npx tritonts types --strict` writes
+ * `strict: true`: then only names of models in the registry are accepted.
  *
  * @example
  * declare module 'tritonts' {
@@ -35,7 +35,10 @@ export interface ModelRegistry {}
 // eslint-disable-next-line @typescript-eslint/no-empty-object-type -- programs add to it
 export interface RegistryOptions {}
 
-/** A name of a model that is not in {@link ModelRegistry}: any, or none if {@link RegistryOptions} says `strict: true`. */
+/**
+ * A name of a model that is not in {@link ModelRegistry}: any string, or never if {@link RegistryOptions} has
+ * `strict: true`.
+ */
 export type ModelName = RegistryOptions extends { readonly strict: true } ? never : string;
 
 /**
@@ -72,7 +75,7 @@ export type InputsOf<S extends ModelSignature> = string extends keyof S['inputs'
         TensorInputOf<NonNullable<S['inputs'][N]>> | (undefined extends S['inputs'][N] ? undefined : never);
     };
 
-/** The tensor of a datatype. For several datatypes, it is one of their tensors. */
+/** The tensor of a datatype. For a union of datatypes, the union of their tensors. */
 export type TensorOf<D extends Datatype> = { [E in D]: Tensor<E> }[D];
 
 /** The outputs of a model with signature `S`. */
@@ -86,7 +89,7 @@ export type OutputNames<S extends ModelSignature> = keyof S['outputs'] & string;
 /** The name in an entry of `options.outputs`. */
 type NameOf<E> = E extends string ? E : E extends { readonly name: infer N extends string } ? N : never;
 
-/** The tensor that answers an entry `E` for an output of type `T`: classes are strings. */
+/** The tensor that a request with entry `E` gets for an output of type `T`. Classifications are strings. */
 type Answered<T, E> = E extends { readonly classification?: infer C }
   ? 'classification' extends keyof E
     ? C extends undefined | 0
@@ -97,12 +100,12 @@ type Answered<T, E> = E extends { readonly classification?: infer C }
     : T
   : T;
 
-/** The wanted ones of the outputs `O`. */
+/** Those of the outputs `O` that the entries `E` name. */
 type Wanted<O, E> = {
   readonly [N in NameOf<E> & keyof O]: N extends E ? O[N] : Answered<O[N], Extract<E, { readonly name: N }>>;
 };
 
-/** The outputs of a request that wants `W` of the outputs `O`. */
+/** The outputs of a request that asks for `W` of the outputs `O`. */
 type Chosen<O, W> = W extends readonly []
   ? O
   : W extends readonly (infer E)[]
@@ -112,7 +115,7 @@ type Chosen<O, W> = W extends readonly []
     : O;
 
 /**
- * The outputs of a request to a model with signature `S` that wants the outputs `W`; undefined: all of them.
+ * The outputs of a request to a model with signature `S` that asks for the outputs `W`; undefined: all outputs.
  */
 export type WantedOf<S extends ModelSignature, W> = string extends keyof S['outputs']
   ? OutputsOf<S>

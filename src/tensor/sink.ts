@@ -13,7 +13,7 @@ export interface ElementSink {
   appendRow(row: ArrayLike<unknown>, count: number, refuse: Refuse): void;
   /** Appends a whole typed array. Returns false if its class is not accepted. */
   appendView(view: TypedArray, kind: ViewKind, refuse: Refuse): boolean;
-  /** What was appended, in wire layout. */
+  /** The appended elements, in wire layout. */
   finish(): WireArray;
 }
 

@@ -12,9 +12,9 @@ import type { DataOf, ElementOf, NestedArray, RowOf, TopElement } from './types.
 /**
  * An output of a request. Triton: an entry of `outputs`.
  *
- * It has three own properties: `datatype`, `shape` and `data`. A structured clone of it (through
- * `postMessage`, say) has the same three, and is accepted as an input like the tensor itself. To compare
- * tensors, compare their `toArray()`.
+ * It has three own properties: `datatype`, `shape` and `data`. A structured clone (through `postMessage`, say)
+ * has the same three, and is accepted as an input like the tensor itself. To compare tensors, compare their
+ * `toArray()`.
  *
  * @typeParam D - Its datatype.
  *
@@ -40,7 +40,7 @@ export class Tensor<D extends Datatype = Datatype> {
   protected constructor(datatype: D, shape: readonly number[], data?: DataOf<D>) {
     this.datatype = datatype;
     this.shape = shape;
-    // BYTES defines an accessor instead. Replacing a value by an accessor would take three times as long.
+    // BYTES defines an accessor instead. To replace a value by an accessor would take three times as long.
     if (data !== undefined) this.data = data;
   }
 
@@ -113,11 +113,11 @@ export class Tensor<D extends Datatype = Datatype> {
   }
 
   /**
-   * A row: the elements of one index of the first dimension, flat, in row-major order. With a batch dimension that is
-   * an item. A tensor of rank 0 or 1 is one row.
+   * A row: the elements of one index of the first dimension, flat, in row-major order. With a batch dimension a
+   * row is an item. A tensor of rank 0 or 1 is one row.
    *
-   * It is an array like `data`, and a view of its memory: to write to one changes the other. FP16 and BF16 come as
-   * numbers, in a Float32Array that is a copy. For BYTES it is a list of the same Buffers.
+   * The row is an array of the same class as `data` and a view of its memory: a write to one changes the other.
+   * FP16 and BF16 rows are copies, as numbers in a Float32Array. A BYTES row is a list of the same Buffers.
    *
    * @param index - Which row, from 0.
    * @throws {@link TritonError} INVALID_ARG for a row that the tensor does not have, and if the caller has transferred
@@ -144,13 +144,13 @@ export class Tensor<D extends Datatype = Datatype> {
   }
 
   /**
-   * The `k` largest elements of each row, the largest first; see {@link row}. They are ordered as Triton's
-   * classification orders them: equal ones by their index, and NaN last. In BOOL, true is above false.
+   * The `k` largest elements of each row, the largest first; see {@link row}. The order is that of Triton's
+   * classification: equal elements by index, and NaN last. In BOOL, true is above false.
    *
    * @param k - How many, at least 1. More than a row has means all.
    * @returns One list for each row.
-   * @throws {@link TritonError} INVALID_ARG for BYTES, for another `k`, for more than 65,536 rows without elements, and
-   *   if the caller has transferred `data` away.
+   * @throws {@link TritonError} INVALID_ARG for BYTES, for an invalid `k`, for more than 65,536 rows without
+   *   elements, and if the caller has transferred `data` away.
    *
    * @example
    * const [best] = outputs.scores.topK(3); // [{ index: 7, value: 0.98 }, { index: 9, value: 0.01 }, …]
@@ -160,7 +160,7 @@ export class Tensor<D extends Datatype = Datatype> {
   }
 
   /**
-   * The index of the largest element of each row; see {@link topK}. For a row of NaN alone it is 0.
+   * The index of the largest element of each row; see {@link topK}. For a row that is all NaN it is 0.
    *
    * @returns One index for each row.
    * @throws {@link TritonError} INVALID_ARG for BYTES, for rows without elements, and if the caller has transferred
@@ -190,7 +190,7 @@ export class Tensor<D extends Datatype = Datatype> {
   }
 
   /**
-   * What `JSON.stringify` writes; see {@link TensorJSON}.
+   * The value that `JSON.stringify` writes for this tensor; see {@link TensorJSON}.
    *
    * @throws {@link TritonError} INVALID_ARG if the caller has transferred `data` away.
    *
@@ -204,8 +204,8 @@ export class Tensor<D extends Datatype = Datatype> {
 }
 
 /**
- * Makes a tensor. The constructor is protected, so that TypeScript programs cannot call it; here it is
- * opened.
+ * Makes a tensor. The constructor is protected against calls from TypeScript programs; this cast makes it
+ * callable inside the package.
  */
 export const newTensor: new <D extends Datatype>(
   datatype: D,
@@ -225,7 +225,7 @@ function intact(tensor: Tensor): AnyTensor {
   return tensor as AnyTensor;
 }
 
-/** The error for something that a tensor cannot be used for. */
+/** The error for a call that a tensor does not support. */
 export function unsuitable(tensor: Tensor, why: string): TritonError {
   return invalidArgument(
     `a tensor of datatype ${tensor.datatype} and shape ${formatShape(tensor.shape)} ${why}`,

@@ -36,8 +36,7 @@ export function flatElements(tensor: TensorData): (number | bigint | boolean | B
 }
 
 /**
- * The elements as FP32; undefined for datatypes without numbers, and for integers far beyond what FP32 can
- * tell apart.
+ * The elements as FP32; undefined for BOOL, BYTES and 64-bit integers.
  */
 export function floatElements(tensor: TensorData): Float32Array<ArrayBuffer> | undefined {
   switch (tensor.datatype) {
@@ -63,10 +62,10 @@ export function floatElements(tensor: TensorData): Float32Array<ArrayBuffer> | u
   }
 }
 
-/** The most arrays that are made of a tensor without elements. Nothing else bounds their number. */
+/** The most arrays made for a tensor without elements. Its data does not bound their number. */
 export const mostEmptyArrays: number = 2 ** 16;
 
-/** How many arrays of a level {@link nest} makes at most, for a tensor without elements; 0 for others. */
+/** The most arrays that {@link nest} makes on one level for a tensor without elements; 0 for other tensors. */
 export function emptyArrays(shape: readonly number[]): number {
   const firstEmpty = shape.indexOf(0);
   return firstEmpty < 0 ? 0 : elementCount(shape.slice(0, firstEmpty));
@@ -75,8 +74,8 @@ export function emptyArrays(shape: readonly number[]): number {
 /** Flat elements in nested arrays of a shape. See {@link emptyArrays} for a shape with a 0. */
 export function nest<T>(flat: readonly T[], shape: readonly number[]): NestedArray<T> {
   let rows: readonly (T | NestedArray<T>)[] = flat;
-  // It goes from the innermost level outwards. Each level has as many arrays of `dim` elements as the outer
-  // levels need.
+  // The loop goes from the innermost level outwards. A level's number of arrays is the product of the outer
+  // dims.
   for (let level = shape.length - 1; level > 0; level--) {
     const dim = shape[level] ?? 0;
     const inner = rows;

@@ -9,8 +9,8 @@ import { flatElements, type TensorData } from './to-array.js';
  *
  * | datatype | elements |
  * |---|---|
- * | INT64, UINT64 | numbers; beyond ±(2^53 − 1), which JSON readers round, strings of their digits |
- * | FP16, BF16, FP32, FP64 | numbers; `"NaN"`, `"Infinity"` and `"-Infinity"`, which JSON has no numbers for |
+ * | INT64, UINT64 | numbers; strings of digits beyond ±(2^53 − 1), where JSON readers would round |
+ * | FP16, BF16, FP32, FP64 | numbers; the strings `"NaN"`, `"Infinity"` and `"-Infinity"`, as JSON has no such numbers |
  * | BOOL | booleans |
  * | BYTES | strings; if one of them is not UTF-8, all of them as base64, with `encoding` |
  * | others | numbers |
@@ -25,7 +25,7 @@ export interface TensorJSON {
   readonly shape: readonly number[];
   /** The elements in row-major order, flat. */
   readonly data: readonly (number | string | boolean)[];
-  /** Set only for BYTES that are not text. */
+  /** Set only if a BYTES element is not UTF-8. */
   readonly encoding?: 'base64';
 }
 

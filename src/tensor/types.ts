@@ -16,7 +16,7 @@ export interface Float16View {
   readonly [index: number]: number;
 }
 
-/** The arrays whose bytes may be a model's input. A `DataView` is not one of them: it has no element type. */
+/** The arrays whose bytes may be a model's input. A `DataView` is not among them: it has no element type. */
 export type TypedArray =
   | Int8Array
   | Uint8Array
@@ -71,7 +71,7 @@ export type ElementOf<D extends Datatype> = D extends 'BOOL'
       ? Buffer
       : number;
 
-/** A row of a result: {@link DataOf} of its elements, and for FP16 and BF16 their numbers. */
+/** A row of a result: an array of the class in {@link DataOf}, or for FP16 and BF16 their numbers. */
 export type RowOf<D extends Datatype> = D extends 'FP16' | 'BF16' ? Float32Array<ArrayBuffer> : DataOf<D>;
 
 /**

@@ -15,8 +15,8 @@ export type ViewKind = TypedArray[typeof Symbol.toStringTag];
 export type WireArray = Exclude<TypedArray, Uint8ClampedArray | Float16View>;
 
 /**
- * V8 keeps the bytes of arrays up to this size on its own heap. To ask one for its buffer moves them off,
- * which takes 0.25 µs; to copy them takes 0.02.
+ * V8 keeps the bytes of arrays up to this size on its own heap. Reading such an array's `buffer` moves them
+ * off, which takes 0.25 µs; copying them takes 0.02 µs.
  */
 export const onHeapBytes = 64;
 
@@ -33,7 +33,7 @@ const getByteLength = accessor(prototype, 'byteLength') as (this: TypedArray) =>
 const getByteOffset = accessor(prototype, 'byteOffset') as (this: TypedArray) => number;
 const getBuffer = accessor(prototype, 'buffer') as (this: TypedArray) => ArrayBufferLike;
 const getArrayBufferLength = accessor(ArrayBuffer.prototype, 'byteLength') as (this: unknown) => number;
-// It is read as a property: under `node --frozen-intrinsics` built-in methods are getters.
+// Read as a property, because under `node --frozen-intrinsics` built-in methods are getters.
 const setElements = Reflect.get(prototype, 'set') as (
   this: TypedArray,
   source: TypedArray,
@@ -66,10 +66,10 @@ export function copyInto(target: WireArray, source: TypedArray, at: number): voi
   setElements.call(target, source, at);
 }
 
-/** A copy of the elements from `begin` to `end` of memory that no caller has. */
+/** A copy of the elements from `begin` to `end`. No caller may have access to `memory`. */
 export function cutFrom<T extends WireArray>(memory: T, begin: number, end: number): T {
-  // `slice` returns an array of the class that it was called on. The method itself is called, because V8
-  // looks `slice` up at each call if it is written as a property.
+  // `slice` returns an array of the class that it was called on. `memory.slice(…)` would make V8 look the
+  // method up at each call.
   return sliceElements.call(memory, begin, end) as T;
 }
 
@@ -102,7 +102,7 @@ const classes = {
   Float16Array: Uint16Array,
 } as const satisfies Record<ViewKind, unknown>;
 
-/** A view of `count` elements at `offset` of some memory. */
+/** A view of `count` elements at `offset` of `memory`. */
 export function viewOn(kind: ViewKind, memory: ArrayBuffer, offset: number, count: number): WireArray {
   // As in copyOf, the class is the one that `kind` names.
   const constructor = classes[kind] as unknown as new (
@@ -113,9 +113,9 @@ export function viewOn(kind: ViewKind, memory: ArrayBuffer, offset: number, coun
   return new constructor(memory, offset, count);
 }
 
-/** A view of `size` bytes at `offset` of some memory; both are multiples of the element's size. */
+/** A view of `size` bytes at `offset` of `memory`. Both must be multiples of the element's size. */
 export function viewOf(kind: ViewKind, memory: ArrayBuffer, offset: number, size: number): WireArray {
-  // Literals for the common classes: V8 then knows what they make.
+  // The common classes are written out, so that V8 knows the class of the new array.
   if (kind === 'Float32Array') return new Float32Array(memory, offset, size >> 2);
   if (kind === 'BigInt64Array') return new BigInt64Array(memory, offset, size >> 3);
   if (kind === 'Uint8Array') return new Uint8Array(memory, offset, size);
@@ -130,7 +130,7 @@ function copyOf(view: TypedArray, kind: ViewKind): TypedArray {
   return new constructor(view);
 }
 
-/** Whether an array has lost its buffer: it was transferred, or it shrank until the array lay outside. */
+/** Whether an array is detached or out of bounds: its buffer was transferred, or shrank too far. */
 export function isDetached(view: TypedArray, kind: ViewKind): boolean {
   if (getLength.call(view) !== 0) return false;
   try {
@@ -158,7 +158,7 @@ export function float32Bits(view: Float32Array): Int32Array {
   return new Int32Array(getBuffer.call(view), getByteOffset.call(view), getLength.call(view));
 }
 
-/** The bytes of an array, over the same memory; undefined if it has lost its buffer. */
+/** The bytes of an array, over the same memory; undefined if its buffer was transferred or shrank too far. */
 export function bytesAt(view: TypedArray): Uint8Array | undefined {
   try {
     return new Uint8Array(getBuffer.call(view), getByteOffset.call(view), getByteLength.call(view));

@@ -1,9 +1,12 @@
-/** Checks of callers' arguments, shared by all that takes options. */
+/** Checks of callers' arguments, shared by all functions that take options. */
 
 import { didYouMean } from './suggest.js';
 import { invalidArgument } from './errors.js';
 
-/** A value in messages. It runs no code of the caller, so that what cannot become text is named, too. */
+/**
+ * A value as text for messages. It runs no code of the caller, so a value whose conversion to text would throw
+ * can be shown, too.
+ */
 export function show(value: unknown): string {
   if (typeof value === 'function') return 'a function';
   if (typeof value === 'string') return `'${value}' of type string`;
@@ -33,15 +36,15 @@ export function checkObject(value: unknown, path: string): asserts value is obje
     throw expected('an object', path, value);
 }
 
-/** What a program in JavaScript may have passed for options. */
+/** Options before they are checked: a JavaScript program may pass any value for each key. */
 export type Given<T> = Readonly<Partial<Record<keyof T, unknown>>>;
 
 /**
- * Reads options, each of which may be left out. One that is `null` is left out, as one that is `undefined`, and so are all
- * of them where `value` is: many programs write `null` for what they do not have.
+ * Reads options, each of which is optional. `null` counts as absent, like `undefined`, both for one option and
+ * for the whole `value`, because many programs write `null` for an absent value.
  *
- * @returns A copy of those that are there. Each of the caller's getters has run once.
- * @throws {@link TritonError} INVALID_ARG for anything but an object, and for unknown keys.
+ * @returns A copy of the options that are present. Each of the caller's getters has run once.
+ * @throws {@link TritonError} INVALID_ARG if `value` is not an object, and for unknown keys.
  */
 export function readOptions<T>(value: unknown, known: readonly (keyof T & string)[], path: string): Given<T> {
   const read: Partial<Record<keyof T, unknown>> = {};
@@ -55,13 +58,16 @@ export function readOptions<T>(value: unknown, known: readonly (keyof T & string
   return read;
 }
 
-/** The most entries of a list. A list of holes may claim any length, and to copy it could end the process. */
+/**
+ * The maximum number of entries of a list. A sparse array may claim any length, and copying it could end the
+ * process.
+ */
 const mostEntries = 2 ** 20;
 
 /**
- * A copy of a list, which has undefined where the list has holes. Loops over these would pass them by.
+ * A copy of a list, with undefined in place of its holes. Methods such as `forEach` would skip holes.
  *
- * @throws {@link TritonError} INVALID_ARG for anything else, and for more than 2^20 entries.
+ * @throws {@link TritonError} INVALID_ARG if `value` is not an array, or has more than 2^20 entries.
  */
 export function readList(value: unknown, what: string, path: string): unknown[] {
   if (!Array.isArray(value)) throw expected(what, path, value);

@@ -1,6 +1,6 @@
 /**
- * The one error class of the package. Its codes are Triton's (`TRITONSERVER_Error_Code`). Everything that the
- * library throws or rejects with is a {@link TritonError}, whatever went wrong underneath.
+ * The package's only error class. Its codes are Triton's (`TRITONSERVER_Error_Code`). Everything that the
+ * library throws or rejects with is a {@link TritonError}, whatever the underlying failure was.
  */
 
 /** Triton's error codes, without their prefix `TRITONSERVER_ERROR_`. */
@@ -26,23 +26,23 @@ const errorCodes: readonly TritonErrorCode[] = [
 ];
 
 /**
- * Why something is UNAVAILABLE. The set is closed: a new one comes with a new minor version.
+ * Why an error is UNAVAILABLE. The set is closed: a new reason comes only with a new minor version.
  *
- * - `QUEUE_FULL`: the model's queue has `max_queue_size` requests.
- * - `TIMED_OUT`: the request's `timeoutMs` or `timeoutUs`, or its queue's time-out, has passed.
+ * - `QUEUE_FULL`: the model's queue already has `max_queue_size` requests.
+ * - `TIMED_OUT`: the request's `timeoutMs` or `timeoutUs`, or the queue's time-out, has passed.
  * - `CLOSED`: the server, or the connection to it, is closed, or the process exits.
  * - `NOT_READY`: the model is being loaded or unloaded.
- * - `TOO_MUCH_IN_FLIGHT`: `maxInFlightBytes`, or a limit of an endpoint, is reached.
- * - `NO_MEMORY`: the system has no memory or thread left for it.
- * - `MISSING`: a library, program, package or device that it needs is not there or cannot be used.
- * - `INSTANCE_ENDED`: the thread or process of the model ended while it ran the request; a new one is started.
- * - `UNREAD`: the caller of a stream left too much unread.
+ * - `TOO_MUCH_IN_FLIGHT`: `maxInFlightBytes`, or a limit of an endpoint, was reached.
+ * - `NO_MEMORY`: the system has no memory or thread left for the call.
+ * - `MISSING`: a library, program, package or device that the call needs is absent or unusable.
+ * - `INSTANCE_ENDED`: the model's thread or process ended while it ran the request; a new one is started.
+ * - `UNREAD`: the caller of a stream left too many responses unread.
  * - `CIRCULAR_CALL`: the call, load or unload would wait for itself.
  * - `DEVICE_LOST`: the GPU is lost for this process.
- * - `LOAD_FAILED`: the model, or another one that it needs, could not be loaded.
+ * - `LOAD_FAILED`: the model, or another model that it needs, could not be loaded.
  * - `NO_ADDON`: the native part of the package cannot be loaded.
- * - `NO_CONNECTION`: there was no connection to the server, or it broke. An infer may have run.
- * - `NOT_ALLOWED`: the server was not created for that, or does not let this caller do it.
+ * - `NO_CONNECTION`: there was no connection to the server, or the connection broke. An inference may have run.
+ * - `NOT_ALLOWED`: the server was not created for this call, or does not let this caller make it.
  * - `SYSTEM_REFUSED`: the system refused an address, a file or a connection.
  */
 export type TritonErrorReason =
@@ -63,7 +63,7 @@ export type TritonErrorReason =
   | 'NOT_ALLOWED'
   | 'SYSTEM_REFUSED';
 
-/** What may be the reason of UNAVAILABLE, and whether the same call may succeed soon. */
+/** The reasons of UNAVAILABLE, and whether the same call may succeed soon. */
 const retryableByReason: Readonly<Record<TritonErrorReason, boolean>> = {
   QUEUE_FULL: true,
   TIMED_OUT: true,
@@ -85,7 +85,7 @@ const retryableByReason: Readonly<Record<TritonErrorReason, boolean>> = {
 
 /** All reasons. */
 export const errorReasons: readonly TritonErrorReason[] = Object.freeze(
-  // The keys of an object literal are its type's.
+  // The keys of the literal are exactly those of its type.
   Object.keys(retryableByReason) as TritonErrorReason[],
 );
 
@@ -99,11 +99,11 @@ export interface ErrorLocation {
   readonly field: string;
 }
 
-/** What an error may carry besides its code and message. */
+/** Optional properties of an error, besides its code and message. */
 export interface TritonErrorOptions {
-  /** The error that led to this one. */
+  /** The error that caused this one. */
   readonly cause?: unknown;
-  /** Why it is UNAVAILABLE. */
+  /** Why the error is UNAVAILABLE. */
   readonly reason?: TritonErrorReason | undefined;
   /** Name of the model concerned. */
   readonly model?: string | undefined;
@@ -113,7 +113,7 @@ export interface TritonErrorOptions {
   readonly location?: ErrorLocation | undefined;
 }
 
-/** An error as {@link TritonError.toJSON} writes it, which may be posted to another thread. */
+/** The form in which {@link TritonError.toJSON} writes an error. It can be posted to another thread. */
 export interface TritonErrorJSON {
   readonly name: 'TritonError';
   readonly code: TritonErrorCode;
@@ -130,11 +130,13 @@ function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null;
 }
 
-/** Marks errors of every copy of the package that a process may load, so that `instanceof` holds across them. */
+/**
+ * Marks the errors of every copy of the package that a process loads, so that `instanceof` works across copies.
+ */
 const brand = Symbol.for('tritonts.TritonError');
 
 /**
- * What every call of the library throws or rejects with.
+ * The error that every call of the library throws or rejects with.
  *
  * @example
  * try {
@@ -145,31 +147,34 @@ const brand = Symbol.for('tritonts.TritonError');
  * }
  */
 export class TritonError extends Error {
-  /** The kind of failure. HTTP and gRPC statuses derive from it. */
+  /** The kind of failure. The HTTP and gRPC status derives from it. */
   readonly code: TritonErrorCode;
-  /** Why it is UNAVAILABLE. Other codes have none, nor has what a model or another server says without a reason. */
+  /**
+   * Why the error is UNAVAILABLE. Absent for other codes, and for errors of a model or another server that gave
+   * no reason.
+   */
   declare readonly reason?: TritonErrorReason;
-  /** The error that led to this one, if there is one. */
+  /** The error that caused this one, if any. */
   declare readonly cause?: unknown;
-  /** Name of the model concerned, if there is one. */
+  /** Name of the model concerned, if any. */
   declare readonly model?: string;
-  /** Name of the tensor concerned, if there is one. */
+  /** Name of the tensor concerned, if any. */
   declare readonly tensor?: string;
   /** Position of the item concerned, from 0, in errors of `map`. */
   declare readonly index?: number;
-  /** The line of a configuration file concerned, if there is one. */
+  /** The line of a configuration file concerned, if any. */
   declare readonly location?: ErrorLocation;
 
   /**
    * @param code - Triton's code.
-   * @param message - It names the model, tensor or line, what was expected and what came.
-   * @param options - Reason, cause, model, tensor and location. Absent ones are not set on the error.
+   * @param message - Names the model, tensor or line, what was expected, and what was received.
+   * @param options - Reason, cause, model, tensor and location. Absent options are not set on the error.
    */
   constructor(code: TritonErrorCode, message: string, options?: TritonErrorOptions | null) {
     const given: TritonErrorOptions = options ?? {};
     super(message, 'cause' in given ? { cause: given.cause } : undefined);
     this.code = code;
-    // As in every function's options, null is absent.
+    // null counts as absent, as in all functions' options.
     const reason = given.reason ?? undefined;
     const model = given.model ?? undefined;
     const tensor = given.tensor ?? undefined;
@@ -181,19 +186,23 @@ export class TritonError extends Error {
   }
 
   /**
-   * Whether the same call may succeed later without a change: true for UNAVAILABLE, but for reasons that last. What
-   * follows from a broken connection may have run already, so that only calls that may run twice are to be repeated.
+   * Whether the same call may succeed later without a change. True for UNAVAILABLE, except for reasons that
+   * last. After a broken connection the call may have run already, so repeat only calls that may safely run
+   * twice.
    */
   get retryable(): boolean {
     if (this.code !== 'UNAVAILABLE') return false;
     return this.reason === undefined || retryableByReason[this.reason];
   }
 
-  /** A plain object, as errors lose their class and properties on the way to another thread. {@link from} reads it. */
+  /**
+   * Returns a plain object, because errors lose their class and properties on the way to another thread.
+   * {@link from} turns it back into an error.
+   */
   toJSON(): TritonErrorJSON {
     const { name, code, message, reason, retryable, model, tensor, index, location } = this;
     return {
-      name: name as 'TritonError', // The prototype's.
+      name: name as 'TritonError', // From the prototype.
       code,
       message,
       retryable,
@@ -206,8 +215,8 @@ export class TritonError extends Error {
   }
 
   /**
-   * The error that {@link toJSON} has told of. A TritonError is returned as it is; anything else becomes INTERNAL with its
-   * text.
+   * Makes an error from the object that {@link toJSON} returned. A TritonError is returned unchanged; any other
+   * value becomes INTERNAL with the value's text.
    *
    * @example
    * port.on('message', ({ error }) => reject(TritonError.from(error)));
@@ -226,7 +235,7 @@ export class TritonError extends Error {
       reason: reasonNamed(said.reason),
       model: typeof model === 'string' ? model : undefined,
       tensor: typeof tensor === 'string' ? tensor : undefined,
-      // Nothing else writes such an object.
+      // Only toJSON writes objects with this name and code.
       location: said.location as ErrorLocation | undefined,
     });
     return typeof index === 'number' ? Object.assign(error, { index }) : error;
@@ -244,12 +253,12 @@ Object.defineProperty(TritonError.prototype, 'name', {
 });
 Object.defineProperty(TritonError.prototype, brand, { value: true });
 
-/** An INVALID_ARG error: what was expected, where, and what came. */
+/** Makes an INVALID_ARG error. The message says what was expected, where, and what was received. */
 export function invalidArgument(message: string, options?: TritonErrorOptions): TritonError {
   return new TritonError('INVALID_ARG', message, options);
 }
 
-/** An UNAVAILABLE error with its reason. */
+/** Makes an UNAVAILABLE error with its reason. */
 export function unavailable(
   reason: TritonErrorReason,
   message: string,
@@ -258,31 +267,34 @@ export function unavailable(
   return new TritonError('UNAVAILABLE', message, { ...options, reason });
 }
 
-/** Whether something failed because the system has no descriptor, thread, process or memory left for it. */
+/** Whether an operation failed because the system has no descriptor, thread, process or memory left. */
 export function isLack(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const code = 'code' in error ? String(error.code) : '';
   return /\b(EMFILE|ENFILE|EAGAIN|ENOMEM)\b/.test(`${code} ${error.message}`);
 }
 
-/** The reason of what could not be loaded because of a model that it needs: what that model says, where it says one. */
+/**
+ * The reason for a model that could not be loaded because of another model that it needs: that model's reason,
+ * or LOAD_FAILED if it has none.
+ */
 export function reasonOfPart(cause: unknown): TritonErrorReason {
   const told = cause instanceof TritonError && cause.code === 'UNAVAILABLE' ? cause.reason : undefined;
   return told ?? 'LOAD_FAILED';
 }
 
-/** The reason of that name; undefined for other values. */
+/** The reason with this name; undefined for other values. */
 export function reasonNamed(value: unknown): TritonErrorReason | undefined {
   return errorReasons.find((reason) => reason === value);
 }
 
-/** An error of a configuration, with the model that it is of. */
+/** A copy of a configuration's error that names the model. */
 export function withModel(error: TritonError, model: string): TritonError {
   const { code, message, reason, location, cause } = error;
   return new TritonError(code, message, { reason, model, location, cause });
 }
 
-/** The code of that name; undefined for other values. */
+/** The code with this name; undefined for other values. */
 export function codeNamed(value: unknown): TritonErrorCode | undefined {
   return errorCodes.find((code) => code === value);
 }

@@ -1,26 +1,29 @@
 /**
- * Tells what a file is that is not what it should be, and what to do: a pointer of Git LFS, a web page, another framework's
- * model. The words follow the file's name in a message.
+ * Recognises files that are not what they should be, such as a Git LFS pointer, a web page or another
+ * framework's model, and says what to do. The text follows the file's name in a message.
  */
 
-/** This many bytes show what kind of file it is. */
+/** How many of a file's first bytes are enough to recognise its kind. */
 export const headBytes = 512;
 
 function latin1(head: Uint8Array): string {
   return Buffer.from(head.buffer, head.byteOffset, Math.min(head.byteLength, headBytes)).toString('latin1');
 }
 
-/** Whether bytes begin as text in UTF-16 or UTF-32 does, with a byte order mark or without. */
+/** Whether the bytes begin like text in UTF-16 or UTF-32, with or without a byte order mark. */
 function isWide(head: Uint8Array): boolean {
   const [a, b, c] = head;
   if ((a === 0xff && b === 0xfe) || (a === 0xfe && b === 0xff)) return true;
   return (a === 0) !== (b === 0) || (a === 0 && (c === 0xfe || c === 0));
 }
 
-/** The pointer that Git LFS has in place of a file that was not downloaded; undefined for other content. */
+/**
+ * Recognises the pointer that Git LFS leaves in place of a file that was not downloaded; undefined for other
+ * content.
+ */
 export function lfsPointer(head: Uint8Array): string | undefined {
   const text = latin1(head);
-  // Editors of Windows put a byte order mark in front.
+  // Windows editors put a byte order mark in front.
   if (!/^(?:\xef\xbb\xbf)?version https:\/\/git-lfs\.github\.com\/spec\//.test(text)) return undefined;
   const size = /^size (\d{1,15})\r?$/m.exec(text)?.[1];
   const bytes = size === undefined ? '' : ` of ${size} bytes`;
@@ -28,7 +31,7 @@ export function lfsPointer(head: Uint8Array): string | undefined {
 }
 
 /**
- * What came in place of any file when it was not downloaded as it should have been; undefined for other content.
+ * Recognises content that a failed download leaves in place of any file; undefined for other content.
  *
  * @param head - The file's first bytes.
  */
@@ -42,7 +45,7 @@ export function misplacedContent(head: Uint8Array): string | undefined {
 }
 
 /**
- * Why a file is no text that can be read; undefined if its beginning does not tell.
+ * Why a file cannot be read as text; undefined if its beginning does not show it.
  *
  * @param head - The file's first bytes.
  */
@@ -52,7 +55,7 @@ export function unreadableText(head: Uint8Array): string | undefined {
   return head.byteLength > 1 && isWide(head) ? 'seems to be UTF-16: save it as UTF-8' : undefined;
 }
 
-/** Files by how they begin, as Latin-1, and what they are. */
+/** Kinds of files: a pattern of their first bytes as Latin-1, and their description. */
 const models: readonly (readonly [begin: RegExp, words: string])[] = [
   [
     /^PK\x03\x04|^PK\x05\x06/,
@@ -64,7 +67,7 @@ const models: readonly (readonly [begin: RegExp, words: string])[] = [
     /^\x80[\x02-\x05]|^\(dp\d|^\(lp\d/,
     "is a pickle of Python's, not an ONNX model: export the model to ONNX, such as with torch.onnx.export or skl2onnx",
   ],
-  // Eight bytes with the length of a JSON text, and the text.
+  // safetensors begins with eight bytes that hold the length of a JSON text, and then the text.
   [
     /^[^]{7}\0\{\s*"/,
     'is a file of safetensors, which has weights and no graph: export the model to ONNX, such as with optimum-cli export onnx',
@@ -77,9 +80,10 @@ const models: readonly (readonly [begin: RegExp, words: string])[] = [
 ];
 
 /**
- * What kind of file it is instead of an ONNX model, and what to do; undefined if its beginning does not tell.
+ * Describes a file that is not an ONNX model, and says what to do; undefined if the file's beginning does not
+ * show its kind.
  *
- * @param head - Its first bytes.
+ * @param head - The file's first bytes.
  */
 export function foreignContent(head: Uint8Array): string | undefined {
   if (head.byteLength === 0) return 'is empty: write or download the model again';
@@ -89,7 +93,7 @@ export function foreignContent(head: Uint8Array): string | undefined {
   return models.find(([begin]) => begin.test(text))?.[1];
 }
 
-/** What a file is that begins as a text does, and is no model; undefined for other content. */
+/** Describes a file that begins like text, and is therefore no model; undefined for other content. */
 export function foreignText(head: Uint8Array): string | undefined {
   const text = latin1(head);
   if (!/^[\t\r\n\x20-\x7e]+$/.test(text)) return undefined;
@@ -97,7 +101,7 @@ export function foreignText(head: Uint8Array): string | undefined {
   return `is a text, not an ONNX model (${shown}): download or export the model again`;
 }
 
-/** What other files are, by the ends of their names. */
+/** Kinds of other files, by the ends of their names. */
 const extensions: readonly (readonly [end: RegExp, words: string])[] = [
   [
     /\.(pkl|pickle|joblib)$/i,
@@ -126,7 +130,7 @@ const extensions: readonly (readonly [end: RegExp, words: string])[] = [
   ],
 ];
 
-/** What a file is by its name, and what to do; undefined where the name does not tell. */
+/** Describes a file by its name, and says what to do; undefined if the name does not show it. */
 export function foreignName(name: string): string | undefined {
   return extensions.find(([end]) => end.test(name))?.[1];
 }

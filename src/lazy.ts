@@ -1,9 +1,10 @@
 /** Modules that are imported at first use. */
 
 /**
- * Imports a module once. A second `import()` would look for its file again, which takes a millisecond or two.
+ * Returns a function that imports a module once. A second `import()` would look for the file again, which takes
+ * a millisecond or two.
  *
- * @param load - `() => import('./module.js')`, written out so that bundlers see the file.
+ * @param load - `() => import('./module.js')`, written literally so that bundlers see the file.
  */
 export function lazy<T>(load: () => Promise<T>): () => Promise<T> {
   let imported: Promise<T> | undefined;

@@ -1,59 +1,62 @@
-/** The log of a server: what happens to models that no caller is told of. */
+/** The log of a server: events of models that no caller is told of. */
 
 import { expected } from './argument-checks.js';
 import { printableLine } from './printable.js';
 
-/** What a message is about. */
+/** The context of a message. */
 export interface LogContext {
-  /** Name of the model, if there is one. */
+  /** Name of the model concerned, if any. */
   readonly model?: string | undefined;
-  /** The reason, if there is one. */
+  /** The error that is the reason, if any. */
   readonly error?: unknown;
 }
 
-/** A function that takes messages of one level. What it throws, returns or rejects with is ignored. */
+/**
+ * A function that takes messages of one level. Its result, and an error that it throws or rejects with, are
+ * ignored.
+ */
 export type LogFunction = (message: string, context: LogContext) => void;
 
 /**
- * Takes the messages of a server. A level without a function is not logged. `console` is a logger.
+ * Takes the messages of a server. A level without a function is not logged. `console` is a valid logger.
  *
  * @example
  * const server = await createServer('./models', { logger: { error: (message, { model }) => report(model, message) } });
  */
 export interface Logger {
-  /** A model cannot be served, and no call rejects for it. */
+  /** A model cannot be served, and no call rejects because of it. */
   readonly error?: LogFunction | undefined;
-  /** A model is served, but not as it was asked for. */
+  /** A model is served, but not as its configuration or the caller asked. */
   readonly warn?: LogFunction | undefined;
-  /** A model was loaded or unloaded, or a call that loads it rejected; and its notes. */
+  /** A model was loaded or unloaded, or a call that loads it rejected. The notes of a model, too. */
   readonly info?: LogFunction | undefined;
   /** The steps of each load. */
   readonly verbose?: LogFunction | undefined;
 }
 
-/** A logger of which every level may be called, and nothing throws. */
+/** A logger with a function for every level, none of which throws. */
 export type Log = Readonly<Record<keyof Logger, LogFunction>>;
 
 const levels = ['error', 'warn', 'info', 'verbose'] as const;
 
-/** What a level without a function has. */
+/** The function of a level that is not logged. */
 export const ignore: LogFunction = () => undefined;
 
-/** How many messages are being written to stderr. */
+/** Number of messages that are being written to stderr. */
 let writes = 0;
 
 function onWriteError(): void {
-  // A log that cannot be written changes nothing.
+  // If the log cannot be written, the server continues unchanged.
 }
 
-/** Writes a message as one line, with its level. */
+/** Returns a function that writes each message as one line with its level. */
 function onStderr(level: string): LogFunction {
   return (message) => {
     const { stderr } = process;
-    // Whoever read it may be gone. Without a listener that would be an uncaught exception.
+    // The reader of stderr may be gone. Without a listener its error would be an uncaught exception.
     if (writes++ === 0) stderr.on('error', onWriteError);
     stderr.write(`tritonts: ${level}: ${printableLine(message)}\n`, () => {
-      // The stream tells of an error after this call.
+      // The stream emits the error after this callback.
       setImmediate(() => {
         if (--writes === 0) stderr.removeListener('error', onWriteError);
       });
@@ -61,27 +64,27 @@ function onStderr(level: string): LogFunction {
   };
 }
 
-/** Errors and warnings on stderr. */
+/** Writes errors and warnings to stderr. */
 const standard: Log = { error: onStderr('error'), warn: onStderr('warning'), info: ignore, verbose: ignore };
 
-/** A function of the caller's, which cannot do harm. */
+/** Wraps a function of the caller so that its errors are ignored. */
 function harmless(logger: object, log: (...args: Parameters<LogFunction>) => unknown): LogFunction {
   return (message, context) => {
     try {
       const returned = log.call(logger, message, context);
-      // An async function's rejection would be an uncaught exception.
+      // The rejection of an async function would be an unhandled rejection.
       if (typeof returned === 'object' && returned !== null) Promise.resolve(returned).catch(() => undefined);
     } catch {
-      // A log that fails changes nothing.
+      // If the log fails, the server continues unchanged.
     }
   };
 }
 
 /**
- * Checks a logger.
+ * Checks a logger and fills in its missing levels.
  *
- * @param value - Undefined: errors and warnings go to stderr.
- * @throws {@link TritonError} INVALID_ARG for anything else than an object whose levels are functions.
+ * @param value - The logger. If undefined, errors and warnings go to stderr.
+ * @throws {@link TritonError} INVALID_ARG unless it is an object whose levels are functions.
  */
 export function resolveLogger(value: unknown): Log {
   if (value === undefined || value === null) return standard;
@@ -91,7 +94,7 @@ export function resolveLogger(value: unknown): Log {
     const given: unknown = (value as Logger)[level] ?? undefined;
     if (given !== undefined && typeof given !== 'function')
       throw expected('a function', `options.logger.${level}`, given);
-    // A function of a program in JavaScript takes whatever it is given.
+    // JavaScript passes any arguments to any function, so the function's parameters need no check.
     log[level] = given === undefined ? ignore : harmless(value, given as LogFunction);
   }
   return log;

@@ -1,2 +1,5 @@
-/** The most threads of a kind that a server is asked for. With many more a system starts no others, or a load never ends. */
+/**
+ * The maximum number of threads of one kind. With many more, the system may start no other threads, or a load
+ * may never end.
+ */
 export const mostThreads: number = 4096;

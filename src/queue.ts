@@ -1,8 +1,8 @@
-/** A queue whose ends cost the same at any length. An array moves all that is left at each `shift()`. */
+/** A queue with constant cost at both ends. An array may move all its remaining entries at each `shift()`. */
 
 /** A first-in, first-out queue. */
 export class Queue<T> {
-  /** A ring, whose length is a power of two. */
+  /** A ring buffer; its length is a power of two. */
   #ring: (T | undefined)[] = new Array<T | undefined>(16).fill(undefined);
   #head = 0;
   #length = 0;

@@ -1,4 +1,4 @@
-/** Checks a server's options, once, when it is created. */
+/** Checks a server's options once, when the server is created. */
 
 import { fileURLToPath } from 'node:url';
 import { isAbsolute, resolve } from 'node:path';
@@ -104,7 +104,10 @@ function resolvePath(value: string, path: string, base: string): string {
   return resolve(base, value);
 }
 
-/** The path of a file: URL, which may name a host or have a slash in a folder's name. */
+/**
+ * Converts a file: URL to a path. The URL may be invalid: it may name a host, or have an encoded slash in a
+ * folder's name.
+ */
 function filePath(value: string | URL, path: string): string {
   try {
     return fileURLToPath(value);
@@ -144,7 +147,7 @@ function checkBackendConfig(value: unknown, base: string): Readonly<Record<strin
       }
       const kind = paths?.[key];
       const place = (text: string): string => {
-        // A library's name without a folder is for the system to find.
+        // A library's name without a folder is left to the system's search.
         const isPath = kind === 'path' || /[/\\]/.test(text);
         return isPath ? resolvePath(text, `${path}.${key}`, base) : text;
       };
@@ -156,7 +159,7 @@ function checkBackendConfig(value: unknown, base: string): Readonly<Record<strin
   return Object.freeze(Object.fromEntries(checked));
 }
 
-/** The given models. Their files and configurations are checked when they are loaded. */
+/** Checks the models that the program passes. Their files and configurations are checked when they are loaded. */
 function checkModels(value: unknown): ReadonlyMap<string, GivenModel> {
   checkObject(value, 'options.models');
   const models = new Map<string, GivenModel>();
@@ -168,17 +171,17 @@ function checkModels(value: unknown): ReadonlyMap<string, GivenModel> {
       );
     }
     checkObject(model, path);
-    // Not a copy: a model's functions may be those of its class.
+    // The object is not copied: its functions may be inherited from its class.
     const { execute }: Partial<Record<string, unknown>> = model;
     if (execute !== undefined && execute !== null) {
-      // This was checked just above. All that may be wrong in a model is found when it is loaded.
+      // Checked above to be an object with `execute`. Loading the model checks everything else.
       models.set(name, model as GivenModel);
       continue;
     }
     const known = ['config', 'files', 'module', 'execute'] as const;
     const read = readOptions<Record<(typeof known)[number], unknown>>(model, known, path);
     if (read.module === undefined) checkFiles(read.files, path);
-    // This was checked just above. All that may be wrong in a configuration is found when it is loaded.
+    // Keys and files are checked above. Loading the model checks the configuration.
     models.set(name, read as GivenModel);
   }
   return models;
@@ -191,7 +194,7 @@ function checkFiles(files: unknown, path: string): void {
   }
 }
 
-/** Node checks the limits and the options of Node when a thread is started. */
+/** Checks the threads' options. Node itself checks the limits and `execArgv` further when it starts a thread. */
 function checkWorkers(value: unknown): WorkersOptions {
   const path = 'options.workers';
   const { resourceLimits, env, execArgv, unloadTimeoutMs } = readOptions<WorkersOptions>(
@@ -218,7 +221,7 @@ function checkWorkers(value: unknown): WorkersOptions {
       if (typeof one !== 'string') throw expected('a string', `${path}.execArgv[${i}]`, one);
   }
   if (unloadTimeoutMs !== undefined) integer(unloadTimeoutMs, 0, `${path}.unloadTimeoutMs`);
-  // All of it was checked just above.
+  // All properties are checked above.
   return {
     ...(resourceLimits !== undefined && { resourceLimits: limits }),
     ...{ env, execArgv, unloadTimeoutMs },
@@ -228,31 +231,31 @@ function checkWorkers(value: unknown): WorkersOptions {
 /**
  * Checks options and fills in defaults.
  *
- * @param given - Only functions and signals of it are kept; everything else is copied.
- * @param base - The folder that relative paths start at (default: the working directory). If it is empty,
- *   relative paths are refused.
- * @param registered - The backends that are registered.
- * @throws {@link TritonError} INVALID_ARG that names the option, what was expected and what came.
+ * @param given - The options. Functions, signals and model objects are kept; everything else is copied.
+ * @param base - The folder that relative paths start from (default: the working directory). If empty, relative
+ *   paths are refused.
+ * @param registered - The registered backends.
+ * @throws {@link TritonError} INVALID_ARG; it names the option, what was expected and what was received.
  */
 export function resolveOptions(
   given: ServerOptions,
   base: string = process.cwd(),
   registered: ReadonlyMap<string, ModelCode> = registeredBackends(),
 ): ResolvedOptions {
-  // A server needs some.
+  // Unlike other functions, this one requires the options object.
   checkObject(given, 'options');
-  // Each of those that are there is checked below.
+  // Each option that is present is checked below.
   const options = readOptions<ServerOptions>(given, keys, 'options') as ServerOptions;
 
   const models = checkModels(options.models ?? {});
-  // Given models need no repository.
+  // A server with given models needs no repository.
   const repository: unknown = options.modelRepository ?? (models.size > 0 ? [] : undefined);
   const list = Array.isArray(repository)
     ? readList(repository, 'an array of folders', 'options.modelRepository')
     : [repository];
   if (list.length === 0 && models.size === 0)
     throw invalidArgument('expected at least one folder for options.modelRepository but received none');
-  // As in Triton, a folder that is named twice counts once.
+  // As in Triton, a folder that is given twice counts once.
   const repositories = [
     ...new Set(
       list.map((entry, i) =>
@@ -307,7 +310,7 @@ export function resolveOptions(
     models,
     exitOnError: boolean(options.exitOnError ?? true, 'options.exitOnError'),
     modelControlMode: mode,
-    // Each entry was checked just above.
+    // Each entry is checked above.
     loadModels: loadModels as readonly string[],
     id,
     strictReadiness: boolean(options.strictReadiness ?? true, 'options.strictReadiness'),

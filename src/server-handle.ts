@@ -1,12 +1,12 @@
-/** Identifies a server outside of the environment that created it. */
+/** Identifies a server to other environments than the one that created it. */
 
 import { addon } from './addon/load.js';
 import type { NativeServer } from './addon/native/server.js';
 import type { ResolvedMetrics } from './metrics/metrics-config.js';
 
 /**
- * Identifies a server within its process. It can be sent to a worker_thread, which connects with {@link
- * attachServer}.
+ * Identifies a server within its process. It can be posted to a worker_thread, which connects with
+ * {@link attachServer}.
  *
  * @example
  * worker.postMessage(server.handle satisfies ServerHandle);
@@ -16,29 +16,32 @@ export interface ServerHandle {
   readonly tritonts: 'server';
   /** Id of the process that the server is in. */
   readonly process: number;
-  /** Which copy of the addon the server is in. */
+  /** Id of the copy of the addon that the server is in. */
   readonly engine: number;
-  /** Which server of that copy it is. */
+  /** Id of the server within that copy. */
   readonly id: number;
-  /** The server's option of this name. */
+  /** The server's option `captureStacks`. */
   readonly captureStacks: boolean;
   /** The server's option `id`. */
   readonly name: string;
-  /** The server's option of this name. */
+  /** The server's option `strictReadiness`. */
   readonly strictReadiness: boolean;
-  /** What {@link InferenceServer.metrics} shows. */
+  /** The metrics that {@link InferenceServer.metrics} includes. */
   readonly metrics: ResolvedMetrics;
   /** The same as in {@link ServerMetadata}. */
   readonly devices: readonly string[];
 }
 
-/** What a server's own threads need of it. They find its devices themselves, as that takes a while. */
+/**
+ * The handle that a server's own threads receive. They find the devices themselves, because finding them takes
+ * time.
+ */
 export type OwnHandle = Omit<ServerHandle, 'devices'>;
 
-/** What every environment's connection to a server has of its options. */
+/** The server's options that every environment's connection needs. */
 export type SharedOptions = Pick<ServerHandle, 'captureStacks' | 'name' | 'strictReadiness' | 'metrics'>;
 
-/** The handle of a server, without its devices. */
+/** Makes the handle of a server, without its devices. */
 export function ownHandle(
   native: NativeServer,
   { captureStacks, name, strictReadiness, metrics }: SharedOptions,

@@ -1,25 +1,25 @@
 /**
- * Long work of the event loop's thread, in slices: all of it together has a millisecond of each turn of the loop. What is
- * short is done at once.
+ * Runs long work on the event loop's thread in slices. All such work together gets one millisecond in each turn
+ * of the loop. Short work is done at once.
  */
 
 import { performance } from 'node:perf_hooks';
 import { setImmediate } from './dispatch/ending/timers.js';
 import { Queue } from './queue.js';
 
-/** Work that yields wherever it can be interrupted: at the latest after some tenth of a millisecond. */
+/** Work that yields wherever it can be interrupted, at least every few tenths of a millisecond. */
 export type Sliced<T> = Generator<undefined, T, undefined>;
 
-/** For so long such work holds the event loop in one turn, in milliseconds. */
+/** How long such work may hold the event loop in one turn, in milliseconds. */
 const sliceMs = 1;
 
-/** Counts what work has cost, so that it knows when to yield. */
+/** Adds up the cost of work, and says when the work should yield. */
 export class Pace {
-  /** So many steps that take some nanoseconds each are done between two yields. */
+  /** Number of steps between two yields. A step takes some nanoseconds. */
   static readonly portion: number = 8192;
   #left = Pace.portion;
 
-  /** Adds the cost of what was done, in such steps. Returns whether it is time to yield. */
+  /** Adds the cost of work done, in steps. Returns whether it is time to yield. */
   spent(steps: number): boolean {
     this.#left -= steps;
     if (this.#left > 0) return false;
@@ -28,15 +28,15 @@ export class Pace {
   }
 }
 
-/** Work with what follows it. */
+/** Work together with its callbacks. */
 interface Task {
-  /** Goes on until it can be interrupted. Returns whether it is done, or has failed. */
+  /** Runs the work until its next yield. Returns whether the work is done or has failed. */
   step(): boolean;
 }
 
-/** Those that wait for a later turn. Each goes on for one step, then the next one does. */
+/** Tasks that wait for a later turn. They take turns, one step each. */
 const waiting: Queue<Task> = new Queue();
-/** Until when work may be done in this turn; undefined: none was done in it. */
+/** When this turn's time for such work ends; undefined if none was done in this turn. */
 let turnEnd: number | undefined;
 
 function endOfTurn(): number {
@@ -49,7 +49,7 @@ function endOfTurn(): number {
 
 function goOn(): void {
   const end = endOfTurn();
-  // One step at least: the work of a slow machine ends, too.
+  // Do at least one step, so that the work ends on a slow machine, too.
   for (let task = waiting.shift(); task !== undefined; task = waiting.shift()) {
     if (!task.step()) waiting.push(task);
     if (performance.now() >= end) break;
@@ -58,11 +58,12 @@ function goOn(): void {
 }
 
 /**
- * Does work in slices: as much as this turn of the event loop has room for now, the rest in the next ones. Until it is done
- * it keeps the loop alive.
+ * Does work in slices: as much now as this turn of the event loop has time for, the rest in the next turns. The
+ * work keeps the event loop alive until it is done.
  *
- * @param done - Takes the result, in here if there is time enough. Neither it nor `failed` throws.
- * @param failed - Takes what the work has thrown.
+ * @param done - Receives the result. It is called before this returns if there is time enough. Neither it nor
+ *   `failed` may throw.
+ * @param failed - Receives the error that the work threw.
  */
 export function inSlices<T>(
   work: Sliced<T>,

@@ -1,15 +1,14 @@
-/** Near misses: what a misspelt name was probably meant to be. */
+/** Finds the name that a misspelt name was probably meant to be. */
 
-/** Longer words are not compared: no known name is nearly as long. */
+/** Longer words are not compared: all known names are much shorter. */
 const longestWord = 80;
 
 /**
- * The candidate closest to a misspelt word, if one is close enough to be meant: at most a third of its
- * letters are wrong, left out, added or swapped with their neighbour. Upper and lower case count as equal,
- * and so do `-` and `_`.
+ * The candidate closest to a misspelt word, if it is close enough: at most a third of its letters are wrong,
+ * left out, added or swapped with their neighbour. Upper and lower case count as equal, and so do `-` and `_`.
  *
- * @param word - What was written.
- * @param candidates - What could have been meant. Of equally close ones the first wins.
+ * @param word - The misspelt word.
+ * @param candidates - The known names. Of equally close candidates the first wins.
  *
  * @example
  * suggest('max_batchsize', ['max_batch_size', 'metric_tags']); // 'max_batch_size'
@@ -43,7 +42,7 @@ function simplify(word: string): string {
   return word.toLowerCase().replaceAll('-', '_');
 }
 
-/** Damerau-Levenshtein distance in which no part is changed twice. */
+/** Damerau-Levenshtein distance in its restricted form: no substring is edited twice. */
 function editDistance(a: string, b: string): number {
   let before: number[] = [];
   let previous = Array.from({ length: b.length + 1 }, (_, column) => column);

@@ -1,2 +1,2 @@
-/** The package's version, as package.json says; a test compares them. */
+/** The package's version; a test compares it with package.json. */
 export const packageVersion = '0.1.0';

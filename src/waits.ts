@@ -1,15 +1,18 @@
 /**
- * What waits for what, where models load and unload each other: so that nothing is made to wait for itself. Calls of
- * `infer` are not among it: the engine knows these.
+ * A graph of the loads, unloads and running models that wait for each other. It prevents a model's load or
+ * unload from waiting for itself. Calls of `infer` are not part of it; the engine tracks those.
  */
 
-/** What something is: a load or an unload of a model, another change of it, or what a model runs. */
+/** Kind of a node: a model's load, its unload, another change of it, or a batch that a model runs. */
 export type WaitKind = 'load' | 'unload' | 'change' | 'run';
 
-/** Something that may wait for others, and that others may wait for, until it ends. See the head of this file. */
+/**
+ * A node of the graph: an operation that may wait for others, and that others may wait for, until it ends. See
+ * the head of this file.
+ */
 export class Wait {
   readonly kind: WaitKind;
-  /** What it is, in words; empty for a part of something that has words. */
+  /** The operation in words; empty for a part of an operation that has words. */
   readonly #words: string;
   readonly #for: Set<{ readonly other: Wait }> = new Set();
   #ended = false;
@@ -19,12 +22,12 @@ export class Wait {
     this.#words = words;
   }
 
-  /** Whether it has ended. It waits for nothing then. */
+  /** Whether the operation has ended. It then waits for nothing. */
   get ended(): boolean {
     return this.#ended;
   }
 
-  /** Notes that this waits for another. Returns what is called when it waits no more. */
+  /** Records that this operation waits for another. Returns a function to call when it no longer waits. */
   begin(other: Wait): () => void {
     if (this.#ended || other.#ended) return () => undefined;
     const edge = { other };
@@ -34,28 +37,28 @@ export class Wait {
     };
   }
 
-  /** It has ended. */
+  /** Marks the operation as ended. */
   end(): void {
     this.#ended = true;
-    // What others hold of it is not to hold what came before it.
+    // Others may still refer to this node. Without its edges it keeps no earlier nodes alive.
     this.#for.clear();
   }
 
   /**
-   * The circle that would come about if another one waited for this, in words, such as `load of 'a' → load of 'b' → load of
-   * 'a'`; undefined if there would be none.
+   * Describes the circle that would arise if `other` waited for this operation, such as
+   * `load of 'a' → load of 'b' → load of 'a'`. Undefined if there would be no circle.
    */
   circleWith(other: Wait): string | undefined {
     const path = this.#pathTo(other);
     if (path === undefined) return undefined;
     const words = path.map((one) => one.#words).filter((one) => one !== '');
-    // One that waits for its turn behind another one of its kind would be said twice.
+    // An operation that waits for its turn behind another of the same kind would be named twice.
     if (words.length > 1 && words[0] === words[1]) words.shift();
     const last = words.at(-1) ?? '';
     return [...(words.length > 1 && words[0] === last ? [] : [last]), ...words].join(' → ');
   }
 
-  /** The shortest way over which this waits for another, both ends included; undefined if it does not. */
+  /** The shortest path of waits from this operation to another, both included; undefined if there is none. */
   #pathTo(other: Wait): Wait[] | undefined {
     const cameFrom = new Map<Wait, Wait | undefined>([[this, undefined]]);
     for (const one of cameFrom.keys()) {

@@ -1,11 +1,11 @@
-/** Whether a file of the addon is whole. To load a damaged one ends the process with SIGBUS or SIGSEGV. */
+/** Checks that the addon's file is complete. Loading a damaged file ends the process with SIGBUS or SIGSEGV. */
 
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { packageVersion } from '../version.js';
 import { isCutOff } from './elf.js';
 
-/** The content of `tritonts.node.json`, which lies beside each published binary. */
+/** The content of `tritonts.node.json`, which is published beside each binary. */
 interface BinaryManifest {
   /** Version of the package that the binary belongs to. */
   readonly version: string;
@@ -15,7 +15,7 @@ interface BinaryManifest {
   readonly sha256: string;
 }
 
-/** What is wrong with a file of the addon, for messages; undefined if nothing is. */
+/** What is wrong with the addon's file, for messages; undefined if the file is sound. */
 export function faultOf(file: string): string | undefined {
   if (isCutOff(file)) return 'is damaged: it is cut off';
   const manifest = `${file}.json`;

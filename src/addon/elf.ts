@@ -1,12 +1,15 @@
-/** Headers of ELF files (Linux): the loader of the addon reads nothing else of such a file. */
+/** Reads the headers of ELF files (Linux). Nothing else of such a file is read before it is loaded. */
 
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 
-/** What a file's ELF headers say. */
+/** The part of a file's ELF headers that is needed here. */
 export interface ElfHeaders {
-  /** The least number of bytes that the file must have for its tables and mapped segments. */
+  /** The minimum size of the file that its tables and mapped segments imply. */
   readonly bytes: number;
-  /** The program that loads it, such as `/lib64/ld-linux-x86-64.so.2`; undefined for libraries. */
+  /**
+   * The path of the dynamic linker that loads the program, such as `/lib64/ld-linux-x86-64.so.2`; undefined for
+   * libraries.
+   */
   readonly interpreter: string | undefined;
 }
 
@@ -14,7 +17,8 @@ const loadSegment = 1;
 const interpreterSegment = 3;
 
 /**
- * The headers of a 64-bit little-endian ELF file; undefined if the file is another one, or ends within them.
+ * Reads the headers of a 64-bit little-endian ELF file; undefined if the file has another format or ends within
+ * the headers.
  */
 export function elfHeaders(file: string): ElfHeaders | undefined {
   const descriptor = openSync(file, 'r');
@@ -45,7 +49,7 @@ export function elfHeaders(file: string): ElfHeaders | undefined {
   }
 }
 
-/** Whether a file is shorter than its ELF headers say. To load such a file ends the process with SIGBUS. */
+/** Whether a file is shorter than its ELF headers say. Loading such a file ends the process with SIGBUS. */
 export function isCutOff(file: string): boolean {
   const headers = elfHeaders(file);
   if (!headers) return false;

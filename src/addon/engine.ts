@@ -12,7 +12,7 @@ import type { NativeServer } from './native/server.js';
 export function createEngine(options: {
   readonly modelLoadConcurrency: number;
   readonly maxInFlightBytes: number;
-  /** Cores that idle threads may spin on. */
+  /** Number of cores that idle threads may spin on. */
   readonly spinCores: number;
 }): NativeServer {
   const engine = addon().createServer(

@@ -1,4 +1,4 @@
-/** The GPUs of this process. Nothing here waits for the driver on the JS thread. */
+/** The GPUs of this process. Nothing here makes the JS thread wait for the driver. */
 
 import { addon } from './load.js';
 import { insistOnAnswer } from './memory.js';
@@ -8,7 +8,7 @@ import type { NativeStatus } from './native/status.js';
 import type { GpuMemoryLimits } from '../options.js';
 import { statusError } from './status.js';
 
-/** The answer before the driver was asked. */
+/** The result until the driver has been asked. */
 const unasked: NativeGpus = {
   devices: [],
   reason: 'the CUDA driver was not asked',
@@ -17,9 +17,10 @@ const unasked: NativeGpus = {
 };
 
 /**
- * Asks the CUDA driver for its GPUs, on a thread of a server. The process' first call takes tenths of a second.
+ * Asks the CUDA driver for its GPUs, on a thread of the server. The first call in a process takes tenths of a
+ * second.
  *
- * @throws {@link TritonError} CANCELLED if the server ends meanwhile.
+ * @throws {@link TritonError} CANCELLED if the server closes meanwhile.
  */
 export async function findGpus(server: NativeServer): Promise<NativeGpus> {
   if (addon().gpus() === undefined) {
@@ -31,12 +32,15 @@ export async function findGpus(server: NativeServer): Promise<NativeGpus> {
   return knownGpus();
 }
 
-/** What {@link findGpus} has found in this process. */
+/** The GPUs that {@link findGpus} has found in this process. */
 export function knownGpus(): NativeGpus {
   return addon().gpus() ?? unasked;
 }
 
-/** Why GPUs take no work any more, by id. Models have to leave such a GPU before it can be tried again. */
+/**
+ * The GPUs that no longer take work, by id, each with the reason. Such a GPU can be tried again only after all
+ * models have left it.
+ */
 export function lostGpus(): ReadonlyMap<number, string> {
   return new Map(
     addon()
@@ -45,12 +49,12 @@ export function lostGpus(): ReadonlyMap<number, string> {
   );
 }
 
-/** Sets the limits of the process' pools of memory for GPUs. */
+/** Sets the limits of the process's memory pools for GPUs. */
 export function limitGpuMemory({ pinnedBytes, gpuBytes, listed }: GpuMemoryLimits): void {
   addon().limitGpuMemory(pinnedBytes, gpuBytes, listed);
 }
 
-/** A sentence for each pool of memory for GPUs that did not suffice. */
+/** A sentence for each memory pool for GPUs that was used up. */
 export function usedUpPools(): string[] {
   const { pinned, devices } = addon().gpuPools();
   const texts = devices.flatMap(({ plainBlocks }, id) =>
@@ -68,10 +72,10 @@ export function usedUpPools(): string[] {
   return texts;
 }
 
-/** Why a GPU cannot be used; undefined: it can. */
+/** Why a GPU cannot be used; undefined if it can. */
 export function gpuFault(gpu: NativeGpu, minCapability: number): string | undefined {
   if (gpu.fault !== '') return gpu.fault;
-  // 12.1 is newer than 12.0 and than 9.0; no minor number has two digits.
+  // Compares versions as decimals: no minor number has two digits.
   if (gpu.major + gpu.minor / 10 >= minCapability - 1e-9) return undefined;
   return `${gpu.name} has compute capability ${gpu.major}.${gpu.minor}, and minSupportedComputeCapability is ${minCapability.toFixed(1)}`;
 }

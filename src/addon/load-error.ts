@@ -1,4 +1,4 @@
-/** The error when the addon cannot be loaded: on which platform, what was looked for, and what to do. */
+/** The error for an addon that cannot be loaded: the platform, the places searched, and what to do. */
 
 import { type TritonError, unavailable } from '../errors.js';
 import { packageVersion } from '../version.js';
@@ -6,28 +6,32 @@ import { neededNode, runsHere, type RuntimeVersions } from './node-version.js';
 import { outsideOfBundle } from './own-file.js';
 import { describePlatform } from './platform.js';
 
-/** One place where the addon was looked for in vain. */
+/** A place where the addon was searched without success. */
 export interface Attempt {
   /** The place's name in messages. */
   readonly name: string;
-  /** Path of the file, if there was one. */
+  /** Path of the file, if the place has one. */
   readonly file: string | undefined;
   /**
-   * `absent`: there is no file; `damaged`: it was not loaded; `refused`: the system or Node did not load it.
+   * `absent`: there is no file; `damaged`: the file was not loaded because of a fault; `refused`: the system or
+   * Node failed to load it.
    */
   readonly kind: 'absent' | 'damaged' | 'refused';
-  /** What went wrong; the place is not repeated. */
+  /** What went wrong, without the place's name. */
   readonly reason: string;
-  /** What was thrown. */
+  /** The error that was thrown. */
   readonly cause: unknown;
 }
 
-/** The error for a version of Node that the package does not run on; undefined for others, and for Bun and Deno. */
+/**
+ * The error for a version of Node that the package does not support; undefined for supported versions, and for
+ * Bun and Deno.
+ */
 export function unsuitedNode(versions: RuntimeVersions): TritonError | undefined {
   return runsHere(versions) ? undefined : unavailable('NO_ADDON', neededNode(versions.node));
 }
 
-/** The error when no place has an addon that can be loaded. */
+/** The error if no place has an addon that can be loaded. */
 export function loadFailure(target: string, attempts: readonly Attempt[]): TritonError {
   if (attempts.some(({ cause }) => errorCode(cause) === 'ERR_DLOPEN_DISABLED')) {
     return failure(

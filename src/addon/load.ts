@@ -1,4 +1,4 @@
-/** Finds and loads the addon, or says what to do if that fails. */
+/** Finds and loads the addon, or reports what to do if that fails. */
 
 import { createRequire } from 'node:module';
 import { resolve } from 'node:path';
@@ -14,17 +14,18 @@ let loaded: NativeAddon | undefined;
 let loadedFile = '';
 
 /**
- * The addon of this environment. It is loaded at first use, with an exit listener that lets running batches
+ * The addon of this environment. The first call loads it, and adds an exit listener that lets running batches
  * end.
  *
- * @throws {@link TritonError} UNAVAILABLE if no binary of the addon can be loaded. The message lists what
- *   was looked for, with each reason.
+ * @throws {@link TritonError} UNAVAILABLE if no binary of the addon can be loaded. The message lists each place
+ *   that was searched, with the reason.
  */
 export function addon(): NativeAddon {
   if (loaded) return loaded;
   const unsuited = unsuitedNode(process.versions);
   if (unsuited) throw unsuited;
-  // This names another build of the addon: with faults to inject, or under a sanitizer. See docs/testing.md.
+  // The variable names another build of the addon: with injected faults, or with a sanitizer. See
+  // docs/testing.md.
   const other = process.env['TRITONTS_ADDON'] ?? '';
   const wanted = target();
   const candidates =
@@ -39,7 +40,7 @@ export function addon(): NativeAddon {
     loaded = outcome.addon;
     loadedFile = outcome.file;
     loaded.onNoMemory(noMemoryError);
-    // When a worker exits, the process goes on. The cleanup hook of the worker's environment closes its
+    // The exit of a worker does not end the process. The cleanup hook of the worker's environment closes its
     // servers.
     if (process.getBuiltinModule('node:worker_threads').isMainThread) prepareAtExit(loaded);
     return loaded;
@@ -48,7 +49,7 @@ export function addon(): NativeAddon {
 }
 
 /**
- * The file of the addon.
+ * The path of the addon's file.
  *
  * @throws {@link TritonError} As {@link addon}.
  */
@@ -66,7 +67,7 @@ function tryPlace({
     file = find();
     const fault = faultOf(file);
     if (fault !== undefined) return { name, file, kind: 'damaged', reason: fault, cause: new Error(fault) };
-    // This is the one place where the addon gets its type.
+    // Only here is the addon given its type.
     return { addon: require(file) as NativeAddon, file };
   } catch (cause) {
     const code = errorCode(cause);
@@ -77,10 +78,13 @@ function tryPlace({
   }
 }
 
-/** Holds the engines to notify when the process exits. Every copy of this module finds it here. */
+/**
+ * The process property that holds the engines to notify when the process exits. All copies of this module share
+ * it.
+ */
 const exitKey = Symbol.for('tritonts.exit');
 
-/** Has an engine notified when the process exits: once, however often the package is loaded. */
+/** Has an engine notified when the process exits: once, even if the package is loaded several times. */
 function prepareAtExit(native: NativeAddon): void {
   // Only this function sets the property.
   const holder = process as { [exitKey]?: Map<number, NativeAddon> };

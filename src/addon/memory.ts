@@ -1,20 +1,18 @@
-/** Calls of the engine that fail for lack of memory. */
+/** Handles calls of the engine that fail for lack of memory. */
 
 import { setTimeout } from 'node:timers/promises';
 import { type TritonError, unavailable } from '../errors.js';
 
 const made = new WeakSet<Error>();
 
-/**
- * The error that a call of the engine throws if there is no memory for it. Such a call has changed nothing.
- */
+/** Makes the error that a call of the engine throws if memory is exhausted. Such a call has changed nothing. */
 export function noMemoryError(): TritonError {
   const error = unavailable('NO_MEMORY', 'the process has no memory left for this call');
   made.add(error);
   return error;
 }
 
-/** Whether an error is {@link noMemoryError}, thrown by a call of the engine. */
+/** Whether an error was made by {@link noMemoryError}, and thus thrown by a call of the engine. */
 export function isNoMemory(error: unknown): boolean {
   return error instanceof Error && made.has(error);
 }
@@ -22,7 +20,7 @@ export function isNoMemory(error: unknown): boolean {
 const pauseMs = 10;
 
 /**
- * Makes a call that must succeed, and returns its result. While it finds no memory, it is repeated after a
+ * Makes a call that must succeed, and returns its result. If memory is exhausted, it repeats the call after a
  * pause.
  */
 export async function insist<T>(call: () => T): Promise<T> {
@@ -36,7 +34,10 @@ export async function insist<T>(call: () => T): Promise<T> {
   }
 }
 
-/** As {@link insist}, for a call whose result comes later: `call` gets the function that receives it. */
+/**
+ * Does the same as {@link insist} for a call with a later result: `call` is passed the function that receives
+ * the result.
+ */
 export function insistOnAnswer<T>(call: (done: (told: T) => void) => void): Promise<T> {
   return new Promise((resolve, reject) => {
     insist(() => {

@@ -6,10 +6,10 @@ import { isNoMemory } from './memory.js';
 import type { NativeBytes } from './native/folder.js';
 
 /**
- * Copies bytes to native memory, where loader threads read them. The caller has to release them.
+ * Copies bytes to native memory, where loader threads read them. The caller must release the copy.
  *
- * @param what - Names the bytes in the error.
- * @throws {@link TritonError} UNAVAILABLE without memory.
+ * @param what - The name of the bytes in the error.
+ * @throws {@link TritonError} UNAVAILABLE if there is not enough memory.
  */
 export function keepBytes(bytes: Uint8Array, what: string): NativeBytes {
   let kept: NativeBytes | undefined;

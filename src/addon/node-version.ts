@@ -1,9 +1,9 @@
-/** The versions of Node that the package runs on: one rule and one text, for `import` and for `require`. */
+/** The versions of Node that the package supports: one rule and one text, for both `import` and `require`. */
 
-/** These versions; package.json's `engines` says the same. */
+/** The supported versions, as in package.json's `engines`. */
 export const supportedNode = '^20.19 || >=22.12';
 
-/** What of `process.versions` says whether the package runs here. */
+/** The part of `process.versions` that the check needs. */
 export interface RuntimeVersions {
   readonly node: string;
   readonly bun?: string;
@@ -11,8 +11,9 @@ export interface RuntimeVersions {
 }
 
 /**
- * Whether the package runs here. Bun and Deno name the version of Node that they resemble, which says nothing about what they
- * can do. The CommonJS entries contain the text of this function, so it uses nothing from outside of itself.
+ * Whether the package supports this runtime. Bun and Deno report the version of Node that they resemble, which
+ * does not say what they can do. The text of this function is copied into the CommonJS entries, so it must use
+ * nothing from outside itself.
  */
 export function runsHere(versions: RuntimeVersions): boolean {
   if (versions.bun !== undefined || versions.deno !== undefined) return true;
@@ -20,7 +21,7 @@ export function runsHere(versions: RuntimeVersions): boolean {
   return major > 22 || (major === 22 && minor >= 12) || (major === 20 && minor >= 19);
 }
 
-/** What is said where it does not run. */
+/** The message for an unsupported version. */
 export function neededNode(version: string): string {
   return `tritonts needs Node ${supportedNode}, and this is Node ${version}: install Node 20.19 or a later 20, 22.12 or a later 22, or any from 23 on, and run this with it`;
 }

@@ -1,15 +1,15 @@
-/** The files of this package that threads and processes run by their paths, which a bundle lacks. */
+/** Finds files of this package that threads and processes run by path. They are missing from a bundle. */
 
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { TritonError, unavailable } from '../errors.js';
 
-/** What to do where this package is inside of a bundle. */
+/** Advice for a package that was bundled. */
 export const outsideOfBundle =
   'leave tritonts and onnxruntime-node outside of it and install them beside it: esbuild --external:tritonts --external:onnxruntime-node, webpack externals, Next serverExternalPackages (docs/bundlers.md)';
 
-// In a bundle of CommonJS some bundlers leave nothing in its place, whatever its type says. Modules that need it import this
-// one first.
+// In a CommonJS bundle some bundlers leave `import.meta.url` undefined, despite its type. Modules that need it
+// import this module first.
 const here = (import.meta as { readonly url?: string }).url;
 if (here === undefined) {
   throw new TritonError('UNAVAILABLE', `tritonts is in a bundle of CommonJS: ${outsideOfBundle}`, {
@@ -20,9 +20,9 @@ if (here === undefined) {
 /**
  * The path of a file of this package.
  *
- * @param path - From the package's folder.
- * @param what - What it is, in the message.
- * @throws {@link TritonError} UNAVAILABLE if it is not there.
+ * @param path - The path, relative to the package's folder.
+ * @param what - What the file is, for the message.
+ * @throws {@link TritonError} UNAVAILABLE if the file does not exist.
  */
 export function ownFile(path: string, what: string): string {
   // This file is in dist/src/addon.

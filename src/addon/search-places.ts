@@ -1,20 +1,20 @@
-/** Where the addon is looked for: a package for this platform, this package, a local build. */
+/** The places where the addon is searched: the platform's package, this package, a local build. */
 
 import { createRequire } from 'node:module';
-import './own-file.js'; // Where there is no import.meta.url, it says why.
+import './own-file.js'; // Reports a missing import.meta.url.
 import { packageVersion } from '../version.js';
 
 const require = createRequire(import.meta.url);
 
 /** A place where the addon may be. */
 export interface Place {
-  /** Its name in messages. */
+  /** The place's name in messages. */
   readonly name: string;
-  /** Returns the path of the file. Throws if there is none. */
+  /** Returns the path of the file. Throws if the file does not exist. */
   readonly resolve: () => string;
 }
 
-// Each name is a literal, so that tools which trace or pack files see it.
+// Each path is a literal, so that tools that trace or pack files can see it.
 const platformPackages: Readonly<Partial<Record<string, () => string>>> = {
   'linux-x64': () => require.resolve('@tritonts/linux-x64/tritonts.node'),
   'linux-x64-musl': () => require.resolve('@tritonts/linux-x64-musl/tritonts.node'),
@@ -34,7 +34,7 @@ const ownFiles: Readonly<Partial<Record<string, () => string>>> = {
   'win32-x64': () => require.resolve('../../../prebuilds/win32-x64/tritonts.node'),
 };
 
-/** The places for a target (`linux-x64`), in the order in which they are tried. */
+/** The places to search for a target (`linux-x64`), in order. */
 export function places(target: string): readonly Place[] {
   const installed = platformPackages[target];
   const own = ownFiles[target];

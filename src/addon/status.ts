@@ -1,4 +1,4 @@
-/** Statuses of the engine, turned into errors. */
+/** Turns the engine's statuses into errors. */
 
 import {
   TritonError,
@@ -8,7 +8,7 @@ import {
 } from '../errors.js';
 import type { NativeStatus } from './native/status.js';
 
-/** Codes by the numbers of `native/engine/base/status.h`; 0 is success. */
+/** Codes by their numbers in `native/engine/base/status.h`; 0 is success. */
 const codes: readonly TritonErrorCode[] = [
   'UNKNOWN',
   'UNKNOWN',
@@ -21,7 +21,10 @@ const codes: readonly TritonErrorCode[] = [
   'CANCELLED',
 ];
 
-/** Reasons by the numbers of `native/engine/base/status.h`; 0 is none. The engine passes on those that it does not know. */
+/**
+ * Reasons by their numbers in `native/engine/base/status.h`; 0 is no reason. The engine passes on reasons that
+ * it does not know itself.
+ */
 const reasons: readonly (TritonErrorReason | undefined)[] = [
   undefined,
   'QUEUE_FULL',
@@ -42,27 +45,31 @@ const reasons: readonly (TritonErrorReason | undefined)[] = [
   'SYSTEM_REFUSED',
 ];
 
-/** Code and reason as the one number that the engine takes. */
+/** Code and reason combined into the number that the engine takes. */
 export function statusNumber(code: TritonErrorCode, reason: TritonErrorReason | undefined): number {
-  // The first code is there twice.
+  // UNKNOWN is at both 0 and 1; its number is 1.
   return codes.indexOf(code, 1) | (reason === undefined ? 0 : reasons.indexOf(reason) << 8);
 }
 
 /**
- * Stands behind a message before the model's stack, so that the stack comes with the error to any thread. It has the number of
- * characters at the message's end that are the model's own. A message may have NUL in it, but hardly the whole of this.
- * `python/tritonts_stub/errors.py` writes and reads the same.
+ * Separates an error message from the model's stack, so that the stack travels with the error to any thread.
+ * The number in it is the length of the model's own text at the end of the message. A message may contain NUL,
+ * but is very unlikely to contain this whole sequence. `python/tritonts_stub/errors.py` writes and reads the
+ * same form.
  */
 const originMark = /\0\u0001(\d+)\u0001\0/;
 
-/** A message for the engine that says where it comes from. It has to end with the model's own message. */
+/**
+ * Makes a message for the engine that carries the error's stack. `message` must end with the model's own
+ * message.
+ */
 export function withOrigin(message: string, own: string, stack: string): string {
   return `${message}\0\u0001${own.length}\u0001\0${stack}`;
 }
 
 /**
- * The error for a code, with its reason in the second byte, and a message of the engine. If a JavaScript model has thrown, its `cause` has the model's
- * message and stack.
+ * Makes an error from a code, with its reason in the second byte, and a message of the engine. If a model threw
+ * the error, `cause` has the model's own message and stack.
  */
 export function nativeError(code: number, message: string, options?: TritonErrorOptions): TritonError {
   const name = codes[code & 0xff] ?? 'UNKNOWN';
@@ -75,7 +82,7 @@ export function nativeError(code: number, message: string, options?: TritonError
   return new TritonError(name, text, { ...options, reason, cause });
 }
 
-/** The error for a status of the engine. */
+/** Makes an error from a status of the engine. */
 export function statusError(status: NativeStatus, options?: TritonErrorOptions): TritonError {
   return nativeError(status.code, status.message, options);
 }

@@ -1,4 +1,4 @@
-/** The addon's functions, typed. `native/binding/` implements them. Only this package calls them. */
+/** Types of the addon's functions. `native/binding/` implements them. Only this package calls them. */
 
 import type { NativeBytes } from './folder.js';
 import type { NativeGpus, NativeGpuPools, NativeGpuSample } from './gpus.js';
@@ -6,13 +6,13 @@ import type { NativeInstance } from './instance.js';
 import type { NativePythonOptions, NativePython } from './python.js';
 import type { NativeServer } from './server.js';
 
-/** How often the engine's own code used the system, in all threads; see `native/binding/counts.h`. */
+/** How often the engine's own code used the system, over all threads; see `native/binding/counts.h`. */
 export interface NativeCounts {
-  /** Allocations: by `new`, of blocks, of pages and of exceptions. */
+  /** Allocations by `new`, and of blocks, pages and exceptions. */
   readonly allocations: number;
-  /** Mutexes locked, except those that a sleeper locks again when it wakes. */
+  /** Mutexes locked, except when a sleeping thread locks its mutex again on waking. */
   readonly locks: number;
-  /** The ones of these that another thread held. */
+  /** Of these, the mutexes that another thread held. */
   readonly contended: number;
   /** Condition variables notified. */
   readonly signals: number;
@@ -20,21 +20,21 @@ export interface NativeCounts {
   readonly sleeps: number;
   /** Wake-ups of an event loop. */
   readonly wakes: number;
-  /** How often a thread gave the rest of its time slice away. */
+  /** How often a thread gave up the rest of its time slice. */
   readonly yields: number;
   /** Queries of a thread's resource usage. */
   readonly usages: number;
-  /** Mappings of pages from the system, and their ends. */
+  /** Calls that mapped or unmapped pages of memory. */
   readonly maps: number;
-  /** Bytes that were copied by a call. */
+  /** Bytes copied by calls that copy memory. */
   readonly copied: number;
 }
 
-/** The exports of the addon. Each environment has its own. */
+/** The exports of the addon. Each environment has its own object. */
 export interface NativeAddon {
   /**
    * Creates a server; undefined if the system has no thread for it. `spinCores` is the number of cores that
-   * idle instance threads may spin on. With 0 neither they nor JS threads spin.
+   * idle instance threads may spin on. If 0, neither instance threads nor JS threads spin.
    */
   createServer(
     loadConcurrency: number,
@@ -42,15 +42,21 @@ export interface NativeAddon {
     spinCores: number,
   ): NativeServer | undefined;
   findServer(id: number): NativeServer | undefined;
-  /** Sets the function whose result a call throws if it finds no memory. Such a call has changed nothing. */
+  /**
+   * Sets the function that makes the error which a call throws if memory is exhausted. Such a call has changed
+   * nothing.
+   */
   onNoMemory(error: () => Error): void;
-  /** Copies bytes, which must not be shared with other threads; undefined while the environment ends. */
+  /**
+   * Copies bytes, which must not be shared with other threads; undefined while the environment is shutting
+   * down.
+   */
   keepBytes(bytes: Uint8Array): NativeBytes | undefined;
   /**
-   * Reserves places for the instances of a version of a model in JavaScript or Python, by name. Returns their number,
-   * which the backend's setting `inboxes` names.
+   * Reserves entries for the instances of a version of a JavaScript or Python model, by name. Returns the
+   * number of the reservation, which the backend's setting `inboxes` passes on.
    *
-   * @param runner - What an instance is run by, for messages.
+   * @param runner - What runs an instance, for messages.
    */
   reserveInstances(
     model: string,
@@ -59,11 +65,12 @@ export interface NativeAddon {
     runner: 'thread' | 'process',
   ): number;
   /**
-   * Attaches this environment to an instance; undefined if another one has it or it is closed.
+   * Attaches this environment to an instance; undefined if another environment is attached or the instance is
+   * closed.
    *
    * @param wake - Called when there may be a batch.
-   * @param holdsLoop - Whether the event loop stays alive meanwhile.
-   * @param cores - On how many cores of the process its thread may spin; 0: it does not.
+   * @param holdsLoop - Whether the event loop stays alive while attached.
+   * @param cores - Number of cores of the process on which the instance's thread may spin; 0: it does not spin.
    */
   attachInstance(
     number: number,
@@ -73,24 +80,25 @@ export interface NativeAddon {
     cores: number,
   ): NativeInstance | undefined;
   /**
-   * Tells instances that their version ends. Those without a thread hold nothing up any more.
+   * Tells instances that their version is ending. An instance without a thread then no longer delays the
+   * version.
    *
-   * @param terminate - Whether what they run or wait for fails, and whatever comes.
+   * @param terminate - Whether to fail the requests that the instances run or queue, and all later ones.
    */
   settleInstances(number: number, terminate: boolean): void;
-  /** Closes instances, and forgets their number. */
+  /** Closes instances and frees their reservation. */
   releaseInstances(number: number): void;
   /**
-   * Frees the memory of an array buffer at once, which is empty then. V8 would do that when it has marked its whole heap. Nothing
-   * that is under way may use it.
+   * Frees the memory of an array buffer at once; the buffer is empty afterwards. V8 would free it only after
+   * marking its whole heap. No running operation may use the buffer.
    */
   dropMemory(buffer: ArrayBuffer): void;
   /**
    * Makes the channel of an instance of a Python model.
    *
-   * @param number - That of {@link reserveInstances}.
-   * @param server - Id of the server that its calls go to.
-   * @returns Undefined: the instance is gone. A text: why there is none.
+   * @param number - The number from {@link reserveInstances}.
+   * @param server - Id of the server that the model's calls go to.
+   * @returns Undefined if the instance is gone; a text that says why the channel could not be made.
    */
   createPython(
     number: number,
@@ -98,61 +106,68 @@ export interface NativeAddon {
     server: number,
     options: NativePythonOptions,
   ): NativePython | string | undefined;
-  /** The number of cores that this process may use: the smaller of affinity and cgroup quota. */
+  /** The number of cores that this process may use: the minimum of CPU affinity and cgroup quota. */
   cores(): number;
-  /** Bytes of memory this process may use. */
+  /** Bytes of memory that this process may use. */
   memory(): number;
-  /** Upper bounds of the classes of latencies, in nanoseconds; there is one more class above the last. */
+  /**
+   * Upper bounds of the latency histogram's classes, in nanoseconds; one more class lies above the last bound.
+   */
   latencyBoundsNs(): number[];
-  /** What {@link NativeServer.findGpus} has found, of any server of the process; undefined: nothing yet. */
+  /**
+   * The GPUs that {@link NativeServer.findGpus} of any server of the process has found; undefined if none was
+   * called yet.
+   */
   gpus(): NativeGpus | undefined;
-  /** The GPUs that take no work any more, because the driver reported an error for work that it had taken. */
+  /** The GPUs that no longer take work, because the driver reported an error for work in progress. */
   lostGpus(): readonly { readonly id: number; readonly reason: string }[];
   /**
-   * Sets the limits of the process' pools.
+   * Sets the limits of the process's memory pools.
    *
-   * @param pinnedBytes - Of pinned memory.
-   * @param gpuBytes - Of the memory of each GPU that is not listed.
-   * @param listed - Ids of GPUs, and bytes.
+   * @param pinnedBytes - Limit of pinned memory.
+   * @param gpuBytes - Limit of the memory of each GPU that is not listed.
+   * @param listed - Limits of the listed GPUs: id and bytes.
    */
   limitGpuMemory(
     pinnedBytes: number,
     gpuBytes: number,
     listed: readonly (readonly [id: number, bytes: number])[],
   ): void;
-  /** How the process' pools are used: of pinned memory, and of each GPU by id. */
+  /** Usage of the process's pools: of pinned memory, and of each GPU by id. */
   gpuPools(): NativeGpuPools;
-  /** What the GPUs did when {@link NativeServer.watchGpus} looked last, by id; empty if nobody watches. */
+  /** The GPUs' state at the last sample of {@link NativeServer.watchGpus}, by id; empty if no server watches. */
   gpuSamples(): readonly NativeGpuSample[];
-  /** Names of the backends that this build has. */
+  /** Names of the backends in this build. */
   backends(): string[];
-  /** A number that tells this engine from those of other copies of the addon's file in this process. */
+  /** A number that distinguishes this engine from those of other copies of the addon's file in this process. */
   engineId(): number;
   /**
-   * The environment has started a child process. When the environment ends before {@link removeChild}, as a
-   * worker does that is terminated, the child is ended with the group that it heads, and is waited for.
+   * Records that the environment has started a child process. If the environment ends before
+   * {@link removeChild}, as a terminated worker does, the child and the process group that it leads are killed,
+   * and the child is waited for.
    */
   addChild(pid: number): void;
   /**
-   * Calls a function that starts processes, and adds them, as {@link addChild} does. On Linux also where the
-   * environment is terminated within the function, so that nobody learns their numbers.
+   * Calls a function that starts processes, and records them as {@link addChild} does. On Linux it also records
+   * them if the environment is terminated within the function, when nobody learns their ids.
    */
   keepChildren<T>(start: () => T): T;
-  /** The environment has waited for the child. */
+  /** Records that the environment has waited for the child. */
   removeChild(pid: number): void;
   /**
-   * Tells the engine that the process exits with `code`: nothing new starts, and running batches are asked to
+   * Tells the engine that the process exits with `code`: no new batch starts, and running batches are asked to
    * end.
    */
   prepareExit(code: number): void;
   /**
-   * Counts since the process began. Only the tests' addon has this, where it can count (Linux, without a
-   * sanitizer).
+   * Counts since the process began. Only the tests' build has this, on platforms where it can count (Linux,
+   * without a sanitizer).
    */
   counts?(): NativeCounts;
   /**
-   * Makes one of this thread's next allocations fail: 1 is the next one, 0 none. Returns how many were left
-   * until the one that was set before, or 0 if that one has failed. It exists if {@link counts} does.
+   * Makes one of this thread's next allocations fail: 1 is the next one, 0 none. Returns how many allocations
+   * remained before the previously set failure, or 0 if that failure has happened. Exists if {@link counts}
+   * does.
    */
   failAllocation?(number: number): number;
 }

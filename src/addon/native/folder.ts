@@ -1,21 +1,21 @@
-/** Folders and bytes of models, as native code reads them. */
+/** Models' folders and bytes, as native code reads them. */
 
 /** The content of a model's folder; see `native/engine/server/model_folder.h`. */
 export interface NativeFolder {
-  /** Why the folder cannot be read; empty if it was. */
+  /** Why the folder cannot be read; empty if it could. */
   readonly fault: string;
-  /** An entry that no model may have; empty if there is none. */
+  /** An entry that is not allowed in a model's folder; empty if there is none. */
   readonly refusal: string;
   readonly stamp: string;
-  /** Names of the sub-folders, ascending by their bytes. */
+  /** Names of the sub-folders, in ascending byte order. */
   readonly folders: readonly string[];
-  /** A file that was probably meant to be config.pbtxt, which there is none of; '' otherwise. */
+  /** A file that was probably meant to be config.pbtxt; '' if there is none, or if config.pbtxt exists. */
   readonly misnamedConfig: string;
-  /** The entries of the first version that has any. */
+  /** The entries of the first version folder that is not empty. */
   readonly firstEntries: readonly { readonly name: string; readonly isDirectory: boolean }[];
   /**
-   * At most one of the following is set: the bytes of config.pbtxt, why it cannot be read, or its size if it
-   * is too large.
+   * At most one of the following is set: the bytes of config.pbtxt, why it cannot be read, or its size if it is
+   * too large.
    */
   readonly config?: Uint8Array;
   readonly configFault?: string;
@@ -28,6 +28,6 @@ export interface NativeBytes {
   size(): number;
   /** Copies the bytes to memory that V8 owns. */
   copy(): Uint8Array;
-  /** Releases them. Loads that were given them keep them until they end. */
+  /** Releases the bytes. Loads that were given the bytes keep them until they end. */
   release(): void;
 }

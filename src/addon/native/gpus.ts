@@ -1,27 +1,30 @@
-/** The GPUs of this machine, and pools of memory. */
+/** The GPUs of this machine, and memory pools. */
 
 /** A GPU, as the CUDA driver describes it. */
 export interface NativeGpu {
   readonly name: string;
-  /** As nvidia-smi writes it. */
+  /** Formatted as by nvidia-smi. */
   readonly uuid: string;
   readonly memoryBytes: number;
-  /** The compute capability is major.minor. */
+  /** The compute capability is `major`.`minor`. */
   readonly major: number;
   readonly minor: number;
-  /** Why it cannot be used although the driver lists it; empty: it can. The rest may be empty then. */
+  /**
+   * Why the GPU cannot be used although the driver lists it; empty if it can. If it cannot, the other
+   * properties may be empty.
+   */
   readonly fault: string;
 }
 
 /** The GPUs of this machine, as the CUDA driver lists them. */
 export interface NativeGpus {
-  /** By id. */
+  /** Indexed by the GPU's id. */
   readonly devices: readonly NativeGpu[];
-  /** Why there is none, and what helps; empty if there is one. */
+  /** Why there is no GPU, and what to do; empty if there is one. */
   readonly reason: string;
-  /** The file of the driver; empty if there is none, or it offers no GPU. */
+  /** Path of the driver's library; empty if there is none, or if it offers no GPU. */
   readonly driver: string;
-  /** The newest version of CUDA that the driver serves, as 1000 times the major and 10 times the minor number. */
+  /** The newest version of CUDA that the driver supports, as 1000 * major + 10 * minor. */
   readonly cudaVersion: number;
 }
 
@@ -30,15 +33,15 @@ export interface NativeNvml {
   readonly path: string;
   readonly version: string;
   readonly driverVersion: string;
-  /** Why it cannot be used; empty: it can. */
+  /** Why the library cannot be used; empty if it can. */
   readonly reason: string;
 }
 
-/** How a pool is used. */
+/** The usage of a pool. */
 export interface NativeGpuPool {
   readonly limitBytes: number;
   readonly usedBytes: number;
-  /** How often memory without a pool had to do. */
+  /** How often the pool was used up and memory was allocated outside of it. */
   readonly plainBlocks: number;
 }
 
@@ -48,14 +51,14 @@ export interface NativeGpuPools {
   readonly devices: readonly NativeGpuPool[];
 }
 
-/** What a GPU does. What it does not tell is absent. */
+/** A sample of a GPU's state. Values that the GPU does not report are absent. */
 export interface NativeGpuSample {
-  /** 0 to 1. */
+  /** A fraction from 0 to 1. */
   readonly utilization?: number;
   readonly memoryTotalBytes?: number;
   readonly memoryUsedBytes?: number;
   readonly powerWatts?: number;
   readonly powerLimitWatts?: number;
-  /** Since the watch began. */
+  /** Energy used since the watch began. */
   readonly energyJoules?: number;
 }

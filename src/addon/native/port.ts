@@ -1,30 +1,27 @@
-/** What an environment has of a server: slab, slots, pages, and its wake. */
+/** An environment's connection to a server: slabs, slots, pages, and the wake-up of its event loop. */
 
 import type { NativeStatus } from './status.js';
 
 /** This environment's connection to an engine; see `native/binding/port_wrap.h`. */
 export interface NativePort {
-  /**
-   * Whether memory is shared with JavaScript. If not, it is copied, by the methods that take or return
-   * copies.
-   */
+  /** Whether memory is shared with JavaScript. If not, use the methods that take or return copies. */
   external(): boolean;
   header(): ArrayBuffer;
   submission(): ArrayBuffer;
-  /** Adds a slab. False without memory. */
+  /** Adds a slab. Returns false if there is no memory. */
   addSlab(): boolean;
   slab(number: number): ArrayBuffer;
   /**
-   * Copies a large input of a request to the version `uid` into native memory. Returns the block's id, or -1
-   * without memory.
+   * Copies a large input of a request to the version `uid` into native memory. Returns the block's id, or -1 if
+   * there is no memory.
    */
   stage(bytes: ArrayBufferView, uid: number): number;
   unstage(id: number): void;
   /**
-   * Hands requests to the engine.
+   * Submits requests to the engine.
    *
    * @param run - Whether batches that are known to be short run before this returns.
-   * @returns A refusal, or how many pages of responses the header lists now. No signal announces these.
+   * @returns A refusal, or how many pages of responses the header now lists. No signal announces these pages.
    */
   submit(words: number, run: boolean): NativeStatus | number;
   submitCopies(
@@ -34,44 +31,44 @@ export interface NativePort {
     slabs: readonly Uint8Array[],
   ): NativeStatus | number;
   /**
-   * Looks for responses for a few microseconds, if that is worth it. It is called after a submission.
+   * Polls for responses for a few microseconds, if that is likely to pay. Call it after a submission.
    *
-   * @returns How many pages the header lists now, {@link lookAgain} or {@link looksNoMore}. Unless it is
-   *   the latter, no signal announces the next pages, and the caller has to look again in the event loop's
-   *   next turn.
+   * @returns How many pages the header now lists, {@link lookAgain} or {@link looksNoMore}. Unless it is
+   *   {@link looksNoMore}, no signal announces the next pages, and the caller must poll again in the event
+   *   loop's next turn.
    */
   look(): number;
   cancel(slot: number, generation: number, first: number, count: number): void;
   /**
-   * Cancels many requests. The list has `words` words. It lies in the submission area, which must be empty,
-   * or in `submission` if memory is not shared. Each entry is a slot, its generation, the first request and a
-   * count.
+   * Cancels many requests. The list has `words` words and lies in the submission area, which must be empty. If
+   * memory is not shared, it is passed as `submission`. Each entry is a slot, its generation, the first request
+   * and a count.
    */
   cancelMany(words: number, submission?: Int32Array): void;
-  /** Drops a slab in which no request has a range. `addSlab` uses the lowest free number. */
+  /** Drops a slab in which no request has a range. `addSlab` reuses the lowest free number. */
   dropSlab(number: number): void;
   /**
-   * Frees memory that a burst has left. Views of pages are stale afterwards, except of those that were handed
-   * out since.
+   * Frees memory that remained after a burst. Existing views of pages become stale, except those of pages
+   * handed out since.
    */
   shrink(): void;
   page(id: number): ArrayBuffer;
   copyPage(id: number, target: Uint8Array): void;
   /**
-   * An output that is too big for its page, without a copy; undefined if that is forbidden, or too much
-   * memory is out.
+   * Takes an output that is too large for its page, without a copy; undefined if external memory is forbidden,
+   * or if too much of it is in use.
    */
   takeLarge(page: number, number: number): ArrayBuffer | undefined;
-  /** The size of that output in bytes. */
+  /** The size of such an output in bytes. */
   largeBytes(page: number, number: number): number;
-  /** Copies that output to `target`, which has its size. */
+  /** Copies such an output to `target`, which must have its size. */
   copyLarge(page: number, number: number, target: Uint8Array): void;
-  /** Gives a page back. False if it is not kept. */
+  /** Gives a page back. Returns false if the engine does not keep it. */
   recycle(id: number): boolean;
   /**
-   * Tells that a caller has read responses to a request of a decoupled model. The request may have ended.
+   * Reports that a caller has read responses to a request of a decoupled model. The request may have ended.
    *
-   * @param bytes - What they count: {@link streamedBytes} and their outputs.
+   * @param bytes - The bytes that they count: {@link streamedBytes} for each response, and their outputs.
    */
   read(slot: number, generation: number, position: number, responses: number, bytes: number): void;
   acknowledge(epoch: number): void;
@@ -81,8 +78,8 @@ export interface NativePort {
   detach(): void;
 }
 
-/** `NativePort.look` found nothing yet. */
+/** `NativePort.look`: no response yet; poll again. */
 export const lookAgain = -1;
 
-/** `NativePort.look` leaves it to the signal. */
+/** `NativePort.look`: stop polling; a signal announces the next pages. */
 export const looksNoMore = -2;

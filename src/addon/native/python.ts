@@ -1,39 +1,39 @@
-/** Processes of Python models. */
+/** Types for the processes of Python models. */
 
-/** How an instance of a Python model shares memory with its process; `native/backends/python/channel.h`. */
+/** How an instance of a Python model shares memory with its process; see `native/backends/python/channel.h`. */
 export interface NativePythonOptions {
-  /** What lists of the system call the memory. */
+  /** The name of the memory in lists of the system. */
   readonly memoryName: string;
   readonly queueSize: number;
-  /** Of what each side writes: at first, and in which steps it grows. */
+  /** Size of the memory that each side writes to: at first, and the step by which it grows. */
   readonly initialBytes: number;
   readonly growthBytes: number;
-  /** On how many cores of the process threads may spin. */
+  /** Number of cores of the process on which threads may spin. */
   readonly cores: number;
-  /** Whether the memory is a file although the system has memory without one. */
+  /** Whether to use a file for the memory although the system supports memory without a file. */
   readonly inFile: boolean;
 }
 
 /** The channel of an instance of a Python model; see `native/binding/python_wrap.h`. */
 export interface NativePython {
-  /** Of the memory, for the process; -1: it was closed. */
+  /** The memory's file descriptor, for the process; -1 once it was closed. */
   descriptor(): number;
-  /** Of the memory of the version's inputs. */
+  /** The descriptor of the memory of the version's inputs. */
   inputsDescriptor(): number;
   closeDescriptor(): void;
   /**
-   * Begins.
+   * Starts the channel.
    *
-   * @param onBroken - Called once when the process has sent what cannot be.
-   * @returns False: there is no thread for it. Undefined: the instance is closed.
+   * @param onBroken - Called once if the process violates the protocol.
+   * @returns False if there is no thread for the channel; undefined if the instance is closed.
    */
   start(onBroken: (reason: string) => void): boolean | undefined;
-  /** The process takes batches. */
+  /** Marks the process as ready to take batches. */
   up(): void;
-  /** Asks the process to finalize and to end. */
+  /** Asks the process to finalize the model and exit. */
   askToEnd(): void;
-  /** Asks the process whether its model is ready, which it answers over its socket. */
+  /** Asks the process whether its model is ready. The process answers over its socket. */
   askReady(): void;
-  /** The process is gone: what it has not answered fails. */
+  /** Reports that the process is gone. Requests that it has not answered fail. */
   stop(): void;
 }

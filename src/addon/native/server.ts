@@ -11,8 +11,7 @@ import type { NativeDescription, NativeEnsemblePlan, NativeVersionConfig, Native
 export interface NativeServer {
   id(): number;
   /**
-   * Connects this environment. `onPages` is called with the number of pages of responses that the header
-   * lists.
+   * Connects this environment. `onPages` is called with the number of pages of responses that the header lists.
    */
   attach(onPages: (count: number) => void, external: boolean): NativePort | undefined;
   open(
@@ -22,20 +21,22 @@ export interface NativeServer {
     path: string,
     settings: Readonly<Record<string, string>>,
     done: (error: NativeStatus | null, uid: number, description: NativeDescription) => void,
-    /** The version's files. If they are given, `path` names one of them, and nothing is read from disk. */
+    /** The version's files. If given, `path` names one of them, and nothing is read from disk. */
     files?: Readonly<Record<string, NativeBytes>>,
   ): void;
   /** Lets a version serve. `done` may be called before this returns. */
   start(uid: number, config: NativeVersionConfig, done: (error: NativeStatus | null) => void): void;
-  /** Adds an ensemble, which serves once it is bound. Returns its uid. */
+  /** Adds an ensemble. It serves once it is bound. Returns its uid. */
   addEnsemble(name: string, plan: NativeEnsemblePlan, latencies: NativeLatencyPolicy): number;
-  /** Binds an ensemble to the versions of its steps. Requests under way keep those that they began with. */
+  /**
+   * Binds an ensemble to the versions of its steps. Requests in flight keep the versions that they began with.
+   */
   bindEnsemble(uid: number, versions: readonly number[]): NativeStatus | null;
-  /** Cancels loads that have not ended, and the reading of folders. */
+  /** Cancels loads in progress, and the reading of folders. */
   cancelLoads(): void;
   /**
-   * Opens a backend's runtime on a loader thread, without a model. `done` gets what {@link NativeServer.info} says of the
-   * library.
+   * Opens a backend's runtime on a loader thread, without a model. `done` receives the library's part of
+   * {@link NativeServer.info}.
    */
   openRuntime(
     backend: string,
@@ -43,16 +44,16 @@ export interface NativeServer {
     done: (error: NativeStatus | null, info: Readonly<Record<string, string>>) => void,
   ): void;
   /**
-   * Asks the CUDA driver for its GPUs, once in a process, on a loader thread: it takes tenths of a second. `done` gets
-   * null, or why the driver was not asked.
+   * Asks the CUDA driver for its GPUs, once per process, on a loader thread, because it takes tenths of a
+   * second. `done` receives null, or why the driver was not asked.
    */
   findGpus(done: (error: NativeStatus | null) => void): void;
   /** Opens NVIDIA's management library on a loader thread. */
   findNvml(done: (error: NativeStatus | null, found: NativeNvml) => void): void;
-  /** Watches the GPUs that were found, from a thread of its own, until the server ends. */
+  /** Watches the GPUs that were found, on its own thread, until the server closes. */
   watchGpus(intervalMs: number): void;
   /**
-   * Reads a folder on a loader thread. Its configuration is read only if the folder's stamp is not
+   * Reads a folder on a loader thread. The configuration is read only if the folder's stamp differs from
    * `knownStamp`.
    */
   readFolder(
@@ -62,12 +63,12 @@ export interface NativeServer {
     knownStamp: string,
     done: (error: NativeStatus | null, folder: NativeFolder) => void,
   ): void;
-  /** Returns memory to the system that loading has left free in the allocator. */
+  /** Returns memory to the system that loading left free in the allocator. */
   returnMemory(done: () => void): void;
   publish(name: string, json: string): void;
   withdraw(name: string): void;
   /**
-   * What is published of a model; undefined for an unknown one. Without `json` its revision is
+   * The published state of a model; undefined for an unknown model. `json` is absent if the revision is still
    * `knownRevision`.
    */
   read(
@@ -76,7 +77,7 @@ export interface NativeServer {
   ): { readonly revision: number; readonly json?: string } | undefined;
   modelNames(): string[];
   retire(uid: number, done: (abandoned: boolean) => void): void;
-  /** Closes the server. `done` gets the names of abandoned models, 2 s after the limit at the latest. */
+  /** Closes the server. `done` receives the names of abandoned models, at most 2 s after the time limit. */
   close(timeoutMs: number, done: (abandoned: readonly string[]) => void): void;
   join(): void;
   statistics(uid: number): NativeStatistics | undefined;

@@ -1,4 +1,4 @@
-/** What the engine counts of a version, and its last batches. */
+/** The engine's counters of a version, and its last batches. */
 
 /** A count and a total time. */
 export interface NativeDuration {
@@ -14,9 +14,9 @@ export interface NativeStatistics {
   readonly cancelled: number;
   readonly rejected: number;
   readonly backendFailed: number;
-  /** Not of `fail`: never taken in, mostly because the queue was full. */
+  /** Not part of `fail`: requests that were never accepted, mostly because the queue was full. */
   readonly refused: number;
-  /** Of `executionCount`: halves of batches that failed as a whole. */
+  /** Part of `executionCount`: runs of half a batch that had failed as a whole. */
   readonly reruns: number;
   readonly success: NativeDuration;
   readonly fail: NativeDuration;
@@ -30,7 +30,7 @@ export interface NativeStatistics {
     readonly computeInfer: NativeDuration;
     readonly computeOutput: NativeDuration;
   }[];
-  /** By the number of the response within its request; empty unless the version is decoupled. */
+  /** Indexed by the number of the response within its request; empty unless the version is decoupled. */
   readonly responses: readonly {
     readonly computeInfer: NativeDuration;
     readonly computeOutput: NativeDuration;
@@ -46,53 +46,53 @@ export interface NativeStatistics {
   }[];
 }
 
-/** What instances did. */
+/** Counters of a version's instances. */
 export interface NativeInstanceMetrics {
   readonly statistics: NativeStatistics;
-  /** Counts by class for each phase, one phase after the other; empty if they are not kept. */
+  /** Counts by class, for one phase after the other; empty if no histograms are kept. */
   readonly latencies: readonly number[];
-  /** Counts by class; empty if they are not kept. */
+  /** Counts by class; empty if no histogram is kept. */
   readonly firstResponses: readonly number[];
-  /** Milliseconds of all first responses together. */
+  /** The sum over all first responses, in milliseconds. */
   readonly firstResponseMs: number;
-  /** For each phase the quantiles that were asked for, in nanoseconds; empty if they are not kept. */
+  /** The requested quantiles for each phase, in nanoseconds; empty if none are kept. */
   readonly quantiles: readonly number[];
 }
 
 /**
- * What the metrics of a version show. Its own numbers are those of the instances on the CPU, and of requests that no instance
- * had.
+ * The numbers behind a version's metrics. Its own counters cover the instances on the CPU, and requests that no
+ * instance received.
  */
 export interface NativeMetrics extends NativeInstanceMetrics {
   /** Requests that are in no run. */
   readonly pending: number;
-  /** Of the instances on each GPU. */
+  /** Counters of the instances on each GPU. */
   readonly gpus: readonly (NativeInstanceMetrics & { readonly device: number })[];
 }
 
-/** How a batch came about; `native/engine/statistics/batch_log.h`. */
+/** How a batch was formed; see `native/engine/statistics/batch_log.h`. */
 export interface NativeBatch {
   readonly rows: number;
   readonly requests: number;
-  /** Requests that went on waiting when it was taken. */
+  /** Requests that kept waiting when the batch was taken. */
   readonly left: number;
   readonly instance: number;
-  /** Number of the reason, in `ClosedBy` of `native/engine/scheduling/scheduler.h`. */
+  /** Number of the reason in `ClosedBy` of `native/engine/scheduling/scheduler.h`. */
   readonly closedBy: number;
   readonly inline: boolean;
-  /** Whether its run is done; if not, `runNs` is the time so far. */
+  /** Whether the batch's run is done. If not, `runNs` is the time so far. */
   readonly ended: boolean;
   readonly waitNs: number;
-  /** From when its instance got it. */
+  /** Counted from when the instance received the batch. */
   readonly runNs: number;
   readonly endedAgoNs: number;
 }
 
-/** What a version tells of its batches. */
+/** A version's latest batches. */
 export interface NativeBatches {
   readonly instances: number;
   /** Requests that are in no run. */
   readonly waiting: number;
-  /** Those that are done, the one that ended first in front; then those under way. */
+  /** Batches that are done, ordered by when they ended, earliest first; then running batches. */
   readonly batches: readonly NativeBatch[];
 }

@@ -1,20 +1,20 @@
-/** What the engine is told of a version: tensors, queue, instances, warm-up, graph. */
+/** The description of a version for the engine: tensors, queue, instances, warm-up, graph. */
 
 import type { NativeBytes } from './folder.js';
 
 /** An input or output, as a runtime describes it. */
 export interface NativeTensorDescription {
   readonly name: string;
-  /** Number of the datatype; 0 where Triton has no name for the type. */
+  /** Number of the datatype; 0 if Triton has no name for it. */
   readonly datatype: number;
   /** The runtime's own name for the type. */
   readonly typeName: string;
-  /** The full shape, -1 for variable dims; absent if not even the rank is known. */
+  /** The full shape, with -1 for variable dims; absent if the rank is unknown. */
   readonly shape?: readonly number[];
   readonly optional: boolean;
-  /** Whether its values are shapes, which the runtime reads in the memory of the processor. */
+  /** Whether the tensor's values are shapes, which the runtime reads in host memory. */
   readonly isShapeTensor: boolean;
-  /** The name of each dim, '' for one without; empty if the runtime has no names of dims. */
+  /** The name of each dim, '' for a dim without a name; empty if the runtime has no names of dims. */
   readonly dimNames: readonly string[];
 }
 
@@ -23,38 +23,44 @@ export interface NativeDescription {
   readonly inputs: readonly NativeTensorDescription[];
   readonly outputs: readonly NativeTensorDescription[];
   /**
-   * Why outputs may have other rows than inputs although their dims have the same name; '' if nothing
-   * suggests it.
+   * Why outputs may have other rows than inputs although their dims have the same name; '' if there is no sign
+   * of it.
    */
   readonly rowsVary: string;
-  /** The most rows of a batch, 0 for a model without batches; absent where the model has no such limit. */
+  /**
+   * The maximum number of rows of a batch, 0 for a model without batches; absent if the model has no such
+   * limit.
+   */
   readonly mostRows?: number;
 }
 
-/** A tensor of a complete configuration. `dims` are full, with -1 first if the model batches, except of shape tensors. */
+/**
+ * A tensor of a complete configuration. `dims` are the full shape, with -1 first if the model batches, except
+ * for shape tensors.
+ */
 export interface NativeTensorSpec {
   readonly name: string;
   readonly datatype: number;
   readonly dims: readonly number[];
   readonly optional: boolean;
-  /** What callers see, where that is not `dims`. */
+  /** The shape that callers see, if it is not `dims`. */
   readonly outer?: readonly number[] | undefined;
-  /** Whether its first value is the rows, and not its first dim. */
+  /** Whether the number of rows is the tensor's first value, and not its first dim. */
   readonly rowsInValues: boolean;
 }
 
-/** How requests of a level wait; see `native/engine/scheduling/queue_policy.h`. */
+/** How requests of a priority level wait; see `native/engine/scheduling/queue_policy.h`. */
 export interface NativeQueuePolicy {
-  /** Past its time a request goes behind the others; else it ends. */
+  /** Whether a timed-out request goes behind the others; if false, it ends. */
   readonly delays: boolean;
-  /** 0: for ever. */
+  /** 0: no time-out. */
   readonly defaultTimeoutUs: number;
   readonly allowTimeoutOverride: boolean;
-  /** 0: any number. */
+  /** 0: no limit. */
   readonly maxQueueSize: number;
 }
 
-/** Levels and their policies. */
+/** Priority levels and their policies. */
 export interface NativeQueuePolicies {
   /** 0: there are no levels. */
   readonly levels: number;
@@ -63,12 +69,12 @@ export interface NativeQueuePolicies {
   readonly own: readonly (NativeQueuePolicy & { readonly level: number })[];
 }
 
-/** The dynamic batcher's policy. If it is absent, every request runs alone. */
+/** The dynamic batcher's policy. If absent, every request runs alone. */
 export interface NativeScheduling {
   readonly maxBatchSize: number;
   readonly preferredBatchSizes: readonly number[];
   readonly maxQueueDelayUs: number;
-  /** Whether requests of another shape than the batch's are passed over instead of closing it. */
+  /** Whether requests with another shape than the batch's are skipped; if false, they end the batch. */
   readonly acrossShapes: boolean;
 }
 
@@ -79,19 +85,22 @@ export interface NativeInstanceSpec {
   readonly device: number;
 }
 
-/** An input of a warm-up's sample. */
+/** An input of a warm-up sample. */
 export interface NativeWarmupInput {
-  /** Its position in the model's inputs. */
+  /** The input's position among the model's inputs. */
   readonly input: number;
   readonly datatype: number;
-  /** As the model sees it, with 1 first where the model batches. */
+  /** The shape that the model sees, with 1 first if the model batches. */
   readonly shape: readonly number[];
-  /** Bytes of one request. */
+  /** Bytes of one request's data. */
   readonly size: number;
   readonly data: 'zero' | 'random' | NativeBytes;
 }
 
-/** What every instance runs `count` times before the version serves: `batchSize` equal requests together. */
+/**
+ * A warm-up sample. Before the version serves, every instance runs it `count` times as a batch of `batchSize`
+ * equal requests.
+ */
 export interface NativeWarmupSample {
   readonly name: string;
   readonly batchSize: number;
@@ -99,63 +108,68 @@ export interface NativeWarmupSample {
   readonly inputs: readonly NativeWarmupInput[];
 }
 
-/** An input or output of a step's model, and the number of the ensemble's tensor that it is. */
+/** An input or output of a step's model, with the number of the ensemble's tensor that it maps to. */
 export interface NativeMapping {
   readonly name: string;
   readonly tensor: number;
 }
 
-/** An ensemble's graph; see `native/engine/ensemble/plan.h`. The first tensors are its inputs, in their order. */
+/**
+ * An ensemble's graph; see `native/engine/ensemble/plan.h`. The first tensors are the ensemble's inputs, in
+ * their order.
+ */
 export interface NativeEnsemblePlan {
   readonly maxBatchSize: number;
   readonly inputs: readonly NativeTensorSpec[];
   readonly outputs: readonly NativeTensorSpec[];
   readonly tensors: number;
-  /** The name of each tensor in the configuration, for messages. */
+  /** The configuration's name of each tensor, for messages. */
   readonly tensorNames: readonly string[];
-  /** The tensor of each output. */
+  /** The tensor number of each output. */
   readonly outputTensors: readonly number[];
   readonly steps: readonly {
     readonly model: string;
     readonly inputs: readonly NativeMapping[];
     readonly outputs: readonly NativeMapping[];
-    /** Whether each of its responses starts the steps behind it. */
+    /** Whether each response of this step starts the steps that follow it. */
     readonly decoupled: boolean;
   }[];
-  /** The most requests in each step, over all requests of the ensemble; 0: no limit. */
+  /** The maximum number of requests in each step, over all requests of the ensemble; 0: no limit. */
   readonly maxInflight: number;
-  /** Whether several steps may produce a tensor, and steps without a required input are skipped. */
+  /** Whether several steps may produce the same tensor, and a step without a required input is skipped. */
   readonly conditional: boolean;
 }
 
-/** What an opened version needs to serve. */
+/** The configuration with which an opened version serves. */
 export interface NativeVersionConfig {
   readonly maxBatchSize: number;
   readonly inputs: readonly NativeTensorSpec[];
   readonly outputs: readonly NativeTensorSpec[];
   readonly scheduling: NativeScheduling | undefined;
-  /** Absent: one queue without limits. */
+  /** If absent, there is one queue without limits. */
   readonly queue: NativeQueuePolicies | undefined;
-  /** Whether responses leave in the order of their requests. */
+  /** Whether responses are sent in the order of their requests. */
   readonly preserveOrdering: boolean;
-  /** Whether a batch that fails as a whole is run again in halves, if the backend's model may be run again. */
+  /**
+   * Whether a batch that fails as a whole is run again in halves, if the backend allows the model to run again.
+   */
   readonly rerunInHalves: boolean;
-  /** Whether a request gets any number of responses. */
+  /** Whether a request may get any number of responses. */
   readonly decoupled: boolean;
   readonly instances: readonly NativeInstanceSpec[];
-  /** What each instance runs before the version serves. */
+  /** The samples that each instance runs before the version serves. */
   readonly warmup: readonly NativeWarmupSample[];
-  /** A batch that is known to end within this time may run on the JS thread; 0: no batch does. */
+  /** A batch that is known to take at most this time may run on the JS thread; 0: no batch does. */
   readonly inlineBudgetNs: number;
   readonly latencies: NativeLatencyPolicy;
 }
 
-/** What is kept of latencies besides their sums; `native/engine/statistics/latencies.h`. */
+/** The latency data that is kept besides sums; see `native/engine/statistics/latencies.h`. */
 export interface NativeLatencyPolicy {
-  /** Of each phase. */
+  /** Whether to keep a histogram of each phase. */
   readonly histograms: boolean;
-  /** Precision of quantiles: classes for each power of two, as a power of two; 0: none are kept. */
+  /** Precision of quantiles: log2 of the number of classes for each power of two; 0: no quantiles are kept. */
   readonly windowBits: number;
-  /** Upper bounds of the histogram of first responses; undefined: there is none. */
+  /** Upper bounds of the histogram of first responses; undefined: no histogram. */
   readonly firstResponseMs: readonly number[] | undefined;
 }

@@ -1,7 +1,7 @@
 // The backends of this program.
 //
-// registry.cc is compiled once for each program: those for tests (TRITONTS_FAULTS) also have the
-// backend with faults. Any thread may call these functions.
+// registry.cc is compiled once per program: test programs (TRITONTS_FAULTS) also have the
+// fault-injecting backends. Thread-safe.
 #pragma once
 
 #include <map>
@@ -12,15 +12,15 @@
 
 namespace tritonts {
 
-// The backend of that name, or null. Not owned by the caller.
+// Returns the backend with this name, or null. Borrowed; backends are never destroyed.
 Backend* FindBackend(const std::string& name);
 
 // The names of all backends.
 std::vector<std::string> BackendNames();
 
-// Opens the runtime of a backend without a model, with the settings that Backend::Load would get.
-// Returns what Model::Info says of it: "library" and "version"; nothing if it needs none. Called on
-// a loader thread.
+// Opens a backend's runtime without a model, with the settings that Backend::Load would get.
+// Returns what Model::Info reports about the runtime: "library" and "version". Empty if the backend
+// needs no runtime. Called on a loader thread.
 StatusOr<std::map<std::string, std::string>> OpenRuntime(
     const std::string& name, const std::map<std::string, std::string>& settings);
 

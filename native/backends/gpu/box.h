@@ -1,4 +1,4 @@
-// Tensors that are part of a larger one, as padded batches are.
+// Copies between a tensor and a larger one that contains it, as padded batches need.
 #pragma once
 
 #include <cstddef>
@@ -7,12 +7,12 @@
 
 namespace tritonts {
 
-// Copies the elements that two tensors with as many dims have in common, each to the place with the
-// same indices. The other elements of `to` stay as they are.
+// Copies the elements whose indices exist in both tensors. The tensors have the same rank. Other
+// elements of `to` stay unchanged.
 void CopyBox(const void* from, std::span<const int64_t> from_shape, void* to,
              std::span<const int64_t> to_shape, size_t element);
 
-// Whether one tensor is the beginning of the other, which has more rows at most.
+// Whether the shapes have the same rank and differ in the first dim at most.
 bool DiffersInRowsOnly(std::span<const int64_t> one, std::span<const int64_t> other);
 
 }  // namespace tritonts

@@ -29,7 +29,8 @@ std::string ShapeText(const TensorDescription& tensor) {
   return tensor.has_rank ? "dims " + DimsText(tensor.dims) : "no fixed number of dims";
 }
 
-// What differs besides dims, in words: of the one, and of the other.
+// Returns the first difference besides dims, in words: of the first tensor, and of the second. Two
+// empty strings if there is none.
 std::pair<std::string, std::string> Kinds(const TensorDescription& one,
                                           const TensorDescription& other) {
   if (one.datatype != other.datatype || one.type_name != other.type_name)
@@ -43,14 +44,14 @@ std::pair<std::string, std::string> Kinds(const TensorDescription& one,
   return {};
 }
 
-// Whether there are dims that fit both.
+// Whether some concrete dims satisfy both tensors.
 bool DimsMeet(const TensorDescription& one, const TensorDescription& other) {
   return one.has_rank && other.has_rank && one.dims.size() == other.dims.size() &&
          std::equal(one.dims.begin(), one.dims.end(), other.dims.begin(),
                     [](int64_t a, int64_t b) { return a == b || a < 0 || b < 0; });
 }
 
-// Leaves the names of dims that both have.
+// Clears the dim names that the two tensors do not share.
 void MergeDimNames(const TensorDescription& other, TensorDescription* tensor) {
   for (size_t i = 0; i < tensor->dim_names.size(); i++) {
     std::string& name = tensor->dim_names[i];
@@ -152,7 +153,8 @@ Status DescribedFiles::CheckDims(const ModelIo& io) const {
       for (const TensorSpec& spec : is_input ? io.inputs : io.outputs) {
         const TensorDescription* const tensor =
             Find(TensorsOf(files_[i].description, is_input), spec.name);
-        // A rank that is not the configured one is that of the first file, and was seen there.
+        // A configured rank that differs from the file's was accepted against the first file, and
+        // all files have its rank.
         if (!tensor || tensor->dims.size() != spec.dims.size() || fit(spec, *tensor)) continue;
         return Status::InvalidArg(TensorText(is_input, spec.name) + " is configured with dims " +
                                   DimsText(spec.dims) + ", but '" + files_[i].path + "' has " +

@@ -12,7 +12,7 @@ namespace tritonts {
 
 namespace {
 
-// Bytes whose copy back takes no longer than one stream's waiting for another one does.
+// Up to this size, copying back on the kernels' stream is faster than making another stream wait.
 constexpr size_t kShortCopy = size_t{64} << 10;
 
 std::string TextOf(std::span<const int64_t> shape) {
@@ -46,7 +46,7 @@ GpuInstance::~GpuInstance() {
 }
 
 void GpuInstance::FreeStreams() {
-  // A lost device frees nothing, and the process goes on without it.
+  // Calls on a lost device fail and free nothing. The process goes on without the device.
   for (size_t i = 0; i < streams_.size(); i++) {
     const auto first = std::find(streams_.begin(), streams_.end(), streams_[i]);
     const bool is_first = first == streams_.begin() + static_cast<std::ptrdiff_t>(i);
@@ -150,14 +150,14 @@ void GpuInstance::Enqueue() {
           model_->busy_wait ? device::Gpu::Await::kSpinning : device::Gpu::Await::kToldByDriver);
     }
     if (!status.ok()) {
-      // Part of it may be under way, and uses the memory of the lane.
+      // Some of the work may already be under way and use the lane's memory.
       for (const device::cuda::Stream stream : streams_) gpu_->Drain(stream);
       if (const Status fault = gpu_->fault(); !fault.ok()) status = fault;
     }
   }
   if (!status.ok()) End(lane, status);
-  // Otherwise the lane is the finishing thread's. The run may be answered by now, but it and the
-  // instance are there until it frees the instance.
+  // On success the lane now belongs to the finishing thread, which may have answered the run
+  // already. The run and the instance stay alive until that thread frees the instance.
   {
     const std::lock_guard lock(mutex_);
     if (idle_.empty()) {
@@ -213,7 +213,7 @@ Status GpuInstance::SetShape(Batch& batch, uint32_t index, std::span<const int64
   if (!TensorBytes(shape, model_->outputs[index].datatype, &output.bytes)) {
     return Status::Unsupported("its shape " + TextOf(shape) + " depends on data: not built yet");
   }
-  // Of a shape tensor the values tell the rows, once they are computed.
+  // The rows of a shape tensor come from its values, which are not computed yet.
   if (model_->outputs[index].rows_in_values) return Status::Ok();
   const uint32_t rows = batch.run->total_batch_size();
   if (model_->batching && (shape.empty() || shape[0] != static_cast<int64_t>(rows))) {
@@ -247,16 +247,17 @@ void GpuInstance::End(Lane& lane, const Status& status) {
     output.tensor.reset();
     output.on_host = output.in_lane = false;
     output.computed.clear();
-    // The answers refer to it until RespondAll returns. Only the finishing thread comes here with
-    // answers, one batch after the other, so two are enough.
+    // The responses refer to this shape until RespondAll returns. Only the finishing thread gets
+    // here with responses, one batch at a time, so two shapes suffice.
     if (status.ok()) output.shape.swap(output.answered);
   }
   lane.batch.run = nullptr;
   const RunRef run = std::move(lane.run);
   Status told = About("model", model_->name, status);
   const RunRef waiting = GiveBack(lane);
-  // With several lanes the next batch is under way before this one is answered. With one, callers
-  // that ask again at once are part of it. The instance is there until its runs are.
+  // With several lanes, start the next batch before answering this one. With one lane, answer
+  // first, so that the next batch includes callers that send again at once. The instance lives as
+  // long as its runs.
   const bool several = lanes_.size() > 1;
   if (waiting && several) waiting->InstanceFree();
   run->RespondAll(told);

@@ -18,7 +18,7 @@ GpuInstance::Lane::Lane(GpuInstance& instance, uint32_t number) : instance_(inst
 }
 
 GpuInstance::Lane::~Lane() {
-  // A lost device frees nothing, and the process goes on without it.
+  // Calls on a lost device fail and free nothing. The process goes on without the device.
   for (const device::cuda::Event event : {inputs_copied, begun, computed, end})
     if (event) (void)instance_.gpu_->call().EventDestroy(event);
 }
@@ -42,7 +42,7 @@ void GpuInstance::Lane::Stamp(uint64_t reached_ns) {
   const device::Gpu& gpu = *instance_.gpu_;
   float since_begun = 0;
   float since_computed = 0;
-  // Both in milliseconds. Without them the run has only the times of the processor.
+  // Both in milliseconds. If the device gives no times, the run gets only the CPU's times.
   if (gpu.call().EventElapsedTime(&since_begun, begun, end) != 0 ||
       gpu.call().EventElapsedTime(&since_computed, computed, end) != 0) {
     return run->MarkComputed();

@@ -1,8 +1,8 @@
 // How the tensors of a batch get to the device and leave it.
 //
-// Inputs that are in the memory of a device already, as the outputs of a step of an ensemble are,
-// are copied from there, or used where they are if they are this device's. Outputs that all who
-// read them take there stay there.
+// An input may already be in the memory of a device, such as the output of an ensemble's step. It
+// is used in place if it is on this device, and copied from there otherwise. An output stays on the
+// device if all its readers accept it there.
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -13,7 +13,7 @@ namespace tritonts {
 
 namespace {
 
-// What TensorRT wants of addresses, and the driver's own memory has.
+// The alignment that TensorRT requires; the driver's allocations have it.
 constexpr device::cuda::Address kAlignment = 256;
 
 device::cuda::Address AddressOf(const Buffer& buffer) {
@@ -62,7 +62,7 @@ Status GpuInstance::GatherInput(Batch& batch, uint32_t index) {
 Status GpuInstance::EnqueueInput(Input& input, device::cuda::Stream up) {
   if (input.on_host || input.in_place != 0 || !input.gathered.present) return Status::Ok();
   const Buffer& buffer = input.gathered.buffer;
-  // An empty tensor has an address, too.
+  // Even an empty tensor needs a valid address.
   Status status = input.device.Reserve(std::max<size_t>(1, buffer.size));
   if (!status.ok() || buffer.size == 0) return status;
   if (!input.gathered.parts.empty()) return EnqueueParts(input, up);
@@ -80,11 +80,11 @@ bool GpuInstance::IsForKernel(const Input& input) const {
 StatusOr<bool> GpuInstance::GatherByKernel(Input& input, device::cuda::Stream up) {
   using Piece = device::GatherKernel::Piece;
   const std::vector<Buffer>& parts = input.gathered.parts;
-  // What is staged begins where the kernel reads it fast.
+  // The staged bytes begin at an alignment that the kernel reads fast.
   const size_t table = (parts.size() * sizeof(Piece) + 15) / 16 * 16;
   BlockRef pinned = gpu_->Pinned(table + HostBytesOf(parts));
   if (!pinned) return Status::NoMemory();
-  // The device reads no other memory of the host.
+  // The device cannot read other host memory.
   if (pinned->kind() != MemoryKind::kPinned) return false;
   auto* const pieces = static_cast<Piece*>(pinned->data());
   auto* staged = static_cast<char*>(pinned->data()) + table;
@@ -114,14 +114,14 @@ Status GpuInstance::EnqueueParts(Input& input, device::cuda::Stream up) {
     if (!gathered.ok() || gathered.value()) return gathered.status();
   }
   const size_t on_host = HostBytesOf(input.gathered.parts);
-  // What is to be copied up is gathered in pinned memory, which the batch keeps.
+  // Parts in host memory are gathered in pinned memory, which the batch keeps.
   char* staged = nullptr;
   if (on_host > 0) {
     input.gathered.buffer.owner = gpu_->Pinned(on_host);
     if (!input.gathered.buffer.owner) return Status::NoMemory();
     staged = static_cast<char*>(input.gathered.buffer.owner->data());
   }
-  size_t waiting = 0;  // bytes before `staged` that are not copied up yet
+  size_t waiting = 0;  // bytes before `staged` still to be copied to the device
   device::cuda::Address to = input.device.address();
   const auto copy_up = [&] {
     if (waiting == 0) return Status::Ok();
@@ -162,7 +162,7 @@ void GpuInstance::NoteReaders(Batch& batch, uint32_t index) const {
   Output& output = batch.outputs[index];
   output.wanted = false;
   output.stays = true;
-  const RequestHeader* header = nullptr;  // of the request before
+  const RequestHeader* header = nullptr;  // of the previous request
   for (const Request* request : batch.run->requests()) {
     if (request->header == header) continue;
     header = request->header;
@@ -178,15 +178,15 @@ Status GpuInstance::PlaceOutput(Batch& batch, uint32_t index) {
   Output& output = batch.outputs[index];
   NoteReaders(batch, index);
   if (output.on_host) return TakeStaging(output);
-  // It is computed in the memory that others read, if its size is known and nothing else says
-  // where.
+  // The output is computed directly in the memory that others will read, if its size is known and
+  // the model has not chosen another place.
   if (output.wanted && output.stays && output.bytes > 0 && !output.in_lane)
     return TakeTensor(output);
   return output.device.Reserve(std::max<size_t>(1, output.bytes));
 }
 
 Status GpuInstance::EnqueueOutput(Output& output, device::cuda::Stream down) {
-  // The model has put it somewhere else.
+  // The model has allocated the output itself.
   if (output.own) output.tensor.reset();
   const bool on_host = output.own ? IsHostMemory(output.own->kind()) : output.on_host;
   if (!output.wanted || output.bytes == 0 || on_host || output.tensor) return Status::Ok();

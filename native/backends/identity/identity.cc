@@ -50,7 +50,7 @@ class IdentityInstance final : public Instance {
   }
 
  private:
-  // Whether the inputs are rows of equal size, so that one output for all requests is best. A
+  // Whether all inputs consist of rows of equal size, so that one output can answer all requests. A
   // single large input is returned as it is, without a copy.
   bool RespondsTogether(const Run& run) const {
     if (io_->max_batch_size == 0) return false;
@@ -103,7 +103,7 @@ class IdentityInstance final : public Instance {
     return Status::Ok();
   }
 
-  // Waits for the delay. False: Terminate was called meanwhile.
+  // Waits for the configured delay. Returns false if Terminate was called meanwhile.
   bool Delay() {
     std::unique_lock lock(mutex_);
     return !terminate_.wait_for(lock, std::chrono::milliseconds(delay_ms_),
@@ -124,7 +124,7 @@ class IdentityModel final : public Model {
   IdentityModel(std::string name, uint64_t delay_ms, uint64_t multiplier)
       : name_(std::move(name)), delay_ms_(delay_ms), multiplier_(multiplier) {}
 
-  // It takes any inputs that the configuration has.
+  // Empty: the backend accepts any inputs that the configuration has.
   ModelDescription Describe() const override { return {}; }
 
   bool starts_at_once() const override { return true; }

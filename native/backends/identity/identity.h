@@ -1,10 +1,10 @@
-// A backend that returns its inputs: output i is input i. It serves tests, and measurements of what
-// everything around a model costs.
+// A backend that returns its inputs: output i is input i. Tests use it, and benchmarks that measure
+// the server's overhead. It needs no model file.
 //
-// Settings, named as Triton's identity backend names its parameters:
-//   execute_delay_ms                 how long a batch takes (0)
-// instance_wise_delay_multiplier instance i takes max(1, i) times as long, times this (0: off) It
-// needs no model file.
+// Settings, named like the parameters of Triton's identity backend:
+//   execute_delay_ms                 duration of a batch (0)
+//   instance_wise_delay_multiplier   the delay of instance i is multiplied by max(1, i) and by this
+//                                    value (0: off)
 #pragma once
 
 #include "engine/backend.h"

@@ -95,7 +95,7 @@ void Inbox::EndAll(const Status& status, bool again, Lock* lock) {
     if (slot.phase == Phase::kEntered) slot.ending = true;
     if (slot.phase != Phase::kTaken && slot.phase != Phase::kWaiting) continue;
     const bool requeue = again && slot.phase == Phase::kWaiting;
-    // Before the lock is released, or the environment would take a slot without a run.
+    // Free the slot before unlocking, or the environment would take a slot without a run.
     if (slot.phase == Phase::kWaiting) std::erase(waiting_, i);
     const RunRef run = Vacate(i);
     lock->unlock();
@@ -157,7 +157,8 @@ void Inbox::Detach() {
   if (!attached_) return;
   attached_ = up_ = asleep_ = false;
   DropReaders();
-  // While it settles, nobody takes what is queued again: it waits here for the next environment.
+  // While the version settles, no instance takes requeued requests: they wait here for the next
+  // environment.
   if (settling_) {
     for (uint32_t i = 0; i < slots_.size(); i++) {
       if (slots_[i].phase != Phase::kTaken && slots_[i].phase != Phase::kEntered) continue;
@@ -204,7 +205,7 @@ void Inbox::Untake(uint32_t slot) {
   const Lock lock(mutex_);
   if (slot >= slots_.size() || slots_[slot].phase != Phase::kTaken || slots_[slot].parted) return;
   slots_[slot].phase = Phase::kWaiting;
-  // There is room for all that may be busy.
+  // The capacity suffices for all busy slots.
   waiting_.push_back(slot);
 }
 
@@ -247,7 +248,7 @@ void Inbox::Part(uint32_t slot) {
     if (slot >= slots_.size() || slots_[slot].phase != Phase::kTaken || slots_[slot].parted) return;
     if (free_.size() < concurrency_ - busy_ + 1) {
       try {
-        // All of them may be free once.
+        // At some time all slots may be free.
         if (free_.capacity() <= slots_.size()) free_.reserve(2 * slots_.size());
         slots_.emplace_back();
       } catch (const std::bad_alloc&) {

@@ -1,27 +1,28 @@
-// Where one instance of a JavaScript model gets its batches: between the engine and the environment
-// that runs the model (a worker, or the environment that created the server).
+// Passes batches to one instance of a JavaScript model: from the engine to the environment that
+// runs the model (a worker, or the environment that created the server).
 //
 //           Attach           Up                     Detach
 //   down ----------> down ------> up (serves) ------------------> down, until the next Attach
 //     any of them --Terminate--> terminated     any of them --Close--> closed
 //
-// Push never waits. While the instance is down, it queues the requests again at the model, where
-// other instances may take them, and the instance is not free until it is up. What the environment
-// had taken when it ended fails.
+// Push never blocks. While the instance is down, Push requeues the requests at the model, where
+// other instances may take them, and the instance is not free until it is up. Batches that the
+// environment had taken when it ended fail.
 //
-// A batch of a decoupled model goes on when the model has returned from it: its responses follow as
-// their callers read. Such a batch has parted: it keeps its slot, and the instance gets others.
+// A batch of a decoupled model continues after the model has returned from it: its responses follow
+// as their callers read. Such a batch is "parted": it keeps its slot, and the instance gets others.
 //
 //   pushed: waiting --Take--> entered <--Leave, Enter--> taken --Leave(last)--> free
-//                                             '--Part: counts no more as one of the instance's
+//                                             '--Part: no longer counts as the instance's batch
 //
-// Ownership: shared by the model's instance, by the environment, by listeners of callers who read
-// and by the backend's table. A batch has a slot from Push until it has ended, and a reference to
-// its run as long.
+// Ownership: shared by the model's instance, the environment, the listeners for callers who read,
+// and the backend's table. A batch has a slot and a reference to its run from Push until it has
+// ended.
 //
-// Threads: Push, Terminate, Close, Settle and a listener may be called by any thread. All other
-// functions are for the environment's thread. While that thread is inside of a batch (Enter to
-// Leave), Terminate leaves the batch to it: only one thread reads a request's memory or answers it.
+// Threads: Push, Terminate, Close, Settle and listeners may be called on any thread, all other
+// functions on the environment's thread. While that thread is inside a batch (Enter to Leave),
+// Terminate leaves the batch to it: only one thread at a time reads a run's requests or answers
+// them.
 //
 // Locking: `mutex_` guards all state, briefly. Runs, sinks and the wake-up are called without it.
 #pragma once
@@ -40,8 +41,8 @@ namespace tritonts {
 
 class Inbox : public std::enable_shared_from_this<Inbox> {
  public:
-  // At most `concurrency` batches are under way at once, in the version's places for batches.
-  // `runner` is what the environment is called in messages. Throws std::bad_alloc.
+  // At most `concurrency` batches run at once; each has one of the version's call places. `runner`
+  // is the word for the environment in error messages. Throws std::bad_alloc.
   Inbox(std::string model, std::string name, uint32_t concurrency,
         std::shared_ptr<CallPlaces> places, const std::string& runner = "thread");
   Inbox(const Inbox&) = delete;
@@ -53,18 +54,18 @@ class Inbox : public std::enable_shared_from_this<Inbox> {
 
   // --- For the engine.
   void Push(Run& run);
-  // Ends all batches with errors, now and later.
+  // Fails all batches, present and future.
   void Terminate();
-  // There will be no more batches.
+  // No batches follow.
   void Close();
-  // The version ends: an instance that is down holds nothing up any more.
+  // The version ends: an instance that is down no longer delays that.
   void Settle();
 
-  // --- For the environment. `wake` is called on any thread, at most once after each Sleep and once
-  // after TakeReader has found nothing, and not after Detach has returned. It must only signal.
-  // False: another environment has the inbox, or it is closed.
+  // --- For the environment. `wake` is called on any thread: at most once after each Sleep and once
+  // after TakeReader returned kNone, never after Detach has returned. It must only signal. Returns
+  // false if the inbox has another environment or is closed.
   bool Attach(std::function<void()> wake);
-  // The model can take batches.
+  // The model is ready for batches.
   void Up();
   // The environment ends.
   void Detach();
@@ -72,36 +73,35 @@ class Inbox : public std::enable_shared_from_this<Inbox> {
   enum class Next { kBatch, kNone, kClosed };
   // Takes the next batch and enters it.
   Next Take(uint32_t* slot, Run** run);
-  // Enters a batch that was taken. Null: it has ended.
+  // Enters a batch that was taken. Null if it has ended.
   Run* Enter(uint32_t slot);
-  // Inside of a batch: notes which of its requests are calls.
+  // Requires an entered batch. Records which of its requests are calls.
   void NoteServed(uint32_t slot, std::vector<ServedCall> served);
-  // The model has not seen a batch that was taken: with Detach it is queued again, as one that
-  // waits.
+  // Marks a taken batch as unseen by the model: Detach requeues it, like a waiting one.
   void Untake(uint32_t slot);
-  // A number for calls that a request of a batch makes (~0u: any of them). 0: the batch has ended.
-  // Throws std::bad_alloc.
+  // Returns a number for calls that a request of a batch makes (~0u: any of its requests); 0 if the
+  // batch has ended. Throws std::bad_alloc.
   uint32_t NameCaller(uint32_t slot, uint32_t position);
-  // Leaves a batch. With `last` it has ended: what is not answered fails, and the instance may get
-  // another one. Returns whether the batch goes on.
+  // Leaves a batch. `last` ends it: unanswered requests fail, and the instance may get another
+  // batch. Returns whether the batch continues.
   bool Leave(uint32_t slot, bool last);
   // The model has returned from a batch whose responses follow, so the instance may get another
-  // one. Without memory nothing changes: then the batch counts until it has ended.
+  // one. Without memory nothing changes: the batch then counts until it has ended.
   void Part(uint32_t slot);
-  // A listener that has a request of a batch listed for TakeReader. It may be called late, when the
+  // Creates a listener that lists a request of a batch for TakeReader. It may fire late, when the
   // slot has another batch. Throws std::bad_alloc.
   std::shared_ptr<ReadListener> MakeReader(uint32_t slot, uint32_t request);
   enum class Readers { kOne, kAll, kNone };
-  // Takes a request whose caller has read, or has left. All: batches were ended from outside, so
-  // each one is to be looked at.
+  // Takes a request whose caller has read or left. kAll: the engine has ended batches, so every
+  // waiting request must be checked.
   Readers TakeReader(uint32_t* slot, uint32_t* request);
-  // From now on `wake` is needed. False: there is something to take.
+  // Requests a call of `wake`. Returns false if there already is a batch or a reader to take.
   bool Sleep();
-  // Whether TakeReader has something.
+  // Whether TakeReader would return something.
   bool has_readers();
-  // A hint, without the lock: something may be there to take.
+  // A hint, without the lock: a batch or reader may be available.
   const std::atomic<bool>& rung() const { return rung_; }
-  // When the last batch came, by the clock of NowNs.
+  // The time of the last Push, by NowNs.
   uint64_t pushed_ns() const { return pushed_ns_.load(std::memory_order_relaxed); }
 
  private:
@@ -109,32 +109,32 @@ class Inbox : public std::enable_shared_from_this<Inbox> {
   struct Slot {
     RunRef run;
     Phase phase = Phase::kFree;
-    bool ending = false;  // Terminate came while the environment was inside
+    bool ending = false;  // Terminate was called while the environment was inside
     bool parted = false;
     std::vector<ServedCall> served;
-    std::shared_ptr<Caller> caller;  // null: it has made no calls
+    std::shared_ptr<Caller> caller;  // null: the batch has made no calls
   };
-  // Lists its request in the inbox, which then owns it.
+  // Lists its request in the inbox, which owns it while it is listed.
   struct Reader;
   using Lock = std::unique_lock<std::mutex>;
 
-  // Frees a slot. Returns its run. With the lock.
+  // Frees a slot and returns its run. Requires the lock.
   RunRef Vacate(uint32_t number);
-  // What is to be told of it when a batch has ended: the run that may say the instance is free.
+  // Call it after a batch has ended. Returns the run that must now report the instance free.
   RunRef TakeUnfreed();
-  // Ends all batches: those that were not taken are queued again if `again`, the others fail.
+  // Ends all batches. With `again`, batches that were not taken are requeued; all others fail.
   void EndAll(const Status& status, bool again, Lock* lock);
   void Wake(Lock* lock);
-  // The same for readers.
+  // Wakes the environment because of a reader.
   void WakeForReaders(Lock* lock);
   void Signal(Lock* lock);
   void List(std::shared_ptr<Reader> reader);
-  // Forgets who is listed. With the lock.
+  // Clears the list of readers. Requires the lock.
   void DropReaders();
 
   const std::string model_;
   const std::string name_;
-  // Made beforehand, so that want of memory changes nothing.
+  // Created in advance, so that failing needs no memory.
   const Status terminated_status_;
   const Status died_status_;
   const Status unanswered_status_;
@@ -143,15 +143,15 @@ class Inbox : public std::enable_shared_from_this<Inbox> {
   const std::shared_ptr<CallPlaces> places_;
 
   std::mutex mutex_;                 // guards all below
-  std::deque<Slot> slots_;           // as many as may be busy, and the parted ones
+  std::deque<Slot> slots_;           // for all busy batches and the parted ones
   std::vector<uint32_t> free_;       // slots; has capacity for all
-  std::vector<uint32_t> waiting_;    // slots, oldest first; has capacity for all that may be busy
-  size_t busy_ = 0;                  // slots that are neither free nor parted
-  std::shared_ptr<Reader> readers_;  // the list's first
+  std::vector<uint32_t> waiting_;    // slots, oldest first; has capacity for all busy ones
+  size_t busy_ = 0;                  // number of slots neither free nor parted
+  std::shared_ptr<Reader> readers_;  // head of the list
   Reader* last_reader_ = nullptr;
   bool ended_all_ = false;        // see Readers::kAll
-  bool told_of_readers_ = false;  // `wake_` was called for them
-  RunRef unfreed_;                // has not said yet that the instance is free
+  bool told_of_readers_ = false;  // `wake_` was called because of readers
+  RunRef unfreed_;                // has not yet reported the instance free
   bool attached_ = false;
   bool up_ = false;
   bool was_up_ = false;

@@ -1,4 +1,4 @@
-// Whose callers have read of the streams of an instance.
+// Readers: requests of streams whose callers have read responses.
 #include "backends/javascript/inbox_readers.h"
 
 #include <utility>
@@ -18,7 +18,8 @@ void Inbox::List(std::shared_ptr<Reader> reader) {
   WakeForReaders(&lock);
 }
 
-// It may wait for the model's results and not be asleep, so that it looks for no batch.
+// The environment may be awaiting the model's results without Sleep, so that it does not look for
+// batches.
 void Inbox::WakeForReaders(Lock* lock) {
   rung_.store(true, std::memory_order_release);
   if (told_of_readers_ || !attached_) return lock->unlock();
@@ -28,14 +29,14 @@ void Inbox::WakeForReaders(Lock* lock) {
 }
 
 void Inbox::DropReaders() {
-  // One after the other, so that the stack does not grow with the list. The caller holds the inbox.
+  // One at a time, so that the stack does not grow with the list. The caller keeps the inbox alive.
   while (readers_) readers_ = std::move(readers_->next);
   last_reader_ = nullptr;
   ended_all_ = told_of_readers_ = false;
 }
 
 Inbox::Readers Inbox::TakeReader(uint32_t* slot, uint32_t* request) {
-  std::shared_ptr<Reader> taken;  // dropped without the lock
+  std::shared_ptr<Reader> taken;  // released without the lock
   const Lock lock(mutex_);
   if (ended_all_) {
     ended_all_ = false;

@@ -1,4 +1,4 @@
-// The listeners of an inbox: each has its request listed when its caller has read.
+// The listeners of an inbox. Each lists its request when the caller has read.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@ namespace tritonts {
 struct Inbox::Reader final : ReadListener, std::enable_shared_from_this<Reader> {
   Reader(std::shared_ptr<Inbox> from, uint32_t in, uint32_t at)
       : inbox(std::move(from)), slot(in), request(at) {}
-  // Once: a listener is given for one wait.
+  // Called once: a listener serves a single wait.
   void OnRead() override { inbox->List(shared_from_this()); }
 
   const std::shared_ptr<Inbox> inbox;

@@ -25,7 +25,7 @@ class JavaScriptModel final : public Model {
   JavaScriptModel(std::string name, std::shared_ptr<const Inboxes> inboxes)
       : name_(std::move(name)), inboxes_(std::move(inboxes)) {}
 
-  // The configuration has all of it; the model's own part was asked for before.
+  // Empty: the configuration is complete; the model's own completion came before.
   ModelDescription Describe() const override { return {}; }
   Status Configure(const ModelIo&) override { return Status::Ok(); }
   bool starts_at_once() const override { return true; }

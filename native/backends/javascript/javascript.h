@@ -1,8 +1,8 @@
-// Models in JavaScript. The engine's side: instances that hand each batch to the inbox of the
+// The engine's side of JavaScript models: instances that pass each batch to the inbox of the
 // environment that runs the model (binding/instance_wrap.h).
 //
 // TypeScript reserves the inboxes of a version before it loads the version, because the model's
-// threads start first. Settings of Load: `inboxes`, the number that Reserve returned.
+// threads start first. Settings of Load: `inboxes`, the number returned by Reserve.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace tritonts {
 
-// Memory for a version's inputs. Any thread may call it.
+// Allocates memory for a version's inputs. Thread-safe.
 class InputSource {
  public:
   virtual ~InputSource() = default;
@@ -25,30 +25,29 @@ class InputSource {
   virtual BlockRef Acquire(size_t size) = 0;
 };
 
-// Of a version.
+// The inboxes of a version.
 struct Inboxes {
   std::vector<std::shared_ptr<Inbox>> list;
   std::shared_ptr<CallPlaces> places;
-  std::shared_ptr<InputSource> inputs = nullptr;  // null: any memory will do
+  std::shared_ptr<InputSource> inputs = nullptr;  // null: ordinary memory
 };
 
-// Any thread may call any function.
+// Thread-safe.
 class JavaScriptBackend final : public Backend {
  public:
-  // The backend of the process, which is never destroyed.
+  // The process-wide backend, which is never destroyed.
   static JavaScriptBackend& Get();
 
   StatusOr<std::unique_ptr<Model>> Load(const ModelSpec& spec) override;
   bool may_run_on_js_thread() const override { return false; }
 
-  // Makes an inbox for each instance's name. Throws std::bad_alloc.
-  // `runner` as Inbox has it.
+  // Creates an inbox for each instance name. `runner` as in Inbox. Throws std::bad_alloc.
   uint32_t Reserve(const std::string& model, const std::vector<std::string>& names,
                    uint32_t concurrency, const std::string& runner = "thread",
                    std::shared_ptr<InputSource> inputs = nullptr);
-  // The inboxes of a number; null: there are none.
+  // The inboxes with this number, or null.
   std::shared_ptr<const Inboxes> Find(uint32_t number);
-  // Forgets a number. Whoever has its inboxes keeps them.
+  // Removes a number. Inboxes live on while others own them.
   void Forget(uint32_t number);
 
  private:

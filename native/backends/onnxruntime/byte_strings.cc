@@ -37,8 +37,8 @@ size_t CountUpTo(std::span<const int64_t> shape, size_t limit) {
 
 Status ReadStrings(const Session& session, std::span<const char> bytes,
                    std::span<const int64_t> shape, OrtValue** value) {
-  // Each element takes at least the bytes of its length, so a wrong shape cannot ask for much
-  // memory.
+  // Each element takes at least the bytes of its length field, so a wrong shape cannot allocate
+  // much memory.
   const size_t most = bytes.size() / kLengthBytes;
   const size_t count = CountUpTo(shape, most);
   if (count > most) {
@@ -93,8 +93,8 @@ Status WriteStrings(const Session& session, Run& run, const OrtValue* value, siz
   offsets.resize(count + 1);
   offsets[count] = text;
   if (count > 0) {
-    // The strings are written behind the room for all lengths. So they can be moved forward one by
-    // one without overwriting each other.
+    // The strings are first written behind the space for all lengths. Then each can be moved
+    // forward without overwriting the next.
     status =
         library.Take(api.Call(kGetStrings, value, data + lengths, text, offsets.data(), count));
     if (!status.ok()) return status;

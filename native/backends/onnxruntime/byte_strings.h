@@ -1,6 +1,6 @@
 // Converts BYTES tensors. The engine's are serialised: each element follows its length (4 bytes,
-// little endian). The runtime's are strings. NUL bytes and invalid UTF-8 are kept both ways. Called
-// on the thread that runs the session.
+// little endian). The runtime's are strings. NUL bytes and invalid UTF-8 are preserved in both
+// directions. Called on the thread that runs the session.
 #pragma once
 
 #include <cstddef>

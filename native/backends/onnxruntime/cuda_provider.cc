@@ -37,7 +37,7 @@ Status Missing(const char* provider, const std::string& file, const std::filesys
           kOnTheCpu);
 }
 
-// The functions of a provider.
+// The table entries of a provider.
 struct Cuda {
   static constexpr char kName[] = "CUDA";
   using Options = OrtCudaProviderOptions;
@@ -80,8 +80,8 @@ Status Append(const Library& library, const GpuPlace& place, const Options& want
     return library.Take(
         table.Call(Provider::kUpdate, provider.get(), keys.data(), values.data(), keys.size()));
   };
-  // This first call has no options of the model. So if it fails, the provider cannot be loaded: the
-  // call opens it, with the libraries that it needs.
+  // This first call has no options of the model. If it fails, the provider or its libraries cannot
+  // be loaded.
   status = update();
   if (!status.ok()) return unavailable(status);
   if (!wanted.empty()) {
@@ -89,14 +89,14 @@ Status Append(const Library& library, const GpuPlace& place, const Options& want
       keys.push_back(key.c_str());
       values.push_back(value.c_str());
     }
-    // All options go into one call, because a call resets options that it does not name.
+    // All options go into one call, because each call resets options that it does not name.
     status = update();
     if (!status.ok()) {
       return Status::InvalidArg(std::string("the ") + Provider::kName +
                                 " provider refuses an option: " + status.message());
     }
   }
-  // For the same reason after these.
+  // Set the stream last, because the calls above would reset it.
   status = library.Take(
       table.Call(Provider::kUpdatePointer, provider.get(), "user_compute_stream", place.stream()));
   if (status.ok()) status = library.Take(table.Call(Provider::kAppend, options, provider.get()));

@@ -14,18 +14,18 @@
 
 namespace tritonts::onnxruntime {
 
-// Checks that the provider's files lie beside the runtime's library file, the only place where the
-// runtime looks. Otherwise returns UNAVAILABLE with the missing file, its folder and what helps.
-// `tensorrt`: those of the TensorRT provider, too.
+// Checks that the provider's files lie next to the runtime's library file, the only place where the
+// runtime looks. Otherwise returns UNAVAILABLE with the missing file, its folder and advice.
+// `tensorrt`: also the files of the TensorRT provider.
 Status FindCudaProvider(const std::string& library_path, bool tensorrt = false);
 
-// Checks ids of devices. UNAVAILABLE: there is no GPU, and why. INVALID_ARG: an id does not exist;
-// the message names those that do.
+// Checks device ids. UNAVAILABLE, with the reason, if there is no GPU. INVALID_ARG if an id does
+// not exist; the message lists the existing ids.
 Status CheckDevices(const std::vector<int>& devices, const device::CudaDevices& found);
 
-// Lets sessions with these options run at this place: what TensorRT can compute there, if the
-// settings say so, and the rest with CUDA. UNAVAILABLE, with the runtime's text: a provider cannot
-// be loaded. INVALID_ARG: it refuses an option.
+// Configures sessions with these options to run at this place: with TensorRT where it can and the
+// settings enable it, otherwise with CUDA. UNAVAILABLE, with the runtime's text, if a provider
+// cannot be loaded. INVALID_ARG if it rejects an option.
 Status AppendGpuProviders(const Library& library, const GpuPlace& place, const Settings& settings,
                           OrtSessionOptions* options);
 

@@ -107,7 +107,7 @@ Status DescribeType(const Session& session, const OrtTypeInfo* type, TensorDescr
   return Status::Ok();
 }
 
-// Appends descriptions of a group of tensors, which three functions of the runtime describe.
+// Appends the descriptions of a group of tensors, read with three functions of the runtime.
 template <typename Count, typename Name, typename Type>
 Status DescribeGroup(const Session& session, Count count_entry, Name name_entry, Type type_entry,
                      bool optional, std::vector<TensorDescription>* tensors) {
@@ -153,8 +153,8 @@ class MemoryBuffer final : public std::streambuf {
   }
 };
 
-// Finds out from the model's file which tensors without dims have no rank. Older runtimes do not
-// tell.
+// Finds in the model's file which tensors without dims have no rank. Older runtimes do not report
+// that.
 void FindUnranked(const ModelSpec& spec, ModelDescription* description) {
   const auto may_be = [](const TensorDescription& tensor) {
     return tensor.datatype != DataType::kInvalid && tensor.dims.empty();

@@ -17,12 +17,12 @@ DataType ToDataType(ElementType type);
 // The element type for a datatype; kUndefined for kInvalid.
 ElementType ToElementType(DataType type);
 
-// Describes the inputs, then overridable initializers as optional inputs, and the outputs. Anything
-// but a dense tensor has datatype kInvalid, and type_name says what it is. The session was made
-// from `spec`.
+// Describes the inputs, then overridable initializers as optional inputs, and the outputs. A value
+// that is not a dense tensor has datatype kInvalid, and its type_name says what it is. The session
+// was created from `spec`.
 StatusOr<ModelDescription> DescribeSession(const Session& session, const ModelSpec& spec);
 
-// Reads the shape of a tensor that the runtime made.
+// Reads the shape of a tensor that the runtime created.
 Status ReadTensorShape(const Session& session, const OrtValue* value, std::vector<int64_t>* shape);
 
 // The number of elements of such a tensor.

@@ -35,7 +35,7 @@ GpuPlace::~GpuPlace() {
   submission_.End();
   if (!stream_) return;
   const device::Gpu::Current current(*gpu_);
-  // A lost device frees nothing, and the process goes on without it.
+  // Calls on a lost device fail and free nothing. The process goes on without the device.
   (void)gpu_->call().StreamDestroy(stream_);
 }
 

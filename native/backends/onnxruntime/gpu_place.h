@@ -1,11 +1,11 @@
-// What a session on a GPU has there: a stream that all of its runs compute on, and a thread that
-// they are called on.
+// The resources of a session on a GPU: a stream on which all its runs compute, and a thread on
+// which they are called.
 //
-// The thread is the session's own, because the runtime may block in a run: it waits for the device
-// where it reads a tensor on the processor, or works out a shape that depends on data. On the GPU's
-// submission thread, all other models of the GPU would wait, too. It is one thread for all
-// instances on the session, because their runs share the stream, and because the runtime keeps CUDA
-// graphs and the handles of CUDA's libraries by thread.
+// The session has its own thread, because the runtime may block in a run: it waits for the device
+// when the CPU reads a tensor, or when a shape depends on data. On the GPU's submission thread this
+// would delay all other models of the GPU. All instances of the session use the same thread,
+// because their runs share the stream, and because the runtime keeps CUDA graphs and handles of
+// CUDA's libraries per thread.
 #pragma once
 
 #include <atomic>
@@ -20,7 +20,7 @@ class GpuPlace {
  public:
   // UNAVAILABLE: the GPU cannot be opened, or is lost. Not on a JS thread.
   static StatusOr<std::unique_ptr<GpuPlace>> Make(int device, device::Gpu::Priority priority);
-  // After the session. Joins the thread.
+  // Destroy it after the session. Joins the thread.
   ~GpuPlace();
   GpuPlace(const GpuPlace&) = delete;
   GpuPlace& operator=(const GpuPlace&) = delete;
@@ -28,9 +28,9 @@ class GpuPlace {
   const std::shared_ptr<device::Gpu>& gpu() const { return gpu_; }
   device::cuda::Stream stream() const { return stream_; }
   device::Submission& submission() { return submission_; }
-  // Why a run failed that was waited for: with `status`, or because the GPU is lost.
+  // Why a synchronous run failed: `status`, or the GPU is lost.
   Status WhyFailed(const Status& status);
-  // A number for a CUDA graph, which no other one of the session has.
+  // Returns a CUDA graph number that is unique in the session.
   int NewGraph() { return next_graph_++; }
 
  private:

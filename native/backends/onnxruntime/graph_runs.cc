@@ -50,7 +50,7 @@ StatusOr<const OrtRunOptions*> GraphRuns::For(const std::vector<int64_t>& key) {
 void GraphRuns::Terminate() {
   const std::lock_guard lock(mutex_);
   terminated_ = true;
-  // This fails only for want of memory, and nobody could be told.
+  // This fails only without memory, and has no caller to report to.
   for (OrtRunOptions* const options : all_)
     (void)session_.library().Take(session_.table().Call(kSetTerminate, options));
 }

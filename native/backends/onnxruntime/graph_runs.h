@@ -1,6 +1,6 @@
-// The options of an instance's runs on a GPU: one for each CUDA graph, and one for runs without.
-// The runtime captures a graph in the first runs that name its number, and launches it in later
-// ones, whatever tensors are bound then.
+// The options of an instance's runs on a GPU: one object per CUDA graph, and one for runs without a
+// graph. The runtime captures a graph in the first runs with its number, and launches it in later
+// runs, whatever tensors are bound then.
 #pragma once
 
 #include <atomic>
@@ -16,7 +16,7 @@ namespace tritonts::onnxruntime {
 
 class GraphRuns {
  public:
-  // Each graph holds memory on the device, and nothing says how much.
+  // Each graph occupies an unknown amount of device memory.
   static constexpr size_t kMostGraphs = 64;
 
   explicit GraphRuns(Session& session) : session_(session) {}
@@ -24,16 +24,17 @@ class GraphRuns {
   GraphRuns(const GraphRuns&) = delete;
   GraphRuns& operator=(const GraphRuns&) = delete;
 
-  // Makes the options of runs without a graph. `asynchronous`: the runs are not waited for.
+  // Creates the options of runs without a graph. `asynchronous`: do not wait for the runs.
   Status Prepare(bool asynchronous);
-  // Those without a graph.
+  // The options of runs without a graph.
   const OrtRunOptions* plain() const { return plain_; }
-  // Those of the graph for tensors of these shapes at these addresses. If there are enough graphs,
-  // they are those of a run without one.
+  // The options of the graph for tensors of these shapes at these addresses. Once kMostGraphs
+  // exist, returns those of runs without a graph.
   StatusOr<const OrtRunOptions*> For(const std::vector<int64_t>& key);
-  // Has runs end soon, and later ones at once. Any thread may call it.
+  // Interrupts present and future runs. Thread-safe.
   void Terminate();
-  // Whether that was called: a run that fails was interrupted, whatever its error says.
+  // Whether Terminate was called. A run that fails afterwards was interrupted, whatever its error
+  // says.
   bool terminated() const { return terminated_; }
 
  private:
@@ -45,7 +46,7 @@ class GraphRuns {
   std::map<std::vector<int64_t>, OrtRunOptions*> by_key_;
   std::mutex mutex_;  // guards all_
   std::vector<OrtRunOptions*> all_;
-  // Set with the lock, so that options made later are told, too.
+  // Set with the lock held, so that options created later are terminated, too.
   std::atomic<bool> terminated_{false};
 };
 

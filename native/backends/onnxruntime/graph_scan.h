@@ -1,8 +1,9 @@
-// Scans a model file for two facts that the runtime does not tell: whether the rows of a batch are
-// kept, and whether the time of a run depends on the data. They follow from the operators, with
-// those of nested graphs and of the model's own functions. If it is not sure, it assumes the worse.
+// Scans a model file for two facts that the runtime does not report: whether a batch's number of
+// rows may change, and whether the time of a run depends on the data. They follow from the
+// operators, including those of nested graphs and of the model's own functions. In doubt it assumes
+// the worse.
 //
-// It reads the file once and skips the weights. It copes with any content.
+// It reads the file once and skips the weights. Malformed content is harmless.
 #pragma once
 
 #include <filesystem>
@@ -11,10 +12,10 @@
 
 namespace tritonts::onnxruntime {
 
-// The facts, as clauses for messages, such as "the model has the operator NonZero". Empty: it does
-// not.
+// The facts, as clauses for messages, such as "the model has the operator NonZero". Empty: the fact
+// does not hold.
 struct GraphFacts {
-  // Why outputs may have another number of rows than inputs.
+  // Why outputs may have a different number of rows than the inputs.
   std::string rows_vary;
   // Why the time of a run may depend on more than the shapes of its inputs.
   std::string time_varies;
@@ -23,7 +24,7 @@ struct GraphFacts {
 // Both facts with the same reason.
 GraphFacts UnknownGraph(const std::string& reason);
 
-// Any thread may call these.
+// Thread-safe.
 GraphFacts ScanGraph(const std::filesystem::path& file);
 GraphFacts ScanGraph(std::string_view bytes);
 

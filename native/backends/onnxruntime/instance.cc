@@ -8,7 +8,7 @@ namespace tritonts::onnxruntime {
 
 namespace {
 
-// Empty tensors point here, because the runtime wants an address for them, too.
+// The address of empty tensors: the runtime requires an address for them, too.
 alignas(64) char no_bytes[64];
 
 Status About(const char* what, const std::string& name, const Status& status) {
@@ -19,7 +19,8 @@ Status About(const char* what, const std::string& name, const Status& status) {
 }  // namespace
 
 bool IsShapeMismatch(const Status& status) {
-  // Only the message tells: old versions have the first text, new ones the second.
+  // Only the message distinguishes this error: old versions have the first text, new ones the
+  // second.
   return status.message().find("shape verification failed") != std::string::npos ||
          status.message().find("pre-allocated output OrtValues") != std::string::npos;
 }
@@ -42,7 +43,7 @@ Status OnnxInstance::Prepare() {
   Status status = library_.Take(table_.Call(kCreateRunOptions, &run_options_));
   if (!status.ok()) return status;
   status = library_.Take(table_.Call(kSetRunLogSeverityLevel, run_options_, kLogFatal));
-  // The tensors of these runs have no addresses that stay.
+  // The tensors of these runs have no stable addresses, so no CUDA graphs.
   if (status.ok() && session_->place() && session_->settings().cuda_graphs()) {
     status = library_.Take(table_.Call(kAddRunConfigEntry, run_options_, kGraphId, kNoGraph));
   }
@@ -56,7 +57,7 @@ Status OnnxInstance::Prepare() {
 
 void OnnxInstance::Terminate() {
   terminated_ = true;
-  // This fails only for want of memory, and nobody could be told.
+  // This fails only without memory, and has no caller to report to.
   (void)library_.Take(table_.Call(kSetTerminate, run_options_));
 }
 
@@ -65,7 +66,7 @@ const std::atomic<bool>* OnnxInstance::lost() const {
 }
 
 void OnnxInstance::Execute(Run& run) {
-  // However the run ends, nothing may stay bound for the next one.
+  // However the run ends, no tensor may stay bound for the next one.
   struct Releaser {
     OnnxInstance* instance;
     ~Releaser() { instance->ReleaseRun(); }
@@ -85,7 +86,7 @@ Status OnnxInstance::RunBatch(Run& run) {
   for (size_t i = 0; status.ok() && i < wanted_.size(); i++) {
     const uint32_t index = wanted_[i];
     status = About("output", plan_->outputs[index].name, outputs_[index].Declare(run));
-    // The model's fault, not a request's: it is not run again.
+    // The model's fault, not a request's: do not run the requests again.
     if (!status.ok()) run.Release(Run::kAll);
   }
   return status;
@@ -143,8 +144,8 @@ Status OnnxInstance::ChooseOutputs(Run& run) {
 Status OnnxInstance::RunSession() {
   Status status = RunOnce();
   if (status.ok() || !IsShapeMismatch(status)) return status;
-  // The model declares an output shape that is wrong. The runtime tolerates that if it allocates
-  // the output itself.
+  // The model declares a wrong output shape. The runtime tolerates that if it allocates the output
+  // itself.
   for (const uint32_t index : wanted_) outputs_[index].NeverBind();
   return RunOnce();
 }

@@ -1,5 +1,6 @@
-// An instance runs batches on a session, with tensors in host memory. Instances of a model on one
-// device share the session. On a GPU these are models with strings only (onnx_gpu_instance.h).
+// An instance that runs batches on a session, with tensors in host memory. Instances of a model on
+// one device share the session. On a GPU, only models with strings use it (see
+// onnx_gpu_instance.h).
 #pragma once
 
 #include <atomic>
@@ -15,22 +16,21 @@
 
 namespace tritonts::onnxruntime {
 
-// A key of runs' options: which CUDA graph to capture or launch, and the value for none.
+// A key of run options: which CUDA graph to capture or launch, and the value for none.
 inline constexpr char kGraphId[] = "gpu_graph_id";
 inline constexpr char kNoGraph[] = "-1";
 
-// Whether a run failed because an output has another shape than the memory that was bound for it.
+// Whether a run failed because an output's shape differs from that of the bound memory.
 bool IsShapeMismatch(const Status& status);
 
-// Any thread may call Terminate; the rest is for the one thread that calls Execute. The vectors
-// stay allocated between runs. So only the runtime, and outputs of unknown size, allocate during a
-// run.
+// Terminate is thread-safe; the rest is for the single thread that calls Execute. The vectors stay
+// allocated between runs. So only the runtime, and outputs of unknown size, allocate during a run.
 class OnnxInstance final : public Instance {
  public:
   OnnxInstance(std::shared_ptr<Session> session, std::shared_ptr<const Plan> plan);
   ~OnnxInstance() override;
 
-  // Makes the options of its runs. Called once, before anything else.
+  // Creates the options of its runs. Called once, before anything else.
   Status Prepare();
 
   void Execute(Run& run) override;
@@ -41,7 +41,7 @@ class OnnxInstance final : public Instance {
   Status RunBatch(Run& run);
   Status GatherInputs(Run& run);
   Status GatherInput(Run& run, uint32_t index);
-  // Chooses the outputs that a request wants, and binds memory for them.
+  // Selects the outputs that at least one request wants, and binds memory for them.
   Status ChooseOutputs(Run& run);
   Status RunSession();
   Status RunOnce();
@@ -59,11 +59,11 @@ class OnnxInstance final : public Instance {
   // These belong to the current run.
   std::vector<Gathered> gathered_;         // by input
   std::vector<const char*> input_names_;   // of the inputs that are present
-  std::vector<OrtValue*> input_values_;    // likewise
+  std::vector<OrtValue*> input_values_;    // the same
   std::vector<RunOutput> outputs_;         // by output
-  std::vector<uint32_t> wanted_;           // indexes of the outputs that a request wants
+  std::vector<uint32_t> wanted_;           // indexes of the outputs that at least one request wants
   std::vector<const char*> output_names_;  // of the wanted outputs
-  std::vector<OrtValue*> output_values_;   // likewise, while the runtime runs
+  std::vector<OrtValue*> output_values_;   // the same, while the runtime runs
 };
 
 }  // namespace tritonts::onnxruntime

@@ -39,7 +39,7 @@ struct OpenLibraries {
 };
 
 OpenLibraries& Libraries() {
-  // Like the libraries, this is never destroyed, because threads may still run at exit.
+  // Never destroyed, like the libraries, because threads may still run at exit.
   static auto* const libraries = new OpenLibraries();
   return *libraries;
 }
@@ -48,7 +48,7 @@ Status NotUsable(const std::string& path, const std::string& why) {
   return Status::Unavailable(Reason::kMissing, "the ONNX Runtime library '" + path + "' " + why);
 }
 
-// The MINOR of "1.MINOR.PATCH"; -1 for anything else.
+// The MINOR of "1.MINOR.PATCH"; -1 if the text has another form.
 int MinorVersion(const std::string& version) {
   if (version.rfind("1.", 0) != 0) return -1;
   int minor = -1;
@@ -80,8 +80,8 @@ StatusOr<Library*> Library::Open(const std::string& path) {
     if (found != libraries.by_path.end()) return found->second;
   }
 
-  // The mutex is not held here. If two threads open the same file, the system gives both the same
-  // library.
+  // The mutex is not held here. If two threads open the same file, the system returns the same
+  // library to both.
   auto opened = DynamicLibrary::Open(key);
   if (!opened.ok()) return NotUsable(path, "can't be opened: " + opened.status().message());
   using GetApiBase = const ApiBase* (*)();
@@ -108,8 +108,8 @@ StatusOr<Library*> Library::Open(const std::string& path) {
     std::lock_guard lock(libraries.mutex);
     Library*& entry = libraries.by_path[key];
     if (!entry) {
-      // A later require of another version of onnxruntime-node then gets the library of that
-      // version. Under the lock: two threads that open it first would both write to it.
+      // Without its name, a later require of another version of onnxruntime-node gets its own
+      // library. Requires the lock: two threads that open the library first would both modify it.
       opened.value().HideName();
       entry = new Library(std::move(loaded), std::move(version), Table(functions, api));
     }
@@ -149,14 +149,14 @@ Status Library::CreateEnvironment(int global_threads) {
   // One inter-op thread is enough: sessions that run operators in parallel have pools of their own.
   if (status.ok()) status = Take(table_.Call(kSetGlobalInterOpNumThreads, threading.get(), 1));
   if (status.ok()) status = Take(table_.Call(kSetGlobalSpinControl, threading.get(), 0));
-  // The runtime's own logger is kept quiet, because failures are in the statuses. A custom logger
-  // would also be called for other users of the library.
+  // The runtime's own logger is silenced, because failures are reported as statuses. A custom
+  // logger would also be called for other users of the library.
   if (status.ok()) {
     status = Take(table_.Call(kCreateEnvWithGlobalThreadPools, kLogFatal, "tritonts",
                               threading.get(), &environment_.env));
   }
   // From 1.29 on the runtime reports every session to its maker through a database. Users did not
-  // ask for that, and it takes a tenth of the time of making a session.
+  // ask for that, and it takes a tenth of the time of creating a session.
   if (status.ok()) status = Take(table_.Call(kDisableTelemetryEvents, environment_.env));
   if (status.ok()) {
     status = Take(table_.Call(kCreateCpuMemoryInfo, kDeviceAllocator, kDefaultMemory,
@@ -165,14 +165,13 @@ Status Library::CreateEnvironment(int global_threads) {
   if (status.ok()) status = Take(table_.Call(kGetDefaultAllocator, &environment_.allocator));
   environment_.global_threads = global_threads;
   if (status.ok()) status = ProbeSharedPool();
-  // The handler is registered again, because the first session of a library registers exit
-  // handlers.
+  // Register the handler again, because the first session of a library registers exit handlers.
   OnRuntimeLibraryOpened();
   return status;
 }
 
-// If somebody else made the environment, the runtime returns that one. Only making a session tells
-// whether it has global pools.
+// If another user of the library created the environment, the runtime returns that one. Only
+// creating a session shows whether it has global pools.
 Status Library::ProbeSharedPool() {
   Handle<OrtSessionOptions, kReleaseSessionOptions> options(table_);
   Handle<OrtSession, kReleaseSession> session(table_);

@@ -1,4 +1,4 @@
-// The ONNX Runtime library, which is opened once for each file, and its environment.
+// The ONNX Runtime library, opened once per file, and its environment.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,14 @@
 
 namespace tritonts::onnxruntime {
 
-// A library's environment, of which the process has one. It is never released, because the
-// runtime's threads and other users of the library may outlive its users here.
+// The environment of a library. The process has one per library. It is never released, because the
+// runtime's threads and other users of the library may outlive this addon's use.
 struct Environment {
   OrtEnv* env = nullptr;
   OrtMemoryInfo* cpu_memory = nullptr;
   OrtAllocator* allocator = nullptr;  // the runtime's default allocator, not owned
-  // Whether it has a global thread pool. False if somebody else (onnxruntime-node) made the
-  // environment first, without one.
+  // Whether the environment has a global thread pool. False if another user of the library
+  // (onnxruntime-node) created the environment first, without one.
   bool shared_pool = false;
   int global_threads = 0;  // of the shared pool; 0: the runtime's default
 };
@@ -36,12 +36,12 @@ class Library {
   const std::string& path() const { return path_; }  // of the file that was loaded
   const std::string& version() const { return version_; }
 
-  // The environment. The first call makes it, with a shared pool of `global_threads` threads (0:
-  // the runtime's default) that do not spin. Later calls return the same one.
+  // Returns the environment. The first call creates it, with a shared pool of `global_threads`
+  // threads (0: the runtime's default) that do not spin. Later calls return the same environment.
   StatusOr<const Environment*> GetEnvironment(int global_threads);
 
-  // Called when a session on a GPU was made. The libraries of its provider have exit handlers, and
-  // the engine's must run before those.
+  // Called after a session on a GPU was created. The provider's libraries register exit handlers,
+  // and the engine's handler must run before those.
   void ProviderLoaded();
 
   // Turns the runtime's result into a status, INTERNAL with its text, and releases it.

@@ -18,7 +18,8 @@ const TensorDescription* Find(const std::vector<TensorDescription>& tensors,
   return found == tensors.end() ? nullptr : &*found;
 }
 
-// Finds the model's tensor for a configured input or output, and checks that it can be passed.
+// Finds the model's tensor for a configured input or output, and checks that the server can pass
+// it.
 Status Match(const std::string& what, const TensorSpec& spec,
              const std::vector<TensorDescription>& tensors, const TensorDescription** found) {
   const TensorDescription* tensor = Find(tensors, spec.name);
@@ -97,7 +98,7 @@ bool OnnxModel::on_gpus() const {
 }
 
 std::shared_ptr<const GpuModel> OnnxModel::PlanGpu(const ModelIo& io) const {
-  // The runtime has strings in host memory only.
+  // The runtime keeps strings in host memory only.
   const auto strings = [](const TensorSpec& spec) { return spec.datatype == DataType::kBytes; };
   if (!on_gpus() || std::any_of(io.inputs.begin(), io.inputs.end(), strings) ||
       std::any_of(io.outputs.begin(), io.outputs.end(), strings)) {
@@ -113,7 +114,7 @@ std::shared_ptr<const GpuModel> OnnxModel::PlanGpu(const ModelIo& io) const {
   model->busy_wait = settings.busy_wait_events;
   model->priority = settings.priority;
   model->gather_kernel_threshold = static_cast<uint32_t>(settings.gather_kernel_threshold);
-  // The runtime says which input it needs.
+  // The runtime itself reports missing inputs that it needs.
   model->may_lack_inputs = true;
   return model;
 }

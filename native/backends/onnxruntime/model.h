@@ -27,7 +27,7 @@ struct OutputPlan {
   ElementType element = ElementType::kUndefined;
   bool scalar = false;
   // The model has an input of the same name. The runtime then returns the input's own memory, and
-  // ignores memory that is bound for the output.
+  // ignores memory bound for the output.
   bool passthrough = false;
   // As configured. If only the batch dimension varies (`fixed`), the size is known before the run.
   std::vector<int64_t> dims;
@@ -42,14 +42,14 @@ struct Plan {
   uint32_t max_batch_size = 0;
   std::vector<InputPlan> inputs;
   std::vector<OutputPlan> outputs;
-  // For instances on GPUs; null: there are none, or a tensor has strings.
+  // For instances on GPUs; null if there are none, or if a tensor has strings.
   std::shared_ptr<const GpuModel> gpu;
 };
 
 class OnnxModel final : public Model {
  public:
-  // `sessions` are at least one, one for each device, and `files` are theirs. `time_varies` is as
-  // in GraphFacts.
+  // `sessions`: one per device, at least one. `files`: the descriptions of their files.
+  // `time_varies` as in GraphFacts.
   OnnxModel(std::string name, std::vector<std::shared_ptr<Session>> sessions, DescribedFiles files,
             std::string time_varies)
       : name_(std::move(name)),
@@ -61,19 +61,19 @@ class OnnxModel final : public Model {
   ModelDescription Describe() const override { return description_; }
   Status Configure(const ModelIo& io) override;
   StatusOr<std::unique_ptr<Instance>> CreateInstance(const InstanceSpec& spec) override;
-  // An instance on a GPU must allocate memory there, which takes long.
+  // An instance on a GPU allocates memory there, which takes long.
   bool starts_at_once() const override {
     return sessions_.size() == 1 && sessions_[0]->device() == kCpu;
   }
   bool may_run_again() const override { return true; }
-  // A run on a GPU waits for others there, and must not do so on a JS thread.
+  // A run on a GPU waits for other work there, which must not happen on a JS thread.
   bool time_depends_on_data() const override { return !time_varies_.empty() || on_gpus(); }
   std::map<std::string, std::string> Info() const override;
   std::vector<MemoryUse> Memory() const override;
 
  private:
   bool on_gpus() const;
-  // What instances on GPUs have in common; null: as in Plan.
+  // The settings that instances on GPUs share; null as in Plan.
   std::shared_ptr<const GpuModel> PlanGpu(const ModelIo& io) const;
 
   const std::string name_;

@@ -14,7 +14,7 @@ namespace tritonts::onnxruntime {
 
 namespace {
 
-// Empty tensors on the host point here, because the runtime wants an address for them, too.
+// The address of empty tensors on the host: the runtime requires an address for them, too.
 alignas(64) char no_tensor[64];
 
 }  // namespace
@@ -62,7 +62,8 @@ void OnnxGpuInstance::FindPlaces(const ModelDescription& description) {
       status = library_.Take(table_.Call(places_of, session_->get(), places.data(), count));
     }
     for (size_t i = 0; i < planned.size() && status.ok(); i++) {
-      // Behind the inputs are the overridable initializers, of which the runtime does not tell.
+      // The inputs are followed by overridable initializers, for which the runtime reports no
+      // memory.
       for (size_t k = 0; k < count; k++) {
         if (described[k].name != planned[i].name || !places[k]) continue;
         int32_t device = 0;
@@ -72,7 +73,7 @@ void OnnxGpuInstance::FindPlaces(const ModelDescription& description) {
     }
     return status;
   };
-  // Of outputs that no operator computes it cannot tell, and then tells of none.
+  // The runtime cannot report outputs that no operator computes; it then reports none at all.
   const bool inputs = find(kSessionGetInputCount, kSessionGetInputPlaces, description.inputs,
                            plan_->inputs, &inputs_on_device_)
                           .ok();
@@ -89,14 +90,14 @@ void OnnxGpuInstance::Terminate() {
 
 Status OnnxGpuInstance::Shape(Batch& batch) {
   const size_t rows = batch.run->total_batch_size();
-  // A graph holds the addresses of its tensors, so these must not change as batches get larger.
+  // A graph contains its tensors' addresses, so they must not change when batches grow.
   const size_t most = session_->settings().cuda_graphs() && plan_->batching && rows > 0
                           ? std::max<size_t>(rows, plan_->max_batch_size)
                           : rows;
   for (size_t i = 0; i < batch.inputs.size(); i++) {
     Input& input = batch.inputs[i];
     input.on_host = !inputs_on_device_[i];
-    // A graph has the addresses of the lane's memory.
+    // A graph contains the addresses of the lane's memory.
     if (session_->settings().cuda_graphs()) input.in_place = 0;
     if (most == rows || input.on_host || !input.gathered.present) continue;
     Status status = input.device.Reserve(input.gathered.buffer.size / rows * most);
@@ -125,8 +126,8 @@ Status OnnxGpuInstance::Launch(Batch& batch, device::cuda::Stream) {
   while (true) {
     const Status status = RunOnce(batch);
     if (status.ok() || !IsShapeMismatch(status)) return status;
-    // The model declares an output shape that is wrong. The runtime tolerates that if it allocates
-    // the output itself.
+    // The model declares a wrong output shape. The runtime tolerates that if it allocates the
+    // output itself.
     bool bound = false;
     for (size_t i = 0; i < never_bound_.size(); i++) {
       bound = bound || (plan_->outputs[i].fixed && !never_bound_[i]);
@@ -137,7 +138,7 @@ Status OnnxGpuInstance::Launch(Batch& batch, device::cuda::Stream) {
 }
 
 Status OnnxGpuInstance::RunOnce(Batch& batch) {
-  // However the run ends, nothing may stay bound for the next one.
+  // However the run ends, no tensor may stay bound for the next one.
   struct Clearer {
     const Table& table;
     OrtIoBinding* binding;
@@ -235,7 +236,7 @@ Status OnnxGpuInstance::RunBound(const Batch& batch) {
 
 Status OnnxGpuInstance::TakeOutputs(Batch& batch) {
   std::vector<uint32_t> wanted;
-  bool allocated = false;  // an output by the runtime
+  bool allocated = false;  // the runtime allocated an output
   for (uint32_t i = 0; i < batch.outputs.size(); i++) {
     if (!batch.outputs[i].wanted) continue;
     wanted.push_back(i);
@@ -258,7 +259,7 @@ Status OnnxGpuInstance::TakeOutputs(Batch& batch) {
       table_.Call(kReleaseValue, values[i]);
       continue;
     }
-    // The values after it must be released, too.
+    // The values after this one must be released, too.
     try {
       status = TakeOutput(batch, wanted[i], values[i]);
     } catch (const std::bad_alloc&) {
@@ -270,7 +271,7 @@ Status OnnxGpuInstance::TakeOutputs(Batch& batch) {
   return status;
 }
 
-// Takes the value over.
+// Takes ownership of the value.
 Status OnnxGpuInstance::TakeOutput(Batch& batch, uint32_t index, OrtValue* taken) {
   Handle<OrtValue, kReleaseValue> value(table_);
   *value.out() = taken;

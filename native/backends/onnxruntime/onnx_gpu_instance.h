@@ -1,9 +1,9 @@
-// Instances of ONNX models on a GPU. Tensors are bound where the session wants them: in device
-// memory of ours, which GpuInstance copies from and to, or in pinned memory of the host. A run is
-// enqueued on the session's stream and not waited for.
+// An instance of an ONNX model on a GPU. Tensors are bound in the memory that the session prefers:
+// device memory, which GpuInstance copies to and from, or pinned host memory. A run is enqueued on
+// the session's stream without waiting for it.
 //
-// The runtime tells from version 1.23 on where it wants inputs and has outputs. Where it does not,
-// it gets pinned memory of the host, copies by itself, and waits for the run.
+// From version 1.23 on, the runtime reports which memory it prefers for inputs and outputs. Older
+// runtimes get pinned host memory, copy by themselves, and are waited for.
 #pragma once
 
 #include <memory>
@@ -28,7 +28,7 @@ class OnnxGpuInstance final : public GpuInstance {
   bool ReadsOnDevice(uint32_t input) const override { return inputs_on_device_[input]; }
   Status Shape(Batch& batch) override;
   Status Launch(Batch& batch, device::cuda::Stream stream) override;
-  // Asks the session where it wants its inputs and has its outputs.
+  // Asks the session in which memory it expects its inputs and returns its outputs.
   void FindPlaces(const ModelDescription& description);
   Status RunOnce(Batch& batch);
   Status BindInputs(const Batch& batch);
@@ -37,7 +37,7 @@ class OnnxGpuInstance final : public GpuInstance {
   // Reads the outputs that the runtime allocated.
   Status TakeOutputs(Batch& batch);
   Status TakeOutput(Batch& batch, uint32_t index, OrtValue* value);
-  // Whether a CUDA graph of the bound tensors can be captured; `key` says which one it is.
+  // Whether a CUDA graph of the bound tensors can be captured; `key` identifies the graph.
   bool KeyOf(const Batch& batch, std::vector<int64_t>* key) const;
 
   const std::shared_ptr<Session> session_;
@@ -47,10 +47,10 @@ class OnnxGpuInstance final : public GpuInstance {
   OrtMemoryInfo* device_memory_ = nullptr;
   OrtIoBinding* binding_ = nullptr;
   GraphRuns runs_;
-  bool asynchronous_ = false;  // the runtime tells of the places
+  bool asynchronous_ = false;  // the runtime reports the places
   std::vector<bool> inputs_on_device_;
   std::vector<bool> outputs_on_device_;
-  // By output: its memory is not bound, because the model declares a shape that is wrong.
+  // By output: do not bind its memory, because the model declares a wrong shape.
   std::vector<bool> never_bound_;
 };
 

@@ -23,7 +23,7 @@ namespace onnxruntime {
 
 namespace {
 
-// Checks that everything that the devices need is present.
+// Checks that the libraries and devices for all GPUs of the settings exist.
 Status CheckGpus(const Library& library, const Settings& settings) {
   const std::vector<int>& devices = settings.devices;
   if (std::all_of(devices.begin(), devices.end(), [](int device) { return device == kCpu; })) {
@@ -34,7 +34,7 @@ Status CheckGpus(const Library& library, const Settings& settings) {
   return CheckDevices(devices, device::FindCudaDevices());
 }
 
-// Opens a library that is not used here, once for the process. A failure does not matter here.
+// Opens a library that this backend does not use, once per process. A failure does not matter.
 void OpenFirst(const std::string& path) {
   static std::once_flag once;
   std::call_once(once, [&] {
@@ -47,7 +47,7 @@ StatusOr<Library*> OpenLibrary(const Settings& settings) {
   return Library::Open(settings.library);
 }
 
-// The facts that follow from the operators of a loaded model.
+// The facts that follow from a loaded model's operators.
 GraphFacts FactsOf(const ModelSpec& spec, const Settings& settings) {
   if (!settings.custom_op_libraries.empty()) {
     return UnknownGraph("the model has operators of libraries of its own (op_library_filename)");
@@ -86,7 +86,7 @@ class OnnxBackend final : public Backend {
         spec.name, std::move(sessions), std::move(files), std::move(time_varies)));
   }
 
-  // A run calls nothing in JavaScript, and waits only for the runtime's threads.
+  // A run calls no JavaScript, and waits only for the runtime's threads.
   bool may_run_on_js_thread() const override { return true; }
 };
 

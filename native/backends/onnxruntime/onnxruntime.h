@@ -9,11 +9,11 @@
 
 namespace tritonts {
 
-// The backend. It lives as long as the process. Any thread may call it.
+// The process-wide backend. Thread-safe.
 Backend* OnnxRuntimeBackend();
 
-// Opens the library that the settings name: its file and version as "library" and "version".
-// UNAVAILABLE as of a load. Called on a loader thread.
+// Opens the library of the settings and returns "library" and "version". Fails with UNAVAILABLE
+// like a load. Called on a loader thread.
 StatusOr<std::map<std::string, std::string>> OpenOnnxRuntime(
     const std::map<std::string, std::string>& settings);
 

@@ -13,10 +13,10 @@ struct Row {
   bool time_varies;
 };
 
-// Operators of ONNX and of its domain for classical machine learning. Where an operator is missing
-// here, its rows and time follow from the shapes of its inputs. Some have a shape as an input, and
-// models nearly always compute that from shapes, too. The rows of an If follow from the operators
-// of its branches.
+// Operators of ONNX and of its domain for classical machine learning. For an operator not listed
+// here, rows and time follow from the shapes of its inputs. Some operators have a shape as an
+// input, but models nearly always compute that from shapes, too. The rows of an If follow from the
+// operators of its branches.
 constexpr std::array kOnnx = std::to_array<Row>({
     {"Compress", true, true},
     {"ConcatFromSequence", true, true},
@@ -72,7 +72,8 @@ OperatorTraits Find(const std::array<Row, kCount>& rows, std::string_view name) 
 OperatorTraits TraitsOf(std::string_view domain, std::string_view name) {
   if (domain.empty() || domain == "ai.onnx" || domain == "ai.onnx.ml") return Find(kOnnx, name);
   if (domain == "com.microsoft") return Find(kRuntime, name);
-  // These are in files that the runtime saved, with convolutions rewritten for other layouts.
+  // Files that the runtime saved contain these domains, with convolutions rewritten for other
+  // layouts.
   if (domain == "com.microsoft.nchwc" || domain == "com.ms.internal.nhwc") return {};
   return {false, true, true};
 }

@@ -1,4 +1,4 @@
-// Facts about ONNX's operators, by name. Any thread may call it.
+// Facts about ONNX operators, by name. Thread-safe.
 #pragma once
 
 #include <string_view>

@@ -11,7 +11,7 @@ namespace tritonts::onnxruntime {
 
 namespace {
 
-// Blocks of empty tensors point here.
+// The address of empty tensors' blocks.
 char no_output[1];
 
 Status NoMemory(size_t size) {

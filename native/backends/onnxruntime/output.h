@@ -12,8 +12,8 @@
 
 namespace tritonts::onnxruntime {
 
-// The instance owns it, and only the thread that calls Execute may use it. It is kept between runs,
-// so that its vectors stay allocated.
+// Owned by the instance; only the thread that calls Execute may use it. It is kept between runs, so
+// that its vectors stay allocated.
 class RunOutput {
  public:
   // `session` and `plan` must outlive this object.
@@ -22,13 +22,13 @@ class RunOutput {
 
   // Before a run: if the size is known, asks the run where to write the output.
   Status Bind(Run& run);
-  // Lets the runtime allocate the output from now on. Called when it refused the bound memory.
+  // From now on the runtime allocates the output. Called after it has rejected the bound memory.
   void NeverBind();
 
   // The value that the runtime gets or sets; null: the runtime allocates it.
   OrtValue*& value() { return value_; }
 
-  // After a run: declares the output. INTERNAL: it has another number of rows than the batch.
+  // After a run: declares the output. INTERNAL if its number of rows differs from the batch's.
   Status Declare(Run& run);
   // After the response: releases the value.
   void Release();

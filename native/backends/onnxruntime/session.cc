@@ -37,12 +37,13 @@ StatusOr<std::shared_ptr<Session>> Session::Create(Library* library, const Model
 
 Session::~Session() {
   if (!session_) return;
-  // What the runtime frees is not refused then because another thread captures a graph.
+  // Makes the context current, so that a capture on another thread does not make the runtime's
+  // frees fail.
   std::optional<device::Gpu::Current> current;
   if (place_) {
     current.emplace(*place_->gpu());
-    // Where a device that is lost frees nothing, the runtime throws in its destructors, which would
-    // end the process. So the session stays. That the device is lost may be news.
+    // On a lost device the runtime's destructors throw, which would end the process. So the session
+    // is leaked then. Drain detects a loss that is not known yet.
     place_->gpu()->Drain(place_->stream());
     if (place_->gpu()->lost()) return;
   }
@@ -62,7 +63,7 @@ Status Session::Load(const ModelSpec& spec) {
   }
   std::optional<device::Gpu::Current> current;
   if (place_) {
-    // Nor is what it allocates.
+    // Likewise, so that the runtime's allocations do not fail.
     current.emplace(*place_->gpu());
     status = AppendGpuProviders(library_, *place_, settings_, options.get());
   }
@@ -87,10 +88,10 @@ Status Session::Place() {
   return Status::Ok();
 }
 
-// Loads the model from its bytes. The other files may contain its weights. The runtime copies what
-// it keeps.
+// Loads the model from its bytes. The other files may contain its weights. The runtime copies the
+// bytes that it needs later.
 Status Session::LoadFromMemory(const ModelSpec& spec, OrtSessionOptions* options) {
-  // Without this, the runtime would look for files that were not given in the working directory.
+  // Without this, the runtime would search the working directory for files that were not given.
   Status found =
       library_.Take(table().Call(kAddSessionConfigEntry, options, kExternalFolder, kNoFolder));
   if (!found.ok()) return found;
@@ -128,7 +129,7 @@ Status Session::SetThreads(OrtSessionOptions* options) {
     return library_.Take(table().Call(kDisablePerSessionThreads, options));
   }
   if (wanted) {
-    // The session's own pool is like the shared one, only smaller.
+    // Give the session's own pool the properties of the shared one, with fewer threads.
     settings_.intra_op_threads = settings_.fallback_threads;
     settings_.allow_spinning = false;
   }
@@ -154,8 +155,8 @@ Status Session::SetThreads(OrtSessionOptions* options) {
 
 Status Session::SetOptions(OrtSessionOptions* options) const {
   const Table& api = table();
-  // Failures are in the statuses, so the session does not log. The log of the environment is not
-  // changed, because somebody else may have made it.
+  // The session does not log, because failures are reported as statuses. The environment's log
+  // level is not changed, because another user may have created the environment.
   Status status = library_.Take(api.Call(kSetSessionLogSeverityLevel, options, kLogFatal));
   const auto set = [&](auto... call) {
     if (status.ok()) status = library_.Take(api.Call(call...));
@@ -181,8 +182,8 @@ Status Session::SetOptions(OrtSessionOptions* options) const {
     }
   }
   if (!settings_.profile_prefix.empty()) {
-    // The runtime adds the time in seconds to the name, so sessions of one model need different
-    // names.
+    // The runtime appends the time in seconds to the name, so a model's sessions need different
+    // prefixes.
     const std::string prefix =
         settings_.profile_prefix + (device_ == kCpu ? "" : "_gpu" + std::to_string(device_));
     set(kEnableProfiling, options, platform::NativePath(prefix).c_str());
@@ -216,7 +217,7 @@ uint64_t Session::Allocated(const OrtMemoryInfo* memory) const {
   const Table& api = table();
   Handle<OrtAllocator, kReleaseAllocator> allocator(api);
   Handle<OrtKeyValuePairs, kReleaseKeyValuePairs> told(api);
-  // A session without an allocator for this memory is no error.
+  // A session without an allocator for this memory is not an error.
   if (!library_.Take(api.Call(kCreateAllocator, session_, memory, allocator.out())).ok() ||
       !library_.Take(api.Call(kAllocatorGetStats, allocator.get(), told.out())).ok() ||
       !told.get()) {

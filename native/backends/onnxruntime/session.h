@@ -1,5 +1,5 @@
 // A model that the runtime has loaded. All instances of a model version on a device share it, and
-// with it the weights.
+// thereby the weights.
 #pragma once
 
 #include <filesystem>
@@ -19,12 +19,12 @@ namespace tritonts::onnxruntime {
 // The model's file. `path` is that file, or a folder that contains model.onnx.
 std::filesystem::path ModelFile(const std::string& path);
 
-// The model and its instances share ownership of it. Any number of threads may run it at once.
+// Owned by the model and its instances. Thread-safe.
 class Session {
  public:
   // Loads the model for one of the settings' devices, on a loader thread. INTERNAL, with the
-  // runtime's text and the path: the runtime cannot load it. For a GPU it also returns the errors
-  // of AppendGpuProviders.
+  // runtime's text and the path, if the runtime cannot load it. For a GPU it also returns the
+  // errors of AppendGpuProviders.
   static StatusOr<std::shared_ptr<Session>> Create(Library* library, const ModelSpec& spec,
                                                    Settings settings, int device);
   ~Session();
@@ -36,19 +36,19 @@ class Session {
   const Environment& environment() const { return environment_; }
   OrtSession* get() const { return session_; }
   int device() const { return device_; }            // kCpu or the id of a GPU
-  GpuPlace* place() const { return place_.get(); }  // null: it is on the CPU
+  GpuPlace* place() const { return place_.get(); }  // null: on the CPU
   // On a GPU, runs must not overlap, because they share the stream.
   std::unique_lock<std::mutex> OneRun() {
     return device_ == kCpu ? std::unique_lock<std::mutex>() : std::unique_lock(run_mutex_);
   }
-  // The settings of the model, with the threads that were chosen.
+  // The model's settings, with the chosen number of threads.
   const Settings& settings() const { return settings_; }
 
   // The facts that model.runtimeInfo() shows: library, version, shared_pool, intra_op_threads,
   // spinning.
   std::map<std::string, std::string> Info() const;
-  // Adds the memory that it holds: weights, and what its arenas took from the system. Nothing where
-  // the runtime does not tell.
+  // Adds the memory of the session: weights, and the memory that its arenas took from the system.
+  // Adds nothing if the runtime does not report it.
   void AddMemory(std::vector<MemoryUse>* uses) const;
 
  private:
@@ -59,9 +59,9 @@ class Session {
         device_(device) {}
 
   Status Load(const ModelSpec& spec);
-  // Makes the place on the GPU.
+  // Creates the place on the GPU.
   Status Place();
-  // Bytes of what it allocated in this memory; 0: none, or it is not known.
+  // The bytes that the session has allocated in this memory; 0: none, or unknown.
   uint64_t Allocated(const OrtMemoryInfo* memory) const;
   Status LoadFromMemory(const ModelSpec& spec, OrtSessionOptions* options);
   // Chooses the threads, and writes the choice back to the settings.

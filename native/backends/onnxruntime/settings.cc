@@ -86,7 +86,7 @@ Status ReadSetting(const std::string& key, const std::string& value, Settings* s
   if (key == "gather_kernel_buffer_threshold")
     return ReadNumber(key, value, &settings->gather_kernel_threshold);
   if (key == "devices") return ReadDevices(key, value, &settings->devices);
-  // They are read where the files are.
+  // device_files.cc reads these.
   if (key.starts_with(kFileOfDevice) || key == kWrittenDims) return Status::Ok();
   if (key == "library") {
     settings->library = value;

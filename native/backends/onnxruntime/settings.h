@@ -1,11 +1,13 @@
-// A model's settings for ONNX Runtime. They are strings, which TypeScript decides. The runtime's
-// default holds for absent ones, and an unknown key is an error.
+// A model's settings for ONNX Runtime. TypeScript writes them as strings. An absent setting means
+// the runtime's default; an unknown key is an error.
 //
 //   library                 path of the runtime's library file
 //   open_first              path of another library of the same name, which is opened before this
-//                           one and not used: others in the process may ask for that name
-//   shared_pool             "1": run on the threads that all such models share, if there are any.
-//                           Not together with settings that need threads of the session's own:
+//   one
+//                           and not used: other code in the process may load that name
+//   shared_pool             "1": run on the threads that such models share, if there are any. Not
+//   with
+//                           settings that need threads of the session's own:
 //                           intra_op_threads, inter_op_threads, allow_spinning "1" and
 //                           execution_mode "1"
 //   global_threads          number of shared threads; only the first model's number counts
@@ -25,9 +27,9 @@
 //   devices                 ids of the CUDA devices that instances run on, separated by commas;
 //                           -1 is the CPU; absent: the CPU
 //   cuda.<key>              an option of the CUDA provider, for sessions on GPUs; not device_id
-//   tensorrt                "1": what TensorRT can compute of a session on a GPU, it does
+//   tensorrt                "1": sessions on GPUs use TensorRT for the operators that it supports
 //   tensorrt.<key>          an option of the TensorRT provider; not device_id
-//   file.<id>, written_dims   as ../gpu/device_files.h has them
+//   file.<id>, written_dims   as in ../gpu/device_files.h
 //   max_concurrency, priority, busy_wait_events, gather_kernel_buffer_threshold
 //                           as for plans (backends/tensorrt/tensorrt.h)
 #pragma once

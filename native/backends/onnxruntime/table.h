@@ -1,6 +1,6 @@
-// The part of ONNX Runtime's C interface that is used here. It is a table of functions, each with
-// an index that never changes: new versions append. It is declared by hand, so that neither a
-// header nor a link to the library is needed.
+// The part of ONNX Runtime's C interface that the backend uses. The interface is a table of
+// functions, each with an index that never changes: new versions append. It is declared by hand, so
+// that neither a header nor linking to the library is needed.
 //
 // An entry couples an index with the function's type, and with the API version (the MINOR of a
 // 1.MINOR library) that introduced the function. A result of type OrtStatus* is null for success.
@@ -94,7 +94,7 @@ inline constexpr Entry<68, OrtStatus*(const char* name, int32_t allocator, int i
                                       OrtMemoryInfo**)>
     kCreateMemoryInfo;
 inline constexpr Entry<94, void(OrtMemoryInfo*)> kReleaseMemoryInfo;
-// What a session allocates with.
+// The allocator of a session.
 inline constexpr Entry<131, OrtStatus*(const OrtSession*, const OrtMemoryInfo*, OrtAllocator**)>
     kCreateAllocator;
 inline constexpr Entry<132, void(OrtAllocator*)> kReleaseAllocator;
@@ -130,11 +130,11 @@ inline constexpr Entry<206, OrtStatus*(OrtCudaProviderOptions*, const char* cons
 inline constexpr Entry<208, void(OrtCudaProviderOptions*)> kReleaseCudaProviderOptions;
 inline constexpr Entry<204, OrtStatus*(OrtSessionOptions*, const OrtCudaProviderOptions*)>
     kAppendCudaProvider;
-// For what is no text: `user_compute_stream`.
+// For values that are not text: `user_compute_stream`.
 inline constexpr Entry<263, OrtStatus*(OrtCudaProviderOptions*, const char* key, void* value)>
     kUpdateCudaProviderPointer;
 
-// Likewise those of the TensorRT provider
+// The TensorRT provider's options
 inline constexpr Entry<171, OrtStatus*(OrtTensorRtProviderOptions**)>
     kCreateTensorRtProviderOptions;
 inline constexpr Entry<172, OrtStatus*(OrtTensorRtProviderOptions*, const char* const* keys,
@@ -172,8 +172,8 @@ inline constexpr Entry<36, NameFunction> kSessionGetInputName;
 inline constexpr Entry<37, NameFunction> kSessionGetOutputName;
 inline constexpr Entry<38, NameFunction> kSessionGetInitializerName;
 
-// Where a session wants its inputs, and has its outputs, in the order of their names. The session
-// owns what they return.
+// The memory in which a session expects its inputs and returns its outputs, in the order of their
+// names. The results are borrowed from the session.
 using PlacesFunction = OrtStatus*(const OrtSession*, const OrtMemoryInfo**, size_t count);
 inline constexpr Entry<380, PlacesFunction, 23> kSessionGetInputPlaces;
 inline constexpr Entry<381, PlacesFunction, 23> kSessionGetOutputPlaces;
@@ -189,7 +189,7 @@ inline constexpr Entry<62, OrtStatus*(const OrtTensorInfo*, int64_t*, size_t)> k
 inline constexpr Entry<63, OrtStatus*(const OrtTensorInfo*, const char** names, size_t)>
     kGetSymbolicDimensions;
 inline constexpr Entry<99, void(OrtTensorInfo*)> kReleaseTensorInfo;
-// Whether the rank is known. Without a shape, a tensor has 0 dims, as a scalar has.
+// Whether the rank is known. A tensor without a shape reports 0 dims, like a scalar.
 inline constexpr Entry<390, bool(const OrtTensorInfo*), 24> kHasShape;
 
 // Running
@@ -205,19 +205,17 @@ inline constexpr Entry<97, void(OrtRunOptions*)> kReleaseRunOptions;
 inline constexpr Entry<165, OrtStatus*(OrtRunOptions*, const char* key, const char* value)>
     kAddRunConfigEntry;
 
-// Running with tensors that stay where they are. A binding shares what is bound until it is
-// cleared.
+// Running with bound tensors. A binding shares ownership of bound tensors until it is cleared.
 inline constexpr Entry<134, OrtStatus*(OrtSession*, OrtIoBinding**)> kCreateIoBinding;
 inline constexpr Entry<135, void(OrtIoBinding*)> kReleaseIoBinding;
 inline constexpr Entry<136, OrtStatus*(OrtIoBinding*, const char* name, const OrtValue*)>
     kBindInput;
 inline constexpr Entry<137, OrtStatus*(OrtIoBinding*, const char* name, const OrtValue*)>
     kBindOutput;
-// The runtime allocates the output there.
+// The runtime allocates the output in this memory.
 inline constexpr Entry<138, OrtStatus*(OrtIoBinding*, const char* name, const OrtMemoryInfo*)>
     kBindOutputToDevice;
-// In the order in which they were bound. The array is of the allocator, and the values are the
-// caller's.
+// In the order of binding. The allocator owns the array; the caller owns the values.
 inline constexpr Entry<140, OrtStatus*(const OrtIoBinding*, OrtAllocator*, OrtValue***, size_t*)>
     kGetBoundOutputs;
 inline constexpr Entry<141, void(OrtIoBinding*)> kClearBoundInputs;

@@ -1,4 +1,4 @@
-// The memory of a tensor that the runtime allocated.
+// A block for a tensor that the runtime allocated.
 #pragma once
 
 #include "engine/backend.h"

@@ -19,8 +19,8 @@ constexpr uint64_t kTensorShape = 2;
 
 // Longer names are malformed.
 constexpr uint64_t kMostNameBytes = 1 << 16;
-// Longer fields are skipped by a seek. Shorter ones are read, which is cheaper with a file's
-// buffer.
+// Longer fields are skipped by seeking. Shorter ones are read, which is cheaper with a buffered
+// file.
 constexpr uint64_t kJump = 1 << 16;
 
 // A position in a protobuf message. When the bytes are malformed, it moves to the end.
@@ -72,8 +72,8 @@ class Cursor {
   bool ok_ = true;
 };
 
-// Calls `visit(number, length)` for each field with a length in the message that ends at `end`. The
-// part of the field that the call does not read is skipped.
+// Calls `visit(number, length)` for each length-delimited field in the message that ends at `end`.
+// The rest of the field that `visit` leaves unread is skipped.
 template <typename Visit>
 void ForFields(Cursor* at, uint64_t end, Visit visit) {
   while (at->ok() && at->position() < end) {
@@ -128,7 +128,7 @@ std::optional<std::string> UnshapedName(Cursor* at, uint64_t end) {
 std::set<std::string> UnshapedValues(std::istream& model) {
   std::set<std::string> names;
   Cursor at(model);
-  // The size of the file is not known here; reading fails at its end.
+  // The file size is unknown here; reading fails at the end.
   ForFields(&at, std::numeric_limits<int64_t>::max(), [&](uint64_t field, uint64_t length) {
     if (field != kGraphOfModel) return;
     ForFields(&at, at.position() + length, [&](uint64_t part, uint64_t bytes) {

@@ -36,7 +36,7 @@ bool WireReader::SeesAt(size_t offset, std::string_view bytes) {
 
 bool WireReader::Next(uint64_t end, WireField* field) {
   if (failed_) return false;
-  // A field went beyond the end of its message.
+  // The previous field extends beyond its message.
   if (position() > end || end > size_) return Fail();
   if (position() == end) return false;
   uint64_t tag = 0;

@@ -1,5 +1,5 @@
 // Reads protobuf's wire format forward, from memory or from a file of any size. Skipped bytes are
-// not read. It ends whatever the bytes are, because each call moves forward or fails for good.
+// not read. It terminates on any input, because each call moves forward or fails permanently.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
-// How the words of an answer become responses (protocol.h). They come from another process: every
-// number is checked.
+// Turns the words of an answer into responses (protocol.h). The stub is another process, so every
+// number is validated.
 #include <algorithm>
 #include <cstring>
 #include <optional>
@@ -13,7 +13,7 @@ namespace tritonts::python {
 namespace {
 
 constexpr size_t kMostText = 16 << 10;
-// So often an answer may give the inputs of its batch as outputs.
+// An answer may return the inputs of its batch as outputs at most this many times.
 constexpr uint64_t kMostRepeats = 64;
 
 enum class Item : int64_t { kResponse = 1, kError = 2, kEnd = 3, kTogether = 4 };
@@ -25,26 +25,28 @@ struct Channel::Answers {
   Channel* channel;
   Run* run;
   Batch batch;
-  bool together;  // every request has one response, which is ok and final
-  BlockRef lent;  // empty: what lies in the heap up is read now
+  bool together;  // each request has one response, which succeeded and is final
+  BlockRef lent;  // empty: outputs in the heap "up" are copied now
   const int64_t* at;
   const int64_t* end;
-  // What outputs in the heap up may still have, and those that are inputs; unset: not looked at.
+  // The bytes that outputs in the heap "up" may still have, and those that are inputs; unset: not
+  // determined yet.
   std::optional<uint64_t> left_up = std::nullopt;
   std::optional<uint64_t> left_inputs = std::nullopt;
-  // For texts of wrong datatypes and bytes.
+  // For errors about wrong datatypes and sizes.
   Status status = Status::Ok();
 
   bool Has(int64_t words) const { return words <= end - at; }
 
-  // The place of data of an answer: in the heap up, or in what the batch was given.
+  // Returns the address of an answer's data: in the heap "up", or in the batch's inputs.
   const char* Data(int64_t place, int64_t size) {
     if (place < 0 || size < 0) return nullptr;
     const auto offset = static_cast<uint64_t>(place);
     const auto bytes = static_cast<uint64_t>(size);
     bool good = channel->IsUp(offset, bytes);
     if (good) {
-      // There are addresses for far more than there is memory: only who has written takes pages.
+      // The address space is far larger than the memory. Only written pages take memory, so they
+      // bound the outputs.
       if (bytes < kOwnBlock) return channel->segment_->memory.data() + offset;
       if (!left_up) left_up = channel->segment_->memory.TakenBytes();
       good = Take(&*left_up, bytes);
@@ -80,7 +82,7 @@ struct Channel::Answers {
     return true;
   }
 
-  // One output: index, datatype, rank, dims, bytes, place. False: the words cannot be.
+  // One output: index, datatype, rank, dims, bytes, offset. Returns false if the words are invalid.
   bool Output(uint32_t request) {
     if (!Has(3)) return false;
     const int64_t index = at[0];
@@ -92,7 +94,7 @@ struct Channel::Answers {
     const int64_t size = dims[rank];
     const char* const data = Data(dims[rank + 1], size);
     at += 5 + rank;
-    // Rows of strings differ in size.
+    // Rows of strings differ in size, so one output cannot serve all requests.
     if (request == Run::kAll && datatype == static_cast<int64_t>(DataType::kBytes)) return false;
     if (!data || !status.ok()) return data != nullptr;
     const std::span<const int64_t> shape(dims, static_cast<size_t>(rank));
@@ -110,8 +112,8 @@ struct Channel::Answers {
                const char* data, size_t size) {
     BlockRef block;
     if (size / (request == Run::kAll ? std::max(batch.requests, 1u) : 1) >= kOwnBlock) {
-      // What is lent, or was given, is read when somebody takes it: by then the stub may have
-      // written something else, but size and shape are known here.
+      // Lent outputs and passed-on inputs are read when a reader takes them. By then the stub may
+      // have modified the bytes, but size and shape are fixed here.
       const auto up = reinterpret_cast<uintptr_t>(data) -
                       reinterpret_cast<uintptr_t>(channel->segment_->memory.data());
       const bool answered = up >= channel->heap_up_ && up < channel->size_;
@@ -133,7 +135,7 @@ struct Channel::Answers {
     }
   }
 
-  // Strings are read through, in memory that the stub cannot change meanwhile.
+  // Strings are validated, so they are copied to memory that the stub cannot modify.
   void Strings(uint32_t request, uint32_t index, std::span<const int64_t> shape, const char* data,
                size_t size) {
     const BlockRef block = run->pool().Acquire(size == 0 ? 1 : size);
@@ -168,7 +170,7 @@ struct Channel::Answers {
     run->SetRequestOutput(request, index, DataType::kBytes, shape, copy, size, block.get());
   }
 
-  // `outputs` of them, for one request or for all.
+  // Reads this many outputs, for one request or for all.
   bool Outputs(uint32_t request, int64_t outputs) {
     for (int64_t i = 0; i < outputs; i++) {
       if (!Output(request)) return false;
@@ -190,7 +192,7 @@ struct Channel::Answers {
     return true;
   }
 
-  // The outputs of all requests, one after the other.
+  // The outputs of all requests, concatenated.
   bool Together() {
     if (!Has(1)) return false;
     const int64_t outputs = *at++;
@@ -247,12 +249,12 @@ bool Channel::OnAnswer(const Message& message) {
     lent = BlockRef::Adopt(new LentAnswer(segment_, word));
   }
   const Batch batch = BatchOf(message.batch);
-  // The batch that it has would never be answered.
+  // If the stub answers an unknown batch, the batch that it does have would never be answered.
   if (!batch.memory) return Break("it answers a batch that it does not have");
   if (last && !rooms_.empty()) EndRooms(message.batch);
   Run* const run = Enter(batch);
   if (!run) {
-    // It was ended from outside.
+    // The run was terminated by the engine.
     if (last) FreeBatch(message.batch);
     return true;
   }
@@ -265,7 +267,7 @@ bool Channel::OnAnswer(const Message& message) {
                   words_.data(),
                   words_.data() + words_.size()};
   const bool good = answers.Read();
-  // Before the slot may have another batch.
+  // Free the batch before the slot can be reused.
   if (last) FreeBatch(message.batch);
   inbox_->Leave(batch.slot, last && good);
   return good || Break("an answer cannot be read");

@@ -13,10 +13,10 @@ namespace tritonts::python {
 namespace {
 
 constexpr size_t kLeastBytes = size_t{64} << 20;
-// Batches with more bytes are copied on the channel's thread: what it costs to wake that is more
-// than the copy of fewer.
+// Batches that copy more bytes than this are copied on the channel's thread: waking it costs less
+// than the copy.
 constexpr size_t kLargeBytes = size_t{1} << 20;
-// How long the stub may look for a message before it sleeps, where it may at all.
+// How long the stub may spin for a message before it sleeps, if spinning is allowed.
 constexpr uint32_t kStubSpinNs = 50'000;
 
 constexpr uint64_t RoundUp(uint64_t size, uint64_t unit) {
@@ -60,7 +60,7 @@ bool Channel::Prepare(std::string* fault) {
   const uint64_t ring_down = kPage;
   const uint64_t ring_up = ring_down + RingBytes(slots);
   const uint64_t heap_down = ring_up + RingBytes(slots);
-  // With what it begins with twice, for each of the two heaps.
+  // Twice the initial size, for the two heaps.
   const uint64_t least = heap_down + 2 * RoundUp(options_.initial_bytes, kPage) + kLeastBytes;
   if (!segment_->memory.Create(options_.memory_name, std::max(options_.most_bytes, least), least,
                                options_.place, fault)) {
@@ -145,7 +145,7 @@ void Channel::Stop() {
   Wake();
   if (thread_.joinable()) thread_.Join();
   {
-    // Who polls is through with it, and finds that it ends.
+    // A thread that is polling finishes first, and then sees `ending_`.
     const std::lock_guard lock(taking_);
   }
   {
@@ -176,8 +176,9 @@ void Channel::UntakeUnread() {
 }
 
 void Channel::StartPolling() {
-  // The thread sleeps on, but looks now and then (kSleepBusyNs): whoever polls may have other work
-  // in between. The stub also wakes it before it sleeps itself (RingWriter::Nudge).
+  // The channel's thread sleeps on, but still looks now and then (kSleepBusyNs): the polling thread
+  // may have other work in between. The stub also wakes it before it sleeps itself
+  // (RingWriter::Nudge).
   pollers_.fetch_add(1);
   if (sleeps_long_.exchange(false)) up_.Wake();
 }
@@ -191,7 +192,7 @@ InlineTick* Channel::TickHere(bool of_instance) {
 
 void Channel::Poll() {
   const std::unique_lock lock(taking_, std::try_to_lock);
-  // Once it ends, what is under way ends with Stop.
+  // While the channel is ending, Stop ends what is under way.
   if (!lock || ending_.load()) return;
   up_.Watch();
   TakeMessages(TickHere(false));
@@ -208,7 +209,7 @@ void Channel::Wake() {
 
 void Channel::Pump(bool copies) {
   if (!copies) PolledSource::Note(shared_from_this());
-  if (pumps_.fetch_add(1) != 0) return;  // whoever pumps looks again
+  if (pumps_.fetch_add(1) != 0) return;  // the thread that is pumping looks again
   uint32_t seen = 1;
   do {
     seen = pumps_.load();
@@ -231,7 +232,7 @@ void Channel::PumpOnce(bool copies) {
       }
       if (next == Inbox::Next::kNone) {
         if (inbox_->Sleep()) return;
-        // Somebody has read, which is the thread's to look at.
+        // A reader has read a response; the channel's thread handles that.
         if (inbox_->has_readers()) return Wake();
         continue;
       }
@@ -252,7 +253,7 @@ void Channel::Write(uint32_t slot, Run* run) {
   uint32_t number = 0;
   Status status = MakeStatus([&] { return WriteBatch(slot, *run, &number); });
   if (status.ok()) run->MarkInputsReady();
-  // It may have been asked to end meanwhile, and is then answered already.
+  // The run may have been terminated meanwhile, and is then answered already.
   if (!inbox_->Leave(slot, false)) return FreeBatch(number);
   if (!status.ok()) {
     failed_.push_back({number, slot, std::move(status)});
@@ -282,7 +283,7 @@ void Channel::Send(const Message& message) {
   auto written = RingWriter::Result::kFull;
   if (unsent_.empty()) written = WriteDown(message);
   if (written == RingWriter::Result::kWritten) return;
-  // A broken ring is what the thread finds, too.
+  // If the ring is broken, the channel's thread will find that out, too.
   unsent_.push_back(message);
   Wake();
 }

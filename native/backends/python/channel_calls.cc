@@ -1,5 +1,5 @@
-// Calls, as the stub asks for them (protocol.h), and where their answers are put. They come from
-// another process: every number is checked.
+// Calls, as the stub sends them (protocol.h), and where their responses are placed. The stub is
+// another process, so every number is validated.
 #include <algorithm>
 #include <cstring>
 #include <optional>
@@ -18,8 +18,8 @@ namespace tritonts::python {
 
 namespace {
 
-// What calls that are under way may take of this process' memory: so much, and so many times what
-// the stub and this process have taken of the shared memory.
+// Limits on this process' memory for calls under way: this many bytes, and this multiple of the
+// shared memory that the stub and this process have allocated.
 constexpr uint64_t kCallBytes = uint64_t{256} << 20;
 constexpr uint64_t kCallTimes = 8;
 
@@ -39,7 +39,8 @@ uint64_t Channel::Place(std::vector<uint64_t> words, std::span<const OutputTenso
     if (place == 0) return 0;
     answers_.emplace(place, size);
   }
-  // Nothing is read back from where the stub could change it.
+  // The words are complete before they are copied: the stub may modify shared memory, so nothing is
+  // read back from it.
   uint64_t data = place + aligned(words.size() * 8);
   if (!text.empty()) {
     words[3] = text.size();
@@ -77,7 +78,7 @@ uint32_t Channel::CallerOf(uint32_t number, uint32_t position) {
   {
     const std::lock_guard lock(segment_->mutex);
     const auto batch = batches_.find(number);
-    // It makes its calls when it has ended: they are nobody's.
+    // The batch has ended before its call came: the call gets no caller.
     if (batch == batches_.end()) return 0;
     slot = batch->second.slot;
     if (position != ~0u && position >= batch->second.requests) return 0;
@@ -100,7 +101,7 @@ bool Channel::OnCallMessage(const Message& message) {
   const bool cancels = static_cast<Kind>(message.kind) == Kind::kCancel;
   if (!call) {
     if (!IsReply(message.word)) return Break("a call has no place for its answer");
-    // It has ended: whoever waits is told so.
+    // The call has ended: tell the waiting thread.
     if (!cancels) Tell(message.word, PythonCall::kEnded);
     return true;
   }
@@ -111,7 +112,7 @@ bool Channel::OnCallMessage(const Message& message) {
 
 namespace {
 
-// Reads the words of a call, of which there may be too few.
+// Reads the words of a call and detects when there are too few.
 class CallWords {
  public:
   explicit CallWords(std::span<const int64_t> words) : words_(words) {}
@@ -122,7 +123,7 @@ class CallWords {
     }
     return words_[at_++];
   }
-  // A count of things that take at least one word each.
+  // A count of items that take at least one word each.
   size_t TakeCount() {
     const int64_t count = Take();
     if (count < 0 || static_cast<uint64_t>(count) > words_.size() - at_) good_ = false;
@@ -136,7 +137,7 @@ class CallWords {
   bool good_ = true;
 };
 
-// Reads parameters from bytes of one's own. False: they cannot be.
+// Parses parameters from private bytes. Returns false if they are invalid.
 bool ReadParameters(std::string_view bytes, std::vector<RequestParameter>* out) {
   while (!bytes.empty()) {
     uint32_t numbers[3];
@@ -172,7 +173,7 @@ bool Channel::OnCall(const Message& message) {
   if (!IsReply(message.word)) return Break("a call has no place for its answer");
   if (!TakeBody(message)) return false;
   auto call = std::make_shared<PythonCall>(shared_from_this(), message.word);
-  // What it says takes some times as much here.
+  // The call's objects in this process take several times the size of its words.
   if (!call->Charge(message.size * 8 * kCallTimes)) {
     Tell(message.word, PythonCall::kNoMemory);
     return true;
@@ -200,7 +201,7 @@ bool Channel::OnCall(const Message& message) {
   for (size_t i = words.TakeCount(); i > 0; i--) {
     builder.Want(static_cast<uint32_t>(words.Take()));
   }
-  // As in answers: there are addresses for far more than there is memory.
+  // As in answers: the address space is far larger than the memory.
   std::optional<uint64_t> left_up;
   for (size_t i = words.TakeCount(); i > 0; i--) {
     const auto index = static_cast<uint32_t>(words.Take());
@@ -220,7 +221,7 @@ bool Channel::OnCall(const Message& message) {
       there = size <= *left_up;
       if (there) *left_up -= size;
     } else if (!there) {
-      // It passes on what an answer or a batch has given it.
+      // The input is an output of an earlier answer or an input of a batch, passed on.
       const std::lock_guard lock(segment_->mutex);
       const auto held = [&](uint64_t begin, uint64_t room) {
         return place >= begin && place - begin <= room && size <= room - (place - begin);
@@ -233,8 +234,8 @@ bool Channel::OnCall(const Message& message) {
       }
     }
     if (!there) return Break("a call's input is not in its memory");
-    // Strings are checked and then used: in memory that the stub cannot change meanwhile. So is
-    // everything else, because what it is called with stays as it is until the call has ended.
+    // Strings are validated and then used, so they need memory that the stub cannot modify. All
+    // inputs are copied, because they must stay unchanged until the call has ended.
     const BlockRef block =
         call->Charge(size) ? call_pool_.Acquire(size == 0 ? 1 : size) : BlockRef();
     if (!block) {

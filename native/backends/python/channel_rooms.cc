@@ -1,4 +1,4 @@
-// Room for responses: the stub asks for it where a caller has not read what came before.
+// Flow control of streams: the stub asks for room where a caller has not read earlier responses.
 #include <algorithm>
 #include <memory>
 #include <vector>
@@ -46,7 +46,7 @@ void Channel::AnswerRoom(uint32_t slot, uint32_t request) {
         break;
       }
       if (!reader) reader = inbox_->MakeReader(slot, request);
-      // It may have been read between the two.
+      // The reader may have read between UnreadOf and AwaitRead.
       if (!run->AwaitRead(request, std::min(unread->responses - 1, kMostAhead / 2), reader))
         continue;
       state = 0;

@@ -1,4 +1,4 @@
-// What the channel's own thread does: it takes what the stub sends, and responds.
+// The channel's own thread: takes the stub's messages and responds.
 #include <algorithm>
 #include <new>
 #include <utility>
@@ -12,18 +12,18 @@ namespace tritonts::python {
 
 namespace {
 
-// The thread looks for itself at least so often, so that a stub that spoils the bell delays nothing
-// for longer.
+// The thread looks at least this often, so that a stub with a corrupt bell delays nothing for
+// longer.
 constexpr uint64_t kSleepNs = 1'000'000'000;
 constexpr uint64_t kSleepWithUnsentNs = 1'000'000;
-// The same while something is under way, or was until a moment ago. A JS thread that looks for
-// messages may be held up by other JavaScript; what has come for others then waits no longer.
-// Looks at shorter intervals would take the core of threads that spin, which they count as in vain.
+// The interval while batches are under way, or were a moment ago. Other JavaScript may hold up a JS
+// thread that polls; messages then wait no longer than this. Shorter intervals would take the core
+// of spinning threads, which would count their spins as in vain.
 constexpr uint64_t kSleepBusyNs = 20'000'000;
 constexpr uint64_t kBusyNs = 100'000'000;
-// After so long without batches memory is given back.
+// Memory is returned to the system after this time without batches.
 constexpr uint64_t kIdleNs = 5'000'000'000;
-// How often the thread looks for that.
+// How often the thread checks for idle memory.
 constexpr uint64_t kTrimNs = 1'000'000'000;
 
 }  // namespace
@@ -44,7 +44,7 @@ void Channel::Serve() {
       if (!broken_.load()) worked = TakePokes() || worked;
     }
     if (broken_.load()) {
-      // What is under way ends with Stop.
+      // Stop ends what is under way.
       up_.Sleep(kSleepNs, [this] { return ending_.load(); });
     } else if (worked) {
       idle_since_ns = NowNs();
@@ -112,7 +112,7 @@ Spin Channel::Look(const SpinCore& core, uint64_t until_ns) {
 void Channel::GiveBackIdle(uint64_t now_ns, uint64_t idle_since_ns) {
   if (now_ns - trimmed_ns_ < kTrimNs) return;
   trimmed_ns_ = now_ns;
-  // These have not served large tensors for a while. Small ones may come and go.
+  // These pools have served no large tensors for a while, even if small ones come and go.
   if (options_.inputs) options_.inputs->ShrinkIfIdle(now_ns);
   if (now_ns > segment_->copied_ns.load(std::memory_order_relaxed) + kIdleNs)
     segment_->copies.Shrink();
@@ -170,7 +170,7 @@ Channel::Batch Channel::BatchOf(uint32_t number) {
 }
 
 void Channel::FreeBatch(uint32_t number) {
-  BlockRef memory;  // dropped without the lock
+  BlockRef memory;  // released without the lock
   const std::lock_guard lock(segment_->mutex);
   const auto known = batches_.find(number);
   if (known == batches_.end()) return;
@@ -183,7 +183,7 @@ void Channel::FreeBatch(uint32_t number) {
 
 bool Channel::IsUp(uint64_t offset, uint64_t size) {
   if (offset < heap_up_ || offset > size_ || size > size_ - offset) return false;
-  // Pages of a file that nobody has taken must not be touched.
+  // Pages of a file that were not allocated must not be touched.
   if (!segment_->memory.may_run_out() || offset + size <= up_committed_) return true;
   std::string fault;
   if (!segment_->memory.Commit(up_committed_, offset + size - up_committed_, &fault)) return false;
@@ -240,7 +240,7 @@ bool Channel::OnAskCancelled(const Message& message) {
   const Batch batch = BatchOf(message.batch);
   if (message.size < batch.requests) {
     if (Run* const run = Enter(batch)) {
-      // A request that is done must not be looked at. The run knows.
+      // Never touch a request that may be done. The run knows its state.
       cancelled = !run->UnreadOf(static_cast<uint32_t>(message.size));
       inbox_->Leave(batch.slot, false);
     }

@@ -1,7 +1,7 @@
-// The free places of a heap in shared memory, kept by its owner in memory of its own.
+// The allocator of a heap in shared memory. Its bookkeeping is in the owner's private memory.
 //
-// It grows in steps: `commit` takes pages for a range before anything is placed there. Not
-// thread-safe.
+// The heap grows in steps: `commit` allocates pages for a range before anything is placed there.
+// Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +27,8 @@ class OffsetHeap {
         commit_(std::move(commit)),
         return_(std::move(give_back)) {}
 
-  // The place of `size` bytes, which is never 0; 0: there is none, and `fault` says why. May throw
-  // std::bad_alloc, and has then changed nothing.
+  // Returns the offset of `size` bytes, which is never 0. Returns 0 if there is no room, with the
+  // reason in `fault`. May throw std::bad_alloc, with nothing changed.
   uint64_t Allocate(uint64_t size, std::string* fault) {
     const uint64_t wanted = Rounded(size);
     if (wanted < size) return Refuse(size, fault);
@@ -41,7 +41,7 @@ class OffsetHeap {
     const auto [place, room] = *found;
     taken_.emplace(place, wanted);
     if (room > wanted) {
-      // The node is used again, so that this cannot fail.
+      // Reuses the map's node, so that this step cannot fail.
       auto node = free_.extract(found);
       node.key() = place + wanted;
       node.mapped() = room - wanted;
@@ -53,13 +53,13 @@ class OffsetHeap {
     return place;
   }
 
-  // The size of what was allocated at a place; 0: nothing was.
+  // Returns the size of the allocation at an offset; 0: there is none.
   uint64_t SizeOf(uint64_t place) const {
     const auto known = taken_.find(place);
     return known == taken_.end() ? 0 : known->second;
   }
 
-  // False: nothing was allocated there.
+  // Returns false if nothing is allocated at this offset.
   bool Free(uint64_t place) {
     const auto known = taken_.find(place);
     if (known == taken_.end()) return false;
@@ -85,7 +85,7 @@ class OffsetHeap {
   uint64_t used() const { return used_; }
   uint64_t committed() const { return committed_ - begin_; }
 
-  // Gives the end of the heap back, but for `keep` bytes, as far as nothing is there.
+  // Returns the unused end of the heap to the system, but keeps the first `keep` bytes.
   void Shrink(uint64_t keep) {
     if (free_.empty()) return;
     const auto last = std::prev(free_.end());
@@ -139,8 +139,8 @@ class OffsetHeap {
   uint64_t used_ = 0;
   Commit commit_;
   Return return_;
-  std::map<uint64_t, uint64_t> free_;   // sizes by place; neighbours are one
-  std::map<uint64_t, uint64_t> taken_;  // likewise, but not joined
+  std::map<uint64_t, uint64_t> free_;   // sizes by offset; neighbours are merged
+  std::map<uint64_t, uint64_t> taken_;  // sizes by offset; neighbours are not merged
 };
 
 }  // namespace tritonts::python

@@ -1,39 +1,41 @@
-// What both sides of an instance's shared memory know: this process, and the stub, the process that
-// runs the Python model (native/python/, src/python/).
+// The shared memory of one Python instance, as both sides know it: this process, and the stub,
+// which is the process that runs the Python model (native/python/, src/python/).
 //
 //   | control page | ring down | ring up | heap down            | heap up             |
 //
-// Down is from this process to the stub: batches, and answers to calls. Up is from the stub:
-// responses, and calls. Who writes to a heap owns it, and alone knows what is free in it. So a heap
-// has no list that the other side could spoil.
+// "Down" is from this process to the stub: batches, and responses to calls. "Up" is from the stub
+// to this process: responses, and calls. Each heap is owned by the side that writes to it; only the
+// owner knows which parts are free. So no free list lies in shared memory, where the other side
+// could corrupt it.
 //
-// Neither side trusts the other. Whatever is read from shared memory to be used as a size, a place
-// or a number is read once, into memory of one's own, and checked there.
+// Neither side trusts the other. Every size, offset or number in shared memory is copied once to
+// private memory and validated there.
 //
-// A body is a list of 64-bit words. The words of a batch (kExecute):
+// A body is an array of 64-bit words. The words of a batch (kExecute):
 //   requests, stretches, then for each stretch of requests that share a header:
-//     requests, rows of each, priority, timeout in us, place and bytes of what they say besides,
-//     decoupled readers (1: somebody counts what is read), wanted outputs, each one's index,
-//     inputs, for each: index, rank, dims, bytes of one, place of the first; the others follow
-// What they say besides: for each parameter its type (0 text, 1 whole, 2 real, 3 truth), bytes of
-// its name, bytes of its value, as 4 bytes each, then name and value.
+//     requests, rows per request, priority, timeout in us, offset and bytes of the parameters,
+//     decoupled readers (1: the reader's progress is counted), wanted outputs, index of each,
+//     inputs, for each: index, rank, dims, bytes per request, offset of the first request's bytes;
+//     the bytes of the other requests follow
+// Parameters: for each its type (0 string, 1 integer, 2 double, 3 bool), bytes of its name and
+// bytes of its value, 4 bytes each, then name and value.
 //
-// The words of an answer (kAnswer), any number of
-//   1, request, final, outputs, for each: index, datatype, rank, dims, bytes, place   (a response)
-//   2, request or -1 for all, code, bytes of the text, place                           (an error)
-//   3, request                                                        (the end of its responses)
-// Places are offsets in the whole of the memory; outputs may lie in the batch's own inputs. Behind
-// it, from `size` on, is the memory of the version's inputs (shared_inputs.h), which all processes
-// of the version see.
+// The words of an answer (kAnswer) are any number of these items:
+//   1, request, final, outputs, for each: index, datatype, rank, dims, bytes, offset  (a response)
+//   2, request or -1 for all, code, bytes of the text, offset                         (an error)
+//   3, request                                                      (the end of its responses)
+// Offsets count from the start of the memory. Outputs may lie in the batch's own inputs. Offsets
+// from `size` on refer to the memory of the version's inputs (shared_inputs.h), which all processes
+// of the version map.
 //
 // The words of a call (kCall):
-//   number of the batch that makes it or 0, position of the request in it or -1, uid of the
-//   version, revision of what is published of its model, decoupled, priority, timeout in us, place
-//   and bytes of parameters, wanted outputs, each one's index, inputs, for each: index, datatype,
-//   rank, dims, bytes, place
-// Its answers go where the call's Reply is. The words of an answer to a call:
-//   code, final, empty, bytes of the text, place, outputs, for each: index, datatype, rank, dims,
-//   bytes, place
+//   number of the calling batch or 0, index of the request in it or -1, uid of the version,
+//   revision of its model's published state, decoupled, priority, timeout in us, offset and bytes
+//   of the parameters, wanted outputs, index of each, inputs, for each: index, datatype, rank,
+//   dims, bytes, offset
+// The responses to a call are announced in the call's Reply. The words of such a response:
+//   code, final, empty, bytes of the text, offset, outputs, for each: index, datatype, rank, dims,
+//   bytes, offset
 #pragma once
 
 #include <atomic>
@@ -43,22 +45,22 @@
 namespace tritonts::python {
 
 constexpr uint32_t kMagic = 0x74737079;
-// Raised with each change of what is said here: the stub refuses another one.
+// Incremented with each change of this file: the stub refuses another version.
 constexpr uint32_t kProtocol = 4;
 
 constexpr size_t kAlignment = 64;
 constexpr size_t kPage = 4096;
-// No body has as many words.
+// Upper limit of the words of a body.
 constexpr uint64_t kMostWords = uint64_t{1} << 22;
-// No stub waits for so many answers at once.
+// Upper limit of the answers that a stub waits for at once.
 constexpr size_t kMostWaiting = size_t{1} << 16;
-// Of one request. Larger tensors leave the shared memory in blocks, which are used again.
+// Bytes per request. Outputs of at least this size are passed on in blocks, which are reused.
 constexpr size_t kOwnBlock = size_t{64} << 10;
-// No tensor has as many dims.
+// Upper limit of a tensor's rank.
 constexpr int64_t kMostDims = 64;
-// Before the body of an answer that is lent.
+// Bytes between a lent answer's release word and its body.
 constexpr uint64_t kLentBytes = 64;
-// A stream is at most so many responses ahead of its reader.
+// A stream may be at most this many responses ahead of its reader.
 constexpr uint32_t kMostAhead = 16;
 
 struct ControlPage {
@@ -71,45 +73,45 @@ struct ControlPage {
   uint64_t ring_up;
   uint64_t heap_down;
   uint64_t heap_up;
-  uint64_t initial_bytes;  // of a heap
+  uint64_t initial_bytes;  // of each heap
   uint64_t growth_bytes;
-  uint64_t inputs_size;  // of the memory of the version's inputs; 0: there is none
+  uint64_t inputs_size;  // size of the memory of the version's inputs; 0: there is none
 };
 
 enum class Kind : uint32_t {
-  // Down. `batch` is the batch's number; `offset` and `size` (in words) are its body.
+  // Down. `batch` is the batch's number; `offset` and `size` (in words) locate its body.
   kExecute = 1,
-  // The stub is to finalize and end.
+  // The stub shall finalize the model and exit.
   kStop = 2,
-  // The model is to say whether it is ready. The answer comes over the socket.
+  // The model shall report whether it is ready. The reply comes over the socket.
   kAskReady = 3,
-  // Up. `offset` and `size` are the body. `word` has bits: 1: the batch has ended; 2: each request
-  // has one response, which is ok and final; 4: the body and its outputs are lent. They are given
-  // back by a word of 4 bytes, kLentBytes before the body, that becomes 1: they are not free when
-  // the message has been read.
+  // Up. `offset` and `size` (in words) locate the body. `word` is a bit mask. 1: the batch has
+  // ended. 2: each request gets one response, which succeeded and is final. 4: the body and its
+  // outputs are lent: this process releases them by storing 1 to the 4-byte word kLentBytes before
+  // the body. Until then the stub must not reuse them.
   kAnswer = 16,
-  // The model has returned from a batch whose responses follow.
+  // The model has returned from a batch; its responses follow later.
   kPart = 17,
-  // `word` is the place of the call's Reply.
+  // `word` is the offset of the call's Reply.
   kCall = 18,
-  // The next response to a decoupled call may come: `word` as above.
+  // Requests the next response to a decoupled call. `word` is the offset of its Reply.
   kNext = 19,
-  // Nobody wants further responses to a call: `word` as above.
+  // Cancels a call. `word` is the offset of its Reply.
   kCancel = 20,
-  // The answer at `offset` was read.
+  // The stub has read the answer at `offset`, whose memory may be freed.
   kRead = 21,
-  // Whether request `size` of a batch is cancelled: its Reply at `word` gets 1, or 2 if it is not.
+  // Asks whether request `size` of a batch is cancelled. The Reply at `word` gets 1 if so, else 2.
   kAskCancelled = 22,
-  // Whether a response to request `size` of a batch may be sent: the Reply at `word` gets 1 as soon
-  // as there is room, or 2 if nobody reads any more.
+  // Asks whether a response to request `size` of a batch may be sent. The Reply at `word` gets 1 as
+  // soon as there is room, or 2 if the request has no reader any more.
   kAskRoom = 23,
 };
 
 struct Message {
   uint32_t kind = 0;
-  // The number of the batch that it is about, where it is about one: each batch has its own. No two
-  // that are under way have the same, and 2^32 others come before one has it again. So a message
-  // that comes late never reaches a later batch. Both sides check it.
+  // The number of the batch that the message is about, if any. Batches under way have distinct
+  // numbers, and a number is reused only after 2^32 batches. So a late message never reaches a
+  // later batch. Both sides check it.
   uint32_t batch = 0;
   uint64_t offset = 0;
   uint64_t size = 0;
@@ -117,9 +119,9 @@ struct Message {
 };
 static_assert(sizeof(Message) == 32);
 
-// Where one waits for an answer, in the heap of whoever asks.
+// Where a thread waits for a reply, in the heap of the side that asks.
 struct Reply {
-  std::atomic<uint32_t> state;  // 0: none yet
+  std::atomic<uint32_t> state;  // 0: not answered yet
   uint32_t reserved;
   uint64_t offset;
   uint64_t size;
@@ -127,11 +129,11 @@ struct Reply {
 static_assert(sizeof(Reply) == 24);
 
 struct RingHeader {
-  alignas(64) std::atomic<uint32_t> tail;  // how many messages were written
-  std::atomic<uint32_t> sleeping;          // the reader sleeps, or is about to
-  std::atomic<uint32_t> bell;              // moves when it is to look
-  alignas(64) std::atomic<uint32_t> head;  // how many messages were read
-  std::atomic<uint32_t> blocked;           // the writer sleeps until there is room
+  alignas(64) std::atomic<uint32_t> tail;  // number of messages written
+  std::atomic<uint32_t> sleeping;          // the reader sleeps, or is about to sleep
+  std::atomic<uint32_t> bell;              // futex: changes to wake the reader
+  alignas(64) std::atomic<uint32_t> head;  // number of messages read
+  std::atomic<uint32_t> blocked;           // the writer sleeps until a slot is free
   std::atomic<uint32_t> room_bell;
   alignas(64) char end[1];
 };

@@ -1,6 +1,6 @@
-// Models in Python. Their batches wait in inboxes as those of models in JavaScript do
-// (backends/javascript/), and a channel takes them from there to the process that runs the model
-// (channel.h). Settings of Load: `inboxes`, as there.
+// The backend for Python models. Batches wait in inboxes, as those of JavaScript models do
+// (backends/javascript/). A channel passes them to the process that runs the model (channel.h).
+// Settings of Load: `inboxes`, as for JavaScript.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace tritonts {
 
-// Any thread may call any function.
+// Thread-safe.
 class PythonBackend final : public Backend {
  public:
   StatusOr<std::unique_ptr<Model>> Load(const ModelSpec& spec) override;

@@ -51,7 +51,7 @@ void PythonCall::Deliver(std::span<const Response> responses) {
     self = std::move(self_);
   }
   if (!self) return;
-  // The engine is through with the request.
+  // The engine has finished with the request.
   if (header_.call) header_.call->Ended(0);
   if (!responses.back().abandoned) {
     request_.set_state(Request::State::kIdle);
@@ -113,7 +113,7 @@ void PythonCall::Give(Answer answer) {
   try {
     answers_.push_back(answer);
   } catch (const std::bad_alloc&) {
-    // The stub learns that something is lost, and the call ends there.
+    // The stub learns that a response was lost; the call ends there.
     answers_.clear();
     over_ = true;
     channel_->Forget(word_);
@@ -128,11 +128,11 @@ void PythonCall::Tell(std::unique_lock<std::mutex>* lock) {
   const Answer answer = answers_.front();
   answers_.pop_front();
   wanted_ = false;
-  // A response that was lost ends the call: the stub asks no further.
+  // A lost response ends the call: the stub asks no further.
   over_ = answer.final || answer.state != kAnswered;
-  // First: once it is told, the stub may use the place for another call.
+  // First: once it is told, the stub may reuse the Reply for another call.
   if (over_) channel_->Forget(word_);
-  // With the lock, so that nobody else's answer is told of at once.
+  // With the lock held, so that no other response is announced at the same time.
   channel_->Tell(word_, answer.state, answer.place, answer.words);
   lock->unlock();
   if (streams_ && answer.counted > 0) stream_.NoteRead(1, answer.counted);
@@ -146,7 +146,7 @@ void PythonCall::Next() {
 
 void PythonCall::Cancel() {
   std::shared_ptr<Executor> executor;
-  std::shared_ptr<PythonCall> self;  // so that the request's memory exists
+  std::shared_ptr<PythonCall> self;  // keeps the request's memory alive
   {
     const std::lock_guard lock(mutex_);
     if (std::exchange(cancelled_, true)) return;

@@ -1,13 +1,14 @@
 // A call: a request that a Python model makes to another model while it runs a batch (Triton: BLS).
 //
-// Its inputs are read where the stub has written them, in the heap up. Each response is copied to
-// the heap down as it comes, and told of when the stub wants the next one. So a decoupled model is
-// read at the caller's pace.
+// Its inputs are copied from the heap "up" before it is submitted. Each response is copied to the
+// heap "down" when it arrives, and announced when the stub asks for the next one. So a decoupled
+// model is read at the caller's pace.
 //
-// Ownership: the channel's, until the stub was told of the last response; and its own, until the
-// engine has delivered the final one.
+// Ownership: the channel holds the call until its last response was announced. The call also holds
+// itself until the engine has delivered the final response.
 //
-// Locking: `mutex_` guards what is told and wanted, briefly. The engine is called without it.
+// Locking: `mutex_` briefly guards the pending responses and flags. The engine is called without
+// it.
 #pragma once
 
 #include <cstdint>
@@ -25,28 +26,29 @@ class Channel;
 
 class PythonCall final : public ResponseSink, public std::enable_shared_from_this<PythonCall> {
  public:
-  // What a Reply's state says.
-  static constexpr uint32_t kAnswered = 1;  // `offset` and `size` (words) are the answer's
+  // The values of Reply::state.
+  static constexpr uint32_t kAnswered = 1;  // `offset` and `size` (words) locate the response
   static constexpr uint32_t kNoMemory = 2;
-  static constexpr uint32_t kMoved = 3;  // another version serves the model: ask for that
-  static constexpr uint32_t kEnded = 4;  // there is no response any more
+  static constexpr uint32_t kMoved = 3;  // another version serves the model: look it up again
+  static constexpr uint32_t kEnded = 4;  // there are no further responses
 
   PythonCall(std::shared_ptr<Channel> channel, uint64_t word)
       : channel_(std::move(channel)), word_(word) {}
   ~PythonCall() override;
 
-  // Counts memory that it takes. False: calls have too much.
+  // Charges memory that the call uses. Returns false if calls use too much.
   bool Charge(uint64_t bytes);
 
   RequestHeader& header() { return header_; }
   Request& request() { return request_; }
-  // Submits the request, which was checked. It may run here, as far as `guests` allows.
+  // Submits the request, which was validated. It may run on this thread, within the limits of
+  // `guests`.
   void Submit(std::shared_ptr<Executor> executor, bool decoupled, InlineTick* guests);
   // The stub wants the next response.
   void Next();
-  // Nobody wants a response any more.
+  // The stub wants no further responses.
   void Cancel();
-  // Ends a call that was not submitted.
+  // Ends a call that was not submitted, with an error.
   void Refuse(const Status& status);
 
   void Deliver(std::span<const Response> responses) override;
@@ -61,7 +63,7 @@ class PythonCall final : public ResponseSink, public std::enable_shared_from_thi
   };
   void Take(const Response& response);
   void Give(Answer answer);
-  // With the lock: tells of the first answer, if one is wanted.
+  // Requires the lock. Announces the first pending response if the stub waits for one.
   void Tell(std::unique_lock<std::mutex>* lock);
 
   const std::shared_ptr<Channel> channel_;
@@ -74,10 +76,10 @@ class PythonCall final : public ResponseSink, public std::enable_shared_from_thi
   bool streams_ = false;
 
   std::mutex mutex_;                  // guards the rest
-  std::shared_ptr<PythonCall> self_;  // until the final response
+  std::shared_ptr<PythonCall> self_;  // set until the final response
   std::deque<Answer> answers_;
   bool wanted_ = true;
-  bool over_ = false;  // the last answer was told
+  bool over_ = false;  // the last response was announced
   bool cancelled_ = false;
 };
 

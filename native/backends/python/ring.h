@@ -1,11 +1,11 @@
 // One direction of messages in shared memory: one reader, one writer at a time.
 //
-// Each side keeps its own count, and only reads the other's. A count of the other side that cannot
-// be marks the ring as broken: nothing is read or written any more.
+// Each side keeps its own count privately and only reads the other's. An impossible count of the
+// other side marks the ring as broken: nothing is read or written any more.
 //
-// A reader that finds nothing sets `sleeping`, looks again, and sleeps on the bell; a writer stores
-// the count, and rings if `sleeping` is set. Both orders are sequentially consistent, so no message
-// is overlooked.
+// A reader that finds no message sets `sleeping`, looks again, and sleeps on the bell. A writer
+// stores the count, and rings if `sleeping` is set. Both sequences are sequentially consistent, so
+// no message is missed.
 #pragma once
 
 #include <atomic>
@@ -16,15 +16,15 @@
 
 namespace tritonts::python {
 
-// Copies words that another process may change meanwhile: each is read once.
+// Copies words that another process may modify concurrently. Each word is read once.
 inline void ReadWords(void* to, const void* from, size_t words) {
   auto* target = static_cast<uint64_t*>(to);
-  // Volatile: the compiler must not read a word again later.
+  // Volatile: the compiler must not read a word a second time.
   const auto* source = static_cast<const volatile uint64_t*>(from);
   for (size_t i = 0; i < words; i++) target[i] = source[i];
 }
 
-// Wakes whoever sleeps on a bell. Any thread may call it.
+// Wakes the thread that sleeps on a bell. Thread-safe.
 inline void Ring(std::atomic<uint32_t>* bell) {
   bell->fetch_add(1);
   platform::FutexWake(bell);
@@ -51,7 +51,7 @@ class RingWriter {
     }
     return Result::kWritten;
   }
-  // Sleeps until there may be room, for at most `timeout_ns`.
+  // Sleeps until a slot may be free, for at most `timeout_ns`.
   void AwaitRoom(uint64_t timeout_ns) {
     const uint32_t bell = header_->room_bell.load();
     header_->blocked.store(1);
@@ -60,14 +60,14 @@ class RingWriter {
     }
     header_->blocked.store(0);
   }
-  // Wakes the reader's side if it has not read everything: another thread that looked for messages
-  // may have other work.
+  // Wakes the reader's sleeping thread if unread messages remain: the JS thread that polled may be
+  // busy with other work.
   void Nudge() {
     if (header_->head.load(std::memory_order_acquire) != tail_) Ring(&header_->bell);
   }
-  // How many messages were written.
+  // The number of messages written.
   uint32_t written() const { return tail_; }
-  // How many of them were read, as the reader says.
+  // The number of messages read, as the reader reports it.
   uint32_t read() const { return header_->head.load(std::memory_order_acquire); }
 
  private:
@@ -77,7 +77,7 @@ class RingWriter {
   uint32_t tail_ = 0;
 };
 
-// One thread at a time peeks and is done; another one may sleep.
+// Peek and Done: one thread at a time. Another thread may Sleep.
 class RingReader {
  public:
   RingReader() = default;
@@ -85,7 +85,7 @@ class RingReader {
       : header_(reinterpret_cast<RingHeader*>(memory)),
         slots_(reinterpret_cast<const Message*>(memory + kRingHeaderBytes)),
         count_(slots) {}
-  // Only before it is used.
+  // Only before the first use.
   RingReader& operator=(const RingReader& other) {
     header_ = other.header_;
     slots_ = other.slots_;
@@ -95,7 +95,7 @@ class RingReader {
   }
 
   enum class Result { kMessage, kNone, kBroken };
-  // Copies the next message. It keeps its place until Done.
+  // Copies the next message. Its slot stays occupied until Done.
   Result Peek(Message* message) const {
     const uint32_t head = head_.load(std::memory_order_relaxed);
     const uint32_t used = header_->tail.load(std::memory_order_acquire) - head;
@@ -104,7 +104,7 @@ class RingReader {
     ReadWords(message, slots_ + (head & (count_ - 1)), sizeof(Message) / 8);
     return Result::kMessage;
   }
-  // The writer may use again whatever belongs to the message.
+  // Frees the slot of the message, and lets the writer reuse memory that belongs to it.
   void Done() {
     const uint32_t head = head_.load(std::memory_order_relaxed) + 1;
     head_.store(head, std::memory_order_relaxed);
@@ -113,7 +113,7 @@ class RingReader {
   }
   // A hint: whether there is a message.
   bool HasMessage() const { return IsAhead(std::memory_order_acquire); }
-  // Sleeps until there may be a message, or `stay_awake` says so, or for `timeout_ns`.
+  // Sleeps until there may be a message, until `stay_awake` returns true, or for `timeout_ns`.
   template <typename StayAwake>
   void Sleep(uint64_t timeout_ns, const StayAwake& stay_awake) {
     const uint32_t bell = header_->bell.load();
@@ -123,14 +123,14 @@ class RingReader {
     }
     header_->sleeping.store(0);
   }
-  // Wakes the reader, who has a reason of its own. Any thread may call it.
+  // Wakes the reader for another reason than a message. Thread-safe.
   void Wake() { Ring(&header_->bell); }
 
-  // Another thread looks now, so that the writer need not wake the one that sleeps.
+  // Another thread polls from now on, so the writer need not wake the sleeping one.
   void Watch() {
     if (header_->sleeping.load(std::memory_order_relaxed) != 0) header_->sleeping.store(0);
   }
-  // It looks no more.
+  // The other thread stops polling.
   void Unwatch() {
     header_->sleeping.store(1);
     if (IsAhead(std::memory_order_seq_cst)) Wake();

@@ -1,8 +1,8 @@
-// The memory of a channel, and who holds places in it for longer than the channel needs them:
-// outputs of answers, until JavaScript has them.
+// The memory of a channel, and the blocks that keep parts of it alive longer than the channel needs
+// them, such as outputs until JavaScript has copied them.
 //
-// Ownership: shared by the channel and the blocks below, which may outlive it. Any thread may drop
-// a block.
+// Ownership: shared by the channel and the blocks below, which may outlive it. Blocks may be
+// released on any thread.
 #pragma once
 
 #include <atomic>
@@ -22,13 +22,13 @@ namespace tritonts::python {
 
 struct Segment {
   platform::SharedMemory memory;
-  std::mutex mutex;  // guards the next one; nothing is called with it
-  OffsetHeap heap;   // down
-  // Copies of large outputs, for who keeps them. JavaScript gives them back by the hundred, when
-  // garbage is collected, and pages that are new cost more than the copy into them. So many are
-  // kept until the instance is idle.
+  std::mutex mutex;  // guards `heap`; nothing is called with it held
+  OffsetHeap heap;   // the heap "down"
+  // Copies of large outputs that a reader retains. JavaScript releases them by the hundred, at
+  // garbage collection, and fresh pages cost more than the copy. So the pool keeps up to this many
+  // bytes until the instance is idle.
   BlockPool copies{size_t{256} << 20};
-  std::atomic<uint64_t> copied_ns{0};  // when somebody asked for the pool last
+  std::atomic<uint64_t> copied_ns{0};  // when the pool was last used
 
   BlockPool* Copies() {
     copied_ns.store(NowNs(), std::memory_order_relaxed);
@@ -36,8 +36,8 @@ struct Segment {
   }
 };
 
-// What a batch was given, in the heap down and in memory of its version. It is free when the batch
-// has ended and nobody holds the inputs that its answer passes on.
+// The memory of a batch's inputs, in the heap "down" and in the version's shared inputs. It is
+// freed once the batch has ended and no response refers to its inputs.
 class BatchMemory final : public Block {
  public:
   struct Input {
@@ -46,7 +46,7 @@ class BatchMemory final : public Block {
     BlockRef block;
   };
 
-  // Null: there is no memory, and the place is free.
+  // Returns null if there is no memory, and frees `place`.
   static BlockRef Create(std::shared_ptr<Segment> segment, uint64_t place,
                          std::vector<Input> inputs) {
     auto* const made = new (std::nothrow) BatchMemory(segment, place, std::move(inputs));
@@ -80,10 +80,11 @@ class BatchMemory final : public Block {
   const std::vector<Input> inputs_;
 };
 
-// The outputs of an answer that the stub has lent: it gets them back when nobody holds this.
+// The outputs of an answer that the stub has lent. The destructor gives them back to the stub.
 class LentAnswer final : public Block {
  public:
-  // Throws std::bad_alloc. `word` is where the stub looks (protocol.h).
+  // Throws std::bad_alloc. `word` is the offset of the release word that the stub polls
+  // (protocol.h).
   LentAnswer(std::shared_ptr<Segment> segment, uint64_t word)
       : Block(segment->memory.data() + word, 0, MemoryKind::kShared),
         segment_(std::move(segment)) {}

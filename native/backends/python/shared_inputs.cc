@@ -46,7 +46,7 @@ bool SharedInputs::Prepare(const std::string& name, uint64_t initial_bytes, uint
     return false;
   }
   initial_bytes_ = WholePages(initial_bytes);
-  // No piece is at 0, which says that there is none.
+  // Offset 0 is never allocated: it means failure.
   heap_ = OffsetHeap(
       kPage, memory_.size(), WholePages(growth_bytes),
       [this](uint64_t offset, uint64_t size, std::string* why) {

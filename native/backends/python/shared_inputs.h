@@ -1,9 +1,10 @@
-// Memory for the inputs of a version that the processes of all its instances see. Inputs are
-// collected in it as they come (Executor::InputBlock), so that a batch only says where they are.
+// Shared memory for the inputs of a version, which the processes of all its instances map. Inputs
+// are written there when a request is made (Executor::InputBlock), so that a batch only carries
+// offsets.
 //
-// Ownership: shared by the version's inboxes, its channels, and its blocks, which may outlive both.
-// Any thread may call any function. Who writes to a block is its request's sender, once; a process
-// of the version may write to any of them later, so nothing is read back to be relied on.
+// Ownership: shared by the version's inboxes, channels and blocks; blocks may outlive both.
+// Thread-safe. Only the sender of a request writes to its block, once. A process of the version may
+// modify any block later, so this process must not rely on bytes read back.
 #pragma once
 
 #include <atomic>
@@ -20,22 +21,22 @@ namespace tritonts::python {
 
 class SharedInputs final : public InputSource, public std::enable_shared_from_this<SharedInputs> {
  public:
-  // Makes the memory, if that was not done yet: steps of `growth_bytes`, of which `initial_bytes`
-  // are kept when it is idle. False: there is none, and `fault` says why.
+  // Creates the memory, unless it exists. The heap grows by `growth_bytes` and keeps
+  // `initial_bytes` when idle. Returns false if there is no memory, with the reason in `fault`.
   bool Prepare(const std::string& name, uint64_t initial_bytes, uint64_t growth_bytes,
                platform::SharedMemory::Place place, std::string* fault);
 
   BlockRef Acquire(size_t size) override;
-  // Gives back what is free, if nothing was asked for lately.
+  // Returns free memory to the system if nothing was allocated lately.
   void ShrinkIfIdle(uint64_t now_ns);
 
-  // After Prepare.
+  // Valid after Prepare.
   int descriptor() const { return memory_.descriptor(); }
   uint64_t size() const { return memory_.size(); }
-  // The offset of memory of its own; negative: it is not from here.
+  // Returns the offset of data in this memory; negative: the data lies elsewhere.
   int64_t OffsetOf(const void* data, size_t size) const;
   const char* data() const { return memory_.data(); }
-  // Bytes that are taken.
+  // The number of allocated bytes.
   uint64_t used();
 
  private:
@@ -43,7 +44,7 @@ class SharedInputs final : public InputSource, public std::enable_shared_from_th
   void Free(uint64_t offset);
 
   std::atomic<bool> ready_{false};
-  std::mutex mutex_;  // guards all below; the memory does not change once it is made
+  std::mutex mutex_;  // guards all members below; the mapping is constant once made
   platform::SharedMemory memory_;
   OffsetHeap heap_;
   uint64_t initial_bytes_ = 0;

@@ -1,4 +1,4 @@
-// How a batch is written into shared memory (protocol.h).
+// Writes a batch into shared memory (protocol.h).
 #include <cstring>
 #include <string>
 #include <variant>
@@ -42,7 +42,7 @@ std::string Said(const RequestHeader& header) {
   return said;
 }
 
-// The bytes of one request's input, one chunk after the other.
+// Copies the bytes of one request's input, chunk by chunk.
 void Copy(const Request& request, const InputTensor& input, char* target) {
   for (size_t i = 0, count = request.chunks(input); i < count; i++) {
     const Buffer chunk = request.chunk(input, i);
@@ -142,7 +142,7 @@ Status Channel::WriteBatch(uint32_t slot, const Run& run, uint32_t* number) {
       put(data);
       char* const target = segment_->memory.data() + data;
       if (input.first_chunks.size() == 1 && !input.first_chunks.front().owner && size > 0) {
-        // The neighbours' bytes follow.
+        // The bytes of the following requests are contiguous.
         std::memcpy(target, requests[at]->chunk(input).data, count * size);
       } else {
         for (size_t i = 0; i < count; i++) Copy(*requests[at + i], input, target + i * size);

@@ -38,7 +38,7 @@ Status Contexts::Make(const std::vector<int32_t>& profiles, device::cuda::Stream
     if (!Call<bool>(context.value(), at.setOptimizationProfileAsync, profile, stream))
       return Failure(Code::kInternal, "TensorRT does not take profile " + std::to_string(profile));
   }
-  // Setting a profile may copy.
+  // Setting a profile may enqueue copies.
   return engine_->gpu()->Check(engine_->gpu()->call().StreamSynchronize(stream),
                                "cuStreamSynchronize");
 }
@@ -67,7 +67,7 @@ StatusOr<Object*> Contexts::Choose(std::span<const Given> inputs) const {
 
 Status Contexts::Refuse(std::span<const Given> inputs) const {
   return MakeStatus([&] {
-    // The first input that a profile does not take, for each.
+    // For each profile, the first input that it does not accept.
     std::string text;
     for (const OfProfile& one : all_) {
       const auto profile = static_cast<size_t>(one.profile);

@@ -1,5 +1,5 @@
-// The execution contexts of an instance: one for each profile that it uses. They share device
-// memory, because an instance runs its batches on one stream, one after the other.
+// The execution contexts of an instance, one per profile that it uses. They share device memory,
+// because an instance runs its batches one after the other on one stream.
 #pragma once
 
 #include <memory>
@@ -15,23 +15,25 @@ class Contexts {
  public:
   explicit Contexts(std::shared_ptr<const Engine> engine)
       : engine_(std::move(engine)), memory_(engine_->gpu()) {}
-  // Needs the GPU's context current.
+  // The GPU's context must be current.
   ~Contexts();
   Contexts(const Contexts&) = delete;
   Contexts& operator=(const Contexts&) = delete;
 
-  // Makes them, and sets their profiles on the stream. INVALID_ARG: the plan has no such profile.
-  // Needs the GPU's context current.
+  // Creates the contexts and sets their profiles on the stream. INVALID_ARG if the plan lacks a
+  // profile. The GPU's context must be current.
   Status Make(const std::vector<int32_t>& profiles, device::cuda::Stream stream);
 
-  // Inputs of a batch: their shapes, and the values of shape tensors. As many as the plan has.
+  // An input of a batch: its shape, and the values if it is a shape tensor. Choose gets one for
+  // each input of the plan.
   struct Given {
     const PlanTensor* tensor;
     std::span<const int64_t> shape;
     std::span<const int64_t> values;
   };
-  // The context whose profile takes them. Of several it is the one whose best shapes are nearest,
-  // and of equals the first. INVALID_ARG: none takes them, and why.
+  // Returns the context whose profile accepts the inputs. If several do, the one whose optimal
+  // shapes are nearest wins, then the first. INVALID_ARG, with the reason, if no profile accepts
+  // them.
   StatusOr<Object*> Choose(std::span<const Given> inputs) const;
 
   struct OfProfile {

@@ -108,7 +108,7 @@ void Engine::ReadProfiles(PlanTensor* tensor) const {
   };
   for (int32_t profile = 0; profile < profiles_; profile++) {
     Bounds bounds = {shape(profile, kMin), shape(profile, kOpt), shape(profile, kMax)};
-    // Of a plan without profiles, or an input without dynamic dims, they may not be told.
+    // A plan without profiles, or an input without dynamic dims, may have no bounds.
     for (auto* numbers : {&bounds.least, &bounds.best, &bounds.most})
       if (numbers->size() != tensor->dims.size()) *numbers = tensor->dims;
     tensor->shapes.push_back(std::move(bounds));
@@ -121,7 +121,7 @@ void Engine::ReadProfiles(PlanTensor* tensor) const {
 std::vector<int64_t> Engine::ValuesOf(const PlanTensor& tensor, int32_t profile,
                                       int32_t bound) const {
   const auto& at = table().engine;
-  // A shape tensor has one dim, or none.
+  // A shape tensor has rank 1 or 0.
   const auto count =
       static_cast<size_t>(tensor.dims.empty() ? 1 : std::max<int64_t>(0, tensor.dims[0]));
   const char* const name = tensor.name.c_str();

@@ -1,5 +1,5 @@
-// A plan on one GPU: TensorRT's engine, which the instances there share. It is made and destroyed
-// on threads that may wait; its functions may be called by any.
+// A plan on one GPU: TensorRT's engine, which the GPU's instances share. Create and destroy it on
+// threads that may block. Its functions are thread-safe.
 #pragma once
 
 #include <memory>
@@ -14,21 +14,21 @@
 
 namespace tritonts::tensorrt {
 
-// A plan, and how it may be read.
+// A plan, and how to read it.
 struct PlanSource {
   const std::string& file;
   std::string_view bytes;
-  // Whether it may be version-compatible, and bring code that is run in this process.
+  // Whether the plan may be version-compatible and contain code that runs in this process.
   bool host_code = false;
-  // The lean runtime that reads it if it is version-compatible and brings no code; "": none.
+  // The lean runtime for version-compatible plans without code; "": none.
   std::string lean_runtime;
 };
 
 class Engine {
  public:
-  // Reads a plan. INVALID_ARG: it is none, or one of another version or GPU, in the library's
-  // words. UNAVAILABLE: the lean runtime can't be loaded. UNSUPPORTED: it has tensors that can't be
-  // passed.
+  // Reads a plan. INVALID_ARG, with the library's text: the file is not a plan, or a plan for
+  // another version or GPU. UNAVAILABLE: the lean runtime cannot be loaded. UNSUPPORTED: the server
+  // cannot handle some of the plan's tensors.
   static StatusOr<std::shared_ptr<const Engine>> Read(const Library* library,
                                                       std::shared_ptr<device::Gpu> gpu,
                                                       const PlanSource& source);
@@ -42,17 +42,17 @@ class Engine {
   const std::vector<PlanTensor>& tensors() const { return tensors_; }
   const PlanTensor* Find(const std::string& name, bool is_input) const;
   int32_t profiles() const { return profiles_; }
-  // Bytes of device memory that a context needs with a profile.
+  // The bytes of device memory that a context needs with a profile.
   size_t MemoryOf(int32_t profile) const;
-  // Makes an execution context without device memory, which its owner deletes before the engine
-  // ends. Needs the GPU's context current.
+  // Creates an execution context without device memory. The caller deletes it before the engine is
+  // destroyed. The GPU's context must be current.
   StatusOr<Object*> MakeContext() const;
 
  private:
   Engine(const Library* library, std::shared_ptr<device::Gpu> gpu, std::string file)
       : library_(library), gpu_(std::move(gpu)), file_(std::move(file)) {}
   Status Deserialize(const PlanSource& source);
-  // Reads a plan that TensorRT itself did not, as `refused` says.
+  // Reads a plan with the lean runtime, after TensorRT itself has failed with `refused`.
   Status DeserializeByLean(const PlanSource& source, const Status& refused);
   Status ReadTensors();
   StatusOr<PlanTensor> ReadTensor(const char* name) const;
@@ -63,7 +63,7 @@ class Engine {
   const std::shared_ptr<device::Gpu> gpu_;
   const std::string file_;
   Object* runtime_ = nullptr;
-  Object* lean_ = nullptr;  // a runtime that runtime_ has loaded, and must outlive; mostly null
+  Object* lean_ = nullptr;  // a runtime that runtime_ loaded and must outlive; usually null
   Object* engine_ = nullptr;
   int32_t profiles_ = 1;
   std::vector<PlanTensor> tensors_;

@@ -9,7 +9,7 @@ namespace tritonts::tensorrt {
 
 namespace {
 
-// Small batches gain the most by graphs.
+// Small batches gain most from graphs.
 constexpr uint32_t kUsualRows[] = {2, 3, 4, 6, 8, 12, 16};
 
 bool ReadDims(const std::string& text, std::vector<int64_t>* dims) {

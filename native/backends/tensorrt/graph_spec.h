@@ -1,4 +1,4 @@
-// Which CUDA graphs of a plan are recorded, and for which shapes.
+// The CUDA graphs of a plan: which are recorded, and for which shapes.
 #pragma once
 
 #include <cstdint>
@@ -11,35 +11,37 @@
 
 namespace tritonts::tensorrt {
 
-// One graph, as optimization.cuda.graph_spec has it.
+// One graph, as in optimization.cuda.graph_spec.
 struct GraphSpec {
-  // A batch of at least so many rows may use the graph, which computes `rows`. 0: without batches.
+  // The graph computes `rows`; a batch of at least `least_rows` may use it. 0: no batching.
   int64_t least_rows = 0;
   int64_t rows = 0;
-  // Dims without the rows, likewise.
+  // The same for dims without the rows.
   struct Range {
     std::vector<int64_t> least;
     std::vector<int64_t> most;
   };
-  std::map<std::string, Range> inputs;  // by name; one that is missing has a profile's best dims
-  // What the config calls it; "": it is of the default ones, of which a plan takes what it can.
+  std::map<std::string, Range> inputs;  // by name; an absent input has a profile's optimal dims
+  // The field path in the configuration, for errors. "": a default graph, which is skipped if the
+  // plan cannot have it.
   std::string path;
 };
 
-// What the config says of graphs.
+// The graph settings of the configuration.
 struct GraphSettings {
   bool on = false;
   std::vector<GraphSpec> specs;
   std::vector<uint32_t> preferred_rows;  // of the dynamic batcher
 };
 
-// Reads the setting `graph_specs`: lines "graph ROWS LEAST_ROWS", each with lines
-// "input DIMS LEAST_DIMS NAME", where dims are separated by commas, and "-" is none. False: it is
-// not so.
+// Parses the setting `graph_specs`: lines "graph ROWS LEAST_ROWS", each followed by lines "input
+// DIMS LEAST_DIMS NAME". Dims are separated by commas; "-" means no dims. Returns false if the text
+// is malformed.
 bool ReadGraphSpecs(const std::string& text, std::vector<GraphSpec>* specs);
 
-// The graphs of a model: those of its config, or Triton's default: one row, the preferred sizes or
-// else small ones, and max_batch_size. INVALID_ARG: a spec does not fit the model.
+// Returns the graphs of a model: the configured ones, or Triton's default. The default has one row,
+// the preferred batch sizes (else small ones), and max_batch_size. INVALID_ARG if a spec does not
+// fit the model.
 StatusOr<std::vector<GraphSpec>> ResolveGraphs(const GraphSettings& settings, const ModelIo& io);
 
 }  // namespace tritonts::tensorrt

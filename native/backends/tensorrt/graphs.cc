@@ -6,7 +6,8 @@ namespace tritonts::tensorrt {
 
 namespace {
 
-// How much padding it takes to compute an input with a larger shape; false: it can't be.
+// Adds the padding needed to compute an input with a larger shape. Returns false if that is
+// impossible.
 bool AddPadding(std::span<const int64_t> shape, const std::vector<int64_t>& least,
                 const std::vector<int64_t>& most, uint64_t* padding) {
   if (shape.size() != most.size()) return false;

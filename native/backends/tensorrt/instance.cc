@@ -10,14 +10,14 @@ namespace tritonts::tensorrt {
 
 namespace {
 
-// The numbers of a shape tensor.
+// Reads the values of a shape tensor.
 void ReadValues(const Gathered& gathered, DataType type, std::vector<int64_t>* values) {
   values->resize(gathered.buffer.size / ByteSize(type));
   for (size_t i = 0; i < values->size(); i++)
     (*values)[i] = ShapeValueAt(gathered.buffer.data, type, i);
 }
 
-// The numbers as a shape tensor has them.
+// Encodes values in a shape tensor's datatype.
 std::vector<char> ValuesAs(DataType type, std::span<const int64_t> values) {
   std::vector<char> bytes(values.size() * ByteSize(type));
   for (size_t i = 0; i < values.size(); i++) SetShapeValue(bytes.data(), type, i, values[i]);
@@ -53,7 +53,7 @@ Status TensorRtInstance::Prepare(const std::vector<int32_t>& profiles,
   if (Status status = PrepareLanes(); !status.ok()) return status;
   Status status = PrepareContexts(profiles, own_thread);
   if (status.ok()) status = PrepareGraphs(graphs);
-  // What was enqueued uses memory that goes back to the pool now.
+  // Enqueued work uses memory that now returns to the pool.
   if (!status.ok()) gpu().Drain(kernels());
   return status;
 }
@@ -72,14 +72,14 @@ Status TensorRtInstance::PrepareContexts(const std::vector<int32_t>& profiles, b
 }
 
 bool TensorRtInstance::MayWait() {
-  // What depends on data does so for all shapes, such as the best ones.
+  // An output that depends on data does so for all shapes, including the optimal ones.
   const auto profile = static_cast<size_t>(contexts_->all().front().profile);
   context_ = contexts_->all().front().context;
   for (size_t i = 0; i < inputs_.size(); i++) {
     const PlanTensor& input = *inputs_[i];
     if (!SetInputShape(i, input.shapes[profile].best).ok()) return true;
     if (!input.on_host) continue;
-    // The context has their address until a batch has others.
+    // The context keeps this address until a batch sets another.
     std::vector<char>& values = best_values_.emplace_back();
     values = ValuesAs(input.datatype, input.values[profile].best);
     if (values.empty() || !Call<bool>(context_, engine_->table().context.setTensorAddress,
@@ -150,7 +150,7 @@ Status TensorRtInstance::SetInput(Batch& batch, size_t index) {
   const std::string& name = inputs_[index]->name;
   if (Status status = SetInputShape(index, gathered.shape); !status.ok()) return status;
   if (!inputs_[index]->on_host) return Status::Ok();
-  // TensorRT reads the values when it works the shapes out.
+  // TensorRT reads the values when it infers the shapes.
   if (Call<bool>(context_, engine_->table().context.setTensorAddress, name.c_str(),
                  gathered.buffer.data)) {
     return Status::Ok();
@@ -167,10 +167,10 @@ Status TensorRtInstance::ShapeOutput(Batch& batch, uint32_t index) {
   output.on_host = tensor.on_host;
   told_late_[index] = !tensor.on_host &&
                       std::any_of(shape.begin(), shape.end(), [](int64_t dim) { return dim < 0; });
-  // It depends on data, of each batch.
+  // The shape depends on each batch's data.
   if (told_late_[index] && !allocators_[index])
     allocators_[index] = std::make_unique<OutputAllocator>();
-  // A context keeps what it was given for the batch before.
+  // A context keeps the allocator that the previous batch set.
   if (allocators_[index] &&
       !Call<bool>(context_, engine_->table().context.setOutputAllocator, tensor.name.c_str(),
                   static_cast<void*>(told_late_[index] ? allocators_[index].get() : nullptr))) {
@@ -185,7 +185,7 @@ Status TensorRtInstance::ShapeOutput(Batch& batch, uint32_t index) {
 Status TensorRtInstance::Launch(Batch& batch, device::cuda::Stream stream) {
   if (!graph_) return LaunchPlainly(batch, stream);
   if (IsInPlace(*graph_, batch)) return graph_->graph.Launch(stream);
-  // A larger batch has had the lane's memory moved.
+  // A larger batch has reallocated the lane's memory.
   return RecordGraph(graph_, stream);
 }
 

@@ -1,4 +1,4 @@
-// How an instance of a plan records CUDA graphs, and computes batches by them.
+// Recording CUDA graphs of a plan, and running batches with them.
 #include <algorithm>
 #include <cstring>
 #include <span>
@@ -29,7 +29,7 @@ RecordedGraph TensorRtInstance::GraphOf(const GraphSpec& spec,
       shape[0] = spec.rows;
       least[0] = spec.least_rows;
     }
-    // A profile that tells no bounds takes all that the plan's dims are.
+    // A profile without bounds accepts what the plan's dims allow.
     const bool fits = shape.size() == inputs_[i]->dims.size() && bounds.Take(shape) &&
                       std::none_of(shape.begin(), shape.end(), [](int64_t dim) { return dim < 0; });
     if (!fits) return {};
@@ -62,7 +62,7 @@ Status TensorRtInstance::PrepareGraphs(const std::vector<GraphSpec>& specs) {
       return Status::InvalidArg(spec.path +
                                 ": no profile of the plan that the instance uses takes its shapes");
   }
-  // When all memory is there, it does not move any more.
+  // Once all memory is reserved, it does not move while the graphs are recorded.
   for (RecordedGraph& graph : graphs_.all()) {
     context_ = graph.context;
     Status status = RecordGraph(&graph, kernels());
@@ -107,7 +107,8 @@ Status TensorRtInstance::ReserveFor(const RecordedGraph& graph) {
       return Status::InvalidArg("its tensors are too large");
     device::DeviceMemory& memory = is_input ? batch.inputs[at].device : batch.outputs[at].device;
     Status status = memory.Reserve(std::max<size_t>(1, bytes));
-    // It is computed once without inputs, and some plans read by the numbers that are there.
+    // The recording runs once without real inputs, and some plans use the values as indexes: so
+    // zeros.
     if (status.ok() && is_input)
       status =
           gpu().Check(gpu().call().MemsetD8Async(memory.address(), 0, memory.size(), kernels()),
@@ -118,7 +119,7 @@ Status TensorRtInstance::ReserveFor(const RecordedGraph& graph) {
 }
 
 bool TensorRtInstance::IsInPlace(const RecordedGraph& graph, const Batch& batch) const {
-  // One that could not be recorded has none.
+  // A graph that could not be recorded has no addresses.
   if (graph.addresses.empty()) return false;
   auto address = graph.addresses.begin();
   for (const Input& input : batch.inputs)
@@ -133,7 +134,7 @@ Status TensorRtInstance::RecordGraph(RecordedGraph* graph, device::cuda::Stream 
   graph->graph = {};
   graph->addresses.clear();
   Status status = ShapeGraph(graph);
-  // TensorRT does once for new shapes what can't be recorded.
+  // TensorRT's one-time work for new shapes cannot be recorded, so run once first.
   if (status.ok()) status = LaunchPlainly(batch, stream);
   if (!status.ok()) return status;
   auto recorded =
@@ -155,12 +156,12 @@ bool TensorRtInstance::CanPad(const Batch& batch) const {
 }
 
 Status TensorRtInstance::ShapeByGraph(Batch& batch) {
-  // A graph has the addresses of the lane's memory.
+  // A graph contains the addresses of the lane's memory.
   for (Input& input : batch.inputs) input.in_place = 0;
   for (Output& output : batch.outputs) output.in_lane = true;
   exact_ = graph_->IsFor(given_);
   if (!exact_) {
-    // What is answered with has the shapes of the requests.
+    // The responses have the shapes of the requests.
     if (Status status = ShapePlainly(batch); !status.ok()) return status;
     for (size_t i = 0; i < inputs_.size(); i++) {
       Status status = PadInput(batch, i);
@@ -178,7 +179,7 @@ Status TensorRtInstance::ShapeByGraph(Batch& batch) {
       if (!TensorBytes(computed, outputs_[i]->datatype, &output.computed_bytes))
         status = Status::Internal("the graph gives shape " + TextOf(computed));
     }
-    // It may have grown for a larger batch since, and never shrinks.
+    // The memory may have grown for a larger batch since; it never shrinks.
     size_t bytes = 0;
     if (status.ok() && TensorBytes(computed, outputs_[i]->datatype, &bytes))
       status = output.device.Reserve(std::max<size_t>(1, bytes));
@@ -194,7 +195,7 @@ Status TensorRtInstance::PadInput(Batch& batch, size_t index) {
   size_t bytes = 0;
   if (!TensorBytes(shape, inputs_[index]->datatype, &bytes)) return Status::NoMemory();
   if (Status status = input.device.Reserve(std::max<size_t>(1, bytes)); !status.ok()) return status;
-  // Rows that are missing at the end are computed with what the memory holds.
+  // Missing rows at the end are computed from whatever the memory contains.
   if (DiffersInRowsOnly(input.gathered.shape, shape)) return Status::Ok();
   BlockRef padded = gpu().Pinned(std::max<size_t>(1, bytes));
   if (!padded) return Status::NoMemory();

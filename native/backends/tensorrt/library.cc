@@ -47,7 +47,7 @@ Status Library::AddPlugins(const std::vector<std::string>& files) const {
   const std::lock_guard lock(plugins_mutex_);
   if (!plugins_looked_for_) {
     plugins_looked_for_ = true;
-    // Of RTX there are none. A plan that needs one says so when it is read.
+    // TensorRT for RTX has no plugins. A plan that needs one fails with an error when it is read.
     if (!version_.rtx) AddNvidiasPlugins();
   }
   for (const std::string& file : files) {
@@ -102,7 +102,7 @@ Status Library::CannotRead(bool host_code) const {
 StatusOr<Object*> Library::MakeRuntime() const {
   ForgetLog();
   Object* const runtime = create_runtime_(TheLogger(version_.named_objects), version_.number);
-  // Without a usable driver it is a small number.
+  // Without a usable driver the result is a small number.
   if (reinterpret_cast<uintptr_t>(runtime) < 4096)
     return Failure(Code::kUnavailable, "TensorRT " + version_.text + " can't start",
                    Reason::kMissing);

@@ -1,4 +1,4 @@
-// TensorRT's library. It is opened once a file, and never closed. Not for JS threads.
+// TensorRT's library. Each file is opened once and never closed. Not for JS threads.
 #pragma once
 
 #include <mutex>
@@ -14,36 +14,36 @@ namespace tritonts::tensorrt {
 
 class Library {
  public:
-  // Opens the library, a path or a name that the system looks up. UNAVAILABLE: it can't be opened,
-  // or is none. UNSUPPORTED: its version.
+  // Opens the library, a path or a name that the system resolves. UNAVAILABLE: it cannot be opened,
+  // or is not TensorRT. UNSUPPORTED: its version.
   static StatusOr<const Library*> Open(const std::string& file);
 
   const std::string& path() const { return path_; }
   const Version& version() const { return version_; }
   const Table& table() const { return version_.table; }
 
-  // Registers the plugins of NVIDIA's library beside this one, if there is one, and those of these
-  // files, which do so when they are opened. UNAVAILABLE: a file can't be opened. Only where the
-  // CUDA driver was started.
+  // Registers the plugins of NVIDIA's library next to this one, if any, and the plugins of `files`,
+  // which register themselves when opened. UNAVAILABLE if a file cannot be opened. Requires a
+  // started CUDA driver.
   Status AddPlugins(const std::vector<std::string>& files) const;
-  // NVIDIA's library of plugins, or "". May wait for AddPlugins.
+  // The path of NVIDIA's plugin library, or "". May wait for AddPlugins.
   std::string plugins() const;
 
-  // The error after a plan was not read: the log's words, and what helps. `host_code`: as it was
-  // tried.
+  // The error for a plan that could not be read: the logged text, and advice. `host_code`: whether
+  // host code was allowed.
   Status CannotRead(bool host_code) const;
 
-  // Makes a runtime. Only where the CUDA driver was started and has a GPU: otherwise the library
-  // returns what looks like an object, and crashes with it.
+  // Creates a runtime. Requires a started CUDA driver with a GPU: without one, the library returns
+  // an invalid object, and crashes when that is used.
   StatusOr<Object*> MakeRuntime() const;
 
-  // Has a runtime load another one, a lean runtime of another version, which is called like it. It
-  // must be deleted before that. UNAVAILABLE: it can't be loaded. UNSUPPORTED: there are none of
-  // this TensorRT.
+  // Makes a runtime load another one: a lean runtime of another version, which has the same
+  // interface. Delete the loaded one first. UNAVAILABLE if it cannot be loaded. UNSUPPORTED if this
+  // TensorRT has no lean runtimes.
   StatusOr<Object*> LoadLeanRuntime(Object* runtime, const std::string& file) const;
 
  private:
-  // With the lock.
+  // Requires the lock.
   void AddNvidiasPlugins() const;
   explicit Library(Version version) : version_(std::move(version)) {}
 

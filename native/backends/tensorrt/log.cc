@@ -10,13 +10,13 @@ namespace tritonts::tensorrt {
 namespace {
 
 constexpr int kWarning = 2;        // log severities; smaller ones are errors
-constexpr size_t kMostLogged = 4;  // lines of one failure
+constexpr size_t kMostLogged = 4;  // lines kept per failure
 
 struct Lines {
   std::string text;
   size_t count = 0;
 };
-// The errors that were logged on this thread.
+// The errors logged on this thread.
 Lines& Logged() {
   thread_local Lines lines;
   return lines;
@@ -28,18 +28,18 @@ void Keep(int32_t severity, const char* text) noexcept {
   try {
     lines.text += (lines.count++ > 0 ? "; " : "") + std::string(text);
   } catch (const std::bad_alloc&) {
-    // The failure is told without it.
+    // The error then lacks this line.
   }
 }
 
-// The functions are in the order in which TensorRT 10 has them.
+// The functions are in the order of TensorRT 10.
 class Logger10 {
  public:
   virtual void Log(int32_t severity, const char* text) noexcept { Keep(severity, text); }
   virtual ~Logger10() = default;
 };
 
-// The same for TensorRT 11.
+// The logger for TensorRT 11.
 class Logger11 final : public NamedObject {
  public:
   Logger11() : NamedObject("ILogger") {}

@@ -1,4 +1,4 @@
-// What TensorRT logs: it tells why something failed in its log only.
+// TensorRT's log, which alone tells the reasons of failures.
 #pragma once
 
 #include <string>
@@ -7,13 +7,13 @@
 
 namespace tritonts::tensorrt {
 
-// The logger to hand to a library. `named`: as version 11 wants it. The process has one of each
-// kind, because a library keeps the first that it is given.
+// The logger to pass to a library. `named`: for version 11. The process has one logger of each
+// kind, because a library keeps the first that it gets.
 void* TheLogger(bool named);
 
-// `what` has failed: says so, with what was logged on this thread since it was last asked.
+// Makes the error for a failed `what`, with the errors logged on this thread since the last call.
 Status Failure(Code code, const std::string& what, Reason reason = Reason::kNone);
-// Forgets what was logged on this thread.
+// Discards the errors logged on this thread.
 void ForgetLog();
 
 }  // namespace tritonts::tensorrt

@@ -11,16 +11,16 @@ namespace tritonts::tensorrt {
 
 namespace {
 
-// Whether a tensor may have the rows of a batch: as the first dim, or as the first of several
-// values where it is a shape tensor.
+// Whether a tensor may have a batch's rows: as the first dim, or, for a shape tensor, as the first
+// of several values.
 bool MayBatch(const PlanTensor& tensor) {
   if (tensor.on_host) return tensor.dims.size() == 1 && tensor.dims[0] > 1;
   return !tensor.dims.empty() && tensor.dims[0] < 0;
 }
 
-// The most rows that a profile takes for all inputs.
+// The largest number of rows that a profile accepts for all inputs.
 int64_t RowsOf(const std::vector<PlanTensor>& tensors, int32_t profile) {
-  // The largest max_batch_size that there is.
+  // The largest possible max_batch_size.
   int64_t rows = std::numeric_limits<int32_t>::max();
   for (const PlanTensor& tensor : tensors) {
     if (!tensor.is_input) continue;
@@ -31,10 +31,10 @@ int64_t RowsOf(const std::vector<PlanTensor>& tensors, int32_t profile) {
   return std::max<int64_t>(0, rows);
 }
 
-// The most rows that each instance takes with an engine; 0: it has no batches.
+// The largest number of rows that every instance accepts with an engine; 0: no batching.
 uint32_t MostRows(const Engine& engine, const Settings& settings) {
   const std::vector<PlanTensor>& tensors = engine.tensors();
-  // Shape tensors alone do not tell what a request has rows of.
+  // Shape tensors alone do not show which tensor has the rows.
   const bool has_rows = std::any_of(tensors.begin(), tensors.end(), [](const PlanTensor& tensor) {
     return tensor.is_input && !tensor.on_host;
   });
@@ -44,7 +44,7 @@ uint32_t MostRows(const Engine& engine, const Settings& settings) {
   for (uint32_t instance = 0; instance < count; instance++) {
     int64_t rows = 0;
     for (const int32_t profile : settings.ProfilesOf(instance)) {
-      // One that is not there is refused when the instance is made.
+      // Creating the instance rejects a profile that does not exist.
       if (profile < engine.profiles()) rows = std::max(rows, RowsOf(tensors, profile));
     }
     most = std::min(most, rows);
@@ -52,8 +52,8 @@ uint32_t MostRows(const Engine& engine, const Settings& settings) {
   return static_cast<uint32_t>(most);
 }
 
-// The shapes that two profiles take; equal texts: the same ones. The best shapes may differ, so may
-// what requests don't have as configured, and the most rows of a batch, which max_batch_size
+// Describes the shapes that two profiles accept; equal texts mean the same shapes. Ignored are
+// optimal shapes, configured fixed dims, and the maximum rows of a batch, which max_batch_size
 // limits.
 std::pair<std::string, std::string> Takes(Bounds one, Bounds other,
                                           const std::vector<int64_t>& configured, bool batching) {
@@ -92,7 +92,7 @@ Status TensorRtModel::Configure(const ModelIo& io) {
       if (!status.ok()) return status;
     }
   }
-  // The plan runs only if all of its tensors have a place.
+  // The plan runs only if all its tensors are configured.
   for (const PlanTensor& tensor : tensors()) {
     const auto& specs = tensor.is_input ? io.inputs : io.outputs;
     if (std::none_of(specs.begin(), specs.end(),
@@ -136,7 +136,7 @@ Status TensorRtModel::CheckProfiles(const ModelIo& io) const {
         auto [takes, other_takes] =
             Takes(tensor.shapes[profile], same.shapes[profile], spec.dims, io.max_batch_size > 0);
         if (takes == other_takes && tensor.on_host) {
-          // In a batch the first value is the rows.
+          // In a batch the first value is the number of rows.
           const std::vector<int64_t> variable(spec.rows_in_values ? 1 : 0, -1);
           std::tie(takes, other_takes) =
               Takes(tensor.values[profile], same.values[profile], variable, spec.rows_in_values);

@@ -1,4 +1,4 @@
-// A plan that is loaded on one GPU or more, or a plan for each of them.
+// A plan loaded on one or more GPUs, or a separate plan for each GPU.
 #pragma once
 
 #include <map>
@@ -14,7 +14,7 @@ namespace tritonts::tensorrt {
 
 class TensorRtModel final : public Model {
  public:
-  // `engines`: one a GPU; `files`: theirs.
+  // `engines`: one per GPU; `files`: the descriptions of their files.
   TensorRtModel(Settings settings, const Library* library,
                 std::vector<std::shared_ptr<const Engine>> engines, DescribedFiles files)
       : settings_(std::move(settings)),
@@ -23,7 +23,7 @@ class TensorRtModel final : public Model {
         engines_(std::move(engines)),
         files_(std::move(files)) {}
 
-  // Of one engine, with the instances that the settings have.
+  // Describes one engine, with the instances of the settings.
   static ModelDescription DescriptionOf(const Engine& engine, const Settings& settings);
   ModelDescription Describe() const override { return files_.Describe(); }
   Status Configure(const ModelIo& io) override;
@@ -32,10 +32,10 @@ class TensorRtModel final : public Model {
 
  private:
   const std::vector<PlanTensor>& tensors() const { return engines_.front()->tensors(); }
-  // INVALID_ARG, which names both files: GPUs whose profiles take other shapes get the same
-  // requests.
+  // INVALID_ARG, naming both files, if two GPUs' profiles accept different shapes: any GPU may get
+  // any request.
   Status CheckProfiles(const ModelIo& io) const;
-  // INVALID_ARG, UNSUPPORTED: the plan can't have the graphs that it is to have.
+  // INVALID_ARG, UNSUPPORTED: the plan cannot have the configured graphs.
   Status ConfigureGraphs(const ModelIo& io);
   Status Match(const TensorSpec& spec, bool is_input, bool batching) const;
 

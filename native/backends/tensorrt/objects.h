@@ -1,11 +1,11 @@
-// Objects that TensorRT calls. Their virtual functions are in the order in which it expects them.
+// Objects that TensorRT calls. Their virtual functions are in TensorRT's order.
 #pragma once
 
 #include <cstdint>
 
 namespace tritonts::tensorrt {
 
-// The beginning of those that tell what they are.
+// The base of objects that report their interface's name.
 class NamedObject {
  public:
   struct Interface {

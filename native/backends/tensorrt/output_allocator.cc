@@ -6,8 +6,8 @@
 namespace tritonts::tensorrt {
 
 void* OutputAllocator::Reallocate(const char*, void*, uint64_t size, uint64_t) noexcept {
-  // Memory of the driver is aligned for all that TensorRT asks for. An empty output has an address,
-  // too.
+  // The driver's memory satisfies every alignment that TensorRT requests. Even an empty output
+  // needs a valid address.
   try {
     status_ = memory_ ? memory_->Reserve(std::max<uint64_t>(1, size))
                       : Status::Internal("TensorRT wants memory for an output of no batch");

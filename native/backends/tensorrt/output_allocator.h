@@ -1,4 +1,4 @@
-// Gives TensorRT memory for an output whose size it finds out only while it computes.
+// Allocates memory for an output whose size TensorRT determines only during the computation.
 #pragma once
 
 #include <cstdint>
@@ -10,19 +10,19 @@
 
 namespace tritonts::tensorrt {
 
-// TensorRT calls it on the thread that enqueues, before enqueueV3 returns.
+// TensorRT calls it on the enqueuing thread, before enqueueV3 returns.
 class OutputAllocator final : public NamedObject {
  public:
   OutputAllocator() : NamedObject("IOutputAllocator") {}
 
-  // The memory that the next batch gets; it must not be in use.
+  // Sets the memory for the next batch; it must not be in use.
   void Begin(device::DeviceMemory* memory) {
     memory_ = memory;
     status_ = Status::Ok();
     shape_.clear();
     told_ = false;
   }
-  // Of the batch that was enqueued: why it got no memory; whether its shape was told, and that.
+  // Results of the enqueued batch: the allocation's status, whether the shape is known, the shape.
   const Status& status() const { return status_; }
   bool told() const { return told_; }
   const std::vector<int64_t>& shape() const { return shape_; }

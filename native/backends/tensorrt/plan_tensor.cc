@@ -5,7 +5,7 @@ namespace tritonts::tensorrt {
 namespace {
 
 uint64_t Difference(int64_t one, int64_t other) {
-  // Without a sign the difference cannot overflow.
+  // Unsigned arithmetic cannot overflow here.
   return one > other ? static_cast<uint64_t>(one) - static_cast<uint64_t>(other)
                      : static_cast<uint64_t>(other) - static_cast<uint64_t>(one);
 }

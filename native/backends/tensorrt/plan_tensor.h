@@ -1,4 +1,4 @@
-// The tensors of a plan, and the shapes that its optimisation profiles take.
+// The tensors of a plan, and the shapes that its optimisation profiles accept.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,15 @@
 
 namespace tritonts::tensorrt {
 
-// What a profile takes for an input: shapes, or the values of a shape tensor. Empty: the plan says
-// nothing, and all is taken.
+// What a profile accepts for an input: shapes, or the values of a shape tensor. Empty: the plan has
+// no bounds, so everything is accepted.
 struct Bounds {
   std::vector<int64_t> least;
   std::vector<int64_t> best;
   std::vector<int64_t> most;
 
   bool Take(std::span<const int64_t> numbers) const;
-  // How far these are from the best ones.
+  // The distance from the optimal numbers.
   uint64_t DistanceOf(std::span<const int64_t> numbers) const;
   // "[1,4] to [8,4]"
   std::string Text() const;
@@ -31,7 +31,7 @@ struct PlanTensor {
   std::string type_name;
   std::vector<int64_t> dims;  // -1: dynamic
   bool on_host = false;       // a shape tensor, whose values are read or written on the host
-  // Of an input, by profile.
+  // For inputs, by profile.
   std::vector<Bounds> shapes;
   std::vector<Bounds> values;  // of a shape tensor
 };

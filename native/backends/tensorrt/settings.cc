@@ -19,7 +19,7 @@ std::vector<std::string> Parts(const std::string& text, char separator) {
   return parts;
 }
 
-// Numbers of at least 0, separated by commas.
+// Parses numbers of at least 0, separated by commas.
 bool ReadNumbers(const std::string& text, std::vector<int32_t>* numbers) {
   for (const std::string& part : Parts(text, ',')) {
     int32_t number = -1;
@@ -35,7 +35,7 @@ Status Wrong(const char* key, const std::string& text) {
   return Status::Internal(std::string("setting '") + key + "': " + text);
 }
 
-// What the instances do that does not follow from the plan.
+// Reads the settings that do not depend on the plan.
 Status ReadGpuModel(const ModelSpec& spec, GpuModel* model) {
   model->name = spec.name;
   if (const std::string count = TextOf(spec, "max_concurrency"); !count.empty()) {

@@ -1,4 +1,4 @@
-// What the settings of a plan say (tensorrt.h lists them).
+// The parsed settings of a plan (listed in tensorrt.h).
 #pragma once
 
 #include <cstdint>
@@ -15,19 +15,19 @@ namespace tritonts::tensorrt {
 struct Settings {
   std::string library;
   std::vector<int> devices;
-  // By instance; never empty lists. An instance beyond the end uses profile 0.
+  // By instance; no list is empty. Instances beyond the end use profile 0.
   std::vector<std::vector<int32_t>> profiles;
   bool version_compatible = false;
   std::string lean_runtime;          // a file; "": none. Only if version_compatible
   std::vector<std::string> plugins;  // files
   GraphSettings graphs;
-  bool blocking = false;  // each instance has a thread that enqueues its batches
+  bool blocking = false;  // each instance has its own enqueuing thread
   GpuModel gpu;
 
   const std::vector<int32_t>& ProfilesOf(uint32_t instance) const;
 };
 
-// INTERNAL: what TypeScript should not have written. UNSUPPORTED: there is no GPU among them.
+// INTERNAL: invalid settings from TypeScript. UNSUPPORTED: the devices include no GPU.
 StatusOr<Settings> ReadSettings(const ModelSpec& spec);
 
 }  // namespace tritonts::tensorrt

@@ -1,10 +1,11 @@
-// How TensorRT's objects are called without its headers.
+// Calls TensorRT's objects without its headers.
 //
-// The library exports little. All else are virtual functions. An object has two pointers: to a
-// table of its own, which has its destructor, and to what does the work. The headers' functions
-// call the virtual functions of the latter, by places that are fixed for a major version.
+// The library exports few functions; all others are virtual functions. An object has two pointers:
+// to its own table, which contains its destructor, and to its implementation. The headers' inline
+// functions call the implementation's virtual functions, whose indexes are fixed for a major
+// version.
 //
-// The structures and places are those of the x86-64 and arm64 ABI of Linux.
+// The structures and indexes are those of the x86-64 and arm64 ABI of Linux.
 #pragma once
 
 #include <cstddef>
@@ -27,11 +28,11 @@ struct Object {
   void* impl;
 };
 
-// Stands for a function that a version does not have.
+// The index of a function that a version lacks.
 inline constexpr size_t kAbsent = ~size_t{0};
 
-// The places of the functions of a version, named as TensorRT names them. New versions append
-// functions; a new major version moves them.
+// The function indexes of a version, with TensorRT's names. New versions append functions; a new
+// major version changes the indexes.
 struct Table {
   struct {
     size_t deserializeCudaEngine;
@@ -50,7 +51,7 @@ struct Table {
     size_t getProfileShape;
     size_t getNbIOTensors;
     size_t getIOTensorName;
-    // Of the pairs below, one is there: 11 lacks the first of each.
+    // A version has one function of each pair below: 11 lacks the first.
     size_t getProfileTensorValues;
     size_t getProfileTensorValuesV2;
     size_t getDeviceMemorySize;
@@ -125,7 +126,7 @@ inline constexpr Table kTable11 = {
                 .setDeviceMemoryV2 = 48},
 };
 
-// The table of a minor version of 10, whose first ones lack the newest functions.
+// The table of a minor version of 10. Early ones lack the newest functions.
 constexpr Table Table10(int32_t minor) {
   Table table = kTable10;
   if (minor < 13) table.engine.getProfileTensorValuesV2 = kAbsent;
@@ -134,7 +135,7 @@ constexpr Table Table10(int32_t minor) {
   return table;
 }
 
-// Calls the function in a place of an object's table.
+// Calls the function at an index of the implementation's table.
 template <typename Result, typename... Args>
 Result Call(const Object* object, size_t place, Args... args) {
   using Function = Result (*)(void*, Args...);
@@ -142,7 +143,7 @@ Result Call(const Object* object, size_t place, Args... args) {
                                                                                   args...);
 }
 
-// Deletes an object: the second of a table's functions is the destructor that does so.
+// Deletes an object: the second function of its own table is the deleting destructor.
 inline void Delete(Object* object) {
   using Function = void (*)(Object*);
   if (object) reinterpret_cast<Function>(object->own[1])(object);
@@ -154,7 +155,7 @@ inline constexpr int32_t kLinear = 0;                   // getTensorFormat
 inline constexpr int32_t kMemoryOfOurs = 2;             // createExecutionContext: user managed
 enum Bound : int32_t { kMin = 0, kOpt = 1, kMax = 2 };  // getProfileShape
 
-// The type of TensorRT's number; kInvalid: Triton has no name for it.
+// The datatype for TensorRT's number; kInvalid if Triton has none.
 constexpr DataType TypeOf(int32_t number) {
   constexpr DataType types[] = {DataType::kFp32,    DataType::kFp16, DataType::kInt8,
                                 DataType::kInt32,   DataType::kBool, DataType::kUint8,
@@ -162,7 +163,7 @@ constexpr DataType TypeOf(int32_t number) {
   return number >= 0 && number <= 8 ? types[number] : DataType::kInvalid;
 }
 
-// The names of its formats, for messages.
+// The names of TensorRT's formats, for messages.
 constexpr const char* FormatName(int32_t number) {
   constexpr const char* names[] = {"LINEAR",   "CHW2",  "HWC8",   "CHW4", "CHW16",
                                    "CHW32",    "DHWC8", "CDHW32", "HWC",  "DLA_LINEAR",
@@ -170,7 +171,7 @@ constexpr const char* FormatName(int32_t number) {
   return number >= 0 && number <= 12 ? names[number] : "a format that this version does not know";
 }
 
-// TensorRT's name for it, for messages.
+// TensorRT's name of a type, for messages.
 constexpr const char* TypeName(int32_t number) {
   constexpr const char* names[] = {"float32", "float16",  "int8",  "int32", "bool", "uint8",
                                    "fp8",     "bfloat16", "int64", "int4",  "fp4",  "e8m0"};

@@ -26,7 +26,7 @@ StatusOr<std::string> BytesOf(const ModelSpec& spec, const std::string& path) {
   return bytes;
 }
 
-// Names the file, where the GPUs take different ones.
+// Adds the file's name to the error if the GPUs use different files.
 Status AboutFile(const std::vector<int>& devices, const ModelSpec& spec, int device,
                  const Status& status) {
   const std::string& path = PathOf(spec, device);
@@ -43,7 +43,7 @@ StatusOr<std::unique_ptr<Model>> TensorRtBackend::Load(const ModelSpec& spec) {
   using namespace tensorrt;
   auto settings = ReadSettings(spec);
   if (!settings.ok()) return settings.status();
-  // The driver first: without it the library must not be called.
+  // Check the driver first: the library must not be called without one.
   const device::CudaDevices& found = device::FindCudaDevices();
   if (found.devices.empty())
     return Status::Unavailable(Reason::kMissing, "there is no GPU: " + found.reason);

@@ -1,26 +1,25 @@
-// Plans of TensorRT, on GPUs.
+// The backend for TensorRT plans, on GPUs.
 //
 // Settings:
-//   library   TensorRT's library, a path or a name that the system looks up
-//   devices   ids of the GPUs that instances are on, separated by commas
-//   profiles  of the plan, that instances use: by instance, separated by semicolons, each a list of
-//             numbers separated by commas. Without it, or beyond its end: 0
-//   version_compatible   1: plans that bring code for other versions are read, and their code run
-//   lean_runtime   a lean runtime, a path or a name, for such plans that bring no code; only with
+//   library   TensorRT's library, a path or a name that the system resolves
+//   devices   ids of the instances' GPUs, separated by commas
+//   profiles  the plan's profiles that instances use: by instance, separated by semicolons, each a
+//             list of numbers separated by commas. Default, also beyond the end: 0
+//   version_compatible   1: accept plans with host code for other versions, and run that code
+//   lean_runtime   a lean runtime, a path or a name, for such plans without host code; only with
 //             version_compatible
 //   execution_policy   "BLOCKING": each instance has a thread that enqueues its batches. Otherwise
-//   a
-//             GPU has one for all of its instances but those that may wait there
-//   plugins   files of libraries with plugins, one a line
-//   graphs    "true": batches of some shapes are recorded as CUDA graphs
-//   graph_specs   of which shapes, as graph_spec.h has them. Without it: of Triton's default
+//             the instances of a GPU share one, except for those that may block while enqueuing
+//   plugins   files of plugin libraries, one per line
+//   graphs    "true": record batches of some shapes as CUDA graphs
+//   graph_specs   the shapes, in the format of graph_spec.h. Default: Triton's
 //   preferred_batch_sizes   of the dynamic batcher, for that default; separated by commas
-//   file.<id>, written_dims   as ../gpu/device_files.h has them
-// and, as ../gpu/gpu_instance.h has them, each of which may be left out:
+//   file.<id>, written_dims   as in ../gpu/device_files.h
+// Optional settings, as in ../gpu/gpu_instance.h:
 //   max_concurrency    batches of an instance under way
-//   busy_wait_events   "true": the end of batches is waited for actively
-//   output_copy_stream   "true": copies back have a stream of their own with one lane, too
-//   gather_kernel_buffer_threshold   from so many pieces on a kernel gathers an input on the device
+//   busy_wait_events   "true": spin until a batch has ended
+//   output_copy_stream   "true": a separate stream for copies back even with one lane
+//   gather_kernel_buffer_threshold   minimum number of pieces for gathering by a kernel
 //   priority           "max" or "min": of the streams
 #pragma once
 
@@ -34,11 +33,11 @@ namespace tritonts {
 class TensorRtBackend final : public Backend {
  public:
   StatusOr<std::unique_ptr<Model>> Load(const ModelSpec& spec) override;
-  // Enqueueing may wait for the driver.
+  // Enqueuing may wait for the driver.
   bool may_run_on_js_thread() const override { return false; }
 };
 
-// Opens the library alone. Returns "library" and "version".
+// Opens the library without a plan. Returns "library" and "version".
 StatusOr<std::map<std::string, std::string>> OpenTensorRt(
     const std::map<std::string, std::string>& settings);
 

@@ -4,7 +4,7 @@ namespace tritonts::tensorrt {
 
 namespace {
 
-// The first of the RTX versions whose objects were looked at: they are those of TensorRT 11.
+// The first RTX version whose objects were verified: they equal those of TensorRT 11.
 constexpr int32_t kFirstRtxMinor = 7;
 
 }  // namespace
@@ -25,7 +25,7 @@ StatusOr<Version> VersionOf(const platform::DynamicLibrary& library, const std::
   version.minor = rest / 100;
   version.text = std::to_string(version.major) + "." + std::to_string(version.minor) + "." +
                  std::to_string(rest % 100);
-  // Only this function tells RTX from a TensorRT 1.
+  // Only this function distinguishes RTX from a TensorRT 1.
   const auto major = reinterpret_cast<Tell>(library.Symbol("getInferLibMajorVersion"));
   version.rtx = major && major() == 1;
   if (version.rtx) version.text = "for RTX " + version.text;

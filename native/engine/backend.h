@@ -1,7 +1,7 @@
-// The contract between the engine and a runtime. A backend sees this header, what it includes, and
-// no other part of the engine.
+// The contract between the engine and a backend. A backend sees this header, what it includes, and
+// batch/collector.h, and no other part of the engine.
 //
-// Backends should not throw. If they do, the load or the requests concerned fail.
+// Backends should not throw. If one does, the load or the affected requests fail.
 //
 // The life of a model version:
 //
@@ -10,7 +10,7 @@
 //   Model::Configure         once the configuration is complete
 //   Model::CreateInstance    for each instance
 //   Instance::Execute        for each batch
-//   ~Instance, ~Model        on a thread that nobody waits for
+//   ~Instance, ~Model        on a thread that no caller waits for
 #pragma once
 
 #include <atomic>
@@ -38,18 +38,18 @@
 
 namespace tritonts {
 
-// Files by path. They are shared, and nobody changes them.
+// The files of a version, by path. Shared and immutable.
 using ModelFiles = std::map<std::string, std::shared_ptr<const std::string>>;
 
-// What Load needs. TypeScript decides the settings (src/backends/<name>.ts), and the backend's
-// header says what they mean.
+// The parameters of Backend::Load. TypeScript decides the settings (src/backends/<name>.ts). The
+// header of the backend documents them.
 struct ModelSpec {
   std::string name;
   int64_t version = 0;
   std::string path;  // the model's file (or folder) in its version folder
   std::map<std::string, std::string> settings;
-  // If it is not empty, these are the version's files, by their paths in the version's folder, and
-  // nothing is read from disk. `path` is one of them.
+  // If not empty, these are all files of the version, by their paths in its folder, and nothing is
+  // read from disk. `path` is one of these paths.
   ModelFiles files = {};
 };
 
@@ -74,13 +74,14 @@ struct InstanceSpec {
 //   instance   |---------------|                until InstanceFree, or a blocking Execute returned
 //   run        |----------------------------|   until its last request is done
 //
-// A run is valid during Execute, and until its last request is done and its instance is free.
-// Whoever may use it later holds a RunRef; calls on the run are then ignored. A run keeps its
-// instance alive until the run is done; a RunRef does not. Several runs of one instance may be
-// under way.
+// A run is valid during Execute, and until its last request is done and its instance is free. Code
+// that may use a run later holds a RunRef. Calls on a run that is done are ignored. A run keeps its
+// instance alive until the run is done; a RunRef does not. An instance may have several runs under
+// way.
 //
-// Requests are named by their position in requests(), or all together by kAll. Any thread that
-// holds the run may call any function of it. A request that is done is its sink's again, and must
+// A parameter `request` is a position in requests(), or kAll for all requests. Any thread that
+// holds the run may call any of its functions. A request that is done belongs to its sink again and
+// must not be read.
 // not be looked at.
 class Run {
  public:
@@ -89,19 +90,20 @@ class Run {
   std::span<Request* const> requests() const { return requests_; }
   uint32_t total_batch_size() const { return total_batch_size_; }  // rows of all requests
 
-  // --- Inputs. What requests()[request] has in this batch, in the order of the model's inputs: its
-  // own inputs, and those that the engine injects (row_inputs.h). Request::chunk gives the bytes.
+  // --- Inputs. The inputs of requests()[request] in this batch, in the order of the model's
+  // inputs: the request's own, and those that the engine injects (row_inputs.h). Request::chunk
+  // gives the bytes.
   std::span<const InputTensor> inputs(uint32_t request) const {
     return row_inputs_ ? row_inputs_->Of(request) : requests_[request]->inputs();
   }
   const InputTensor* input(uint32_t request, uint32_t index) const {
     return row_inputs_ ? row_inputs_->Find(request, index) : requests_[request]->input(index);
   }
-  // Whether the engine injects any into this batch.
+  // Whether the engine injects inputs into this batch.
   bool injects() const { return row_inputs_ != nullptr; }
-  // How many requests, from this one on, have the same inputs but for their bytes, and these one
-  // behind the other: chunk k of the next request follows chunk k of this one, where an input has
-  // one chunk. A request that was released is not counted with one that was not.
+  // The number of requests, from this one on, whose inputs differ in their bytes alone and are
+  // adjacent in memory. If an input has one chunk, chunk k of the next request follows chunk k of
+  // this one. Released and unreleased requests are not counted together.
   uint32_t neighbours(uint32_t request) const {
     const Request& first = *requests_[request];
     const auto past = static_cast<uint32_t>(requests_.size());
@@ -114,38 +116,40 @@ class Run {
     }
     return next - request;
   }
-  // Provides host memory. A block lives as long as somebody holds it.
+  // Provides host memory. A block lives until its last reference is dropped.
   virtual BlockPool& pool() = 0;
-  // Copies the instance's own kinds of memory (Instance::memory); null: it has none.
+  // Copies the instance's own kinds of memory (Instance::memory). Null: it has none.
   virtual MemoryCopier* memory() = 0;
 
-  // Time stamps of the run, in this order. A run that skips one gets the time of the next one.
-  // `at_ns`, of the engine's clock, is for what a device tells afterwards; 0: now.
+  // Time stamps of the run, to be set in this order. A run that skips one gets the time of the
+  // next. `at_ns` is a time of the engine's clock, for backends whose device reports it later; 0:
+  // now.
   virtual void MarkInputsReady(uint64_t at_ns = 0) = 0;
   virtual void MarkComputed(uint64_t at_ns = 0) = 0;
 
-  // --- Outputs. They are declared, and the next response carries them. An output declared for one
-  // request goes into the next response to that request. An output declared for kAll goes into the
-  // next response to kAll; responses to single requests before that carry it, too, each with its
-  // own rows. Declaring an output again replaces it. Shapes and data must stay valid until the call
-  // of Respond; data without a block until that call has returned.
+  // --- Outputs. The backend declares outputs, and the next response carries them. The next
+  // response to a request carries the outputs declared for that request. The next response to kAll
+  // carries the outputs declared for kAll. Responses to single requests before it carry them too,
+  // each with its own rows. Declaring an output again replaces it. Shapes and data must stay valid
+  // until Respond is called. Data without a block must stay valid until Respond has returned.
 
-  // Declares output `index` and returns where to write it: the place that the request's sink has
-  // for it, or a block. The memory is of kind `preferred` if possible; the buffer says which it is.
-  // For kAll `shape` is as in SetOutput, for one request as in SetRequestOutput. CANCELLED: the
-  // request is done. UNAVAILABLE: there is no memory. Not for BYTES, whose size does not follow
-  // from the shape.
+  // Declares output `index` and returns the buffer to write it to: memory provided by the request's
+  // sink, or a block. The memory is of kind `preferred` if possible; the buffer says which kind it
+  // is. For kAll, `shape` is as in SetOutput; for one request, as in SetRequestOutput. CANCELLED:
+  // the request is done. UNAVAILABLE: out of memory. Not for BYTES, whose size does not follow from
+  // the shape.
   virtual StatusOr<Buffer> Output(uint32_t request, uint32_t index, DataType datatype,
                                   std::span<const int64_t> shape,
                                   MemoryKind preferred = MemoryKind::kHost) = 0;
-  // Declares output `index` for all requests: `data` has total_batch_size() rows of `tail` if the
-  // model batches, else it is the one request's tensor of shape `tail`. `block` keeps the data
-  // alive and says what kind of memory it is (null: host memory); no reference is taken over. The
-  // data may be the bytes of the requests' inputs. But `tail` must not point to their shapes,
-  // because a response gives the requests back one after the other.
+  // Declares output `index` for all requests. If the model batches, `data` has total_batch_size()
+  // rows of shape `tail`; otherwise it is the single request's tensor of shape `tail`. `block`
+  // keeps the data alive and gives its kind of memory (null: host memory). The run takes its own
+  // reference to the block. `data` may point to the bytes of the requests' inputs. `tail` must not
+  // point to their shapes, because a response returns its requests to their sinks one after the
+  // other.
   virtual void SetOutput(uint32_t index, DataType datatype, std::span<const int64_t> tail,
                          const void* data, size_t size, Block* block) = 0;
-  // Like SetOutput, for models that batch and rows that vary in bytes (kBytes): row i is
+  // Like SetOutput, for models that batch and rows that vary in size (kBytes). Row i is
   // [offsets[i], offsets[i + 1]) of `data`. `offsets` has total_batch_size() + 1 entries.
   virtual void SetRaggedOutput(uint32_t index, DataType datatype, std::span<const int64_t> tail,
                                const void* data, std::span<const size_t> offsets, Block* block) = 0;
@@ -156,43 +160,44 @@ class Run {
 
   // --- Responses.
 
-  // Responds to one request, or to kAll that are not done, with the declared outputs or with an
-  // error. A request of a decoupled model may get any number of responses, and exactly one that is
-  // final. Of another model it gets one: if that is not final, it becomes an error. With the final
-  // one it is done, and later calls for it are ignored. If an output does not match what was
-  // declared, the response is an error. Responses to one request are delivered one after the other,
-  // so a sink must not cause another response to the same request before it has returned from
-  // Deliver.
+  // Responds to one request, or to all that are not done (kAll), with the declared outputs or with
+  // an error. A request of a decoupled model may get any number of responses, of which exactly one
+  // is final. A request of any other model gets one response; a response that is not final becomes
+  // an error. The final response makes the request done, and later calls for it are ignored. If an
+  // output does not match its declaration, the response is an error. Responses to a request are
+  // delivered one after the other. So a sink must not cause another response to the same request
+  // before it has returned from Deliver.
   virtual void Respond(uint32_t request, const Status& status, bool final = true) = 0;
   void RespondAll(const Status& status, bool final = true) { Respond(kAll, status, final); }
-  // Ends one request, or kAll that are not done, without a further response (Triton: the flag FINAL
-  // without a response). Outputs that were declared are dropped. Only for decoupled models:
-  // requests of others end with an error.
+  // Ends one request, or all that are not done (kAll), without a further response (Triton: the flag
+  // FINAL without a response). Declared outputs are dropped. Only for decoupled models; requests of
+  // other models end with an error.
   virtual void EndResponses(uint32_t request) = 0;
-  // Releases a request's inputs early; else its final response releases them. Nobody may read them
-  // afterwards.
+  // Releases a request's inputs early. Otherwise its final response releases them. After that they
+  // must not be read.
   virtual void Release(uint32_t request) = 0;
-  // Queues a request again at its model, with its inputs, instead of a final response. It then
-  // belongs to a later run. Outputs declared for it are dropped.
+  // Queues a request again at its model, with its inputs, instead of a final response. The request
+  // then belongs to a later run. Outputs declared for it are dropped.
   virtual void Reschedule(uint32_t request) = 0;
 
-  // --- The pace of the callers of decoupled models. What a caller has not read is held for it, up
-  // to a limit (StreamCount::kMostBytes, and the server's bytes in flight). A response beyond that
-  // limit ends its request with UNAVAILABLE. So a backend asks before it sends, and waits.
+  // --- Flow control for decoupled models. The engine holds responses that the caller has not read,
+  // up to a limit (StreamCount::kMostBytes, and the server's bytes in flight). A response beyond
+  // the limit ends its request with UNAVAILABLE. So a backend checks before it sends, and waits.
 
-  // What the request's caller has not read. Nothing: the request is done, or was cancelled, and
-  // nothing more needs to be sent. If the answer is not `full`, the next `next` responses do not
-  // end the request, whatever others send meanwhile; a later such answer replaces that.
+  // What the request's caller has not read. nullopt: the request is done or cancelled, and needs no
+  // more responses. If the result is not `full`, the next `next` responses do not end the request,
+  // whatever other requests send meanwhile. A later result replaces this guarantee.
   virtual std::optional<Unread> UnreadOf(uint32_t request, uint32_t next = 1) = 0;
-  // Has the listener called when at most `at_most` responses are unread, or the request is
-  // cancelled. A request has one listener. False: that is so already, or the request is done, and
-  // the listener is not called. It is dropped when the request is done.
+  // Registers a listener, to be called when at most `at_most` responses are unread or the request
+  // is cancelled. A request has one listener. False: the condition already holds or the request is
+  // done, and the listener is not called. The listener is dropped when the request is done.
   virtual bool AwaitRead(uint32_t request, uint32_t at_most,
                          std::shared_ptr<ReadListener> listener) = 0;
 
-  // Says that the instance may get its next batch. Execute is called for that one as soon as the
+  // Says that the instance may get its next batch. Execute is called for that batch once the
   // present call of Execute has returned. An asynchronous instance calls this once for each run,
-  // before or after the responses. A blocking one may; otherwise it is free when Execute returns.
+  // before or after the responses. A blocking instance may call it; otherwise it is free when
+  // Execute returns.
   virtual void InstanceFree() = 0;
 
  protected:
@@ -203,11 +208,11 @@ class Run {
 
   std::vector<Request*> requests_;
   uint32_t total_batch_size_ = 0;
-  const RowInputs* row_inputs_ = nullptr;  // null: requests have their own inputs, and no others
+  const RowInputs* row_inputs_ = nullptr;  // null: requests have only their own inputs
 };
 
-// A counted reference to a run, for code that may use it after it is done. Any thread may copy and
-// drop it.
+// A counted reference to a run, for code that may use the run after it is done. Thread-safe to copy
+// and drop.
 class RunRef {
  public:
   RunRef() = default;
@@ -233,13 +238,15 @@ class RunRef {
 };
 
 // Runs batches, in one of two ways.
-// - Blocking: Execute does the work, on the instance's own thread or, if the backend allows that,
-//   on the JS thread that submitted the batch. When it returns, the instance is free. Requests that
-//   are not done then are an error of the backend, and fail.
-// - Asynchronous: Execute only hands the run over and never blocks. It is called on whichever
-//   thread found the batch: one that submits, the timer's, one that ended another run. The instance
-//   has no thread. When the version ends, its runs are waited for until a limit, and then
-//   abandoned.
+//
+// Blocking: Execute does the work, on the instance's own thread or, if the backend allows that, on
+// the JS thread that submitted the batch. When it returns, the instance is free. Requests that are
+// not done then are a fault of the backend, and fail.
+//
+// Asynchronous: Execute only hands the run over and never blocks. It runs on the thread that found
+// the batch: a submitting thread, the timer's, or one that ended another run. The instance has no
+// thread. When the version ends, its runs are waited for until a time limit, and then abandoned.
+//
 // Calls of Execute of one instance never overlap, with one exception: a run on a JS thread may call
 // InstanceFree before its Execute has returned.
 class Instance {
@@ -248,21 +255,22 @@ class Instance {
   virtual bool asynchronous() const { return false; }
   // Runs a batch (blocking), or hands it over (asynchronous).
   virtual void Execute(Run& run) = 0;
-  // Asks runs under way to end soon, with errors for their requests. Later runs end at once, too.
-  // Any thread may call it.
+  // Asks runs under way to end soon, with errors for their requests. Later runs also end at once.
+  // Thread-safe.
   virtual void Terminate() {}
-  // Whether its batches may have input `input` in memory of this kind on this device. It copes with
-  // requests of which some have it in host memory. It does not change.
+  // Whether batches of this instance may have input `input` in memory of this kind on this device.
+  // If so, the instance also accepts batches in which some requests have the input in host memory.
+  // The answer is constant.
   virtual bool Takes(uint32_t /*input*/, MemoryKind kind, int /*device*/) const {
     return IsHostMemory(kind);
   }
-  // Allocates and copies the kinds of memory that the instance works on, besides host memory. Not
-  // owned; lives as long as the instance. Any thread may call it.
+  // Allocates and copies the kinds of memory, besides host memory, that the instance works on. Not
+  // owned; lives as long as the instance. Thread-safe.
   virtual MemoryCopier* memory() { return nullptr; }
-  // Becomes true when the instance can run nothing any more, because its device is lost. The
-  // version's other instances get the batches then; where there is none, this one goes on to get
-  // them, and fails them with the reason. Null: that does not happen. Not owned; lives as long as
-  // the instance. It is asked once.
+  // A flag that becomes true when the instance's device is lost, so that the instance can run
+  // nothing any more. The version's other instances then get the batches. If there is no other
+  // instance, this one still gets them and fails them with the reason. Null: the device cannot be
+  // lost. Not owned; lives as long as the instance. Called once.
   virtual const std::atomic<bool>* lost() const { return nullptr; }
 };
 
@@ -270,31 +278,30 @@ class Model {
  public:
   virtual ~Model() = default;
   virtual ModelDescription Describe() const = 0;
-  // Fixes inputs and outputs. It is called once, before the first instance is created, on a loader
+  // Sets the inputs and outputs. Called once, before the first instance is created, on a loader
   // thread, or on a JS thread if the model starts at once.
   virtual Status Configure(const ModelIo& io) = 0;
   // Called on the same threads as Configure.
   virtual StatusOr<std::unique_ptr<Instance>> CreateInstance(const InstanceSpec& spec) = 0;
-  // Whether Configure and CreateInstance take only microseconds, for a few instances and tensors.
-  // Any thread may call it.
+  // Whether Configure and CreateInstance take only microseconds with few instances and tensors.
+  // Thread-safe.
   virtual bool starts_at_once() const { return false; }
-  // Whether the time of a run may depend on the data and not only on the shapes of its inputs. Such
-  // a model never runs on a JS thread. Any thread may call it.
+  // Whether the duration of a run may depend on the data, and not only on the shapes of its inputs.
+  // Such a model never runs on a JS thread. Thread-safe.
   virtual bool time_depends_on_data() const { return false; }
-  // Whether a blocking instance's run may be repeated: Execute has no effect but its responses.
-  // Then a batch of several requests that gets one error for all of them, as its first and only
-  // response, is run again in halves once Execute has returned. What is said to the run after that
-  // error is ignored. Any thread may call it.
+  // Whether a run of a blocking instance may be repeated, because responses are the only effect of
+  // Execute. If a batch of several requests gets one error for all of them as its first and only
+  // response, it is run again in halves after Execute has returned. Further calls on the run after
+  // that error are ignored. Thread-safe.
   virtual bool may_run_again() const { return false; }
-  // Facts about the runtime for users: "library", "version", "intra_op_threads", … Any thread may
-  // call it.
+  // Facts about the runtime for users: "library", "version", "intra_op_threads", … Thread-safe.
   virtual std::map<std::string, std::string> Info() const { return {}; }
-  // What it holds by now, where the runtime tells. Any thread may call it.
+  // The memory that the model uses now, if the runtime reports it. Thread-safe.
   virtual std::vector<MemoryUse> Memory() const { return {}; }
-  // The places of its instances, if its batches may make calls; null: they do not.
+  // The call places of the model's instances, if its batches may make calls. Null: they make none.
   virtual std::shared_ptr<CallPlaces> call_places() const { return nullptr; }
-  // Memory for an input of a request, which its batch reads without a copy. Empty: any memory will
-  // do, or there is none. Any thread may call it.
+  // Memory for an input of a request, from which a batch can read the input without a copy. Empty:
+  // any memory will do, or none is left. Thread-safe.
   virtual BlockRef InputBlock(size_t) { return {}; }
 };
 
@@ -302,10 +309,10 @@ class Model {
 class Backend {
  public:
   virtual ~Backend() = default;
-  // Opens the runtime and the model. Called on loader threads, several at once.
+  // Opens the runtime and the model. Called on loader threads, concurrently.
   virtual StatusOr<std::unique_ptr<Model>> Load(const ModelSpec& spec) = 0;
-  // Whether Execute may run on a JS thread: it calls nothing in JavaScript, and takes no lock that
-  // a JS thread holds.
+  // Whether Execute may run on a JS thread: it does not call into JavaScript, and takes no lock
+  // that a JS thread holds.
   virtual bool may_run_on_js_thread() const = 0;
 };
 

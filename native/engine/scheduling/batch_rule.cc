@@ -6,7 +6,7 @@
 namespace tritonts {
 
 BatchRule::BatchRule(DynamicPolicy policy) : policy_(std::move(policy)) {
-  // A delay of centuries must not carry the times it is added to over their end.
+  // Prevents overflow where a very long delay is added to a time.
   policy_.max_queue_delay_ns = std::min(policy_.max_queue_delay_ns, UINT64_MAX / 4);
   std::sort(policy_.preferred_batch_sizes.begin(), policy_.preferred_batch_sizes.end());
   if (policy_.preferred_batch_sizes.empty() && policy_.max_batch_size > 0) {
@@ -19,14 +19,14 @@ BatchRule::Walk BatchRule::WalkQueue(Request* first, uint32_t instance,
   Walk walk;
   const std::vector<uint32_t>& sizes = policy_.preferred_batch_sizes;
   const uint64_t most = policy_.max_batch_size;
-  size_t next_size = 0;  // the first that is not reached
+  size_t next_size = 0;  // index of the first size that is not reached
   uint64_t total = 0;
   uint64_t passed_rows = 0;
   const RequestHeader* const wanted = first->header;
-  const RequestHeader* other = nullptr;  // the last one that was of another shape
-  const Request* last = nullptr;         // the last one that joined
+  const RequestHeader* other = nullptr;  // header of the last request of another shape
+  const Request* last = nullptr;         // the last request that joined
   walk.oldest_ns = wanted->arrival_ns;
-  // By stretches of requests that share a header, which most do.
+  // Requests that share a header, as most neighbours do, are handled together.
   for (Request* request = first; request;) {
     const RequestHeader* const header = request->header;
     const uint64_t rows = header->batch_size;
@@ -48,7 +48,7 @@ BatchRule::Walk BatchRule::WalkQueue(Request* first, uint32_t instance,
       const bool level = !SamePart(*first, *request);
       return walk.Close(level ? ClosedBy::kPriority : ClosedBy::kShape);
     }
-    // What is too big for a batch runs alone.
+    // A request that is too large for any batch runs alone.
     if (total > 0 && rows > most - total) return walk.Close(ClosedBy::kFull);
     if (walk.neighbours && last && request->previous != last) {
       walk.neighbours = false;
@@ -58,7 +58,7 @@ BatchRule::Walk BatchRule::WalkQueue(Request* first, uint32_t instance,
     walk.oldest_ns = std::min(walk.oldest_ns, header->arrival_ns);
     const uint64_t before = total;
     const size_t fitted = walk.fits;
-    // Behind others each is asked whether it may join.
+    // After a request was passed over, each further request is checked by itself.
     const uint64_t room = walk.passed > 0 ? 1 : (most - std::min(most, total)) / rows;
     const size_t fit = fitted + std::max<uint64_t>(1, room);
     Request* behind = request;

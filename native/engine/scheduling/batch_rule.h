@@ -1,24 +1,28 @@
-// Which of the requests at the head of a queue an instance runs together, and whether it waits for
-// company first.
+// Selects the requests at the head of a queue that an instance runs together, or decides to wait
+// for more.
 //
-// When an instance is free, walk the queue from its head and stop at the first request that does
-// not fit max_batch_size or whose shape key differs ("the batch is closed"). If the total passed
-// preferred sizes, cut to the largest of them, unless the oldest of these requests has waited
-// max_queue_delay already: then take all that fits. If no preferred size is reached, nothing closed
-// the batch and the delay is not over, wait for an arrival or for the rest of the delay; a total
-// beyond the largest preferred size has nothing left to wait for. A delay of 0 never waits.
-// Requests are never split and never overtake others of their shape; those that are bound to other
+// When an instance is free, walk the queue from its head. Stop at the first request that does not
+// fit max_batch_size or has another shape key ("the batch is closed"). If the total has passed
+// preferred sizes, cut the batch to the largest of them, unless the oldest request has waited for
+// max_queue_delay; then take all that fit. If no preferred size is reached, nothing closed the
+// batch, and the delay is not over, wait for an arrival or for the rest of the delay. A total
+// beyond the largest preferred size does not wait. A delay of 0 never waits. Requests are never
+// split and never overtake others of their shape. Requests that are bound to other instances are
+// ignored.
 // instances are not looked at.
 //
-// With `across_shapes` a request of another shape does not close the batch: the walk passes it
-// over, and takes those of the batch's shape behind it. The head of the queue always leads, so what
-// was passed over leads next, and nobody starves. Nobody is passed over by requests of another
-// level, nor by those that are late where it is not, nor where either is bound to an instance. At
-// most kMostPassed are passed over for a batch, so that a walk costs little however long the queue
-// is. A batch that waits for company waits neither longer than the delay of those it passed over
-// allows, nor once they have as many rows as the smallest preferred size: they could run.
+// With `across_shapes`, a request of another shape does not close the batch. The walk passes over
+// it and takes requests of the batch's shape from behind it. The head of the queue always leads a
+// batch, so a request that was passed over leads the next one, and none starves. A request is never
+// passed over by one of another level. A request in time is not passed over by a delayed one, nor
+// the other way round. A request that is bound to an instance neither overtakes nor is overtaken. A
+// batch passes over at most kMostPassed requests, so that a walk through a long queue stays cheap.
+// A waiting batch starts when the delay of a request that it passed over is over. It also starts
+// when the passed requests have as many rows as the smallest preferred size, because they could
+// run.
 //
-// It only looks: taking requests out is for whose queue it is. A constant; any thread.
+// The rule only reads the queue; the owner of the queue removes the requests. Immutable and
+// thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +35,7 @@
 namespace tritonts {
 
 struct DynamicPolicy {
-  // Rows of a batch at most; 0: every request runs alone (the default scheduler).
+  // Maximum rows of a batch; 0: every request runs alone (the default scheduler).
   uint32_t max_batch_size = 0;
   // Ascending, each in 1..max_batch_size; empty means {max_batch_size}.
   std::vector<uint32_t> preferred_batch_sizes;
@@ -39,27 +43,28 @@ struct DynamicPolicy {
   bool across_shapes = false;
 };
 
-// What an instance is to do.
+// The decision for an instance.
 struct BatchChoice {
   Request* first = nullptr;
-  size_t take = 0;          // how many; 0: none
-  bool neighbours = true;   // they are in the queue one after the other; else they are listed
-  uint64_t wake_at_ns = 0;  // with none to take: ask again then; 0: only when something changes
+  size_t take = 0;          // how many requests to take; 0: none
+  bool neighbours = true;   // whether they are adjacent in the queue; otherwise they are listed
+  uint64_t wake_at_ns = 0;  // with none to take: call again at this time; 0: only on a change
   ClosedBy closed_by = ClosedBy::kNothingMore;
 };
 
 class BatchRule {
  public:
-  // A batch passes over no more requests than these.
+  // A batch passes over at most this many requests.
   static constexpr size_t kMostPassed = 1024;
 
   explicit BatchRule(DynamicPolicy policy);
 
-  // For a queue that begins with `head`; null: it is empty. Where those it takes are no neighbours,
-  // they are the first ones in `list`, which is empty before and has room for all that wait.
+  // `head` is the first request of the queue; null: the queue is empty. If the chosen requests are
+  // not adjacent, they are the first entries of `list`. `list` must be empty before, with room for
+  // all waiting requests.
   BatchChoice Choose(Request* head, uint32_t instance, uint64_t now_ns,
                      std::vector<Request*>* list) const;
-  // Takes what was chosen out of its queue. `taken` is the list that Choose was given.
+  // Removes the chosen requests from their queue. `taken` is the list that was passed to Choose.
   template <typename Queue>
   static void Take(const BatchChoice& choice, Queue* queue, std::vector<Request*>* taken) {
     taken->resize(choice.take);
@@ -72,16 +77,16 @@ class BatchRule {
   }
 
  private:
-  // How many requests a walk from the first one found to run together.
+  // The requests, from the first one on, that a walk found to run together.
   struct Walk {
     size_t fits = 0;       // how many fit together
-    size_t preferred = 0;  // how many up to the largest preferred size reached; 0: none
-    bool closed = false;   // waiting cannot improve it
+    size_t preferred = 0;  // how many reach the largest preferred size passed; 0: none
+    bool closed = false;   // waiting cannot improve the batch
     ClosedBy closed_by = ClosedBy::kNothingMore;
-    bool neighbours = true;                  // nobody is between them
-    uint64_t oldest_ns = 0;                  // when the first of them arrived
-    size_t passed = 0;                       // how many of other shapes were passed over
-    uint64_t passed_oldest_ns = UINT64_MAX;  // when the first of these arrived
+    bool neighbours = true;                  // they are adjacent in the queue
+    uint64_t oldest_ns = 0;                  // the earliest arrival among them
+    size_t passed = 0;                       // how many requests of other shapes were passed over
+    uint64_t passed_oldest_ns = UINT64_MAX;  // the earliest arrival among these
 
     Walk& Close(ClosedBy why) {
       closed = true;

@@ -1,11 +1,11 @@
-// Headers of requests that wait until a deadline, the next one to miss it first. Requests that
-// share a header share its deadline, too.
+// A heap of the headers of waiting requests, by deadline. Requests that share a header share its
+// deadline.
 //
-// A binary heap in an array. Each header knows its place there (RequestHeader::waiting), so one
-// that leaves early, because its requests were served or cancelled, is found at once. Among equal
-// deadlines the header that came first is first.
+// A binary heap in an array. Each header stores its index (RequestHeader::waiting), so a header
+// whose requests were served or cancelled is found at once. Headers with equal deadlines keep the
+// order of their Add.
 //
-// Memory is asked for where a header comes in, and kept. Not thread-safe: the lock of its
+// Allocates only in Add, and keeps the memory. Not thread-safe: guarded by the lock of the
 // scheduler's owner.
 #pragma once
 
@@ -24,15 +24,15 @@ class DeadlineHeap {
   size_t size() const { return entries_.size(); }
   RequestHeader* first() const { return entries_.front().header; }
   uint64_t first_ns() const { return entries_.front().at_ns; }
-  // How often a header was moved: what a test counts.
+  // How often a header was moved, for tests.
   uint64_t moves() const { return moves_; }
 
-  // Adds a header. Throws std::bad_alloc, and then nothing has changed.
+  // Adds a header. Throws std::bad_alloc; then nothing has changed.
   void Add(RequestHeader* header) {
     entries_.push_back({header->deadline_ns, number_++, header});
     Rise(entries_.size() - 1);
   }
-  // Takes out a header that is in it.
+  // Removes a header, which must be in the heap.
   void Remove(RequestHeader* header) {
     const size_t place = header->waiting.place;
     const Entry last = entries_.back();

@@ -1,5 +1,6 @@
-// Triton's default scheduler and its dynamic batcher, without levels or limits: one queue, first in
-// first out, and the rule of batch_rule.h. Those with such a policy have a policy_scheduler.h.
+// Triton's default scheduler and its dynamic batcher, for models without priority levels or queue
+// policies: one FIFO queue, and the rule of batch_rule.h. Models with such a policy use
+// policy_scheduler.h.
 #pragma once
 
 #include <cstddef>

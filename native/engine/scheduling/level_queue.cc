@@ -21,7 +21,7 @@ LevelQueue::LevelQueue(std::shared_ptr<const QueuePolicies> policies, std::strin
 }
 
 LevelQueue::Level& LevelQueue::LevelOf(const Request& request) {
-  // Neighbours are mostly of one level.
+  // Neighbours mostly have the same level.
   const uint64_t number = request.header->level;
   if (recent_ == levels_.end() || recent_->first != number) recent_ = levels_.find(number);
   return recent_->second;
@@ -54,7 +54,8 @@ LevelQueue::Level& LevelQueue::MakeLevel(uint64_t number) {
 void LevelQueue::ForgetEmpty() {
   std::erase_if(levels_, [](const auto& one) { return one.second.size() == 0; });
   recent_ = levels_.end();
-  // Not again before as many are new, so that each costs little.
+  // The limit grows with the number of levels in use, so that the cost of each new level is
+  // constant.
   most_kept_ = std::max(kMostKept, 2 * levels_.size());
 }
 
@@ -62,7 +63,8 @@ void LevelQueue::Insert(std::span<Request* const> requests, Level* level) {
   Part& part = PartOf(*requests.front(), level);
   Request* behind = part.last;
   if (!behind && requests.front()->delayed) behind = level->in_time.last;
-  // The first of its level: behind the one before that has any. `level` is the recent one.
+  // The first request of its level goes behind the last one of a level before it. `recent_` is
+  // `level`.
   for (auto other = recent_; !behind && other != levels_.begin();) {
     --other;
     const Level& before = other->second;
@@ -142,7 +144,7 @@ void LevelQueue::TakeNeighbours(Request* first, size_t count, Request** taken) {
   Request* begin = first;
   for (size_t left = has_deadlines_ ? count : 0; left > 0;) {
     Request* const one = begin;
-    size_t alike = 0;  // requests of its header
+    size_t alike = 0;  // requests of this header
     for (; left > 0 && begin->header == one->header && begin->delayed == one->delayed; left--) {
       alike++;
       begin = begin->next;
@@ -152,7 +154,7 @@ void LevelQueue::TakeNeighbours(Request* first, size_t count, Request** taken) {
   begin = first;
   for (size_t left = count; left > 0;) {
     Part& part = PartOf(*begin, &LevelOf(*begin));
-    // All of a part, or as many of it as there are to take.
+    // Take the whole part, or as much of it as is left to take.
     size_t size = part.size;
     Request* last = part.last;
     if (begin != part.first || size > left) {
@@ -173,7 +175,7 @@ void LevelQueue::ExpireHeader(RequestHeader* header, Expired* expired) {
   HeapOf(level).Remove(header);
   const bool delays = level.policy->on_timeout == QueuePolicy::OnTimeout::kDelay;
   for (; header->waiting.count > 0; looked_++) {
-    // All of them are in time, before what is delayed.
+    // All requests of the header are in time, so they come before any delayed one.
     Request* const next = request->next;
     if (request->header == header) {
       header->waiting.count--;
@@ -194,7 +196,7 @@ void LevelQueue::Expire(uint64_t now_ns, Expired* expired) {
   for (DeadlineHeap* const heap : {&rejected_, &delayed_}) {
     while (!heap->empty() && heap->first_ns() <= now_ns) ExpireHeader(heap->first(), expired);
   }
-  // What is delayed is so when somebody next looks at the queue; of that nobody is to be told.
+  // Only rejections need a wake-up. Requests that are to be delayed become so at the next call.
   if (!rejected_.empty()) expired->wake_at_ns = rejected_.first_ns();
 }
 

@@ -1,22 +1,22 @@
-// Requests that wait under a queue policy: by level, within a level those in time before those that
-// are delayed, and first in first out among these. Past their deadlines they are taken out, or
-// delayed; beyond max_queue_size they are not taken in.
+// A queue of requests under a queue policy. It is ordered by level; within a level, requests in
+// time come before delayed ones; each of these parts is FIFO. A request that has passed its
+// deadline is removed or delayed. A request beyond max_queue_size is refused.
 //
 //   level 1, in time | level 1, delayed | level 2, in time | level 2, delayed | ...
 //
-// All of them are one list, in the order in which they are served, so that who makes batches walks
-// it as it walks any queue. A *part* is what one level has in time, or delayed.
+// All requests form one list, in the order in which they are served, so that a batch rule walks it
+// like any other queue. A *part* is the in-time or the delayed requests of one level.
 //
-// What has a deadline is in a heap, too, with one entry for all that share a header. So an expiry
-// takes as long as the logarithm of how many wait, whichever order the deadlines have. Requests are
-// delayed in the order of their deadlines.
+// Requests with a deadline are also in a heap, with one entry for each header. So an expiry takes
+// logarithmic time, whatever the order of the deadlines. Requests become delayed in the order of
+// their deadlines.
 //
-// Requests of a header mostly follow each other in their part. Where some of them were queued again
-// later, behind others, the next one is looked for when those before have left.
+// Requests of a header are mostly adjacent in their part. Some of them may have been queued again
+// later, behind others. Then the queue searches for the next one when the earlier ones have left.
 //
-// Memory is asked for at the first request of a level or header. Levels stay for the next ones, but
-// not in any number: each request that ever came may have named another one. Not thread-safe: the
-// lock of its scheduler's owner.
+// Allocates at the first request of a level or header. Empty levels are kept for reuse, up to a
+// limit, because each request may name a new level. Not thread-safe: guarded by the lock of the
+// scheduler's owner.
 #pragma once
 
 #include <cstddef>
@@ -36,7 +36,7 @@ namespace tritonts {
 
 class LevelQueue {
  public:
-  // `model`: whose it is, for what is said of a full queue.
+  // `model`: the model's name, for the error of a full queue.
   LevelQueue(std::shared_ptr<const QueuePolicies> policies, std::string model);
 
   bool empty() const { return list_.empty(); }
@@ -45,15 +45,15 @@ class LevelQueue {
   // How many levels are kept.
   size_t levels() const { return levels_.size(); }
 
-  // Takes requests in, in order, and returns how many. The one after these was refused, with the
-  // status that `refused` is set to: UNAVAILABLE where its level is full, or no memory.
+  // Appends requests, in order, and returns how many were accepted. If a request is refused, the
+  // rest are not appended and `refused` is set: UNAVAILABLE for a full level, or out of memory.
   size_t Append(std::span<Request* const> requests, Status* refused) noexcept;
   void Remove(Request* request);
-  // Takes `count` requests out from `first` on, which are in the queue one after the other.
+  // Removes `count` requests from `first` on, which must be adjacent in the queue.
   void TakeNeighbours(Request* first, size_t count, Request** taken);
   // See Scheduler::Expire.
   void Expire(uint64_t now_ns, Expired* expired);
-  // How much Expire and the bookkeeping for it have done so far: what a test counts.
+  // How much work Expire and its bookkeeping have done so far, for tests.
   uint64_t work() const { return looked_ + rejected_.moves() + delayed_.moves(); }
 
  private:
@@ -66,7 +66,7 @@ class LevelQueue {
   };
   struct Level {
     const QueuePolicy* policy = nullptr;
-    Status full;  // what is said then
+    Status full;  // the error when the level is full
     Part in_time;
     Part delayed;
 
@@ -74,49 +74,49 @@ class LevelQueue {
   };
   using Levels = std::map<uint64_t, Level>;
 
-  // Whether its deadline is still to come.
+  // Whether the request has a deadline that it has not passed.
   static bool Expires(const Request& request) {
     return request.header->deadline_ns != 0 && !request.delayed;
   }
-  // Where the deadlines of a level are.
+  // The heap that has the deadlines of a level.
   DeadlineHeap& HeapOf(const Level& level) {
     return level.policy->on_timeout == QueuePolicy::OnTimeout::kDelay ? delayed_ : rejected_;
   }
   static Part& PartOf(const Request& request, Level* level) {
     return request.delayed ? level->delayed : level->in_time;
   }
-  // The level, which there is already.
+  // The level of a queued request, which must exist.
   Level& LevelOf(const Request& request);
-  // The same; makes it where there is none. Throws std::bad_alloc.
+  // Finds a level or creates it. Throws std::bad_alloc.
   Level& MakeLevel(uint64_t number);
-  // Forgets the levels that have no requests.
+  // Erases the levels that have no requests.
   void ForgetEmpty();
-  // Append for requests of one header. Throws std::bad_alloc; then none of them was taken in.
+  // Append for requests of one header. Throws std::bad_alloc; then none was accepted.
   size_t AppendAlike(std::span<Request* const> requests, Status* refused);
-  // Behind the last one of their part, which is the same for all.
+  // Inserts requests at the end of their part, which is the same for all of them.
   void Insert(std::span<Request* const> requests, Level* level);
-  // Notes the deadline of requests of one header that are to be appended. Throws std::bad_alloc.
+  // Registers the deadline of requests of one header before they are inserted. Throws
+  // std::bad_alloc.
   void NoteDeadline(std::span<Request* const> requests, const Level& level);
-  // `count` requests of one header, which follow each other and are in the queue still, leave it
-  // before their deadline.
+  // Unregisters `count` adjacent requests of one header before they leave the queue in time.
   void ForgetDeadline(Request* first, size_t count);
-  // `first` to `last`, of which there are `count` in the part, leave it.
+  // Removes `first` to `last`, which are `count` requests, from a part.
   static void Leave(Part* part, const Request* first, const Request* last, size_t count);
-  // All of its requests have missed their deadline.
+  // Removes or delays all requests of a header, which have missed their deadline.
   void ExpireHeader(RequestHeader* header, Expired* expired);
 
   const std::shared_ptr<const QueuePolicies> policies_;
   const std::string model_;
-  bool has_deadlines_ = false;  // some level may have one
-  // The deadlines of those in time: of levels that reject, and of those that delay, for which
-  // nobody is to be woken.
+  bool has_deadlines_ = false;  // whether a level may have a deadline
+  // Deadlines of in-time requests: of levels that reject, and of levels that delay. The latter need
+  // no wake-up.
   DeadlineHeap rejected_;
   DeadlineHeap delayed_;
-  uint64_t looked_ = 0;  // requests that were looked at for their deadlines
+  uint64_t looked_ = 0;  // requests visited because of their deadlines
   RequestQueue list_;
   Levels levels_;
-  size_t most_kept_ = kMostKept;  // with more, those without requests are forgotten
-  Levels::iterator recent_;       // the one that was asked for last; end: none
+  size_t most_kept_ = kMostKept;  // above this number of levels, empty ones are erased
+  Levels::iterator recent_;       // the level that was looked up last; end: none
 };
 
 }  // namespace tritonts

@@ -1,5 +1,5 @@
 // The dynamic batcher of a model with priority levels or queue policies: the rule of batch_rule.h
-// over the queue of level_queue.h. A batch may mix levels, the highest first.
+// over the queue of level_queue.h. A batch may mix levels, highest first.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ namespace tritonts {
 
 class PolicyScheduler final : public Scheduler {
  public:
-  // `model`: whose it is, for what is said of a full queue.
+  // `model`: the model's name, for the error of a full queue.
   PolicyScheduler(DynamicPolicy policy, std::shared_ptr<const QueuePolicies> queue,
                   std::string model);
 

@@ -1,13 +1,13 @@
-// Decides which requests run together, where and when.
+// The interface of schedulers, which decide which requests run together, on which instance, and
+// when.
 //
 // A scheduler is a deterministic state machine: no clock, lock, thread or I/O inside; time is a
-// parameter. Its owner (a version's Dispatcher) holds one lock around every call. When something
-// changed, and at `wake_at_ns` whatever happened, it asks Expire once, and then Next for each
-// instance that is free, until none of them gets anything: what one of them may not have, another
-// one may, and what one takes lets others have what is behind it.
+// parameter. Its owner (a version's Dispatcher) holds one lock around every call. On every change,
+// and at `wake_at_ns` in any case, the owner calls Expire once. Then it calls Next for each free
+// instance, repeatedly until a full pass yields no batch: a batch taken by one instance can unblock
+// requests for another.
 //
-// Memory is asked for where a request comes in, and nowhere else: only Enqueue may throw
-// std::bad_alloc.
+// Only Enqueue allocates memory and may throw std::bad_alloc.
 #pragma once
 
 #include <cstdint>
@@ -22,11 +22,11 @@
 
 namespace tritonts {
 
-// Requests whose time in the queue is over. Reused between calls; its owner has made room for all
-// that wait.
+// Requests whose time in the queue is over. Reused between calls. Its owner has reserved room for
+// all waiting requests.
 struct Expired {
-  std::vector<Request*> requests;  // out of the queue now
-  uint64_t wake_at_ns = 0;         // ask again then, at the latest; 0: only when something changes
+  std::vector<Request*> requests;  // removed from the queue
+  uint64_t wake_at_ns = 0;  // call Expire again at this time, at the latest; 0: only on a change
 
   void Clear() {
     requests.clear();
@@ -37,13 +37,13 @@ struct Expired {
 class Scheduler {
  public:
   virtual ~Scheduler() = default;
-  // Takes a request into the queue, or refuses it with the status that its caller gets: UNAVAILABLE
-  // where there is no room, and the same request is worth another try later. Where it throws, the
-  // request was not taken, and nothing has changed.
+  // Adds a request to the queue, or refuses it with the status for its caller. UNAVAILABLE: the
+  // queue is full, and the caller may retry later. If it throws, the request was not added and
+  // nothing has changed.
   virtual Status Enqueue(Request* request, uint64_t now_ns) = 0;
-  // Takes requests into the queue as Enqueue does, in order, and returns how many; the one after
-  // these was refused, with the status that `refused` is set to, and those of its header behind it
-  // would be as well. Does not throw.
+  // Adds requests as Enqueue does, in order, and returns how many were added. If a request is
+  // refused, `refused` is its status, and later requests of the same header would be refused as
+  // well. Does not throw.
   virtual size_t EnqueueSome(std::span<Request* const> requests, uint64_t now_ns, Status* refused) {
     for (size_t i = 0; i < requests.size(); i++) {
       try {
@@ -55,19 +55,20 @@ class Scheduler {
     }
     return requests.size();
   }
-  // What has been in the queue for too long, and when the next one will have been. Also while every
-  // instance is busy.
+  // Reports the requests that have waited too long, and when the next one will have. Also called
+  // while all instances are busy.
   virtual void Expire(uint64_t now_ns, Expired* expired) = 0;
-  // Instance `instance` is free: what shall it run? Only what is bound to it, or to none.
+  // Selects a batch for instance `instance`, which is free. Takes only requests that are bound to
+  // it or to none.
   virtual void Next(uint32_t instance, uint64_t now_ns, Batch* batch) = 0;
-  // Instance `instance` is free of what Next gave it.
+  // Instance `instance` is free again after a batch from Next.
   virtual void Finished(uint32_t instance, uint64_t now_ns) = 0;
-  // Takes a request out; false when it is not waiting here any more.
+  // Removes a request. False: it is not in the queue any more.
   virtual bool Cancel(Request* request) = 0;
-  // Takes all waiting requests out, oldest first.
+  // Removes all waiting requests, oldest first.
   virtual void Drain(RequestChain* requests) = 0;
   virtual size_t waiting() const = 0;
-  // How many slots of a batch may be empty. It does not change.
+  // The maximum number of empty slots in a batch. Constant.
   virtual size_t slots() const { return 0; }
 };
 

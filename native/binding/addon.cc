@@ -1,5 +1,5 @@
-// The addon's entry: defines what src/addon/native/addon.ts types, and ends an environment in
-// order.
+// The addon's entry point: defines the exports typed in src/addon/native/addon.ts, and ends an
+// environment in order.
 #include "addon.h"
 
 #include <algorithm>
@@ -27,13 +27,14 @@ namespace tritonts {
 
 namespace {
 
-// Running batches of all servers get this long together after they were asked to end.
+// The time for running batches of all servers to end after they were asked to.
 constexpr uint64_t kEnvironmentEndMs = 2500;
-// And this long although the process' own time is over.
+// The minimum, even if the process' own time for exiting is over.
 constexpr uint64_t kGraceMs = 100;
 constexpr uint64_t kMs = 1'000'000;
 
-// Closes the inboxes of a number, and forgets it: their environments are done with them.
+// Closes the inboxes with this number and removes the number. Their environments no longer use
+// them.
 void Release(uint32_t number) {
   if (const auto inboxes = JavaScriptBackend::Get().Find(number)) {
     for (const auto& inbox : inboxes->list) inbox->Close();
@@ -41,8 +42,8 @@ void Release(uint32_t number) {
   JavaScriptBackend::Get().Forget(number);
 }
 
-// The environment ends: its ports are cut off, and the servers it owns are closed as by
-// close({ timeoutMs: 0 }). What does not return in time is left behind.
+// The environment ends: its ports are detached, and its servers are closed as by close({ timeoutMs:
+// 0 }). Runs that do not return in time are abandoned.
 void CleanUp(AddonData* data) {
   for (PortWrap* port : data->ports) port->Detach();
   data->ports.clear();
@@ -55,7 +56,7 @@ void CleanUp(AddonData* data) {
     Insist([&] { server->Close(0, [](std::vector<std::string>) {}); });
   }
   const uint64_t begin = NowNs();
-  // A worker that is ended by the process' exit has what is left of the time for that.
+  // A worker that the exiting process ends gets what remains of the exit's time.
   const uint64_t deadline =
       std::min(begin + kEnvironmentEndMs * kMs, std::max(ExitDeadlineNs(), begin + kGraceMs * kMs));
   for (const auto& server : data->owned) {
@@ -63,7 +64,7 @@ void CleanUp(AddonData* data) {
     if (server->WaitClosed(now < deadline ? (deadline - now) / kMs : 0)) server->Join();
   }
   data->owned.clear();
-  // JavaScript may have ended anywhere, also before it had the number.
+  // JavaScript may have been terminated anywhere, even before it received the number.
   for (const uint32_t number : data->reserved) Insist([&] { Release(number); });
   data->reserved.clear();
   data->poster->Close();
@@ -76,7 +77,7 @@ Napi::Value CreateServer(const Napi::CallbackInfo& info) {
   options.spin_cores = static_cast<uint32_t>(NumberOf(info[2]));
   std::vector<std::shared_ptr<Server>>& owned = DataOf(info.Env()).owned;
   return ServerWrap::Create(info.Env(), [&] {
-    // Beforehand: a server that exists is owned.
+    // Reserve first, so that no server is created without an owner.
     owned.reserve(owned.size() + 1);
     auto server = Server::Create(options);
     if (server) owned.push_back(server);
@@ -89,7 +90,7 @@ Napi::Value FindServer(const Napi::CallbackInfo& info) {
   return ServerWrap::Create(info.Env(), [id] { return Server::Find(id); });
 }
 
-// What makes the error for want of memory.
+// Stores the function that creates the out-of-memory error.
 void OnNoMemory(const Napi::CallbackInfo& info) {
   DataOf(info.Env()).no_memory = Napi::Persistent(info[0].As<Napi::Function>());
 }
@@ -106,8 +107,8 @@ Napi::Value Memory(const Napi::CallbackInfo& info) {
   return Napi::Number::New(info.Env(), static_cast<double>(platform::AvailableMemory()));
 }
 
-// Reserves inboxes for the instances of a model: model, names, batches at once, and what runs them:
-// "thread" or "process".
+// Reserves inboxes for a model's instances. Arguments: model, names, concurrent batches, and the
+// runner, "thread" or "process".
 Napi::Value ReserveInstances(const Napi::CallbackInfo& info) {
   std::vector<std::string> names;
   if (info[1].IsArray()) {
@@ -119,14 +120,15 @@ Napi::Value ReserveInstances(const Napi::CallbackInfo& info) {
   std::shared_ptr<InputSource> inputs;
   if (runner == "process") inputs = std::make_shared<python::SharedInputs>();
   std::vector<uint32_t>& reserved = DataOf(info.Env()).reserved;
-  // Beforehand: what is reserved is known here.
+  // Reserve capacity first, so that no reserved number is lost.
   reserved.reserve(reserved.size() + 1);
   reserved.push_back(JavaScriptBackend::Get().Reserve(StringOf(info[0]), names, concurrency, runner,
                                                       std::move(inputs)));
   return Napi::Number::New(info.Env(), reserved.back());
 }
 
-// Attaches this environment to an instance: number, index, wake, whether it holds the loop, cores.
+// Attaches this environment to an instance. Arguments: number, index, wake, whether it keeps the
+// loop alive, cores.
 Napi::Value AttachInstance(const Napi::CallbackInfo& info) {
   const auto inboxes = JavaScriptBackend::Get().Find(static_cast<uint32_t>(NumberOf(info[0])));
   const auto index = static_cast<size_t>(NumberOf(info[1]));
@@ -138,8 +140,8 @@ Napi::Value AttachInstance(const Napi::CallbackInfo& info) {
   return made.IsEmpty() ? info.Env().Undefined() : made;
 }
 
-// The version of these instances ends: those without a thread hold nothing up any more. With
-// info[1], what they run or wait for fails, and so does what comes.
+// The version of these instances ends: instances without a thread no longer delay that. With
+// info[1], their running, waiting and later batches fail.
 void SettleInstances(const Napi::CallbackInfo& info) {
   const auto inboxes = JavaScriptBackend::Get().Find(static_cast<uint32_t>(NumberOf(info[0])));
   if (!inboxes) return;
@@ -155,7 +157,7 @@ void ReleaseInstances(const Napi::CallbackInfo& info) {
   std::erase(DataOf(info.Env()).reserved, number);
 }
 
-// Upper bounds of the histograms of latencies, in nanoseconds.
+// Returns the upper bounds of the latency histograms, in nanoseconds.
 Napi::Value LatencyBoundsNs(const Napi::CallbackInfo& info) {
   const auto& bounds = LatencyHistogram::kBoundsNs;
   Napi::Array array = Napi::Array::New(info.Env(), bounds.size());
@@ -172,25 +174,25 @@ Napi::Value Backends(const Napi::CallbackInfo& info) {
   return array;
 }
 
-// Tells this engine from that of another copy of the addon in the process.
+// Distinguishes this engine from another copy of the addon in the process.
 Napi::Value EngineId(const Napi::CallbackInfo& info) {
   static const uint32_t id = std::random_device()();
   return Napi::Number::New(info.Env(), id);
 }
 
-// Empties the array buffer info[0], and frees its memory.
+// Detaches the ArrayBuffer info[0] and frees its memory.
 void DropMemory(const Napi::CallbackInfo& info) {
-  // One that must not be emptied stays as it is, and V8 frees it in its time.
+  // A buffer that must not be detached stays as it is; V8 frees it later.
   napi_detach_arraybuffer(info.Env(), info[0]);
 }
 
-// This environment has started the process info[0].
+// Registers the process info[0], which this environment has started.
 void AddChild(const Napi::CallbackInfo& info) {
   DataOf(info.Env()).children.Add(static_cast<int>(NumberOf(info[0])));
 }
 
-// Returns what the function info[0] returns, which starts processes. A worker may be terminated
-// within it, so that JavaScript never has their numbers: they are taken from the system.
+// Calls the function info[0], which starts processes, and returns its result. A worker may be
+// terminated inside it, before JavaScript gets the process ids: so they are read from the system.
 Napi::Value KeepChildren(const Napi::CallbackInfo& info) {
   const platform::NewChildren started;
   napi_value result = nullptr;
@@ -202,22 +204,22 @@ Napi::Value KeepChildren(const Napi::CallbackInfo& info) {
   return status == napi_ok ? Napi::Value(info.Env(), result) : Napi::Value();
 }
 
-// It has waited for it.
+// Unregisters the process info[0], for which the environment has waited.
 void RemoveChild(const Napi::CallbackInfo& info) {
   DataOf(info.Env()).children.Remove(static_cast<int>(NumberOf(info[0])));
 }
 
-// The process exits with info[0]: nothing new starts, and what runs is asked to end.
+// The process exits with info[0]: no new work starts, and running work is asked to end.
 void PrepareForExit(const Napi::CallbackInfo& info) {
   PrepareExit(static_cast<int>(NumberOf(info[0])));
   Server::TerminateAll();
   WaitForRuntimes();
 }
 
-// What the environment has of the addon; null, and JavaScript has an error, where it cannot have
-// that. Then nothing of it is left there. Throws std::bad_alloc likewise.
+// Creates the environment's state. Null, with a JavaScript error thrown, if that is impossible; the
+// environment is then unchanged. Throws std::bad_alloc, also without effect.
 std::unique_ptr<AddonData> MakeData(Napi::Env env) {
-  // The engine belongs to the process: it outlives the worker that loaded it.
+  // The engine belongs to the process and outlives the worker that loaded it.
   if (!platform::DynamicLibrary::Pin(reinterpret_cast<const void*>(&DataOf))) {
     ThrowFault(env, "the system does not keep the addon loaded");
     return nullptr;
@@ -251,7 +253,7 @@ void DefineExports(Napi::Env env, Napi::Object exports) {
   std::unique_ptr<AddonData> data = MakeData(env);
   if (!data) return;
   const napi_cleanup_hook hook = [](void* known) { CleanUp(static_cast<AddonData*>(known)); };
-  AddonData* kept = data.release();  // the environment's
+  AddonData* kept = data.release();  // now owned by the environment
   env.SetInstanceData<AddonData>(kept);
   napi_add_env_cleanup_hook(env, hook, kept);
   Export<CreateServer>(env, exports, "createServer");
@@ -293,7 +295,7 @@ AddonData& DataOf(Napi::Env env) {
 
 void ThrowNoMemory(Napi::Env env) {
   napi_value error = nullptr;
-  // While the addon is loaded there is no data yet.
+  // While the addon is being loaded there is no data yet.
   const auto* data = env.GetInstanceData<AddonData>();
   if (data && !data->no_memory.IsEmpty() &&
       napi_call_function(env, env.Undefined(), data->no_memory.Value(), 0, nullptr, &error) ==

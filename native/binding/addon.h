@@ -1,4 +1,4 @@
-// What the addon keeps for one environment (main thread or worker).
+// The addon's state for one environment (main thread or worker).
 #pragma once
 
 #include <cstdint>
@@ -23,15 +23,16 @@ struct AddonData {
   Napi::FunctionReference bytes_class;
   Napi::FunctionReference instance_class;
   Napi::FunctionReference python_class;
-  Napi::FunctionReference no_memory;  // makes the error for want of memory
+  Napi::FunctionReference no_memory;  // creates the out-of-memory error
   std::shared_ptr<Poster> poster;
-  // Bytes of outputs that JavaScript has in place; the JS thread's alone, shared with finalizers.
+  // Bytes of outputs that JavaScript holds in place. Used only on the JS thread; shared with
+  // finalizers.
   std::shared_ptr<size_t> shared_bytes = std::make_shared<size_t>(0);
-  std::unordered_set<PortWrap*> ports;          // alive and not detached
-  std::unordered_set<InstanceWrap*> instances;  // likewise
-  std::unordered_set<PythonWrap*> pythons;      // likewise
-  platform::Children children;                  // processes that this environment has started
-  std::vector<uint32_t> reserved;               // numbers of inboxes that are not released
+  std::unordered_set<PortWrap*> ports;          // attached to this environment
+  std::unordered_set<InstanceWrap*> instances;  // the same
+  std::unordered_set<PythonWrap*> pythons;      // the same
+  platform::Children children;                  // processes that this environment started
+  std::vector<uint32_t> reserved;               // numbers of inboxes not yet released
   std::vector<std::shared_ptr<Server>> owned;   // created here and not closed
 };
 

@@ -8,7 +8,7 @@ namespace tritonts {
 
 namespace {
 
-// What a typed array shows; null data where it is none.
+// Returns the bytes of a typed array; null data for other values.
 std::pair<const char*, size_t> ShownBy(const Napi::Value& value) {
   bool is_typed_array = false;
   napi_typedarray_type type;
@@ -40,8 +40,8 @@ Napi::Value BytesWrap::Create(Napi::Env env, const Napi::Value& value) {
   const Napi::Object object =
       Wrap(DataOf(env).bytes_class,
            std::make_unique<BytesWrap>(std::make_shared<const std::string>(data, size)));
-  if (object.IsEmpty()) return env.Undefined();  // the environment ends
-  // V8 does not see them. Where it can't be told, it only collects later.
+  if (object.IsEmpty()) return env.Undefined();  // the environment is ending
+  // V8 does not count these bytes by itself. If the call fails, V8 only collects later.
   int64_t total = 0;
   napi_adjust_external_memory(env, static_cast<int64_t>(size), &total);
   return object;

@@ -1,5 +1,5 @@
-// Bytes that JavaScript handed over for a load: copied once, into memory of the engine's own, which
-// loader threads read although the environment may end meanwhile. JS thread only.
+// Bytes that JavaScript passes for a load. They are copied once into the engine's memory, because
+// the environment may end while loader threads read them. JS thread only.
 #pragma once
 
 #include <memory>
@@ -14,20 +14,20 @@ namespace tritonts {
 class BytesWrap : public Wrapped<BytesWrap> {
  public:
   static Napi::Function Define(Napi::Env env);
-  // A copy of a typed array's bytes. Undefined for anything else.
+  // Copies a typed array's bytes. Returns undefined for other values.
   static Napi::Value Create(Napi::Env env, const Napi::Value& value);
-  // The bytes of what Create returned; null for anything else, and when they were released.
+  // Returns the bytes of a value made by Create. Null for other values, or if they were released.
   static std::shared_ptr<const std::string> BytesOf(const Napi::Value& value);
 
   explicit BytesWrap(std::shared_ptr<const std::string> bytes) : bytes_(std::move(bytes)) {}
-  // V8 has collected the JavaScript side.
+  // V8 has collected the JavaScript object.
   void Finalize(napi_env env) { Drop(env); }
 
  private:
   Napi::Value Size(const Napi::CallbackInfo& info);
   Napi::Value Copy(const Napi::CallbackInfo& info);
   void Release(const Napi::CallbackInfo& info);
-  // Lets go of the bytes; loads that use them have them still.
+  // Releases the bytes; loads that use them keep them alive.
   void Drop(napi_env env);
 
   std::shared_ptr<const std::string> bytes_;

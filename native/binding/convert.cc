@@ -40,7 +40,7 @@ Napi::Array TensorsToJs(Napi::Env env, const std::vector<TensorDescription>& ten
   return array;
 }
 
-// Of microseconds; what is beyond all time is most of it.
+// Converts microseconds. Values that do not fit are capped.
 uint64_t NanosecondsOf(const Napi::Value& value) {
   const auto us = static_cast<uint64_t>(std::max<int64_t>(NumberOf(value), 0));
   return std::min(us, UINT64_MAX / 4 / 1000) * 1000;
@@ -82,7 +82,7 @@ QueuePolicies QueuePoliciesOf(const Napi::Object& object) {
   return policies;
 }
 
-// Those of prototypes, which GetPropertyNames looks at too, take most of its time.
+// GetPropertyNames also searches prototypes, which takes most of its time.
 Napi::Array OwnKeys(const Napi::Object& object) {
   napi_value keys = nullptr;
   if (napi_get_all_property_names(

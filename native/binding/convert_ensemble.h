@@ -1,4 +1,4 @@
-// An ensemble's plan from JavaScript. JS thread only.
+// Reads an ensemble's plan from JavaScript. JS thread only.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace tritonts {
 
-// TypeScript has checked it; what makes no sense all the same gives a plan without steps.
+// TypeScript has checked the plan; an invalid value yields a plan without steps.
 EnsemblePlan EnsemblePlanOf(const Napi::Value& value);
 std::vector<uint32_t> UidsOf(const Napi::Value& value);
 

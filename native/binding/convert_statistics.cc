@@ -1,4 +1,4 @@
-// What versions count and measure, to JavaScript.
+// Converts the statistics of versions to JavaScript.
 #include <string>
 #include <vector>
 
@@ -137,7 +137,7 @@ Napi::Value ToJs(Napi::Env env, const BatchHistory& history) {
     batch.Set("ended", Napi::Boolean::New(env, ended));
     number(batch, "waitNs", record.waited_ns);
     number(batch, "runNs", end > record.given_ns ? end - record.given_ns : 0);
-    // Since the clock began they would be more than a double has digits for.
+    // As times since the clock's start they would need more digits than a double has.
     number(batch, "endedAgoNs", history.now_ns > end ? history.now_ns - end : 0);
     batches.Set(index++, batch);
   }

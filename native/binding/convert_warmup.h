@@ -1,4 +1,4 @@
-// Samples of a warm-up from JavaScript. JS thread only.
+// Reads warm-up samples from JavaScript. JS thread only.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace tritonts {
 
-// What TypeScript checked already; a wrong type gives an empty value.
+// TypeScript has checked the value; a wrong type yields an empty list.
 std::vector<WarmupSample> WarmupOf(const Napi::Value& value);
 
 }  // namespace tritonts

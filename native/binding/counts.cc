@@ -32,10 +32,10 @@ void Add(std::atomic<uint64_t>& count) {
   count.fetch_add(1, std::memory_order_relaxed);
 }
 
-// This one of the thread's next allocations fails, the first being 1; 0: none.
+// The n-th of the thread's next allocations fails, counted from 1; 0: none.
 thread_local uint32_t failing = 0;
 
-// Counts an allocation; whether it may succeed.
+// Counts an allocation, and returns whether it may succeed.
 bool MayAllocate() {
   Add(counts.allocations);
   return failing == 0 || --failing != 0;
@@ -56,7 +56,7 @@ void* Allocate(size_t size, size_t alignment) {
 
 }  // namespace
 
-// --- Replaces the operators for this library alone: its symbols are its own.
+// --- Replaces the operators for this library only: its symbols are private.
 void* operator new(size_t size) {
   return Allocate(size, __STDCPP_DEFAULT_NEW_ALIGNMENT__);
 }
@@ -91,10 +91,10 @@ void operator delete(void* memory, size_t, std::align_val_t) noexcept {
   std::free(memory);
 }
 
-// --- The linker sends our calls of these functions here (CMakeLists.txt names them).
+// --- The linker redirects this library's calls of these functions here (see CMakeLists.txt).
 extern "C" {
 
-// Those of a size that the compiler knows, it does itself.
+// The compiler expands calls with a constant size itself.
 void* __real_memcpy(void* to, const void* from, size_t size);
 void* __wrap_memcpy(void* to, const void* from, size_t size) {
   counts.copied.fetch_add(size, std::memory_order_relaxed);
@@ -188,7 +188,7 @@ napi_status __wrap_napi_call_threadsafe_function(napi_threadsafe_function functi
   return __real_napi_call_threadsafe_function(function, data, mode);
 }
 
-// Fails where a test asks for that: nothing else makes it fail at will.
+// Fails if a test requests it, because it cannot be made to fail otherwise.
 napi_status __real_napi_create_threadsafe_function(napi_env env, napi_value function,
                                                    napi_value resource, napi_value name,
                                                    size_t most_queued, size_t threads, void* data,
@@ -201,7 +201,7 @@ napi_status __wrap_napi_create_threadsafe_function(napi_env env, napi_value func
                                                    napi_finalize finalize, void* context,
                                                    napi_threadsafe_function_call_js call,
                                                    napi_threadsafe_function* result) {
-  // As many as are let through before.
+  // The number of calls that still succeed.
   static const char* const left = std::getenv("TRITONTS_TEST_SAFE_FUNCTIONS");
   static std::atomic<int> through{left ? std::atoi(left) : -1};
   if (left && through.fetch_sub(1) <= 0) return napi_generic_failure;

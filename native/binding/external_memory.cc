@@ -14,8 +14,8 @@ napi_value ExternalMemory(napi_env env, void* data, size_t size, napi_finalize r
   const napi_status status =
       napi_create_external_arraybuffer(env, data, size, release, hint, &value);
   if (status == napi_ok) return value;
-  // Node calls the finalizer itself where it has tried and failed (too long, no memory), and that
-  // leaves an error. It does not where it has not begun.
+  // If Node tried and failed (too long, no memory), it calls the finalizer itself and leaves an
+  // exception. If it did not try, it does neither.
   bool threw = false;
   if (status == napi_generic_failure) {
     napi_value error = nullptr;

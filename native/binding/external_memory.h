@@ -1,4 +1,4 @@
-// Memory of the engine's as an ArrayBuffer.
+// ArrayBuffers over the engine's memory.
 #pragma once
 
 #include <cstddef>
@@ -7,10 +7,10 @@
 
 namespace tritonts {
 
-// An ArrayBuffer over `size` bytes at `data`. `release`, with `hint`, runs once on the JS thread
-// when nobody needs them any more. Null: the environment makes none over foreign memory, or it
-// lacks memory; then too it runs once, now or soon. No error is left in JavaScript. It allocates
-// nothing of its own.
+// Creates an ArrayBuffer over `size` bytes at `data`. `release` runs exactly once on the JS thread,
+// with `hint`, when the bytes are no longer used. Returns null if the environment forbids foreign
+// memory or has no memory; `release` then also runs once, now or soon. No JavaScript exception
+// stays pending. This function allocates nothing itself.
 napi_value ExternalMemory(napi_env env, void* data, size_t size, napi_finalize release, void* hint);
 
 }  // namespace tritonts

@@ -28,7 +28,7 @@ Napi::Value ToJs(Napi::Env env, const device::CudaDevice& device) {
   return object;
 }
 
-// What the driver was found to offer; undefined: nobody has asked it, or it has not answered yet.
+// Returns what the driver reported; undefined if it was not asked yet or has not answered yet.
 Napi::Value Gpus(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
   const device::CudaDevices* found = device::KnownCudaDevices();
@@ -43,7 +43,7 @@ Napi::Value Gpus(const Napi::CallbackInfo& info) {
   return object;
 }
 
-// The GPUs that take no work any more.
+// Returns the lost GPUs, which accept no more work.
 Napi::Value LostGpus(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
   const std::vector<device::Gpu::Lost> lost = device::Gpu::AllLost();
@@ -57,8 +57,8 @@ Napi::Value LostGpus(const Napi::CallbackInfo& info) {
   return array;
 }
 
-// Sets the limits of the pools: of pinned memory, of each GPU, and of those that are listed as
-// pairs of an id and bytes.
+// Sets the limits of the pools: of pinned memory, of each GPU, and of the GPUs listed as pairs of
+// id and bytes.
 Napi::Value LimitGpuMemory(const Napi::CallbackInfo& info) {
   const auto bytes = [](const Napi::Value& value) {
     return static_cast<size_t>(value.As<Napi::Number>().Int64Value());
@@ -73,7 +73,7 @@ Napi::Value LimitGpuMemory(const Napi::CallbackInfo& info) {
   return info.Env().Undefined();
 }
 
-// How the pools are used: "pinned", and "devices" by id.
+// Returns the usage of the pools: "pinned", and "devices" by id.
 Napi::Value GpuPools(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
   const auto told = [&](const device::Gpu::PoolCounts& counts) {
@@ -94,7 +94,7 @@ Napi::Value GpuPools(const Napi::CallbackInfo& info) {
   return object;
 }
 
-// What the process' watch saw last, by id.
+// Returns the latest samples of the process' watch, by id.
 Napi::Value GpuSamples(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
   const std::vector<device::GpuSample> samples = device::GpuWatch::Latest();

@@ -1,5 +1,4 @@
-// What JavaScript is told of GPUs. JS thread only, except LookForNvml: nothing here calls the
-// driver.
+// Reports GPUs to JavaScript. JS thread only, except LookForNvml. Nothing here calls the driver.
 #pragma once
 
 #include <string>
@@ -8,7 +7,7 @@
 
 namespace tritonts {
 
-// NVIDIA's management library, or why there is none.
+// NVIDIA's management library, or why it is unavailable.
 struct FoundNvml {
   std::string path;
   std::string version;

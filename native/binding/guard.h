@@ -1,9 +1,9 @@
-// The addon's functions as JavaScript calls them: want of memory becomes an error there.
+// Wraps the addon's functions for JavaScript: a lack of memory becomes a JavaScript error.
 //
-// Node's frames know no C++ exceptions: one that crosses them ends the process. So whatever
-// JavaScript calls goes through Guarded. std::bad_alloc, which is all that the engine lets out on
-// purpose, becomes the error of AddonData::no_memory; any other exception is a fault of this
-// package, and becomes an error with its text. JS thread only.
+// Node's frames do not support C++ exceptions: an exception that crosses them ends the process. So
+// every function called by JavaScript goes through Guarded. std::bad_alloc, the only exception that
+// the engine throws on purpose, becomes the error of AddonData::no_memory. Any other exception is a
+// bug of this package, and becomes an error with its text. JS thread only.
 #pragma once
 
 #include <exception>
@@ -14,13 +14,12 @@
 
 namespace tritonts {
 
-// Throws, in JavaScript, the error for want of memory.
+// Throws the out-of-memory error in JavaScript.
 void ThrowNoMemory(Napi::Env env);
-// The same with a text. Not where something is thrown already.
+// Throws an error with this text in JavaScript. No exception may be pending.
 void ThrowFault(Napi::Env env, const char* what);
 
-// What `call` returns to JavaScript; nothing, and an error is thrown there, where there is no
-// memory.
+// Returns what `call` returns. Without memory, throws an error in JavaScript and returns null.
 template <typename Call>
 napi_value Guarded(napi_env env, const Call& call) {
   try {

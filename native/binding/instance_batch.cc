@@ -1,4 +1,4 @@
-// How a batch becomes words and bytes for JavaScript (instance_wrap.h).
+// Converts a batch to words and bytes for JavaScript (instance_wrap.h).
 #include <cstring>
 #include <new>
 #include <string>
@@ -13,10 +13,10 @@ namespace tritonts {
 
 namespace {
 
-// An input of a request that is at least so long is shown in place, where that is allowed.
+// Inputs of a request of at least this size are passed without a copy, if that is allowed.
 constexpr size_t kLargeBytes = size_t{64} << 10;
 
-// The caller's id of a request is a parameter of this name, which no caller can use
+// The caller's request id is a parameter with this name, which callers cannot use otherwise
 // (src/server/requests/request-attributes.ts).
 constexpr std::string_view kIdParameter = "triton_request_id";
 
@@ -28,7 +28,7 @@ size_t Aligned(size_t size) {
   return (size + 7) & ~size_t{7};
 }
 
-// The bytes of one request's input, one chunk after the other.
+// Copies the bytes of one request's input, chunk by chunk.
 void Copy(const Request& request, const InputTensor& input, char* target) {
   for (size_t i = 0, count = request.chunks(input); i < count; i++) {
     const Buffer chunk = request.chunk(input, i);
@@ -37,8 +37,8 @@ void Copy(const Request& request, const InputTensor& input, char* target) {
   }
 }
 
-// A large input: the engine's memory itself, which the ArrayBuffer keeps, or a copy. Empty without
-// memory.
+// Returns a large input: an ArrayBuffer that keeps the engine's memory alive, or a copy. Empty if
+// there is no memory.
 Napi::Value ShowLarge(Napi::Env env, const Request& request, const InputTensor& input) {
   const size_t size = input.byte_size();
   if (request.chunks(input) == 1) {
@@ -66,7 +66,7 @@ Napi::Value ExtraOf(Napi::Env env, const RequestHeader& header) {
   Napi::Object extra = Napi::Object::New(env);
   extra.Set("priority", Napi::Number::New(env, static_cast<double>(header.priority)));
   extra.Set("timeoutUs", Napi::Number::New(env, static_cast<double>(header.timeout_ns) / 1000));
-  // Entries, because `__proto__` is a legal name.
+  // Entries instead of an object, because `__proto__` is a legal name.
   Napi::Array parameters = Napi::Array::New(env);
   const std::string* id = nullptr;
   uint32_t count = 0;
@@ -151,7 +151,7 @@ bool InstanceWrap::Write(Napi::Env env, const Run& run, Napi::Array objects) {
       put(offset);
       char* const target = bytes_.data + offset;
       if (input.first_chunks.size() == 1 && !input.first_chunks.front().owner && size > 0) {
-        // The neighbours' bytes follow.
+        // The bytes of the following requests are contiguous.
         std::memcpy(target, requests[at]->chunk(input).data, count * size);
       } else {
         for (size_t i = 0; i < count; i++) Copy(*requests[at + i], input, target + i * size);

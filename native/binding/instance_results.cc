@@ -1,4 +1,4 @@
-// How words and bytes of JavaScript become responses (instance_wrap.h).
+// Converts JavaScript's words and bytes to responses (instance_wrap.h).
 #include <cstring>
 #include <span>
 #include <string>
@@ -10,13 +10,13 @@ namespace tritonts {
 
 namespace {
 
-// No tensor has as many.
+// Upper limit of a tensor's rank.
 constexpr int32_t kMostDims = 64;
 
-// What an output says before its place: index, datatype, rank, dims, bytes, place.
+// The words of an output without its dims: index, datatype, rank, bytes, place.
 constexpr ptrdiff_t kOutputWords = 5;
 
-// Whether the output at `at` is within its words.
+// Whether all words of the output at `at` lie before `end`.
 bool IsWhole(const int32_t* at, const int32_t* end) {
   return end - at >= kOutputWords && at[2] >= 0 && at[2] <= kMostDims &&
          end - at >= kOutputWords + at[2];
@@ -45,7 +45,7 @@ bool InstanceWrap::Read(Napi::Env env, Run& run, const int32_t* at, const int32_
 
 bool InstanceWrap::ReadTogether(Run& run, const int32_t** at, const int32_t* end) {
   if (end - *at < 1) return false;
-  // The shapes stay valid until the response is made.
+  // Reserve first: the shapes must stay valid until the response is created.
   size_t dims = 0;
   const int32_t outputs = *(*at)++;
   const int32_t* look = *at;
@@ -90,7 +90,7 @@ Status InstanceWrap::Declare(Napi::Env env, Run& run, uint32_t request, const in
     void* found = nullptr;
     size_t length = 0;
     napi_typedarray_type type = napi_int8_array;
-    // No large output is empty: these are the 4 GiB that the word does not hold.
+    // No large output is empty: size 0 stands for 4 GiB, which does not fit into the word.
     if (size == 0) size = kMostTensorBytes;
     if (!one.IsTypedArray() || one.As<Napi::TypedArray>().ByteLength() < size ||
         napi_get_typedarray_info(env, one, &type, &length, &found, nullptr, nullptr) != napi_ok) {
@@ -103,7 +103,7 @@ Status InstanceWrap::Declare(Napi::Env env, Run& run, uint32_t request, const in
     return Status::Ok();
   }
   if (datatype == DataType::kBytes) {
-    // The size of strings does not follow from their shape, so their place is a block.
+    // The size of strings does not follow from their shape, so they are copied into a block.
     const BlockRef block = run.pool().Acquire(size);
     if (!block) return Status::NoMemory();
     if (size > 0) std::memcpy(block->data(), data, size);
@@ -131,7 +131,7 @@ bool InstanceWrap::ReadOne(Napi::Env env, Run& run, const int32_t** at, const in
     dims += static_cast<size_t>(look[2]);
     look += kOutputWords + look[2];
   }
-  // Room for all of them first, so that no shape moves.
+  // Reserve capacity first, so that no shape moves.
   shape_.clear();
   shape_.reserve(dims);
   Status status;
@@ -145,7 +145,7 @@ bool InstanceWrap::ReadOne(Napi::Env env, Run& run, const int32_t** at, const in
     }
     *at += kOutputWords + rank;
   }
-  // What could not be declared is the request's last word.
+  // A failed declaration ends the request with an error.
   run.Respond(request, status, final || !status.ok());
   return true;
 }

@@ -20,7 +20,8 @@ constexpr int32_t kAgain = -3;
 // InstanceWrap::Room, InstanceWrap::Readers.
 constexpr int32_t kNobody = -1;
 constexpr int32_t kAll = -1;
-// The most responses that a stream is ahead of its reader, and how few are left when it goes on.
+// A stream may be at most this many responses ahead of its reader, and continues when this few are
+// left.
 constexpr uint32_t kMostAhead = 16;
 constexpr uint32_t kFewAhead = 8;
 constexpr const char* kTag = "tritonts instance";
@@ -48,11 +49,11 @@ Napi::Value InstanceWrap::Create(Napi::Env env, std::shared_ptr<Inbox> inbox,
                                       nullptr, nullptr, wrap, Wake, &signal->function) != napi_ok) {
     return {};
   }
-  // From here on the wrap releases the function, whatever happens.
+  // From here on the wrap releases the function in all cases.
   wrap->signal_ = signal;
   wrap->cores_ = cores;
   if (!holds_loop) napi_unref_threadsafe_function(env, signal->function);
-  // Not called when Inbox::Detach has returned; the function outlives that.
+  // Not called after Inbox::Detach has returned; the function lives longer than that.
   if (!inbox->Attach([signal] {
         napi_call_threadsafe_function(signal->function, nullptr, napi_tsfn_nonblocking);
       })) {
@@ -96,7 +97,7 @@ void InstanceWrap::Wake(napi_env env, napi_value wake, void* context, void*) {
 }
 
 Napi::Value InstanceWrap::SetMemory(const Napi::CallbackInfo& info) {
-  // An answer has no more dims than words. So nothing throws while it is read.
+  // An answer has fewer dims than words. So nothing allocates while it is read.
   if (info[0].IsArrayBuffer()) shape_.reserve(info[0].As<Napi::ArrayBuffer>().ByteLength() / 4);
   const auto take = [&](size_t index, Memory* memory) {
     if (!info[index].IsArrayBuffer()) return false;
@@ -142,8 +143,8 @@ Napi::Value InstanceWrap::Next(const Napi::CallbackInfo& info) {
     }
   }
   if (waiting_since_ns_ != 0) {
-    // Until the batch came. How long this thread took to wake says nothing about whether a look
-    // would have found it.
+    // Count the wait until the batch came. This thread's wake-up latency says nothing about whether
+    // a spin would have found the batch.
     const uint64_t since = std::exchange(waiting_since_ns_, 0);
     spin_.Note(spun_, std::max(inbox_->pushed_ns(), since) - since);
   }
@@ -151,7 +152,7 @@ Napi::Value InstanceWrap::Next(const Napi::CallbackInfo& info) {
   try {
     written = Write(env, *entered_run_, info[0].As<Napi::Array>());
   } catch (const std::bad_alloc&) {
-    // Nothing was shown of it, and the caller asks for the next batch.
+    // JavaScript has seen nothing of this batch, and calls Next again.
     RefuseEntered();
     return Napi::Number::New(env, kAgain);
   }
@@ -167,7 +168,7 @@ Napi::Value InstanceWrap::Next(const Napi::CallbackInfo& info) {
   entered_run_ = nullptr;
   const uint32_t slot = entered_;
   const bool goes_on = inbox_->Leave(slot, false);
-  // It was asked to end meanwhile: there is nothing to run, and the caller asks again.
+  // The batch was terminated meanwhile: there is nothing to run, and JavaScript calls Next again.
   return Napi::Number::New(env, goes_on ? static_cast<double>(needs_words_) : kAgain);
 }
 
@@ -185,7 +186,7 @@ Napi::Value InstanceWrap::Answer(const Napi::CallbackInfo& info) {
   if (detached_ || !info[2].IsArray()) return Napi::Boolean::New(env, true);
   const uint32_t slot = WordOf(info, 0);
   const size_t count = std::min<size_t>(WordOf(info, 1), words_.size / 4);
-  // While it is entered nothing may throw, or it would never be left.
+  // Nothing may throw while the batch is entered, or it would never be left.
   Run* const run = inbox_->Enter(slot);
   if (!run) return Napi::Boolean::New(env, true);
   bool last = false;
@@ -202,7 +203,7 @@ Napi::Value InstanceWrap::Cancelled(const Napi::CallbackInfo& info) {
   const uint32_t slot = WordOf(info, 0);
   const uint32_t position = WordOf(info, 1);
   if (Run* const run = detached_ ? nullptr : inbox_->Enter(slot)) {
-    // A request that is done must not be looked at. The run knows.
+    // Never touch a request that may be done. The run knows its state.
     cancelled = !run->UnreadOf(position, kMostAhead);
     inbox_->Leave(slot, false);
   }
@@ -230,7 +231,7 @@ Napi::Value InstanceWrap::Room(const Napi::CallbackInfo& info) {
       try {
         reader = inbox_->MakeReader(slot, position);
       } catch (const std::bad_alloc&) {
-        // Nobody would tell when there is room again, so the stream ends here.
+        // Without a listener the stream would never resume, so it ends here.
         run->Respond(position, Status::NoMemory());
         break;
       }
@@ -254,7 +255,7 @@ Napi::Value InstanceWrap::Readers(const Napi::CallbackInfo& info) {
     uint32_t slot = 0;
     uint32_t request = 0;
     const Inbox::Readers found = inbox_->TakeReader(&slot, &request);
-    // Those that were taken before are among all.
+    // kAll includes the readers taken before.
     if (found == Inbox::Readers::kAll) return Napi::Number::New(env, kAll);
     if (found == Inbox::Readers::kNone) break;
     words[2 * count] = static_cast<int32_t>(slot);

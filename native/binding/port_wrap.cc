@@ -55,13 +55,14 @@ Napi::Value PortWrap::Create(Napi::Env env, const std::shared_ptr<Server>& serve
   }
   wrap->signal_ = signal;
   napi_unref_threadsafe_function(env, signal->function);
-  // Not called when Port::Detach has returned; the function outlives that.
+  // Not called after Port::Detach has returned; the function lives longer than that.
   wrap->port_ = server->Attach([signal] {
     napi_call_threadsafe_function(signal->function, nullptr, napi_tsfn_nonblocking);
   });
   if (!wrap->port_) return {};
   wrap->external_ = external && !ExternalBuffer(env, wrap->port_->header()).IsEmpty();
-  // The environment's cleanup hook reaches every port; the object must live until then or Detach.
+  // The environment's cleanup hook detaches every port; the object must live until then or until
+  // Detach.
   std::unordered_set<PortWrap*>& ports = DataOf(env).ports;
   ports.insert(wrap);
   const Napi::Object object = Wrap(DataOf(env).port_class, std::move(made));
@@ -93,7 +94,7 @@ void PortWrap::Wake(napi_env env, napi_value on_pages, void* context, void*) {
   if (wrap->detached_) return;
   Napi::HandleScope scope(env);
   const napi_value count = Napi::Number::New(env, wrap->TakePages());
-  // In the scope of this thread-safe function: microtasks and ticks run when we return.
+  // Called in the thread-safe function's scope: microtasks and ticks run when this returns.
   napi_value arguments[] = {count};
   napi_call_function(env, Napi::Env(env).Undefined(), on_pages, 1, arguments, nullptr);
 }
@@ -152,7 +153,7 @@ Napi::Value PortWrap::SubmitCopies(const Napi::CallbackInfo& info) {
   }
   for (uint32_t i = 0; i < slabs.Length(); i++) {
     const auto [data, bytes] = ViewOf(slabs.Get(i));
-    // Nothing is read of one that was dropped.
+    // A slab that was dropped is not read.
     if (port_->inputs().slab(i) && bytes != layout::kSlabBytes) {
       return ToJs(info.Env(), Status::Internal("malformed submission: a slab of another size"));
     }

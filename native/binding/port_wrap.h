@@ -1,8 +1,8 @@
-// A port as JavaScript holds it. JS thread only, but for the wake-up.
+// A port, as JavaScript sees it. JS thread only, except the wake-up.
 //
-// It has a thread-safe function of its own, signalled by the engine at most once until the finished
-// pages are taken. Unreferenced while nothing is in flight, so that an idle server does not keep
-// the process alive; TypeScript knows when (ref, unref).
+// It has its own thread-safe function, which the engine signals at most once until the finished
+// pages are taken. The function is unreferenced while no request is in flight, so that an idle
+// server does not keep the process alive; TypeScript controls this (ref, unref).
 #pragma once
 
 #include <memory>
@@ -16,16 +16,16 @@ namespace tritonts {
 class PortWrap : public Wrapped<PortWrap> {
  public:
   static Napi::Function Define(Napi::Env env);
-  // A new port of `server`. `on_pages` is called with [id, words, id, words, …]. Empty where the
-  // engine has no memory for it, or the environment no thread-safe function. `external`: try
-  // external ArrayBuffers.
+  // Creates a port of `server`. `on_pages` is called with [id, words, id, words, …]. Empty if the
+  // engine has no memory, or the environment no thread-safe function. `external`: try external
+  // ArrayBuffers.
   static Napi::Value Create(Napi::Env env, const std::shared_ptr<Server>& server,
                             const Napi::Function& on_pages, bool external);
 
   ~PortWrap() { Detach(); }
   void Finalize(napi_env) {}
 
-  // Ends the port; idempotent. Also called by the environment's cleanup hook.
+  // Ends the port; idempotent. The environment's cleanup hook also calls it.
   void Detach();
   const std::shared_ptr<Port>& port() const { return port_; }
 
@@ -40,13 +40,14 @@ class PortWrap : public Wrapped<PortWrap> {
   Napi::Value Stage(const Napi::CallbackInfo& info);
   void Unstage(const Napi::CallbackInfo& info);
   Napi::Value Submit(const Napi::CallbackInfo& info);
-  // What both come to: a status, or the number of pages that the header names.
+  // The common part of both submissions: returns a status, or the number of pages listed in the
+  // header.
   Napi::Value SubmitWords(Napi::Env env, const int32_t* words, size_t count,
                           const char* const* slab_sources, bool run);
-  // Takes finished pages and names them in the header; how many.
+  // Takes finished pages, lists them in the header, and returns their number.
   uint32_t TakePages();
   Napi::Value SubmitCopies(const Napi::CallbackInfo& info);
-  // The number of pages that the header names; or what Looked says otherwise.
+  // Returns the number of pages listed in the header, or another value of Looked.
   Napi::Value Look(const Napi::CallbackInfo& info);
   void Cancel(const Napi::CallbackInfo& info);
   void CancelMany(const Napi::CallbackInfo& info);
@@ -65,17 +66,18 @@ class PortWrap : public Wrapped<PortWrap> {
   void UnrefLoop(const Napi::CallbackInfo& info);
   void DetachFromJs(const Napi::CallbackInfo& info);
 
-  // Output info[1] of page info[0] that is too big for it; null when there is none, or no more.
+  // Returns output info[1] of page info[0], which is too large for the page. Null if it does not
+  // exist or was already taken.
   CompletionPage::Large* LargeOf(const Napi::CallbackInfo& info);
 
-  // Shared with the wake-up, which may come while the wrap is going.
+  // Shared with the wake-up, which may run while the wrap is being destroyed.
   struct Signal {
     napi_threadsafe_function function = nullptr;
   };
 
   std::shared_ptr<Port> port_;
   std::shared_ptr<Signal> signal_;
-  Napi::ObjectReference self_;  // until it is detached
+  Napi::ObjectReference self_;  // set until it is detached
   bool external_ = false;
   bool detached_ = false;
 };

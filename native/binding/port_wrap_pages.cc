@@ -1,4 +1,4 @@
-// How JavaScript gets at the pages of a port, and at outputs that are too large for them.
+// Gives JavaScript access to a port's pages, and to outputs that are too large for a page.
 #include <array>
 #include <cstring>
 #include <memory>
@@ -14,9 +14,9 @@ namespace tritonts {
 
 namespace {
 
-// Outputs that an environment holds in place, together at most; beyond that it gets copies. V8
-// frees what is in place only when it has marked the whole heap, and lets a gigabyte come together
-// before it hurries; its own memory it frees as soon as it looks at young objects.
+// The limit of outputs that an environment holds in place; further ones are copied. V8 frees
+// external memory only after marking the whole heap, and may let a gigabyte accumulate first. It
+// frees its own memory as soon as it collects young objects.
 constexpr size_t kMostSharedBytes = size_t{256} << 20;
 
 }  // namespace
@@ -68,7 +68,7 @@ Napi::Value PortWrap::TakeLarge(const Napi::CallbackInfo& info) {
   BlockRef block = large->block;
   const void* data = large->data;
   if (block->kind() == MemoryKind::kShared) {
-    // Another process wants it back, and could write to it.
+    // Borrowed from another process, which may modify it: copy it.
     BlockPool* const copies = block->copies();
     BlockRef copy = copies ? copies->Acquire(large->size) : BlockRef();
     if (!copy) return info.Env().Undefined();
@@ -76,7 +76,7 @@ Napi::Value PortWrap::TakeLarge(const Napi::CallbackInfo& info) {
     block = std::move(copy);
     data = block->data();
   }
-  // V8 counts the bytes as external memory by itself.
+  // V8 counts external ArrayBuffers by itself.
   auto* kept = new (std::nothrow) Kept{std::move(block), shared, large->size};
   if (!kept) return info.Env().Undefined();
   *shared += large->size;

@@ -29,17 +29,17 @@ void Poster::Release() {
 void Poster::Post(Closure closure) {
   auto data = std::make_unique<Closure>(std::move(closure));
   posting_.fetch_add(1);
-  // Whoever is counted before Close sees the function as it was: Close waits for it.
+  // Close waits for every thread counted before it, so the function is still valid here.
   if (!closed_.load() &&
       napi_call_threadsafe_function(function_, data.get(), napi_tsfn_blocking) == napi_ok) {
-    (void)data.release();  // the function's
+    (void)data.release();  // now owned by the function's queue
   }
   posting_.fetch_sub(1);
 }
 
 void Poster::Close() {
   if (closed_.exchange(true)) return;
-  // To post takes no time: the function's queue has no end.
+  // Posting is brief: the function's queue is unbounded.
   while (posting_.load() != 0) std::this_thread::yield();
   napi_release_threadsafe_function(function_, napi_tsfn_abort);
 }

@@ -1,8 +1,8 @@
-// Runs closures of other threads on an environment's JS thread.
+// Runs closures from other threads on an environment's JS thread.
 //
-// One per environment, shared with whoever posts. While something is awaited (Hold), the
-// environment's loop stays alive; an idle one does not keep it. After Close (the environment ends)
-// closures are dropped: nobody is left to hear them.
+// There is one per environment, shared with the threads that post. Each Hold keeps the
+// environment's event loop alive; an idle Poster does not. After Close (the environment ends),
+// closures are dropped.
 #pragma once
 
 #include <atomic>
@@ -18,17 +18,17 @@ class Poster : public std::enable_shared_from_this<Poster> {
  public:
   using Closure = std::function<void(Napi::Env)>;
 
-  // Null where the environment cannot have one.
+  // Null if the environment cannot create one.
   static std::shared_ptr<Poster> Create(Napi::Env env);
 
-  // JS thread: a closure is expected.
+  // JS thread: announces a closure.
   void Hold();
-  // JS thread: it will not come.
+  // JS thread: the announced closure will not come.
   void Release();
-  // Any thread: runs `closure` on the JS thread, once, and ends one Hold. Throws std::bad_alloc,
-  // and has done nothing, where there is no memory. The closure itself asks for none of C++.
+  // Any thread: runs `closure` once on the JS thread, and ends one Hold. Throws std::bad_alloc
+  // without effect if there is no memory. The closure itself must not allocate C++ memory.
   void Post(Closure closure);
-  // JS thread, from the environment's cleanup hook.
+  // JS thread; called by the environment's cleanup hook.
   void Close();
 
  private:
@@ -36,10 +36,10 @@ class Poster : public std::enable_shared_from_this<Poster> {
   static void Call(napi_env env, napi_value, void* context, void* data);
 
   std::atomic<bool> closed_{false};
-  std::atomic<uint32_t> posting_{0};  // threads that are about to call the function
+  std::atomic<uint32_t> posting_{0};  // threads inside a call of the function
   napi_env env_ = nullptr;
   napi_threadsafe_function function_ = nullptr;
-  int held_ = 0;  // JS thread
+  int held_ = 0;  // used only on the JS thread
 };
 
 }  // namespace tritonts

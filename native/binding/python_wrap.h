@@ -1,5 +1,5 @@
-// The channel of an instance of a Python model (backends/python/channel.h) as the environment that
-// started its process holds it. JS thread only.
+// The channel of a Python model's instance (backends/python/channel.h), as the environment that
+// started its process sees it. JS thread only.
 #pragma once
 
 #include <memory>
@@ -13,13 +13,13 @@ namespace tritonts {
 class PythonWrap : public Wrapped<PythonWrap> {
  public:
   static Napi::Function Define(Napi::Env env);
-  // Number of the inboxes, index, id of the server, options. An object, or the text of why there
-  // is none.
+  // Arguments: number of the inboxes, index, id of the server, options. Returns an object, or the
+  // text of an error.
   static Napi::Value Create(const Napi::CallbackInfo& info);
 
   ~PythonWrap() { End(); }
   void Finalize(napi_env) {}
-  // Ends the channel; idempotent. Also called by the environment's cleanup hook.
+  // Ends the channel; idempotent. The environment's cleanup hook also calls it.
   void End();
 
  private:
@@ -29,8 +29,8 @@ class PythonWrap : public Wrapped<PythonWrap> {
   Napi::Value Descriptor(const Napi::CallbackInfo& info);
   Napi::Value InputsDescriptor(const Napi::CallbackInfo& info);
   void CloseDescriptor(const Napi::CallbackInfo& info);
-  // With a function that is told once why the stub cannot be served any more. False: there is no
-  // thread. Undefined: the instance is closed.
+  // Its argument is a function that is called once if the stub breaks the protocol, with the
+  // reason. Returns false if the system has no thread, undefined if the instance is closed.
   Napi::Value Start(const Napi::CallbackInfo& info);
   void Up(const Napi::CallbackInfo& info);
   void AskToEnd(const Napi::CallbackInfo& info);
@@ -39,7 +39,7 @@ class PythonWrap : public Wrapped<PythonWrap> {
 
   std::shared_ptr<python::Channel> channel_;
   napi_threadsafe_function signal_ = nullptr;
-  Napi::ObjectReference self_;  // until it has ended
+  Napi::ObjectReference self_;  // set until the channel has ended
 };
 
 }  // namespace tritonts

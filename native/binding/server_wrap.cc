@@ -23,15 +23,15 @@ namespace tritonts {
 
 namespace {
 
-// What JavaScript waits for: its function at `info[index]`, to be called once, later. While it is
-// awaited, the environment's loop stays alive.
+// An asynchronous result for JavaScript: its function at `info[index]` is called once, later. Until
+// then the environment's loop stays alive.
 class Awaited {
  public:
   Awaited(const Napi::CallbackInfo& info, size_t index) : poster_(DataOf(info.Env()).poster) {
     *function_ = Napi::Persistent(info[index].As<Napi::Function>());
     poster_->Hold();
   }
-  // The engine did not take the question: it threw.
+  // If the engine threw instead of accepting the call, nothing is awaited.
   ~Awaited() {
     if (taken_) return;
     poster_->Release();
@@ -40,7 +40,7 @@ class Awaited {
   Awaited(const Awaited&) = delete;
   Awaited& operator=(const Awaited&) = delete;
 
-  // Makes what the engine is given: `to_js(env, told…)` returns the arguments for the function.
+  // Creates the callback for the engine: `to_js(env, told…)` returns the function's arguments.
   template <typename ToArguments>
   auto Then(ToArguments to_arguments) const {
     return [poster = poster_, function = function_, to_arguments](auto... told) {
@@ -55,7 +55,7 @@ class Awaited {
   void Taken() { taken_ = true; }
 
  private:
-  // An argument that could not be made, as where the environment ends, leaves nothing to be told.
+  // If an argument could not be created, as when the environment ends, the function is not called.
   template <size_t kCount>
   static void CallOnce(Napi::FunctionReference& function,
                        const std::array<napi_value, kCount>& arguments) {
@@ -67,8 +67,8 @@ class Awaited {
   }
 
   const std::shared_ptr<Poster> poster_;
-  // Deleted on the JS thread, by the closure that has called it; where the environment ends before,
-  // it is abandoned, since no other thread may free it.
+  // Deleted on the JS thread, by the closure that has called it. If the environment ends first, it
+  // is leaked, because no other thread may free it.
   const std::shared_ptr<Napi::FunctionReference> function_{new Napi::FunctionReference(),
                                                            [](Napi::FunctionReference* known) {
                                                              if (known->IsEmpty()) delete known;

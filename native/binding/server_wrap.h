@@ -1,4 +1,4 @@
-// A server as JavaScript holds it: typed calls, no policy. JS thread only.
+// A server, as JavaScript sees it: typed calls without policy. JS thread only.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,7 @@ namespace tritonts {
 class ServerWrap : public Wrapped<ServerWrap> {
  public:
   static Napi::Function Define(Napi::Env env);
-  // Undefined where the environment ends, or `make` returns none.
+  // Undefined if the environment is ending, or if `make` returns null.
   static Napi::Value Create(Napi::Env env, const std::function<std::shared_ptr<Server>()>& make);
   void Finalize(napi_env) {}
 

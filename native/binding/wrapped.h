@@ -1,8 +1,8 @@
-// Objects of C++ that JavaScript holds. JS thread only.
+// C++ objects owned by JavaScript objects. JS thread only.
 //
-// Napi::ObjectWrap makes them in a constructor that Node calls, where want of memory cannot be
-// told. Here C++ makes the object, and then its JavaScript side, which has no constructor that does
-// anything.
+// Napi::ObjectWrap creates the C++ object in a constructor that Node calls, where a lack of memory
+// cannot be reported. Here C++ creates the object first, and then the JavaScript object, whose
+// constructor does nothing.
 #pragma once
 
 #include <memory>
@@ -18,7 +18,7 @@ namespace tritonts {
 template <typename T>
 class Wrapped {
  public:
-  // One method of the class in JavaScript; it returns a value or nothing.
+  // A method of the JavaScript class; it returns a value or nothing.
   struct Method {
     using Returns = Napi::Value (T::*)(const Napi::CallbackInfo&);
     using Acts = void (T::*)(const Napi::CallbackInfo&);
@@ -30,7 +30,7 @@ class Wrapped {
     Acts acts = nullptr;
   };
 
-  // The C++ side of an object of the class; null where it has none.
+  // Returns the C++ object of a JavaScript object; null if it has none.
   static T* Unwrap(const Napi::Value& object) {
     void* known = nullptr;
     if (napi_unwrap(object.Env(), object, &known) != napi_ok) return nullptr;
@@ -38,7 +38,7 @@ class Wrapped {
   }
 
  protected:
-  // The class; empty where the environment cannot have it. `methods` live as long as the process.
+  // Defines the class; empty if the environment cannot. `methods` must live as long as the process.
   static Napi::Function DefineWrapped(Napi::Env env, const char* name,
                                       std::span<const Method> methods) {
     std::vector<napi_property_descriptor> properties;
@@ -61,8 +61,8 @@ class Wrapped {
     return {env, defined};
   }
 
-  // The JavaScript side of `object`, which it owns from now on. Empty, and the object is gone,
-  // where the environment ends.
+  // Creates the JavaScript object that owns `object`. If the environment is ending, `object` is
+  // destroyed and the result is empty.
   static Napi::Object Wrap(const Napi::FunctionReference& known_class, std::unique_ptr<T> object) {
     const Napi::Env env = known_class.Env();
     napi_value made = nullptr;
@@ -72,7 +72,7 @@ class Wrapped {
       last->Finalize(ending);
     };
     if (napi_wrap(env, made, object.get(), finalize, nullptr, nullptr) != napi_ok) return {};
-    (void)object.release();  // the JavaScript side's
+    (void)object.release();  // now owned by the JavaScript object
     return {env, made};
   }
 

@@ -1,11 +1,11 @@
 /**
- * This environment's access to a server's engine: the groups of a tick, their flush, and the delivery of
+ * Connects this environment to a server's engine: it groups a tick's requests, flushes them, and delivers
  * responses.
  *
- * A request is identified by its group, the group's generation, and its position (groups.ts). Inputs are
- * copied at once (submission.ts). The first request of a tick schedules one native call for all requests of
- * that tick. Responses come in pages (completions.ts). Only some of them are delivered before the event loop
- * gets a turn (delivery.ts).
+ * A request is identified by its group, the group's generation, and its position in the group (groups.ts).
+ * Inputs are copied at once (submission.ts). The first request of a tick schedules one native call for all
+ * requests of that tick. Responses arrive in pages (completions.ts). One turn of the event loop delivers a
+ * limited number of them (delivery.ts).
  */
 
 import { headerEpoch } from '../addon/layout.js';
@@ -54,8 +54,8 @@ export class Dispatcher implements Owner, Canceller {
   #flushScheduled = false;
   #detached = false;
   /**
-   * What {@link epoch} was when this tick read it; -2 before. Each request compares it, so it is a plain
-   * property. What a tick misses is seen in the next one.
+   * The value of {@link epoch} when this tick first read it; -2 before. It is a plain property because each
+   * request compares it. A change later in the tick is seen in the next tick.
    */
   tickEpoch: number = unread;
 
@@ -85,7 +85,7 @@ export class Dispatcher implements Owner, Canceller {
   /**
    * Connects this environment to a server.
    *
-   * @throws {@link TritonError} UNAVAILABLE without memory for the connection.
+   * @throws {@link TritonError} UNAVAILABLE if there is no memory for the connection.
    */
   static attach(server: Pick<NativeServer, 'attach'>, options: DispatcherOptions): Dispatcher {
     const external = process.env['TRITONTS_NO_EXTERNAL_BUFFERS'] !== '1';
@@ -99,17 +99,17 @@ export class Dispatcher implements Owner, Canceller {
   }
 
   /**
-   * Counts changes of the table of models. It differs from an earlier value if something changed, or if the
-   * port was closed. Each request compares it, so nothing else is checked for each request.
+   * The number of changes of the table of models. It differs from an earlier value if something changed, or if
+   * the port was closed. It is the only check that each request makes.
    */
   get epoch(): number {
     const { epoch } = this.#header;
-    // Without a flush ahead, nothing would end the tick.
+    // Only a scheduled flush resets tickEpoch, so it is set only if one is scheduled.
     if (this.#flushScheduled) this.tickEpoch = epoch;
     return epoch;
   }
 
-  /** Whether the server closes or is closed. */
+  /** Whether the server is closing or closed. */
   get closed(): boolean {
     return this.#header.closed;
   }
@@ -119,21 +119,21 @@ export class Dispatcher implements Owner, Canceller {
     return this.#detached;
   }
 
-  /** Sets `closed`. Requests in flight go on. */
+  /** Sets `closed`. Requests in flight continue. */
   refuse(): void {
     this.#header.refuse();
     this.tickEpoch = unread;
   }
 
   /**
-   * Sends a request together with the others of this tick. Later, exactly one of the waiter's functions is
-   * called.
+   * Sends a request together with this tick's other requests. Exactly one of the waiter's functions is called
+   * later.
    *
-   * @param inputs - They are copied before this returns. No code of the caller may have run since they were
-   *   encoded.
-   * @param origin - It is used with `captureStacks` only.
+   * @param inputs - They are copied before this returns. No code of the caller may run between encoding and
+   *   this call.
+   * @param origin - Used only with `captureStacks`.
    * @returns The group that the request is in.
-   * @throws {@link TritonError} Any code, for a request that cannot be sent. Its waiter is not called then.
+   * @throws {@link TritonError} Any code, if the request cannot be sent. Its waiter is then not called.
    */
   send(
     target: DispatchTarget,
@@ -152,13 +152,13 @@ export class Dispatcher implements Owner, Canceller {
   }
 
   /**
-   * As {@link send}, for a request that is like the one before: the tick's last request was for the same
-   * version with the same options and shape. Most requests of a busy tick are.
+   * Does the same as {@link send}, if the request is like the tick's last one: for the same version, with the
+   * same options and shape. Most requests of a busy tick are.
    *
-   * @param shape - Of the only input, as the encoder keeps it: equal shapes are one array.
+   * @param shape - The shape of the only input, as the encoder keeps it: equal shapes are the same array.
    * @param data - The elements of the only input, which the version's encoder has checked.
-   * @returns False if it is not like that. Nothing has happened then.
-   * @throws {@link TritonError} INVALID_ARG for an array that another thread has just made longer.
+   * @returns False if the request differs from the last one; nothing was changed then.
+   * @throws {@link TritonError} INVALID_ARG if another thread has just made the array longer.
    */
   join(
     target: DispatchTarget,
@@ -171,16 +171,16 @@ export class Dispatcher implements Owner, Canceller {
     return this.#groups.join(target, shape, data, request, waiter);
   }
 
-  /** The request of a waiter that was just sent, and is in this group. */
+  /** The stream of a request that was just sent in this group, by its waiter. */
   sentStream(group: Group, waiter: Waiter<unknown>): SentStream {
     return new SentStream(this.#native, this, group, waiter);
   }
 
   /**
-   * Hands the tick's requests to the engine now.
+   * Submits the tick's requests to the engine now.
    *
-   * @param run - Whether batches that are known to be short may run on this thread. Some requests may then
-   *   have ended when this returns.
+   * @param run - Whether batches that are known to be short may run on this thread. Some requests may then have
+   *   ended when this returns.
    */
   flush(run = false): void {
     this.#flushScheduled = false;
@@ -191,7 +191,7 @@ export class Dispatcher implements Owner, Canceller {
     this.#refusals.reject();
     const uses = this.#cancellation.sent();
     if (!this.#pages.empty) this.#delivery.deliverOwn();
-    // Responses that are in pages already need no listener: their signals are checked on delivery.
+    // A request whose response is already in a page needs no listener: its signal is checked on delivery.
     if (uses.length > 0) {
       if (this.#delivery.delivering) this.#cancellation.listenLater(uses, this.#pages.opened);
       else this.#cancellation.listen(uses);
@@ -201,8 +201,8 @@ export class Dispatcher implements Owner, Canceller {
   }
 
   /**
-   * Hands what is written to the engine. This runs no code of a caller, because it may happen while a request
-   * is being copied. The flush that follows handles the outcome.
+   * Submits the written records to the engine. This runs no code of a caller, because it may happen while a
+   * request is being copied. The following flush handles the outcome.
    */
   #submit(run: boolean): void {
     const outcome = this.#submission.submit(run);
@@ -210,12 +210,12 @@ export class Dispatcher implements Owner, Canceller {
       this.#groups.forgetWritten();
       this.#pages.open(outcome);
     } else {
-      // The engine took nothing: it had no memory, or the submission was malformed.
+      // The engine accepted nothing: it had no memory, or the submission was malformed.
       this.#refusals.add(outcome);
     }
   }
 
-  /** Resolves when no request is in flight and no waiter is left. */
+  /** Resolves when no request is in flight and no waiter remains. */
   async idle(): Promise<void> {
     if (this.#isIdle) return;
     await this.#hold.idle();
@@ -224,7 +224,7 @@ export class Dispatcher implements Owner, Canceller {
   /**
    * Ends this environment's connection: every request in flight rejects with `error`. Idempotent.
    *
-   * @returns A promise that resolves when all of them are rejected.
+   * @returns A promise that resolves when all these requests have been rejected.
    */
   async detach(error: TritonError): Promise<void> {
     if (this.#detached) return;
@@ -305,15 +305,15 @@ export class Dispatcher implements Owner, Canceller {
     if (this.#detached) return;
     this.#pages.open(count);
     const epoch = this.#header.word(headerEpoch);
-    // After this flush the engine knows all requests that this environment made of versions that may be
-    // retired now.
+    // After this flush the engine knows all requests that this environment made for versions that may now be
+    // retired.
     this.flush();
     this.#native.acknowledge(epoch);
     this.#delivery.deliverNow();
   }
 
   /**
-   * Called when some responses were delivered.
+   * Called after some responses were delivered.
    *
    * @internal
    */
@@ -333,13 +333,13 @@ export class Dispatcher implements Owner, Canceller {
     return this.#groups.none && this.#hold.none && this.#rejections.empty;
   }
 
-  /** When all requests have ended, tells those who wait for that, and lets the process end. */
+  /** When all requests have ended, resolves the promises of {@link idle}, and lets the process end. */
   #rest(): void {
     if (this.#isIdle) this.#hold.notifyIdle();
     this.#hold.release();
   }
 
-  /** Frees what a burst has left behind. Nothing may be in flight. */
+  /** Frees memory that remained after a burst. No request may be in flight. */
   #trim(): void {
     this.#groups.trim();
     this.#native.shrink();

@@ -1,6 +1,4 @@
-/**
- * The types of a dispatcher: requests, what it needs to know of a model version, and the timings of a batch.
- */
+/** Types of requests, of model versions as requests need them, and of waiters. */
 
 import type { Timings } from '../api/timings.js';
 import type { EncodedInputs } from '../tensor/encoded.js';
@@ -11,19 +9,18 @@ import type { ViewKind } from '../tensor/views.js';
 /** An output of a model version. */
 export interface TargetOutput {
   readonly name: string;
-  /** The shape that the caller sees. The model's dims are `rank` words from `position` on. */
+  /** The shape that the caller sees. The model's dims are the `rank` words from `position` on. */
   shape(words: Int32Array, position: number, rank: number): readonly number[];
-  /** The output from `size` bytes at `offset` of shared memory, which are copied. */
+  /** Makes the output from `size` bytes at `offset` of shared memory, which are copied. */
   readonly cut: (shape: readonly number[], memory: MemoryViews, offset: number, size: number) => unknown;
-  /** The output from memory that it owns from now on. */
+  /** Makes the output from memory that it then owns. */
   readonly make: (shape: readonly number[], buffer: ArrayBuffer) => unknown;
   /**
-   * The output in an array of the caller's.
+   * Makes the output in an array of the caller's.
    *
    * @param bytes - The size of its elements.
-   * @returns The tensor, and the array's memory, which has to be filled.
-   * @throws {@link TritonError} INVALID_ARG for an array with another number of elements, or one that lost
-   *   its memory.
+   * @returns The tensor, and the array's memory, which the caller of this function must fill.
+   * @throws {@link TritonError} INVALID_ARG if the array has another number of elements, or lost its memory.
    */
   into(shape: readonly number[], bytes: number, target: TypedArray): IntoTarget;
 }
@@ -34,26 +31,29 @@ export interface IntoTarget {
   readonly memory: Uint8Array;
 }
 
-/** What a dispatcher needs to know of a model version. */
+/** A model version, as far as sending requests and delivering responses needs it. */
 export interface DispatchTarget {
   /** The engine's id of the version. */
   readonly uid: number;
   readonly name: string;
-  /** Its inputs, by position. */
+  /** The version's inputs, by position. */
   readonly inputs: readonly { readonly name: string }[];
-  /** The class of array that each input's bytes are written with. */
+  /** The class of array with which each input's bytes are written. */
   readonly wires: readonly ViewKind[];
   /**
-   * How many requests a new group gets room for; only the dispatcher uses it. It starts at 1, is a power of
-   * two, and doubles when a group was full.
+   * The number of requests that a new group gets room for; only this folder uses it. It starts at 1, is a power
+   * of two, and doubles when a group was full.
    */
   groupRoom: number;
-  /** How many requests a group has at most, a power of two. 1: requests that look alike may not be sent together. */
+  /**
+   * The maximum number of requests in a group, a power of two. 1: requests of the same form must not be sent
+   * together.
+   */
   readonly mostRoom: number;
   /**
-   * The batch of a request; 0 for models without a batch dimension.
+   * The batch size of a request; 0 for models without a batch dimension.
    *
-   * @throws {@link TritonError} INVALID_ARG for a request without an input that tells the batch.
+   * @throws {@link TritonError} INVALID_ARG if the request has no input that determines the batch size.
    */
   rowsOf(inputs: EncodedInputs): number;
   /** Releases the arrays of the last request's inputs. */
@@ -69,10 +69,10 @@ export interface DispatchTarget {
   /** The result that a request resolves with. */
   result(id: string, outputs: Record<string, unknown>, timings: Timings): unknown;
   /**
-   * The version that serves this one's requests after its unload, if it takes them unchanged.
+   * The version that serves this version's requests after its unload, if it accepts them unchanged.
    *
-   * @throws {@link TritonError} The error of a request that no version serves, or that the successor does
-   *   not take.
+   * @throws {@link TritonError} The error for a request that no version serves, or that the successor does not
+   *   accept.
    */
   successor(shapes: readonly (readonly number[] | undefined)[]): DispatchTarget;
 }
@@ -83,27 +83,24 @@ export interface Waiter<T> {
   reject(error: unknown): void;
 }
 
-/** The options of a request that the dispatcher uses. */
+/** The options of a request that this folder uses. */
 export interface DispatchRequest {
   readonly id: string;
-  /** Positions of the wanted outputs; undefined: all. */
+  /** Positions of the requested outputs; undefined: all. */
   readonly wanted: readonly number[] | undefined;
   readonly signal: AbortSignal | undefined;
-  /**
-   * What schedulers and models are told besides: priority, time-out and parameters, as words of a record; undefined:
-   * nothing.
-   */
+  /** Priority, time-out and parameters for schedulers and models, as words of a record; undefined: none. */
   readonly attributes: Int32Array | undefined;
   /**
-   * The owner of the request, for `Dispatcher.cancelAll`. An owner costs less than a signal, which keeps a
-   * list of its requests.
+   * The owner of the request, for `Dispatcher.cancelAll`. An owner costs less than a signal, which keeps a list
+   * of its requests.
    */
   readonly owner: object | undefined;
-  /** Whether large outputs come in memory that V8 allocated. */
+  /** Whether to return large outputs in memory that V8 allocated. */
   readonly ownOutputs: boolean;
   /** The caller's arrays for outputs, by position of the output. */
   readonly into: readonly (TypedArray | undefined)[] | undefined;
-  /** Whether the request asked for this version, so that no other one may serve it. */
+  /** Whether the caller asked for this version, so that no other version may serve the request. */
   readonly pinned: boolean;
 }
 
@@ -115,7 +112,7 @@ export type Origin = EntryPoint | string;
 
 /** Options of a dispatcher. */
 export interface DispatcherOptions {
-  /** The most bytes of its slabs. */
+  /** The maximum total size of slabs, in bytes. */
   readonly maxInFlightBytes: number;
   /** Whether errors of queued requests show the line that made the request. */
   readonly captureStacks: boolean;

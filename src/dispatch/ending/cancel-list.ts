@@ -1,15 +1,15 @@
-/** Requests to cancel, which the engine gets in one call. */
+/** A list of requests to cancel, which is passed to the engine in one call. */
 
 import type { NativePort } from '../../addon/native/port.js';
 import type { Group } from '../requests/group.js';
 import type { Submission } from '../requests/submission.js';
 
-/** Words of an entry: the slot, its generation, the first request and how many. */
+/** Words of an entry: the slot, its generation, the first request and the number of requests. */
 const wordsOfEach = 4;
 
 /**
- * Collects requests to cancel, and writes them where submissions are written. So nothing may be submitted
- * meanwhile. Neighbours in a group become one entry.
+ * Collects requests to cancel. It writes them to the submission area, so no submission may be written
+ * meanwhile. Adjacent requests of a group become one entry.
  */
 export class CancelList {
   readonly #native: NativePort;
@@ -24,7 +24,7 @@ export class CancelList {
     this.#submission = submission;
   }
 
-  /** Adds neighbours in a group that was sent. The engine skips those that have ended. */
+  /** Adds adjacent requests of a group that was sent. The engine skips requests that have ended. */
   add(group: Group, first: number, count = 1): void {
     if (group === this.#group && first === this.#first + this.#count) {
       this.#count += count;
@@ -36,7 +36,7 @@ export class CancelList {
     this.#count = count;
   }
 
-  /** Hands the list to the engine. */
+  /** Passes the list to the engine. */
   send(): void {
     this.#write();
     if (this.#words > 0) this.#native.cancelMany(this.#words, this.#submission.ownWords);

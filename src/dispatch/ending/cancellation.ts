@@ -1,8 +1,8 @@
 /**
- * Cancels requests: because their signal fired, or because they belong to an owner that ended.
+ * Cancels requests, because their signal fired, or because they belong to an owner that ended.
  *
  * A signal gets a listener only if its request is still in flight after the flush, because adding a listener
- * costs more than a short run. Until then the signal is checked when the request is made, when it is sent,
+ * costs more than a short run. Before that, the signal is checked when the request is made, when it is sent,
  * and when its response is delivered.
  */
 
@@ -25,8 +25,7 @@ import type { Submission } from '../requests/submission.js';
 import type { DispatchRequest, Waiter } from '../types.js';
 
 /**
- * A group and the waiters it has in this tick. When its requests have ended, the group is used again with
- * other waiters.
+ * A group with its waiters in this tick. When its requests have ended, the group is reused with other waiters.
  */
 interface GroupUse {
   readonly group: Group;
@@ -36,15 +35,15 @@ interface GroupUse {
 /** Groups that were sent while responses were delivered. */
 interface Deferred {
   readonly uses: readonly GroupUse[];
-  /** Their signals get listeners when this many pages have been read, counted since the port exists. */
+  /** Add listeners to their signals when this many pages have been read, counted since the port was created. */
   readonly pages: number;
 }
 
-/** Sends what is pending: a request can be cancelled only after it was sent. */
+/** Sends pending requests: a request can be cancelled only after it was sent. */
 export interface Sender {
-  /** Hands the tick's requests to the engine now. */
+  /** Submits the tick's requests to the engine now. */
   flush(): void;
-  /** Whether the connection to the engine has ended. All that was sent is rejected then. */
+  /** Whether the connection to the engine has ended. All sent requests are then rejected. */
   readonly detached: boolean;
 }
 
@@ -53,7 +52,7 @@ const bySignal: Reason = {
   error: (model, { signal }) => cancelled(model, signal),
 };
 
-/** The requests that listened to a signal that fired. */
+/** Requests that listened to a signal that has fired. */
 class DoomedListeners implements Doomed {
   #listening: Listening | undefined;
   /** Position of the next request in its group. */
@@ -96,8 +95,9 @@ class DoomedListeners implements Doomed {
 }
 
 /**
- * Adds the requests of a group that belong to an owner. Returns whether there may be one that waits. This is rarely called, so
- * V8 interprets it: to look at each of many thousand requests would take milliseconds.
+ * Adds the requests of a group that belong to an owner. Returns whether any of them may still wait. It avoids a
+ * look at each of many thousand requests: V8 interprets this function because it is called rarely, so that
+ * would take milliseconds.
  */
 function addOwned(cancels: CancelList, group: Group, owner: object): boolean {
   if (group.requests === undefined) {
@@ -114,7 +114,7 @@ function addOwned(cancels: CancelList, group: Group, owner: object): boolean {
   return any;
 }
 
-/** The same for requests that listened to a signal. */
+/** Adds the requests that listened to a signal. */
 function addListening(cancels: CancelList, one: Listening): void {
   const { group, first, last, left } = one;
   const count = last - first + 1;
@@ -135,9 +135,9 @@ export class Cancellation {
   readonly #rejections: Rejections;
   readonly #sender: Sender;
   readonly #signals: Signals;
-  /** Groups of this tick with requests whose signals have no listener yet. */
+  /** Groups of this tick that have requests whose signals have no listener yet. */
   #unlistened: GroupUse[] = [];
-  /** The same for groups that were sent during deliveries; oldest first. */
+  /** Such groups that were sent during deliveries; oldest first. */
   #deferred: Deferred[] = [];
 
   constructor(
@@ -157,18 +157,18 @@ export class Cancellation {
     });
   }
 
-  /** Notes that a group has its first request with a signal. */
+  /** Records that a group has its first request with a signal. */
   added(group: Group): void {
     group.hasSignals = true;
     this.#unlistened.push({ group, waiters: group.waiters });
   }
 
-  /** Notes that neighbours in a group do not wait any more. */
+  /** Records that adjacent requests of a group no longer wait. */
   settled(group: Group, first: number, count: number): void {
     this.#signals.forget(group, first, count);
   }
 
-  /** Called when the tick's requests were sent. Cancels those whose signals have fired already. */
+  /** Called after the tick's requests were sent. Cancels the requests whose signals have already fired. */
   sent(): readonly GroupUse[] {
     const uses = this.#unlistened;
     if (uses.length === 0) return uses;
@@ -183,7 +183,8 @@ export class Cancellation {
   }
 
   /**
-   * The same after this many pages were read: requests whose responses are in these pages need no listener.
+   * Adds listeners after this many pages were read: requests whose responses are in these pages need no
+   * listener.
    */
   listenLater(uses: readonly GroupUse[], pages: number): void {
     if (uses.length > 0) this.#deferred.push({ uses, pages });
@@ -195,7 +196,8 @@ export class Cancellation {
     const due = this.#deferred.filter((one) => one.pages <= pages);
     if (due.length === 0) return;
     this.#deferred = this.#deferred.slice(due.length);
-    // Requests that were made during the delivery may already be written where cancellations are written now.
+    // Requests that were made during the delivery may already be written to the submission area, which the
+    // cancel list needs.
     this.#sender.flush();
     for (const { uses } of due) {
       this.#cancelAborted(uses);
@@ -233,7 +235,7 @@ export class Cancellation {
   #cancelAborted(uses: readonly GroupUse[]): void {
     const began = performance.now();
     const cancels = new CancelList(this.#native, this.#submission);
-    // Mostly, many requests in a row have the same signal.
+    // Usually many consecutive requests have the same signal.
     let last: AbortSignal | undefined;
     let aborted = false;
     for (const { group, waiters } of uses) {

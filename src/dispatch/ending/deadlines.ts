@@ -1,6 +1,6 @@
 /**
- * Signals that abort when the `timeoutMs` of requests has passed. Requests whose time ends at about the same moment share a
- * signal, so what is kept does not grow with the number of requests. One timer waits for the earliest of all.
+ * Signals that abort when the `timeoutMs` of requests has passed. Requests with about the same deadline share a
+ * signal, so memory does not grow with the number of requests. One timer waits for the earliest deadline.
  */
 
 import { show } from '../../argument-checks.js';
@@ -8,43 +8,43 @@ import { performance } from 'node:perf_hooks';
 import { invalidArgument } from '../../errors.js';
 import { clearTimeout, setTimeout } from './timers.js';
 
-/** The longest time of a timer of Node's. */
+/** The longest delay that a timer of Node supports. */
 export const longestMs: number = 2 ** 31 - 1;
 
-/** A time ends at most this part of itself late, or 1 ms. */
+/** A deadline fires late by at most 1/64 of its time, or 1 ms. */
 const parts = 64;
 
-/** What a signal of this file aborts with. */
+/** The abort reason of these signals. */
 const passed = Symbol('the time of a request has passed');
 
-/** Whether `reason` is why a signal of {@link deadlineIn} has aborted. */
+/** Whether `reason` is the abort reason of a signal from {@link deadlineIn}. */
 export function isDeadline(reason: unknown): boolean {
   return reason === passed;
 }
 
-/** Controllers by the moment of their end, in units of `grain` milliseconds. */
+/** Controllers by their deadline, in units of `grain` milliseconds. */
 interface Grain {
   readonly grain: number;
   readonly controllers: Map<number, AbortController>;
 }
 
-/** By the logarithm of their grain. */
+/** Indexed by the logarithm of `grain`. */
 const grains: Grain[] = [];
 let timer: NodeJS.Timeout | undefined;
 /** When the timer fires. */
 let next = Infinity;
 
 /**
- * A signal that aborts in `timeoutMs`, or a little later. It does not keep the process alive.
+ * Returns a signal that aborts in `timeoutMs`, or a little later. It does not keep the process alive.
  *
- * @param timeoutMs - Above 0.
+ * @param timeoutMs - Must be greater than 0.
  */
 export function deadlineIn(timeoutMs: number): AbortSignal {
   const power = Math.max(0, Math.floor(Math.log2(timeoutMs / parts)));
   for (let missing = grains.length; missing <= power; missing++) {
     grains.push({ grain: 2 ** missing, controllers: new Map() });
   }
-  const { grain, controllers } = grains[power] as Grain; // It was just made, if it was not there.
+  const { grain, controllers } = grains[power] as Grain; // Created above if it was missing.
   const now = performance.now();
   const end = Math.ceil((now + timeoutMs) / grain);
   const known = controllers.get(end);
@@ -55,7 +55,7 @@ export function deadlineIn(timeoutMs: number): AbortSignal {
   return controller.signal;
 }
 
-/** The signal of a request that has both, or either. */
+/** Combines a request's own signal and its deadline; either may be absent. */
 export function withDeadline(
   signal: AbortSignal | undefined,
   timeoutMs: number | undefined,
@@ -68,7 +68,7 @@ export function withDeadline(
 /**
  * Checks a `timeoutMs`.
  *
- * @throws {@link TritonError} INVALID_ARG for what is no time.
+ * @throws {@link TritonError} INVALID_ARG if it is not a valid time.
  */
 export function checkTimeoutMs(model: string, timeoutMs: number | undefined): void {
   if (timeoutMs === undefined) return;
@@ -82,12 +82,12 @@ export function checkTimeoutMs(model: string, timeoutMs: number | undefined): vo
 function wait(moment: number, now: number): void {
   clearTimeout(timer);
   next = moment;
-  // A timer may be a fraction of a millisecond early.
+  // A timer may fire a fraction of a millisecond early.
   timer = setTimeout(fire, Math.min(longestMs, Math.max(1, Math.ceil(moment - now))));
   timer.unref();
 }
 
-/** Aborts what is due, and waits for the next one. */
+/** Aborts the signals that are due, and waits for the next deadline. */
 function fire(): void {
   timer = undefined;
   const now = performance.now();
@@ -105,6 +105,6 @@ function fire(): void {
   }
   next = earliest;
   if (earliest < Infinity) wait(earliest, now);
-  // Listeners may be the caller's, and ask for more.
+  // Listeners may be the caller's, and may create further deadlines.
   for (const controller of due) controller.abort(passed);
 }

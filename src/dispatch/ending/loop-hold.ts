@@ -1,11 +1,11 @@
-/** Keeps the event loop alive while somebody waits for a response, or for the end of all requests. */
+/** Keeps the event loop alive while a caller waits for a response, or for the end of all requests. */
 
 import type { NativePort } from '../../addon/native/port.js';
 
 /** See the head of this file. A dispatcher has one. */
 export class LoopHold {
   readonly #native: Pick<NativePort, 'ref' | 'unref'>;
-  /** How many requests were sent and have a waiter. */
+  /** Number of sent requests that have a waiter. */
   #awaited = 0;
   /** Called when all requests have ended. */
   #idle: (() => void)[] = [];
@@ -15,17 +15,17 @@ export class LoopHold {
     this.#native = native;
   }
 
-  /** Whether no request that was sent has a waiter. */
+  /** Whether no sent request has a waiter. */
   get none(): boolean {
     return this.#awaited === 0;
   }
 
-  /** Adds `count` requests with waiters. Until {@link hold}, a scheduled flush keeps the loop alive. */
+  /** Adds `count` requests with waiters. Until {@link hold} is called, a scheduled flush keeps the loop alive. */
   sent(count: number): void {
     this.#awaited += count;
   }
 
-  /** Notes that `count` requests do not wait any more. */
+  /** Records that `count` requests no longer wait. */
   settled(count: number): void {
     this.#awaited -= count;
   }
@@ -46,14 +46,14 @@ export class LoopHold {
     for (const resolve of waiting) resolve();
   }
 
-  /** Keeps the process alive if somebody waits. */
+  /** Keeps the process alive if there are waiters. */
   hold(): void {
     if (this.#held || (this.#awaited === 0 && this.#idle.length === 0)) return;
     this.#held = true;
     this.#native.ref();
   }
 
-  /** Lets the process end if nobody waits. */
+  /** Lets the process end if there are no waiters. */
   release(): void {
     if (!this.#held || this.#awaited > 0 || this.#idle.length > 0) return;
     this.#held = false;

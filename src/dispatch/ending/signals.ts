@@ -1,10 +1,10 @@
-/** The abort signals of requests in flight. A signal has one listener, however many requests have it. */
+/** The abort signals of requests in flight. A signal has one listener, no matter how many requests use it. */
 
 import { Listening, type Group, type Listened } from '../requests/group.js';
 
-// These are the methods of the class, not whatever a signal's own properties say. So no code of the caller
-// runs here. Such code could detach an input between its check and its copy, make requests in the middle of
-// another one, or throw.
+// These are the methods of the class, not of a signal's own properties, so no code of the caller runs here.
+// Such code could detach an input between its check and its copy, make requests while another is being added,
+// or throw.
 const { prototype } = AbortSignal;
 const getAborted = Reflect.getOwnPropertyDescriptor(prototype, 'aborted')?.get as (
   this: AbortSignal,
@@ -12,7 +12,7 @@ const getAborted = Reflect.getOwnPropertyDescriptor(prototype, 'aborted')?.get a
 const getReason = Reflect.getOwnPropertyDescriptor(prototype, 'reason')?.get as (
   this: AbortSignal,
 ) => unknown;
-// They are read as properties: under `node --frozen-intrinsics` built-in methods are getters.
+// Read as properties, because under `node --frozen-intrinsics` built-in methods are getters.
 const addListener: AbortSignal['addEventListener'] = Reflect.get(prototype, 'addEventListener');
 const removeListener: AbortSignal['removeEventListener'] = Reflect.get(prototype, 'removeEventListener');
 
@@ -21,7 +21,7 @@ export function isAborted(signal: AbortSignal): boolean {
   return getAborted.call(signal);
 }
 
-/** Why the signal has fired. */
+/** The abort reason of the signal. */
 export function reasonOf(signal: AbortSignal): unknown {
   return getReason.call(signal);
 }
@@ -29,19 +29,19 @@ export function reasonOf(signal: AbortSignal): unknown {
 /** See the head of this file. A dispatcher has one. */
 export class Signals {
   readonly #known: Map<AbortSignal, Listened> = new Map();
-  /** The signal that was looked up last: many requests share one. */
+  /** The signal that was looked up last, because many requests share one signal. */
   #last: Listened | undefined;
   readonly #fired: (first: Listening | undefined) => void;
 
   /**
-   * @param fired - Called with the first entry of a signal that fired. The others follow by `next`. They do
-   *   not listen any more then.
+   * @param fired - Called with the first entry of a signal that fired. The other entries follow by `next`. They
+   *   no longer listen then.
    */
   constructor(fired: (first: Listening | undefined) => void) {
     this.#fired = fired;
   }
 
-  /** Adds listeners for the requests of a group that wait. */
+  /** Adds listeners for the waiting requests of a group. */
   listen(group: Group): void {
     const { waiters, count } = group;
     let one: Listening | undefined;
@@ -55,7 +55,7 @@ export class Signals {
     }
   }
 
-  /** Removes listeners of neighbours in a group that do not wait any more. */
+  /** Removes the listeners of adjacent requests of a group that no longer wait. */
   forget(group: Group, first: number, count: number): void {
     const { listening } = group;
     if (listening === undefined) return;

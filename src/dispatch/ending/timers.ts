@@ -1,7 +1,7 @@
 /**
- * The event loop's own timers, taken when the package is loaded. Programs' tests replace the global
- * ones, and with `syncBuiltinESMExports` those that modules import. Without turns of the event loop no
- * response would be delivered.
+ * The event loop's own timers, saved when the package is loaded. Test frameworks replace the global timers, and
+ * with `syncBuiltinESMExports` also the imported ones. Without real turns of the event loop no response would
+ * be delivered.
  */
 
 import timers from 'node:timers';

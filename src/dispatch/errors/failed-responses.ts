@@ -1,4 +1,4 @@
-/** Responses that are errors, and those that cannot be given to their callers. */
+/** Handles error responses, and responses that cannot be delivered to their callers. */
 
 import { nativeError } from '../../addon/status.js';
 import { TritonError, type TritonErrorCode, type TritonErrorReason } from '../../errors.js';
@@ -7,28 +7,28 @@ import type { Owner } from '../owner.js';
 import { cancelled, limitError, unusable, withFrames, withoutStack, withStack } from './request-errors.js';
 import { isAborted } from '../ending/signals.js';
 
-/** What a response says that is an error. */
+/** The error of a response. */
 export interface Failure {
-  /** The engine's code, or that of an error of this package. */
+  /** The engine's numeric code, or the code of an error of this package. */
   readonly code: number | TritonErrorCode;
-  /** Why, where the code is not the engine's. */
+  /** The reason, if the code is not numeric. */
   readonly reason?: TritonErrorReason | undefined;
   readonly message: string;
-  /** Whether it was refused because too much is in flight. */
+  /** Whether the request was refused because too much is in flight. */
   readonly limited?: boolean;
 }
 
 /** Rejects the waiters of requests whose response is an error. */
 export class FailedResponses {
   readonly #owner: Owner;
-  /** How many have failed since {@link allRead}. */
+  /** Number of failures since {@link allRead}. */
   #failed = 0;
 
   constructor(owner: Owner) {
     this.#owner = owner;
   }
 
-  /** All responses have been read. Of those that come together later the first ones have stacks again. */
+  /** Called when all responses have been read. The first errors of the next burst have stacks again. */
   allRead(): void {
     this.#failed = 0;
   }
@@ -43,7 +43,7 @@ export class FailedResponses {
       const { id = '', signal } = group.requestOf(at) ?? {};
       const message = id === '' ? text : `[request id: ${id}] ${text}`;
       const make = (): TritonError => {
-        // The request was cancelled, so its own outcome does not matter any more.
+        // The request was cancelled, so its own outcome no longer matters.
         if (signal !== undefined && isAborted(signal)) return cancelled(target.name, signal);
         if (limited === true && typeof code === 'number') return limitError(code, message, target.name);
         return typeof code === 'number'
@@ -57,8 +57,8 @@ export class FailedResponses {
 }
 
 /**
- * Why a response is not given to its caller: the request was cancelled, or the response cannot be turned into
- * a result.
+ * The error for a response that is not delivered: the request was cancelled, or the response cannot be turned
+ * into a result.
  */
 export function whyNot(error: unknown, model: string): TritonError {
   return error instanceof TritonError && (error.code === 'CANCELLED' || error.reason === 'TIMED_OUT')

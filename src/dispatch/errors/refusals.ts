@@ -1,6 +1,6 @@
 /**
- * Groups that the engine refused. Their requests are rejected by the flush that follows, because a submission may happen
- * while another request is being copied, when no code of a caller may run.
+ * Groups that the engine refused. Their requests are rejected by the following flush. A submission may happen
+ * while another request is being copied, and no code of a caller may run then.
  */
 
 import type { NativeStatus } from '../../addon/native/status.js';
@@ -10,7 +10,7 @@ import type { Group } from '../requests/group.js';
 import type { Groups } from '../requests/groups.js';
 import { DoomedGroup, type Rejections } from './rejections.js';
 
-/** Groups of one submission, with the reason. */
+/** Groups of one submission, with the status of the refusal. */
 interface Refusal {
   readonly groups: readonly Group[];
   readonly status: NativeStatus;
@@ -29,12 +29,12 @@ export class Refusals {
     this.#rejections = rejections;
   }
 
-  /** Adds the groups that were written. The engine took none of them. */
+  /** Adds the written groups, none of which the engine accepted. */
   add(status: NativeStatus): void {
     this.#pending.push({ groups: this.#groups.takeWritten(), status });
   }
 
-  /** Rejects the requests of all groups that were added. */
+  /** Rejects the requests of all added groups. */
   reject(): void {
     if (this.#pending.length === 0) return;
     const refusals = this.#pending;

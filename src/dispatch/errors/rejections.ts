@@ -1,8 +1,8 @@
 /**
- * Rejects many requests in slices. To create an error and settle a promise takes microseconds, and a caller
- * that cancels a hundred thousand requests must not block the event loop for that long. To note the requests
- * takes next to nothing: their waiters are looked up only when their turn comes. A request that gets its
- * response before then keeps that response.
+ * Rejects many requests in slices. Creating an error and settling a promise takes microseconds, and a caller
+ * that cancels a hundred thousand requests must not block the event loop for that long. Queuing the requests is
+ * cheap: their waiters are looked up only when their turn comes. A request that gets its response before then
+ * keeps that response.
  */
 
 import { performance } from 'node:perf_hooks';
@@ -14,36 +14,34 @@ import type { DispatchRequest, Waiter } from '../types.js';
 
 /** The longest time that a slice may hold the event loop, in milliseconds. */
 const sliceMs = 1;
-/** How many requests are rejected between two looks at the clock. */
+/** How many requests are rejected between two checks of the clock. */
 const portion = 32;
 
-/** Which requests of a group are meant, and their error. */
+/** Selects requests of a group, and makes their error. */
 export interface Reason {
-  /** Whether a request is meant. */
+  /** Whether a request is selected. */
   concerns(request: DispatchRequest): boolean;
   /** Creates an error for a request. */
   error(model: string, request: DispatchRequest): TritonError;
 }
 
-/** Notified of rejections. */
+/** Is notified of rejections. */
 export interface Settled {
-  /**
-   * `waited` requests do not wait any more. They are among these neighbours in the group; `count` may be 0.
-   */
+  /** `waited` requests no longer wait. They are among these adjacent requests of the group; `count` may be 0. */
   settled(group: Group, first: number, count: number, waited: number): void;
-  /** No request is left to reject. */
+  /** No request remains to be rejected. */
   allRejected(): void;
 }
 
 /** Requests to reject. */
 export interface Doomed {
-  /** Removes and returns the waiter of the next request that still waits; undefined if none is left. */
+  /** Removes and returns the waiter of the next request that still waits; undefined if none remains. */
   take(owner: Settled): Waiter<unknown> | undefined;
   /** The error for the request that was taken last. */
   error(): TritonError | undefined;
 }
 
-/** The requests of a group as it is now. The group may be in other use when they are rejected. */
+/** The requests of a group in its current use. The group may be reused before they are rejected. */
 export class DoomedGroup implements Doomed {
   readonly #reason: Reason;
   readonly #group: Group;
@@ -94,7 +92,7 @@ export class DoomedGroup implements Doomed {
 export class Rejections {
   readonly #owner: Settled;
   #queue: Doomed[] = [];
-  /** How many entries of the queue are done. */
+  /** Number of queue entries that are done. */
   #done = 0;
   #rejected = 0;
   #scheduled = false;
@@ -103,27 +101,27 @@ export class Rejections {
     this.#owner = owner;
   }
 
-  /** Whether nothing is left to reject. */
+  /** Whether no request remains to be rejected. */
   get empty(): boolean {
     return this.#queue.length === 0;
   }
 
-  /** Adds requests to reject, after those that were added before. */
+  /** Adds requests to reject, after those added before. */
   add(doomed: Doomed): void {
     this.#queue.push(doomed);
   }
 
   /**
-   * Rejects what was added: the first ones now, the others in the next turns of the event loop.
+   * Rejects the added requests: the first ones now, the others in the next turns of the event loop.
    *
-   * @param began - When the caller began its own work for these requests, by `performance.now()`. That work is
-   *   a part of the first slice.
+   * @param began - When the caller began its own work for these requests, by `performance.now()`. That work
+   *   counts towards the first slice.
    */
   run(began: number = performance.now()): void {
     if (this.#goesOnLater() || this.#queue.length === 0) return;
     const end = began + sliceMs;
-    // Groups without any waiter cost time, too. A rejected caller may call this method and leave the rest for
-    // later.
+    // Groups without a waiter cost time, too, so they count as a step. A rejected caller may call this method,
+    // which may leave the rest for later.
     for (let looks = 1; this.#done < this.#queue.length && !this.#goesOnLater(); looks++) {
       if (looks % portion === 0 && performance.now() > end) {
         this.#goOnLater();
@@ -149,7 +147,7 @@ export class Rejections {
 
   #goOnLater(): void {
     this.#scheduled = true;
-    // Entries that are done would pile up if new ones always came first.
+    // Without this, finished entries would pile up if new entries kept arriving.
     if (this.#done > this.#queue.length / 2) {
       this.#queue = this.#queue.slice(this.#done);
       this.#done = 0;

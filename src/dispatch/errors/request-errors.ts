@@ -6,18 +6,18 @@ import { isDeadline } from '../ending/deadlines.js';
 import { reasonOf } from '../ending/signals.js';
 import type { EntryPoint } from '../types.js';
 
-/** Of many requests that fail together, this many errors have a stack. It is the same for all of them. */
+/** If many requests fail together, this many errors have a stack. The stack is the same for all of them. */
 export const withStack = 32;
 
-/** Errors that mean "too much in flight": the same request may succeed when others have ended. */
+/** Errors that mean "too much in flight": the same request may succeed after others have ended. */
 const limited = new WeakSet<object>();
 
-/** Whether `error` says that `maxInFlightBytes` is reached. */
+/** Whether `error` says that `maxInFlightBytes` was reached. */
 export function isLimit(error: unknown): boolean {
   return typeof error === 'object' && error !== null && limited.has(error);
 }
 
-/** The error of a request that may be sent again when others have ended. `code` is the engine's. */
+/** The error of a request that may be sent again after others have ended. `code` is the engine's. */
 export function limitError(code: number, message: string, model: string): TritonError {
   const error = nativeError(code, message, { model });
   limited.add(error);
@@ -29,9 +29,9 @@ export function noMemory(bytes: number, cause?: unknown): TritonError {
 }
 
 /**
- * An array of bytes.
+ * Allocates an array buffer.
  *
- * @throws {@link TritonError} UNAVAILABLE without memory.
+ * @throws {@link TritonError} UNAVAILABLE if there is no memory.
  */
 export function allocate(bytes: number): ArrayBuffer {
   try {
@@ -59,7 +59,7 @@ export function timedOut(model: string): TritonError {
   });
 }
 
-/** The error of a request that was cancelled, by its signal, its `timeoutMs`, or else by its owner. */
+/** The error of a cancelled request: by its signal, its `timeoutMs`, or its owner. */
 export function cancelled(model: string, signal?: AbortSignal): TritonError {
   if (signal !== undefined && isDeadline(reasonOf(signal))) return timedOut(model);
   const by = signal ? ' by its signal' : '';
@@ -70,8 +70,8 @@ export function cancelled(model: string, signal?: AbortSignal): TritonError {
 }
 
 /**
- * Calls `make` with stacks switched off. The frames would be this library's, and cost more than everything
- * else.
+ * Calls `make` with stack traces switched off. The frames would be this library's, and collecting them would
+ * dominate the cost.
  */
 export function withoutStack<T>(make: () => T): T {
   const { stackTraceLimit } = Error;
@@ -84,7 +84,7 @@ export function withoutStack<T>(make: () => T): T {
   }
 }
 
-/** The stack frames of the code that called `entry`, one a line. */
+/** The stack frames of the code that called `entry`, one per line. */
 export function framesBelow(entry: EntryPoint): string {
   const holder: { stack?: unknown } = {};
   Error.captureStackTrace(holder, entry);
@@ -94,7 +94,7 @@ export function framesBelow(entry: EntryPoint): string {
   return stack.slice(stack.indexOf('\n') + 1);
 }
 
-/** Adds the frames that made the request to an error's stack, if they are known. */
+/** Appends the frames that made the request to an error's stack, if they are known. */
 export function withFrames(error: TritonError, frames: string | undefined): TritonError {
   if (frames !== undefined) error.stack = `${error.name}: ${error.message}\n${frames}`;
   return error;

@@ -1,12 +1,12 @@
 /**
- * Schedules the flush of a tick's requests: after the promise jobs of this turn, so that requests of callers
- * behind async layers are included. For synchronous code, `process.nextTick` would run before those jobs; the
- * microtask in between lets them go first.
+ * Schedules the flush of a tick's requests after the promise jobs of this turn, so that requests of callers
+ * behind async layers are included. In synchronous code, `process.nextTick` alone would run before those jobs;
+ * the microtask in between lets them run first.
  */
 
 import { nextTick } from 'node:process';
 
-/** Has a flush. */
+/** An object that can be flushed. */
 export interface Flushed {
   flush(run: boolean): void;
 }
@@ -19,7 +19,7 @@ export function scheduleFlush(flushed: Flushed): void {
 }
 
 function flushSoon(flushed: Flushed): void {
-  // A promise, because queueMicrotask would create an AsyncResource for each call.
+  // A promise is used because queueMicrotask would create an AsyncResource for each call.
   void now.then(() => {
     nextTick(flushNow, flushed);
   });

@@ -1,57 +1,57 @@
-/** A group: requests that are sent to the engine together, and the signals that they listen to. */
+/** A group: requests that are sent to the engine together, with the signals that they listen to. */
 
 import type { WireArray } from '../../tensor/views.js';
 import type { DispatchRequest, DispatchTarget, Waiter } from '../types.js';
 
-/** The waiters of a group that is not in use. */
+/** The `waiters` of a group that is not in use. */
 export const nobody: (Waiter<unknown> | undefined)[] = [];
 
 /**
- * Requests of one tick for one version that differ only in their bytes. They are one record for the engine. A
- * request that is like no other is a group of one. The object is used again, with another generation.
+ * Requests of one tick for one version that differ only in their bytes. The engine receives them as one record.
+ * A request that differs from its neighbours is a group of one. The object is reused, with a new generation.
  *
- *     free ── open: takes more like its first ── written, in flight ── all ended ── free
+ * free ── open: accepts requests like its first ── written, in flight ── all ended ── free
  */
 export class Group {
-  /** The engine's slot. */
+  /** The engine's slot number. */
   readonly index: number;
   generation = 0;
   target: DispatchTarget | undefined;
-  /** The options of its first request, and of all that are not in {@link requests}. */
+  /** The options of the first request, and of all requests without an entry in {@link requests}. */
   request: DispatchRequest | undefined;
   /**
-   * By position: the options of requests whose options differ from the first one's; undefined if there are
+   * By position: the options of requests whose options differ from the first request's; undefined if there are
    * none.
    */
   requests: (DispatchRequest | undefined)[] | undefined;
   /**
-   * The waiters by position; undefined for a request that does not wait any more. Each use has a new array:
-   * references from an old object to new ones cost V8 more.
+   * The waiters by position; undefined for a request that no longer waits. Each use has a new array, because V8
+   * handles references from an old object to new ones more slowly.
    */
   waiters: (Waiter<unknown> | undefined)[] = nobody;
-  /** How many requests it has, and for how many it has room. */
+  /** How many requests it has, and how many it has room for. */
   count = 0;
   room = 0;
-  /** How many of its requests the engine has not ended. */
+  /** Number of its requests that the engine has not ended. */
   left = 0;
-  /** Whether a request has a signal. */
+  /** Whether any request has a signal. */
   hasSignals = false;
-  /** By position: what listens to the request's signal; undefined if nothing does. */
+  /** By position: the listener entry of the request; undefined if its signal has no listener. */
   listening: (Listening | undefined)[] | undefined;
-  /** By position: the stack frames that made the request; only with `captureStacks`. */
+  /** By position: the stack frames that made the request; set only with `captureStacks`. */
   stacks: (string | undefined)[] | undefined;
-  /** The batch of each request; 0 for models without a batch dimension. */
+  /** The batch size of each request; 0 for models without a batch dimension. */
   rows = 0;
-  /** By input: the shape of each request's input (undefined if it is absent), and its bytes. */
+  /** By input: the shape of each request's input (undefined if the input is absent), and its size in bytes. */
   readonly shapes: (readonly number[] | undefined)[] = [];
   readonly byteLengths: number[] = [];
-  /** By input: where the requests' bytes are written, and the number of elements of each. */
+  /** By input: the view that the requests' bytes are written to, and the number of elements of each request. */
   readonly views: (WireArray | undefined)[] = [];
   readonly lengths: number[] = [];
-  /** The version that its range was taken for. The group keeps both when its requests have ended. */
+  /** The version that its range was allocated for. The group keeps both after its requests have ended. */
   placed: DispatchTarget | undefined;
   /**
-   * Position and size of its range in a slab, and that range's slab and offset. Size 0: its inputs are in
+   * Position and size of its range, and the slab and offset of the range. If the size is 0, its inputs are in
    * blocks.
    */
   range = 0;
@@ -82,12 +82,12 @@ export interface Listened {
 /** Requests of a group that listen to the same signal. */
 export class Listening {
   readonly group: Group;
-  /** Positions of the first and of the last of them. Other requests may lie between them. */
+  /** Positions of the first and the last of these requests. Other requests may lie between them. */
   readonly first: number;
   last: number;
-  /** How many of them still wait. */
+  /** How many of these requests still wait. */
   left = 0;
-  /** The signal; undefined when none of them waits any more. */
+  /** The signal; undefined once none of the requests waits. */
   to: Listened | undefined;
   /** Neighbours in the signal's list. */
   next: Listening | undefined;
@@ -101,7 +101,7 @@ export class Listening {
     this.previous = to.last;
   }
 
-  /** Whether the request at a position of the group is one of these, and still waits. */
+  /** Whether the request at a position of the group is one of these requests, and still waits. */
   has(position: number): boolean {
     return this.group.listening?.[position] === this;
   }

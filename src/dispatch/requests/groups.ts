@@ -1,7 +1,7 @@
 /**
- * A dispatcher's groups: the free ones, and the open one that takes more requests like its first.
+ * The groups of this environment: the free ones, and the open one that accepts more requests like its first.
  *
- * A new group gets room for as many requests as the version's recent groups had: the room doubles if a group
+ * A new group gets room for as many requests as the version's recent groups had. The room doubles if a group
  * was full, and halves if most of it was unused.
  */
 
@@ -12,12 +12,12 @@ import { Group, nobody } from './group.js';
 import type { Submission } from './submission.js';
 import type { DispatchRequest, DispatchTarget, Waiter } from '../types.js';
 
-/** The most requests that a group has room for. */
+/** The maximum room of a group, in requests. */
 export const mostRoom = 1024;
 /** How many free groups are kept when nothing is in flight. */
 const keptGroups = 1024;
 
-/** Counts requests. */
+/** Counts sent requests. */
 export interface SentCounter {
   /** Adds `count` requests, which are sent as a group. */
   sent(count: number): void;
@@ -29,15 +29,15 @@ export class Groups {
   readonly all: Group[] = [];
   readonly #submission: Submission;
   readonly #counter: SentCounter;
-  /** A stack: the few groups at its top are used again and again, and stay in the processor's caches. */
+  /** A stack: the few groups at its top are reused again and again, and stay in the processor's caches. */
   readonly #free: Group[] = [];
   /** How many of the free groups have a range in a slab. */
   #freeRanges = 0;
-  /** The group that takes more requests like its first. It is not written yet. */
+  /** The group that accepts more requests like its first. Its record is not written yet. */
   #open: Group | undefined;
-  /** Groups whose records are written, and which the engine does not have yet. */
+  /** Groups whose records are written but not yet submitted. */
   readonly #written: Group[] = [];
-  /** Each use of a group gets another generation. */
+  /** The last generation; each use of a group gets a new one. */
   #generation = 0;
   #inFlight = 0;
 
@@ -49,9 +49,9 @@ export class Groups {
   /**
    * Adds a request to the open group, or to a new one. Returns the group; the request is its last.
    *
-   * @param encoded - It is copied before this returns. No code of the caller runs in here.
-   * @throws {@link TritonError} UNAVAILABLE without memory; INVALID_ARG for a request that is too big for a
-   *   record, or whose array another thread has just made longer. Nothing is kept then.
+   * @param encoded - Copied before this returns. No code of the caller runs in this method.
+   * @throws {@link TritonError} UNAVAILABLE if there is no memory; INVALID_ARG if the request is too large for
+   *   a record, or if another thread has just made its array longer. The request is then not kept.
    */
   add(
     target: DispatchTarget,
@@ -87,8 +87,8 @@ export class Groups {
   }
 
   /**
-   * Adds a request to the open group if it is like the group's first and has one input, without writing down
-   * what it is like. See `Dispatcher.join`.
+   * Adds a request to the open group if it is like the group's first and has one input, without comparing the
+   * rest. See `Dispatcher.join`.
    */
   join(
     target: DispatchTarget,
@@ -111,35 +111,35 @@ export class Groups {
     return true;
   }
 
-  /** How many requests were sent and have not ended. */
+  /** Number of requests that were sent and have not ended. */
   get inFlight(): number {
     return this.#inFlight;
   }
 
-  /** Whether there is no request, sent or not. */
+  /** Whether there is no request, neither sent nor open. */
   get none(): boolean {
     return this.#inFlight === 0 && this.#open === undefined;
   }
 
-  /** Notes that the engine has ended `count` requests of a group. */
+  /** Records that the engine has ended `count` requests of a group. */
   ended(group: Group, count: number): void {
     this.#inFlight -= count;
     group.left -= count;
     if (group.left === 0) this.release(group);
   }
 
-  /** Drops the blocks of a group that no version takes. The engine still has them. */
+  /** Drops the blocks of a group that no version accepts. The engine still has them staged. */
   unstage(group: Group): void {
     this.#submission.unstage(group);
   }
 
-  /** Forgets all requests, because no engine is left that could end them. */
+  /** Forgets all requests, because no engine remains to end them. */
   forgetAll(): void {
     this.#inFlight = 0;
   }
 
   /**
-   * Writes the open group, which takes no more requests then. No request may be in the middle of being added.
+   * Writes the open group, which then accepts no more requests. No request may be in the middle of being added.
    */
   close(): void {
     this.#open?.target?.releaseInputs();
@@ -170,13 +170,13 @@ export class Groups {
     this.#written.push(group);
   }
 
-  /** Notes that the engine has the written groups. */
+  /** Records that the engine has accepted the written groups. */
   forgetWritten(): void {
-    // Setting the length is a call into the runtime, which also drops the array's memory.
+    // Assigning the length is a call into V8's runtime, which also drops the array's memory.
     while (this.#written.length > 0) this.#written.pop();
   }
 
-  /** Removes and returns the groups that were written since. */
+  /** Removes and returns the groups written since the last submission. */
   takeWritten(): Group[] {
     return this.#written.splice(0);
   }
@@ -196,7 +196,7 @@ export class Groups {
     if (group.rangeBytes > 0) this.#freeRanges++;
   }
 
-  /** Frees what a burst has left behind. Nothing may be in flight. */
+  /** Frees memory that remained after a burst. No request may be in flight. */
   trim(): void {
     this.reclaim();
     if (this.all.length > keptGroups) {
@@ -210,7 +210,7 @@ export class Groups {
     this.#submission.trim();
   }
 
-  /** Whether there is more than {@link trim} leaves. */
+  /** Whether there is more memory than {@link trim} leaves. */
   get isLarge(): boolean {
     return this.all.length > keptGroups || this.#submission.isLarge;
   }
@@ -223,13 +223,13 @@ export class Groups {
   }
 
   /**
-   * The error for an input that does not fit where it was to be copied. This is a method so that `add` stays
+   * The error for an input that became too long for its place. This is a separate method so that `add` stays
    * short enough for V8 to inline.
    */
   #grown(group: Group, target: DispatchTarget, cause: unknown): TritonError {
-    // The next request has this position, and maybe the options of the group.
+    // The next request gets this position, and possibly the group's options.
     if (group.requests) group.requests[group.count] = undefined;
-    // Nothing was sent with the group, so no flush would free it.
+    // Nothing was added to the group, so no flush would free it.
     if (group.count === 0) {
       this.#open = undefined;
       this.release(group);
@@ -260,7 +260,7 @@ export class Groups {
       shapes[i] = encoded.shapes[i];
       byteLengths[i] = length;
     }
-    // Setting a length is a call into the runtime, so it is set only where it changes.
+    // Assigning a length is a call into V8's runtime, so it is assigned only if it changes.
     if (shapes.length !== encoded.shapes.length) {
       shapes.length = byteLengths.length = encoded.shapes.length;
     }
@@ -285,7 +285,7 @@ export class Groups {
   }
 }
 
-/** Whether a request differs from those of a group only in its bytes. */
+/** Whether a request differs from a group's requests only in its bytes. */
 function isAlike(group: Group, encoded: EncodedInputs, request: DispatchRequest): boolean {
   const first = group.request;
   if (first !== request) {

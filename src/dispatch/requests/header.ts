@@ -1,4 +1,4 @@
-/** The words that an environment shares with the engine. */
+/** The header: the words that the engine shares with an environment. */
 
 import { headerClosed, headerEpoch } from '../../addon/layout.js';
 import type { NativePort } from '../../addon/native/port.js';
@@ -11,7 +11,7 @@ export class Header {
   readonly #native: Pick<NativePort, 'header' | 'headerWord'>;
   /** Undefined if memory is not shared. */
   readonly #words: Int32Array | undefined;
-  /** Where `epoch` is read: the header, until {@link refuse}. */
+  /** The array that `epoch` reads from: the header, until {@link refuse}. */
   #epochs: Int32Array | undefined;
 
   constructor(native: Pick<NativePort, 'header' | 'headerWord'>, external: boolean) {
@@ -26,12 +26,12 @@ export class Header {
     return epochs ? Atomics.load(epochs, headerEpoch) : this.#native.headerWord(headerEpoch);
   }
 
-  /** Whether the server closes or is closed, or {@link refuse} was called. */
+  /** Whether the server is closing or closed, or {@link refuse} was called. */
   get closed(): boolean {
     return this.#epochs === closedEpochs || this.word(headerClosed) === 1;
   }
 
-  /** The present value of a word. */
+  /** The current value of a word. */
   word(index: number): number {
     return this.#words ? Atomics.load(this.#words, index) : this.#native.headerWord(index);
   }

@@ -1,4 +1,4 @@
-/** Requests of a group that go on as requests of other groups, because no version has taken them. */
+/** Moves requests of a group to other groups, because no version has accepted them. */
 
 import { TritonError } from '../../errors.js';
 import { EncodedInputs } from '../../tensor/encoded.js';
@@ -16,16 +16,16 @@ export interface Resender {
     waiter: Waiter<unknown>,
     origin: Origin,
   ): Group;
-  /** The request of a waiter that was just sent, and is in this group. */
+  /** The stream of a request that was just sent in this group, by its waiter. */
   sentStream(group: Group, waiter: Waiter<unknown>): SentStream;
   /** Removes the waiter of a request, and returns it. */
   settle(group: Group, position: number): Waiter<unknown> | undefined;
 }
 
 /**
- * Sends `count` neighbours of a group to the successor of their version. See `Owner.resendSome`.
+ * Sends `count` adjacent requests of a group to the successor of their version. See `Owner.resendSome`.
  *
- * @returns Whether they are sent again, or why the successor does not take them.
+ * @returns Whether they were sent again, or why the successor does not accept them.
  */
 export function resendSome(
   sender: Resender,
@@ -55,7 +55,7 @@ export function resendSome(
   return true;
 }
 
-/** The inputs of a request that was sent, over its group's range in a slab. */
+/** The inputs of a sent request, as views of its group's range in a slab. */
 function inputsOf(group: Group, position: number): EncodedInputs {
   const { shapes, views, lengths, byteLengths } = group;
   const inputs = new EncodedInputs(shapes.length);

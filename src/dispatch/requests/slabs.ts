@@ -1,14 +1,14 @@
 /**
- * Memory for the inputs of small requests: slabs of 1 MiB that native code owns, cut into ranges.
+ * Memory for the inputs of small requests: slabs of 1 MiB that native code owns, divided into ranges.
  *
- * The sizes of ranges are powers of two. Each size hands its ranges out in the order in which they came back.
- * So requests of one tick mostly lie next to each other, and a batch of them needs no gathering.
+ * The sizes of ranges are powers of two. The free ranges of each size are reused in the order in which they
+ * were freed. So requests of one tick mostly lie next to each other, and a batch of them needs no gathering.
  */
 
 import { slabBytes, slabMostBytes, slabUnit } from '../../addon/layout.js';
 
 const smallest = slabUnit;
-/** Slabs are cut into pieces of this many bytes, and each piece into ranges of one size. */
+/** Slabs are divided into pieces of this many bytes, and each piece into ranges of one size. */
 const pieceBytes = slabMostBytes;
 /** Positions are small integers, which V8 handles best. */
 const mostBytes = 2 ** 30 * slabUnit;
@@ -54,18 +54,18 @@ class RangeQueue {
   }
 }
 
-/** Hands out ranges of slabs. A position is `(slab * slabBytes + offset) / slabUnit`. */
+/** Allocates ranges of slabs. A position is `(slab * slabBytes + offset) / slabUnit`. */
 export class SlabAllocator {
   readonly #addSlab: () => void;
   readonly #limit: number;
   readonly #queues: RangeQueue[] = [];
   #bytes = 0;
-  /** Where the next piece begins; a multiple of pieceBytes. */
+  /** The start of the next unused piece; a multiple of pieceBytes. */
   #next = 0;
 
   /**
    * @param addSlab - Adds a slab, or throws.
-   * @param limit - The most bytes of slabs.
+   * @param limit - The maximum total size of slabs, in bytes.
    */
   constructor(addSlab: () => void, limit: number) {
     this.#addSlab = addSlab;
@@ -89,7 +89,7 @@ export class SlabAllocator {
     return queue.take();
   }
 
-  /** Forgets all ranges, of which none may be in use. From now on slabs have `bytes` bytes in all. */
+  /** Forgets all ranges, none of which may be in use. The slabs then have `bytes` bytes in total. */
   clear(bytes: number): void {
     for (const queue of this.#queues) queue.clear();
     this.#bytes = bytes;

@@ -1,6 +1,6 @@
 /**
- * Writes the groups of a tick for the engine: their bytes in slabs, or in blocks if they are large, and a
- * record for each group.
+ * Writes a tick's groups for the engine: their bytes to slabs, or to blocks if they are large, and one record
+ * for each group.
  */
 
 import {
@@ -36,19 +36,19 @@ const inputWords = 6;
 export class Submission {
   readonly #native: NativePort;
   readonly #external: boolean;
-  /** Submits what is written if there is no room for more. It runs no code of callers. */
+  /** Submits the written records when the area is full. It runs no code of callers. */
   readonly #full: () => void;
   /** Frees the ranges of groups that are not in use. */
   readonly #reclaim: () => void;
   readonly #words: Int32Array;
   readonly #slabs: MemoryViews[] = [];
-  /** The largest number of slabs so far. */
+  /** The maximum number of slabs so far. */
   #mostSlabs = 0;
   readonly #ranges: SlabAllocator;
-  /** How many words are written. */
+  /** Number of words written. */
   #position = 0;
 
-  /** @param limit - The most bytes of slabs. */
+  /** @param limit - The maximum total size of slabs, in bytes. */
   constructor(
     native: NativePort,
     external: boolean,
@@ -69,7 +69,7 @@ export class Submission {
     return this.#position === 0;
   }
 
-  /** The words that both sides see. While {@link empty}, they may be used for other things. */
+  /** The submission area. While {@link empty}, it may be used for other data. */
   get words(): Int32Array {
     return this.#words;
   }
@@ -79,20 +79,20 @@ export class Submission {
     return this.#external ? undefined : this.#words;
   }
 
-  /** Drops the blocks of a group that the engine did not take. */
+  /** Drops the blocks of a group that the engine did not accept. */
   unstage(group: Group): void {
     if (group.rangeBytes > 0) return;
     for (const block of group.blocks) if (block >= 0) this.#native.unstage(block);
     group.blocks.length = 0;
   }
 
-  /** Hands what is written to the engine. See `NativePort.submit` for what it returns. */
+  /** Submits the written records to the engine. Returns as `NativePort.submit` does. */
   submit(run: boolean): NativeStatus | number {
     const words = this.#position;
     this.#position = 0;
     if (this.#external) return this.#native.submit(words, run);
     const slabs = this.#slabs.map(({ Uint8Array }) => Uint8Array);
-    // Dropped slabs keep their numbers, so their places are filled.
+    // Dropped slabs keep their numbers, so empty arrays take their places.
     while (slabs.length < this.#mostSlabs) slabs.push(noSlab);
     return this.#native.submitCopies(words, run, this.#words, slabs);
   }
@@ -104,7 +104,7 @@ export class Submission {
     group.placed = undefined;
   }
 
-  /** Drops slabs that a burst has left behind. No group may have a range. */
+  /** Drops slabs that remained after a burst. No group may have a range. */
   trim(): void {
     for (let slab = this.#slabs.length; slab > keptSlabs; slab--) {
       this.#native.dropSlab(slab - 1);
@@ -119,14 +119,14 @@ export class Submission {
   }
 
   /**
-   * Gives a group memory for its inputs: a range of a slab, with room for as many requests as the version's
-   * recent groups had; or blocks, for this request alone, if the inputs are large.
+   * Allocates memory for a group's inputs: a range of a slab, with room for as many requests as the version's
+   * recent groups had; or, if the inputs are large, blocks for this one request.
    *
-   * @throws {@link TritonError} UNAVAILABLE without memory; INVALID_ARG for a request that is too big for a
-   *   record. Nothing is kept then.
+   * @throws {@link TritonError} UNAVAILABLE if there is no memory; INVALID_ARG if the request is too large for
+   *   a record. The group then has no memory.
    */
   place(group: Group, target: DispatchTarget, encoded: EncodedInputs): void {
-    // This comes before anything can fail: the group's old range has other sizes.
+    // Free the old range before anything can fail, because it was made for other sizes.
     this.free(group);
     const { shapes, byteLengths } = group;
     const { request } = group;
@@ -148,7 +148,7 @@ export class Submission {
     }
   }
 
-  /** How many requests a group gets room for. */
+  /** The number of requests that a group gets room for. */
   roomOf(byteLengths: readonly number[], target: DispatchTarget): number {
     let room = target.groupRoom;
     while (room > 1 && bytesOf(byteLengths, room) > slabMostBytes) room >>= 1;
@@ -169,8 +169,8 @@ export class Submission {
       bytes = Math.max(1, bytesOf(byteLengths, 1));
       range = this.#ranges.take(bytes);
     }
-    // The slabs are used up, or cut up for other sizes. The request goes to blocks like a large one; the
-    // engine decides how much may be in flight.
+    // The slabs are used up, or divided into other sizes. The request uses blocks like a large one; the engine
+    // limits how much may be in flight.
     if (range < 0) return false;
     group.placed = target;
     group.room = room;
@@ -187,8 +187,8 @@ export class Submission {
         views[i] = undefined;
         continue;
       }
-      // The view covers just this place. So an array that another thread makes longer during the copy cannot
-      // overwrite others' bytes.
+      // The view covers only this input's place. So if another thread makes the array longer during the copy,
+      // it cannot overwrite other inputs.
       const view = viewOf(kind, memory.buffer, offset, length * room);
       views[i] = view;
       lengths[i] = view.length / room;
@@ -200,12 +200,13 @@ export class Submission {
   /**
    * Copies the inputs to blocks.
    *
-   * @throws {@link TritonError} UNAVAILABLE without memory; INVALID_ARG for an input that is too large for a tensor.
+   * @throws {@link TritonError} UNAVAILABLE if there is no memory; INVALID_ARG if an input is too large for a
+   *   tensor.
    */
   #stage(group: Group, target: DispatchTarget, { data }: EncodedInputs): void {
     const { blocks, views, byteLengths } = group;
     blocks.length = 0;
-    // Before a byte is copied.
+    // Check all inputs before any byte is copied.
     for (let i = 0; i < data.length; i++) {
       const length = byteLengths[i] ?? 0;
       if (data[i] === undefined || length <= maxTensorBytes) continue;
@@ -223,7 +224,7 @@ export class Submission {
     }
   }
 
-  /** Writes the record of a group that has its memory. */
+  /** Writes the record of a group whose memory is allocated. */
   write(group: Group, target: DispatchTarget): void {
     const { shapes, byteLengths, count, rangeBytes } = group;
     const wanted = group.request?.wanted;
@@ -278,7 +279,7 @@ export class Submission {
   /**
    * Adds a slab.
    *
-   * @throws {@link TritonError} UNAVAILABLE without memory.
+   * @throws {@link TritonError} UNAVAILABLE if there is no memory.
    */
   #addSlab(): void {
     const copy = this.#external ? undefined : allocate(slabBytes);
@@ -288,12 +289,12 @@ export class Submission {
   }
 }
 
-/** The next multiple of 64, where an input may begin. */
+/** Rounds up to a multiple of 64, where an input may begin. */
 function aligned(bytes: number): number {
   return (bytes + 63) & ~63;
 }
 
-/** Bytes of a range for `room` requests. */
+/** Size of a range with room for `room` requests. */
 function bytesOf(byteLengths: readonly number[], room: number): number {
   let bytes = 0;
   for (let i = 0; i < byteLengths.length; i++) {

@@ -1,18 +1,18 @@
 /**
- * The age of the event loop's present turn, measured from its first delivery.
+ * The age of the current turn of the event loop, measured from its first delivery.
  *
  * A batch that runs on the JS thread is answered in the same turn while the turn is young. So a caller that
- * awaits one response after another does not wait for a turn of the loop each time. But promises that settle
- * in ticks keep timers and sockets waiting, so later responses wait for the next turn. All ports of an
- * environment share its turns.
+ * awaits one response after another does not wait for a turn of the loop each time. But promises that settle in
+ * ticks delay timers and sockets, so later responses wait for the next turn. All ports of an environment share
+ * its turns.
  */
 
 import { performance } from 'node:perf_hooks';
 import { setImmediate } from '../ending/timers.js';
 
 /**
- * How long responses may be delivered in one turn, in milliseconds. A timer is late by that and the last
- * batch.
+ * How long responses may be delivered in one turn, in milliseconds. A timer may be late by this time and the
+ * last batch.
  */
 const youthMs = 0.75;
 

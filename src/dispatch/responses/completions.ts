@@ -1,4 +1,4 @@
-/** Reads responses from pages, turns them into results, and delivers these to the waiters. */
+/** Reads responses from pages, turns them into results, and delivers the results to the waiters. */
 
 import { performance } from 'node:perf_hooks';
 import {
@@ -24,7 +24,7 @@ import { isAborted } from '../ending/signals.js';
 import { isStreamWaiter } from './streams.js';
 import type { Timings } from '../../api/timings.js';
 
-/** Number of responses that are read between two looks at the clock. */
+/** Number of responses that are read between two checks of the clock. */
 const portion = 64;
 
 const noTimings: Timings = Object.freeze({
@@ -58,7 +58,7 @@ export class Completions {
   /**
    * Delivers at most `most` responses, and none after `end` by the clock.
    *
-   * @returns Whether there are more.
+   * @returns Whether more responses remain.
    */
   read(most: number, end: number): boolean {
     let budget = most;
@@ -73,7 +73,7 @@ export class Completions {
     return more;
   }
 
-  /** Reads up to `most` responses of a page. Returns how many it read. */
+  /** Reads up to `most` responses of a page. Returns the number read. */
   #read(view: MemoryViews, page: OpenPage, most: number): number {
     const words = view.Int32Array;
     let count = 0;
@@ -87,7 +87,7 @@ export class Completions {
 
   #readTimings(view: MemoryViews, page: OpenPage): void {
     const doubles = view.Float64Array;
-    // A record begins after the first word, at a multiple of 8.
+    // The timings start after the first word, aligned to 8 bytes.
     const record = (page.position + 2) >> 1;
     this.#timings = Object.freeze({
       batchSize: doubles[record] ?? 0,
@@ -100,7 +100,10 @@ export class Completions {
     page.position = record * 2 + 10;
   }
 
-  /** Delivers responses `begin` to `end` of a group. The first of them is number `number` of its record. */
+  /**
+   * Delivers responses `begin` to `end` of a group. `number` is the index of the first of them within its
+   * record.
+   */
   #giveAlike(
     view: MemoryViews,
     outputs: readonly RecordOutput[],
@@ -144,7 +147,8 @@ export class Completions {
   }
 
   /**
-   * Reads up to `most` responses of a record, which are for neighbours in a group. Returns how many it read.
+   * Reads up to `most` responses of a record, which are for adjacent requests of a group. Returns the number
+   * read.
    */
   #readRecord(view: MemoryViews, page: OpenPage, most: number): number {
     const words = view.Int32Array;
@@ -158,7 +162,7 @@ export class Completions {
     const unserved = (flags & unservedBit) !== 0;
     const end = code === 0 ? skipOutputs(words, position, flags >>> 16) : position + 2;
     const begin = page.taken;
-    // Requests that no version took may be sent again. They are handled together.
+    // Requests that no version accepted may be sent again. They are handled together.
     const past = unserved ? all : Math.min(all, begin + most);
     if (past === all) {
       page.position = end;
@@ -199,7 +203,7 @@ export class Completions {
         limited: (flags & limitedBit) !== 0,
       };
       this.#failed.fail(group, first + begin, first + past, failure);
-      // An error in the midst of a stream: nobody waits for the rest.
+      // An error in the middle of a stream: nobody waits for the rest.
       if ((flags & finalBit) === 0) this.#native.cancel(group.index, group.generation, first, 1);
     } else if (hasLarge(words, position, end)) {
       this.#give(group, first, view, page, position, end, timings);
@@ -211,7 +215,7 @@ export class Completions {
     return count;
   }
 
-  /** Hands a response of a decoupled model on, or the end of its responses. */
+  /** Delivers a response of a decoupled model, or the end of its responses. */
   #readStreamed(
     group: Group,
     at: number,
@@ -260,9 +264,7 @@ export class Completions {
     if (isFinal) waiter.end();
   }
 
-  /**
-   * Resolves the waiter of a request with the outputs whose records are in `view` from `position` to `end`.
-   */
+  /** Resolves the waiter of a request with the outputs whose records are in `view` from `position` to `end`. */
   #give(
     group: Group,
     at: number,

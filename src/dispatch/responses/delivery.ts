@@ -1,5 +1,5 @@
 /**
- * Decides when responses are delivered: on a signal of the engine, in the turn that they were made in, or in
+ * Decides when responses are delivered: on a signal of the engine, in the turn in which they were made, or in
  * the next turns.
  */
 
@@ -9,7 +9,7 @@ import type { Completions } from './completions.js';
 import { setImmediate } from '../ending/timers.js';
 import { turnIsYoung } from '../requests/turn.js';
 
-/** The most deliveries between two turns of the event loop. */
+/** The maximum number of responses delivered between two turns of the event loop. */
 const deliveriesATurn = 1024;
 /** How long deliveries may hold the event loop, in milliseconds. */
 const deliveryMs = 0.2;
@@ -29,7 +29,7 @@ export class Delivery {
   readonly #owner: Delivered;
   /** Whether pages are being read, or will be in the event loop's next turn. */
   #delivering = false;
-  /** Whether this looks for responses in the event loop's next turn. If not, a signal announces them. */
+  /** Whether this object polls for responses in the event loop's next turn. If not, a signal announces them. */
   #looking = false;
   #detached = false;
 
@@ -50,16 +50,16 @@ export class Delivery {
   }
 
   /**
-   * Starts to look for responses, unless this goes on already. It looks again in each turn of the event loop
-   * while that is worth it.
+   * Starts to poll for responses, unless polling already. It polls again in each turn of the event loop while
+   * that is likely to pay.
    */
   startLooking(): void {
     if (!this.#looking) this.#look();
   }
 
   /**
-   * Delivers responses of batches that a submission ran itself: now, or in the next turn if this turn had its
-   * share.
+   * Delivers responses of batches that a submission ran itself: now, or in the next turn if this turn's time is
+   * used up.
    */
   deliverOwn(): void {
     if (this.#delivering) return;
@@ -67,7 +67,7 @@ export class Delivery {
     else this.#deliverSoon();
   }
 
-  /** Delivers what is ready, unless a delivery is going on already. */
+  /** Delivers the ready responses, unless a delivery is in progress. */
   deliverNow(): void {
     if (!this.#delivering) this.#drain();
   }
@@ -89,7 +89,7 @@ export class Delivery {
   #drain(): void {
     if (this.#detached) return;
     // A caller that gets its response may make requests, which may lead to another delivery. This loop then
-    // reads their responses.
+    // reads their responses, too.
     this.#delivering = true;
     let more = true;
     try {

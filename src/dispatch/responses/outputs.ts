@@ -6,7 +6,7 @@ import type { TypedArray } from '../../tensor/types.js';
 import { allocate } from '../errors/request-errors.js';
 import type { DispatchRequest, DispatchTarget, TargetOutput } from '../types.js';
 
-/** An output of a record. */
+/** An output in a response record. */
 export interface RecordOutput {
   readonly output: TargetOutput;
   /** Its position among the model's outputs. */
@@ -14,24 +14,24 @@ export interface RecordOutput {
   readonly shape: readonly number[];
   /** Offset in the page of the first response's bytes; `~number` for a large output. */
   readonly offset: number;
-  /** Bytes of the output in each response. */
+  /** Size of the output in each response, in bytes. */
   readonly size: number;
 }
 
-/** The position after the records of `count` outputs, which begin at `position`. */
+/** The position after the records of `count` outputs that begin at `position`. */
 export function skipOutputs(words: Int32Array, position: number, count: number): number {
   let end = position;
   for (let i = 0; i < count; i++) end += 4 + (words[end + 3] ?? 0);
   return end;
 }
 
-/** Whether an output whose record is from `position` to `end` is too big for its page. */
+/** Whether any output in the records from `position` to `end` is too large for its page. */
 export function hasLarge(words: Int32Array, position: number, end: number): boolean {
   for (let at = position; at < end; at += 4 + (words[at + 3] ?? 0)) if ((words[at + 1] ?? 0) < 0) return true;
   return false;
 }
 
-/** The outputs whose records are from `position` to `end`. */
+/** The outputs in the records from `position` to `end`. */
 export function readOutputs(
   words: Int32Array,
   position: number,
@@ -47,7 +47,7 @@ export function readOutputs(
     outputs.push({ output, index, shape, offset: words[at + 1] ?? 0, size: words[at + 2] ?? 0 });
     at += 4 + rank;
   }
-  // Backends give outputs in any order; callers get them in the model's order.
+  // Backends return outputs in any order; callers get them in the model's order.
   if (outputs.length > 1) outputs.sort((one, other) => one.index - other.index);
   return outputs;
 }
@@ -66,7 +66,7 @@ export function cutInto(
   return tensor;
 }
 
-/** The outputs of one response, of which some are too big for their page and come in memory of their own. */
+/** The outputs of one response, some of which are too large for the page and have their own memory. */
 export function takeOutputs(
   native: NativePort,
   page: number,

@@ -1,6 +1,4 @@
-/**
- * The pages that responses come in, as JavaScript sees them. They are read in the order in which they came.
- */
+/** The pages of responses, as JavaScript sees them. They are read in the order in which they arrive. */
 
 import { headerPages, pageBytes } from '../../addon/layout.js';
 import type { NativePort } from '../../addon/native/port.js';
@@ -8,14 +6,14 @@ import { MemoryViews } from '../../tensor/memory.js';
 import type { Header } from '../requests/header.js';
 import { allocate } from '../errors/request-errors.js';
 
-/** A page of responses, with the position up to which it was read. */
+/** A page of responses, with the position up to which it has been read. */
 export interface OpenPage {
   readonly id: number;
   readonly words: number;
   position: number;
-  /** How many responses of the record at `position` were read. */
+  /** How many responses of the record at `position` have been read. */
   taken: number;
-  /** Its bytes, once they were copied, if pages are not shared. */
+  /** A copy of the page's bytes, once made, if pages are not shared. */
   copy: MemoryViews | undefined;
 }
 
@@ -26,12 +24,12 @@ export class Pages {
   readonly #header: Pick<Header, 'word'>;
   /** Views of pages by id. */
   readonly #views: (MemoryViews | undefined)[] = [];
-  /** What a page is copied to where there is no memory for one more; only one is read at a time. */
+  /** The memory that a page is copied to if no more can be allocated. Only one page is read at a time. */
   readonly #reserve: MemoryViews | undefined;
   #open: OpenPage[] = [];
   #finished = 0;
 
-  /** @throws {@link TritonError} UNAVAILABLE without memory, if pages are not shared. */
+  /** @throws {@link TritonError} UNAVAILABLE if pages are not shared and there is no memory for copies. */
   constructor(
     native: Pick<NativePort, 'page' | 'copyPage' | 'recycle'>,
     external: boolean,
@@ -43,22 +41,22 @@ export class Pages {
     if (!external) this.#reserve = new MemoryViews(allocate(pageBytes));
   }
 
-  /** Whether all pages were read. */
+  /** Whether all pages have been read. */
   get empty(): boolean {
     return this.#open.length === 0;
   }
 
-  /** How many pages were read to their end, since the port exists. */
+  /** Number of pages read to their end since the port was created. */
   get finished(): number {
     return this.#finished;
   }
 
-  /** How many pages came, since the port exists. */
+  /** Number of pages received since the port was created. */
   get opened(): number {
     return this.#finished + this.#open.length;
   }
 
-  /** Adds `count` pages, which the header lists. */
+  /** Adds `count` pages that the header lists. */
   open(count: number): void {
     for (let word = headerPages; word < headerPages + count * 2; word += 2) {
       this.#open.push({
@@ -72,9 +70,9 @@ export class Pages {
   }
 
   /**
-   * Reads pages, including those that are added meanwhile, until `read` leaves one unfinished.
+   * Reads pages, including those added meanwhile, until `read` leaves one unfinished.
    *
-   * @param read - It moves the page's position.
+   * @param read - Advances the page's position.
    */
   readEach(read: (view: MemoryViews, page: OpenPage) => void): void {
     for (;;) {
@@ -88,9 +86,7 @@ export class Pages {
     }
   }
 
-  /**
-   * Drops the views of pages, because the engine has freed pages. Memory of pages in use is asked for again.
-   */
+  /** Drops the views of pages, because the engine has freed pages. Views of pages in use are made again. */
   forget(): void {
     this.#views.length = 0;
   }

@@ -1,4 +1,4 @@
-/** Tells whoever wants to know of each call, as Node does of requests over HTTP (`node:diagnostics_channel`). */
+/** Publishes each call on a `node:diagnostics_channel`, as Node does for requests over HTTP. */
 
 import { channel } from 'node:diagnostics_channel';
 import type { ServerHttp2Stream } from 'node:http2';
@@ -6,7 +6,7 @@ import type { ServerHttp2Stream } from 'node:http2';
 /** The channel's name. */
 export const callStarted = 'tritonts.grpc.call.start';
 
-/** Its messages. */
+/** A message of the channel. */
 export interface StartedCall {
   readonly stream: ServerHttp2Stream;
   readonly path: string;
@@ -14,7 +14,7 @@ export interface StartedCall {
 
 const started = channel(callStarted);
 
-/** A call begins. */
+/** Publishes the start of a call. */
 export function tellOfCall(stream: ServerHttp2Stream, path: string | undefined): void {
   if (started.hasSubscribers) started.publish({ stream, path: path ?? '' } satisfies StartedCall);
 }

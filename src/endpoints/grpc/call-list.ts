@@ -1,15 +1,15 @@
 /**
- * The calls that have not ended. A Set would do, but one whose entries come and go is copied again and again; V8 links the copies,
- * and what was in those that have grown old is garbage that only a full collection finds. It was most of a call's cost in memory.
+ * The calls that have not ended. A Set costs too much memory here: V8 copies its table again and again as entries
+ * come and go, and links the copies. Entries of copies in the old generation stay until a full collection.
  */
 
-/** What is in a list. */
+/** An entry of a list. */
 export interface Listed {
-  /** Where it is; the list's own. */
+  /** The entry's index in the list. Only the list writes it. */
   place: number;
 }
 
-/** See the head of this file. Its order means nothing. */
+/** See the head of this file. The list has no defined order. */
 export class CallList<T extends Listed> {
   readonly #all: T[] = [];
 
@@ -17,7 +17,7 @@ export class CallList<T extends Listed> {
     one.place = this.#all.push(one) - 1;
   }
 
-  /** Takes one out that is in it. */
+  /** Removes an entry, which must be in the list. */
   delete(one: T): void {
     const last = this.#all.pop();
     if (last === undefined || last === one) return;
@@ -25,7 +25,7 @@ export class CallList<T extends Listed> {
     last.place = one.place;
   }
 
-  /** All that are in it now. */
+  /** A copy of the current entries. */
   list(): readonly T[] {
     return this.#all.slice();
   }

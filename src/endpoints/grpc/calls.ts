@@ -1,4 +1,4 @@
-/** The unary calls but ModelInfer: what each takes and returns. */
+/** The unary calls except ModelInfer: the request and response of each. */
 
 import { invalidArgument, TritonError } from '../../errors.js';
 import { readLogChanges } from '../service/log-settings.js';
@@ -7,12 +7,12 @@ import type { InferenceService } from '../service/service.js';
 import { Messages, type Message } from '../../protocol/protobuf/messages.js';
 import { versionOf } from './version.js';
 
-/** The most fields of a request, those of messages in it included: each is an object, however few bytes it has. */
+/** The most fields of a request, nested messages included. Each field becomes an object, however few bytes it has. */
 const mostFields = 1 << 18;
 
 const messages = new Messages('inference', mostFields);
 
-/** What a call returns: the fields of its response. */
+/** Makes a call and returns the fields of its response. */
 type Call = (service: InferenceService, request: Message) => object | Promise<object>;
 
 const nothing = {};
@@ -122,7 +122,7 @@ const calls: Readonly<Record<string, Call>> = {
  * Makes a call.
  *
  * @param name - The name of the RPC, which is one of the service's.
- * @throws {@link TritonError} What went wrong, at once or by the promise.
+ * @throws {@link TritonError} The call's error, at once or as the promise's rejection.
  */
 export function answerCall(service: InferenceService, name: string, bytes: Buffer): Buffer | Promise<Buffer> {
   const call = calls[name];

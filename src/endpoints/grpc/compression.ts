@@ -1,17 +1,17 @@
-/** Compressed messages: what may come, and what answers get. */
+/** Compression of messages, with limits for decompression. */
 
 import { constants, deflate, gzip, unzip } from 'node:zlib';
 import { unavailable } from '../../errors.js';
 import type { Budget } from '../../protocol/grpc/budget.js';
 import { RpcError, status } from '../../protocol/grpc/status.js';
 
-/** What is in `grpc-accept-encoding`. */
+/** The value of `grpc-accept-encoding`. */
 export const acceptedEncodings = 'identity,deflate,gzip';
 
-/** What compresses an answer. */
+/** The compression of an answer. */
 export type Compression = 'gzip' | 'deflate';
 
-/** How hard answers are compressed: Triton's levels. */
+/** Triton's levels of compression for answers. */
 export type CompressionLevel = 'none' | 'low' | 'medium' | 'high';
 
 /** zlib's levels. */
@@ -22,7 +22,7 @@ const zlibLevels: Readonly<Record<CompressionLevel, number>> = {
   high: constants.Z_BEST_COMPRESSION,
 };
 
-/** What compresses answers to a client that accepts these encodings; undefined: nothing does. */
+/** The compression of answers to a client that accepts these encodings; undefined: no compression. */
 export function compressionFor(
   level: CompressionLevel,
   accepted: string | undefined,
@@ -33,7 +33,7 @@ export function compressionFor(
   return names.includes('deflate') ? 'deflate' : undefined;
 }
 
-/** Compresses a message. Where that fails, `done` gets undefined, and the message goes as it is. */
+/** Compresses a message. If that fails, `done` gets undefined, and the message is sent uncompressed. */
 export function compress(
   kind: Compression,
   level: CompressionLevel,
@@ -48,8 +48,9 @@ export function compress(
 
 /** How many messages are decompressed at once: libuv has four threads. */
 const mostAtOnce = 4;
-/** Each may take so much of what is left of the budget, and this in any case. */
+/** The share of the remaining budget that each message may take when decompressed. */
 const partOfBudget = 1 / mostAtOnce;
+/** The bytes that a decompressed message may have even if the budget is spent. */
 const leastOutput = 64 << 10;
 
 /** Decompresses messages within limits. */
@@ -64,11 +65,14 @@ export class Inflater {
     this.#budget = budget;
   }
 
-  /** Decompresses a message, which is counted in place of the compressed one. gzip and deflate are told apart by their bytes. */
+  /**
+   * Decompresses a message. The budget then counts the plain bytes instead of the compressed ones. The first bytes
+   * tell gzip from deflate.
+   */
   inflate(bytes: Buffer, done: (error: Error | undefined, plain: Buffer) => void): void {
     const start = (): void => {
       this.#running++;
-      // Its own bytes are given back when it is decompressed.
+      // The compressed bytes return to the budget after decompression, so they count as left.
       const maxOutputLength = this.#most(this.#budget.left + bytes.length);
       unzip(bytes, { maxOutputLength }, (error, plain) => {
         this.#running--;
@@ -84,7 +88,7 @@ export class Inflater {
     else this.#waiting.push(start);
   }
 
-  /** The most bytes of a message where so many bytes of the budget are left. */
+  /** The most bytes of a decompressed message when `left` bytes of the budget remain. */
   #most(left: number): number {
     return Math.min(this.#maxBytes, Math.max(leastOutput, Math.floor(left * partOfBudget)));
   }
@@ -93,8 +97,8 @@ export class Inflater {
 const nothing = Buffer.alloc(0);
 
 /**
- * @param limit - The most bytes that it might have.
- * @param usual - The most if nothing else were under way.
+ * @param limit - The limit that the message had.
+ * @param usual - The limit that it would have had with the whole budget left.
  */
 function inflateError(error: Error, limit: number, usual: number): Error {
   const { code }: { code?: unknown } = error as { code?: unknown };
@@ -106,6 +110,6 @@ function inflateError(error: Error, limit: number, usual: number): Error {
   }
   if (code === 'ERR_BUFFER_TOO_LARGE')
     return new RpcError(status.resourceExhausted, `a message has more than ${limit} bytes, decompressed`);
-  // gRPC's own code for it: see UnreadableMessage.
+  // gRPC itself uses INTERNAL here; see UnreadableMessage.
   return new RpcError(status.internal, `a message cannot be decompressed: ${error.message}`);
 }

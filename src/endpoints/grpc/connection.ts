@@ -1,32 +1,32 @@
-/** What an endpoint does for each connection: pings, limits of pings, its age, its end. */
+/** A connection's keepalive pings, limits of the client's pings and resets, maximum age, and end. */
 
 import { constants, type Http2Session } from 'node:http2';
 import { Leak } from '../../protocol/grpc/leak.js';
 import type { CheckedGrpcOptions } from './options.js';
 import { pongBytes, Probe } from './probe.js';
 
-/** Without calls a client may ping so often, unless it is allowed to. As in gRPC. */
+/** The least time between pings of a client without calls, unless the options permit more. As in gRPC. */
 const idlePingMs = 7_200_000;
-/** How long a connection may take to say that it speaks HTTP/2. */
+/** The limit for a connection's HTTP/2 preface to arrive. */
 const prefaceMs = 60_000;
-/** The bytes of all streams of a connection that may come before they are acknowledged. */
+/** The flow-control window of a connection, for all its streams together. */
 const connectionWindow = 8 << 20;
 
 /**
- * How many calls a client may reset before they were answered at all, at once, and a second after that: CVE-2023-44487. Each
- * caused work, and cost the client nothing.
+ * How many calls a client may reset before any answer: a burst, and then so many a second. This bounds rapid-reset
+ * attacks (CVE-2023-44487), in which each call costs the server work and the client nothing.
  */
 const mostUnanswered = 900;
 const unansweredPerSecond = 30;
 
 /**
- * The same for all resets. Beyond it the connection takes no more calls, and those under way finish. nghttp2 counts all resets:
- * after 1,000 at once and 33 a second it ends every call of the connection.
+ * The same for all resets. Beyond this limit the connection takes no more calls, and the calls under way finish.
+ * nghttp2's own limit, 1,000 at once and 33 a second, would end every call of the connection.
  */
 const mostResets = 700;
 const resetsPerSecond = 25;
 
-/** How long a client that is sent away has to read why. */
+/** How long a client has to read the reason before its connection is destroyed. */
 const goodbyeMs = 1000;
 
 /** See the head of this file. */
@@ -36,12 +36,12 @@ export class Connection {
   readonly #probe: Probe;
   #calls = 0;
   #lastReceived: number;
-  /** Pings that this side has sent since a message came or went. */
+  /** Pings that this side has sent since a message was last sent or received. */
   #pings = 0;
   #lastPing = -Infinity;
   #strikes = 0;
   #answeredPings = 0;
-  /** How many bytes went out before the last ping, besides answers to pings. */
+  /** The bytes written before the client's last ping, without answers to pings. */
   #sentBytes = 0;
   readonly #unanswered: Leak = new Leak(mostUnanswered, unansweredPerSecond);
   readonly #resets: Leak = new Leak(mostResets, resetsPerSecond);
@@ -66,7 +66,7 @@ export class Connection {
       },
       Math.min(prefaceMs, requestTimeoutMs),
     ).unref();
-    session.on('error', ignore); // Its 'close' comes in any case.
+    session.on('error', ignore); // 'close' follows in any case.
     session.once('remoteSettings', () => {
       clearTimeout(this.#preface);
     });
@@ -75,20 +75,20 @@ export class Connection {
     session.setLocalWindowSize(connectionWindow);
   }
 
-  /** A call has begun. */
+  /** Counts a new call. */
   began(): void {
     this.#calls++;
   }
 
-  /** It has ended. */
+  /** Counts the end of a call. */
   ended(): void {
     this.#calls--;
   }
 
   /**
-   * The client has reset a call.
+   * Counts a call that the client has reset.
    *
-   * @param answered - Whether something had been sent to it.
+   * @param answered - Whether anything had been sent to the client.
    */
   cancelled(answered: boolean): void {
     const now = performance.now();
@@ -96,20 +96,20 @@ export class Connection {
     else if (this.#resets.add(now)) this.drain();
   }
 
-  /** Bytes of a call came. */
+  /** Notes that bytes of a call have arrived. */
   received(): void {
     this.#lastReceived = performance.now();
     this.#pings = 0;
   }
 
-  /** Bytes of a call were sent. */
+  /** Notes that bytes of a call were sent. */
   sent(): void {
     this.#pings = 0;
     this.#strikes = 0;
     this.#lastPing = -Infinity;
   }
 
-  /** Takes no more calls, and ends with its last one. */
+  /** Takes no more calls, and ends the connection with its last call. */
   drain(): void {
     if (!this.#session.closed) this.#session.close();
   }
@@ -119,7 +119,7 @@ export class Connection {
     return this.#probe.look(now);
   }
 
-  /** Ends at once. */
+  /** Ends the connection at once. */
   destroy(): void {
     this.#session.destroy();
   }
@@ -147,13 +147,13 @@ export class Connection {
     });
   }
 
-  /** The client has sent a ping; Node answers it. */
+  /** Counts a ping of the client. Node answers the ping. */
   readonly #onPing = (): void => {
     const { keepalivePermitWithoutCalls, minPingIntervalWithoutDataMs, maxPingStrikes } = this.#options;
     const isIdle = this.#calls === 0 && !keepalivePermitWithoutCalls;
     const least = isIdle ? Math.max(idlePingMs, minPingIntervalWithoutDataMs) : minPingIntervalWithoutDataMs;
-    // Clients ping to measure how fast data comes. Bytes that went out besides answers to pings are such data.
-    if (this.#session.destroyed) return; // It has no socket.
+    // Clients ping to measure bandwidth while they receive data. So written bytes, without answers to pings, excuse pings.
+    if (this.#session.destroyed) return; // A destroyed session has no socket.
     const sent = this.#session.socket.bytesWritten - pongBytes * this.#answeredPings++;
     if (sent > this.#sentBytes) this.sent();
     this.#sentBytes = Math.max(this.#sentBytes, sent);
@@ -164,14 +164,14 @@ export class Connection {
     this.#calm('too_many_pings');
   };
 
-  /** Whether its end was announced. No call begins any more. */
+  /** Whether the end of the connection was announced. New calls are then refused. */
   get calmed(): boolean {
     return this.#calmed;
   }
 
   /**
-   * Ends it, and tells the client why. A socket that is closed with bytes in it that nobody has read resets the connection,
-   * which can take the reason from a client that has not read it yet. So the client has a moment to read it, and to close.
+   * Ends the connection, and tells the client why. Closing a socket with unread bytes resets the connection, and the
+   * client could lose the reason. So the client has a moment to read the reason and close the connection itself.
    */
   #calm(why: string): void {
     const session = this.#session;
@@ -199,5 +199,5 @@ export class Connection {
 }
 
 function ignore(): void {
-  // See where it is used.
+  // The use explains why the error is ignored.
 }

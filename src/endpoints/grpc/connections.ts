@@ -1,4 +1,4 @@
-/** The connections of an endpoint, and the clocks that look after them and their calls. */
+/** The connections of an endpoint, and the timers that check them and their calls. */
 
 import { constants, type Http2Server, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
 import type { Socket } from 'node:net';
@@ -7,7 +7,7 @@ import type { GrpcHandler } from './handler.js';
 import type { CheckedGrpcOptions } from './options.js';
 import { mostTicks, type Traffic } from './rpc.js';
 
-/** How often connections are looked at whether they still work. */
+/** How often connections are checked for life. */
 const probeMs = 5000;
 
 /** See the head of this file. */
@@ -15,7 +15,7 @@ export class Connections {
   readonly #options: CheckedGrpcOptions;
   readonly #handler: GrpcHandler;
   readonly #all: Set<Connection> = new Set();
-  /** Those in their TLS handshake, too. */
+  /** All sockets, including sockets in their TLS handshake. */
   readonly #sockets: Set<Socket> = new Set();
 
   constructor(options: CheckedGrpcOptions, handler: GrpcHandler) {
@@ -33,7 +33,7 @@ export class Connections {
       this.#all.add(connection);
       session.once('close', () => this.#all.delete(connection));
       session.on('stream', (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => {
-        // Whoever cancels at once is too early for its 'close'.
+        // A stream that the client cancelled at once emits no further 'close'.
         if (stream.destroyed) connection.cancelled(false);
         else if (connection.calmed) stream.on('error', ignore).close(constants.NGHTTP2_REFUSED_STREAM);
         else this.#handler.handle(stream, headers, connection);
@@ -52,7 +52,7 @@ export class Connections {
     });
   }
 
-  /** Each ends with its last call. Those that never said a word end now. */
+  /** Ends each connection with its last call. Connections that never sent a byte end now. */
   drain(): void {
     for (const connection of this.#all) connection.drain();
   }
@@ -62,14 +62,14 @@ export class Connections {
     for (const socket of this.#sockets) socket.destroy();
   }
 
-  /** Ends the connections that do nothing any more. */
+  /** Ends the connections that no longer work. */
   readonly #probe = (): void => {
     const now = performance.now();
     let sending: Set<Traffic> | undefined;
     for (const connection of this.#all) {
       const stuckMs = connection.probe(now);
       if (stuckMs < 0) continue;
-      // A client that does not read its answers looks the same, and may take its time.
+      // A client that does not read its answers looks the same, and has until the request timeout.
       sending ??= this.#sending();
       if (stuckMs >= this.#options.requestTimeoutMs || !sending.has(connection)) connection.destroy();
     }
@@ -83,5 +83,5 @@ export class Connections {
 }
 
 function ignore(): void {
-  // The error says that the call was refused.
+  // The error only says that the call was refused.
 }

@@ -1,4 +1,4 @@
-/** What calls have besides themselves. */
+/** The parts of an endpoint that its calls use. */
 
 import type { IncomingHttpHeaders } from 'node:http2';
 import type { Parameters } from '../../protocol/parameters.js';
@@ -7,6 +7,6 @@ import type { InferenceService } from '../service/service.js';
 /** See the head of this file. */
 export interface CallContext {
   readonly service: InferenceService;
-  /** The parameters, and those headers that are forwarded. */
+  /** Returns the parameters with the forwarded headers added. */
   withHeaders(headers: IncomingHttpHeaders, parameters: Parameters): Parameters;
 }

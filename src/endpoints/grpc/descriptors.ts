@@ -1,4 +1,4 @@
-/** Files as server reflection describes them: `google.protobuf.FileDescriptorProto`. */
+/** Describes proto files for server reflection, as `google.protobuf.FileDescriptorProto`. */
 
 import type { Type } from 'protobufjs';
 import type * as Extension from 'protobufjs/ext/descriptor.js';
@@ -8,7 +8,7 @@ import { allTypes } from '../../protocol/protobuf/types.js';
 
 const camelCase = (name: string): string =>
   name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
-/** As protoc names the message of a map's entries. */
+/** The name that protoc gives to the message of a map's entries. */
 const entryName = (field: string): string =>
   `${field.slice(0, 1).toUpperCase()}${camelCase(field.slice(1))}Entry`;
 
@@ -16,7 +16,7 @@ const entryName = (field: string): string =>
 export interface DescribedFile {
   readonly file: ProtoFile;
   readonly bytes: Buffer;
-  /** Full names of what it declares. */
+  /** Full names of the file's declarations. */
   readonly symbols: ReadonlySet<string>;
 }
 
@@ -25,8 +25,8 @@ function isType(one: object): one is Type {
 }
 
 /**
- * Gives a description the names that protoc gives. protobufjs names types as shortly as they can be found, and the entries of a map
- * after its field alone; clients in Go and C++ take neither.
+ * Gives a description the names that protoc gives. protobufjs writes the shortest type names that resolve, and names
+ * a map's entries after the field alone. Clients in Go and C++ accept neither.
  */
 function nameAsProtoc(type: Type, described: Extension.IDescriptorProto): void {
   const { field: fields = [], nestedType: nested = [] } = described;
@@ -87,7 +87,7 @@ function symbolsOf({ package: of, messages, enums, services }: ProtoFile): Set<s
 
 /** Describes all files. */
 export function describeFiles(): DescribedFile[] {
-  // Gives protobufjs's types `toDescriptor`, and has those of descriptor.proto.
+  // This module adds `toDescriptor` to protobufjs's types, and has the types of descriptor.proto.
   const { FileDescriptorProto: type } = requireBeside('protobufjs/ext/descriptor.js') as typeof Extension;
   return protoFiles.map((file) => ({
     file,

@@ -1,4 +1,4 @@
-/** Answers calls: which RPC it is, whether it may be made, and what makes it. */
+/** Answers calls: finds the RPC, checks access, and starts its handler. */
 
 import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import { invalidArgument } from '../../errors.js';
@@ -106,10 +106,10 @@ export class GrpcHandler implements CallContext {
   }
 }
 
-/** Names of parameters that mean something to the server, so that metadata must not be taken for them. */
+/** Names of parameters that the server itself reads. Metadata with these names is not forwarded. */
 const reserved = /^(triton_.*|priority|timeout|sequence_(id|start|end)|headers)$/i;
 
-/** Answers what is no gRPC with a status of HTTP. */
+/** Answers a request that is not gRPC with an HTTP status. */
 function refuse(stream: ServerHttp2Stream, code: number): void {
   stream.on('error', () => undefined);
   stream.respond({ ':status': code }, { endStream: true });

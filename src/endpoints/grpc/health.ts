@@ -1,23 +1,26 @@
-/** The health service: https://github.com/grpc/grpc/blob/master/doc/health-checking.md. As in Triton, it tells the server's readiness. */
+/**
+ * The health service: https://github.com/grpc/grpc/blob/master/doc/health-checking.md. As in Triton, it reports the
+ * server's readiness.
+ */
 
 import type { InferenceService } from '../service/service.js';
 import { Messages } from '../../protocol/protobuf/messages.js';
 import type { Rpc } from './rpc.js';
 import { framed, OneMessage } from './unary.js';
 
-/** A request has one field. Those that are not known count, too. */
+/** The most fields of a request. It has one known field, but unknown fields count, too. */
 const mostFields = 256;
 
 const messages = new Messages('grpc.health.v1', mostFields);
 
-/** How often a watched server is looked at. */
+/** How often Watch reads the server's state. */
 const watchMs = 500;
 
 function isServing(service: InferenceService): boolean {
   try {
     return service.ready();
   } catch {
-    return false; // It is being closed.
+    return false; // The server is closing.
   }
 }
 
@@ -25,7 +28,7 @@ function answerOf(serving: boolean): ReturnType<typeof framed> {
   return framed(messages.write('HealthCheckResponse', { status: serving ? 'SERVING' : 'NOT_SERVING' }));
 }
 
-/** Check. */
+/** The unary call Check. */
 export class HealthCheck extends OneMessage {
   readonly #rpc: Rpc;
   readonly #service: InferenceService;
@@ -42,7 +45,7 @@ export class HealthCheck extends OneMessage {
   }
 }
 
-/** Watch. It tells what is, and then every change, until the client leaves. */
+/** The streaming call Watch. It sends the current state, and then every change until the client leaves. */
 export class HealthWatch extends OneMessage {
   readonly #rpc: Rpc;
   readonly #service: InferenceService;

@@ -1,4 +1,4 @@
-/** Reads `ModelInferRequest`. It is read by hand, because most requests are of this kind: tensors are views of its bytes. */
+/** Reads `ModelInferRequest`. The hand-written reader makes the most common call fast: tensors are views of its bytes. */
 
 import { invalidArgument, TritonError } from '../../errors.js';
 import type { RequestedOutput } from '../../api/results.js';
@@ -21,10 +21,10 @@ import { readContents } from '../../protocol/protobuf/contents.js';
 import { wireType, type ProtoReader } from '../../protocol/protobuf/reader.js';
 import { versionOf } from './version.js';
 
-/** A request, and what it says to the endpoint itself. */
+/** A request, with the parameters for the endpoint itself. */
 export interface GrpcInferRequest extends ServiceRequest {
   readonly parameters: Parameters;
-  /** Whether an empty response is wanted at the end of a decoupled model's. */
+  /** Whether the client wants an empty final response from decoupled models. */
   readonly emptyFinal: boolean;
 }
 
@@ -37,7 +37,7 @@ function wrongKind(what: string, expected: string, { kind }: Parameter): TritonE
   );
 }
 
-/** What a parameter may be to mean something; by name. */
+/** The kinds of value that each known parameter may have, by its name. */
 const kinds: ReadonlyMap<string, readonly ParameterKind[]> = new Map([
   ['sequence_id', ['int64', 'string']],
   ['sequence_start', ['bool']],
@@ -48,7 +48,7 @@ const kinds: ReadonlyMap<string, readonly ParameterKind[]> = new Map([
 
 const others: readonly ParameterKind[] = ['bool', 'int64', 'string', 'double'];
 
-/** The name of the parameter that asks for an empty response at the end of a decoupled model's. */
+/** The name of the parameter that asks for an empty final response from decoupled models. */
 const emptyFinalName = 'triton_enable_empty_final_response';
 
 function checkParameters(given: ReadonlyMap<string, Parameter>): {
@@ -149,7 +149,7 @@ function readOutput(reader: ProtoReader): RequestedOutput {
   return { name, classification: classes.value };
 }
 
-/** Gives each input its bytes. */
+/** The inputs as tensors: each gets its bytes or its typed contents. */
 function tensorsOf(inputs: readonly Input[], raw: readonly Bytes[]): Record<string, TensorInput> {
   const entries = inputs.map((input, i): [string, TensorInput] => {
     const { name, datatype, shape, contents } = input;
@@ -172,7 +172,7 @@ function tensorsOf(inputs: readonly Input[], raw: readonly Bytes[]): Record<stri
     const [[name, tensor] = ['', []]] = entries;
     if (name !== '__proto__') return { [name]: tensor };
   }
-  // fromEntries defines what it is given, so `__proto__` is a name like others.
+  // fromEntries defines properties, so `__proto__` is a name like any other.
   const tensors = Object.fromEntries(entries);
   const names = new Set<string>();
   for (const { name } of inputs) {
@@ -183,7 +183,8 @@ function tensorsOf(inputs: readonly Input[], raw: readonly Bytes[]): Record<stri
 }
 
 /**
- * What of a request could be read before something was wrong with it, so that an answer can name it. A stream needs it.
+ * Reads a request. `id` and `model` keep what was read before an error, so that a stream's error response can name
+ * the request.
  */
 export class InferRequestReader {
   id = '';
@@ -192,9 +193,8 @@ export class InferRequestReader {
   /**
    * Reads a request. Its tensors are views of `reader`'s bytes.
    *
-   * @throws {@link UnreadableMessage} For what is no message.
-   * @throws {@link TritonError} INVALID_ARG for what is wrong in meaning; UNSUPPORTED for
-   *   shared memory.
+   * @throws {@link UnreadableMessage} For bytes that are not a message.
+   * @throws {@link TritonError} INVALID_ARG for a message that is not a valid request; UNSUPPORTED for shared memory.
    */
   read(reader: ProtoReader): GrpcInferRequest {
     let version = '';
@@ -216,7 +216,7 @@ export class InferRequestReader {
       else if (field === 4) readEntry(reader.message(), (parameters ??= new ParameterMap()));
       else if (field === 5) inputs.push(reader.message());
       else if (field === 6) outputs.push(reader.message());
-      // No other thread has the memory that bodies are collected in.
+      // Bodies are collected in memory that no other thread can access.
       else raw.push(reader.view() as Bytes);
       if (field > 4) checkParts(inputs.length + outputs.length + raw.length, 'inputs and outputs');
     }

@@ -8,13 +8,13 @@ import { wireType } from '../../protocol/protobuf/reader.js';
 import { ProtoWriter } from '../../protocol/protobuf/writer.js';
 import { prefixBytes } from '../../protocol/grpc/framing.js';
 
-/** Outputs up to this size are copied behind their head, which is cheaper than another piece to write. */
+/** Outputs up to this size are copied behind the fields before them, which is cheaper than a piece of their own. */
 const smallOutput = 4 << 10;
 
 const key = (field: number, type: number): number => (field << 3) | type;
 const writer = new ProtoWriter();
 
-/** What an answer says besides the outputs. */
+/** The fields of an answer besides its outputs. */
 export interface ResponseHead {
   readonly id: string;
   readonly model: string;
@@ -33,7 +33,7 @@ function writeHead({ id, model, version, parameters }: ResponseHead, final: bool
   if (final !== undefined) writeParameter(writer, 4, 'triton_final_response', final);
 }
 
-/** Writes a response's fields. Returns the pieces, of which large outputs are ones of their own. */
+/** Writes a response's fields to `pieces`. A large output is a piece of its own. Returns the size in bytes. */
 function writeFields(
   result: InferResult,
   asked: readonly Named[] | undefined,
@@ -65,13 +65,13 @@ function writeFields(
   return size;
 }
 
-/** A message, in pieces that go out one after the other, and its size with the prefix. */
+/** A message, in pieces to be sent in order, and its size with the prefix. */
 export interface Answer {
   readonly pieces: readonly Buffer[];
   readonly size: number;
 }
 
-/** Runs `write`; where it throws, what it has written is dropped. */
+/** Runs `write`. If it throws, the bytes that it has written are dropped. */
 function written<T>(write: () => T): T {
   try {
     return write();

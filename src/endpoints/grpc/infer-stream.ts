@@ -1,9 +1,9 @@
 /**
- * ModelStreamInfer: requests and responses in one stream. Those of ordinary models come in the order of their requests; those of
- * decoupled models when they are made. An error is a response, and the stream goes on.
+ * ModelStreamInfer: requests and responses in one stream. Responses of ordinary models come in the order of their
+ * requests; responses of decoupled models come as soon as they are made. An error is a response, and the stream goes on.
  *
- * A client that does not read holds itself back: responses of decoupled models wait in the engine, and no more requests are
- * taken.
+ * Back-pressure: while the client does not read, responses of decoupled models wait in the engine, and no more requests
+ * are read.
  */
 
 import type { InferResult } from '../../api/results.js';
@@ -17,14 +17,14 @@ import { writeStreamEnd, writeStreamResponse, type Answer } from './infer-respon
 import { ProtoReader, UnreadableMessage } from '../../protocol/protobuf/reader.js';
 import type { Rpc, RpcHandler } from './rpc.js';
 
-/** The most requests of a stream under way. Further ones are read when one of these has ended. */
+/** The most requests of a stream under way. Further requests are read when one of these has ended. */
 export const mostUnderWay = 256;
 
-/** A request of an ordinary model, and what has come of it. */
+/** The place of an ordinary model's request in the order of answers, with its answer when that is there. */
 interface Place {
   readonly bytes: number;
   answer: Answer | undefined;
-  /** In place of an answer, where the stream ends with its first error. */
+  /** The error instead of an answer, if the first error ends the stream. */
   error: unknown;
 }
 
@@ -39,7 +39,7 @@ export class InferStream implements RpcHandler {
   readonly #client: Client = new Client();
   readonly #places: Queue<Place> = new Queue();
   readonly #streams: Set<AsyncIterableIterator<InferResult>> = new Set();
-  /** What waits until the client has read. */
+  /** Callbacks that wait until the client has read. */
   #readers: (() => void)[] = [];
   #underWay = 0;
   #inputEnded = false;
@@ -64,7 +64,7 @@ export class InferStream implements RpcHandler {
         void this.#forward(request, responses, bytes.length);
       } else this.#infer(request, bytes.length);
     } catch (error) {
-      // Bytes that are no message end the call.
+      // Bytes that are not a message end the call.
       if (error instanceof UnreadableMessage) throw error;
       const place: Place = { bytes: bytes.length, answer: undefined, error: undefined };
       this.#places.push(place);
@@ -111,14 +111,14 @@ export class InferStream implements RpcHandler {
     this.#places.push(place);
   }
 
-  /** A request has failed. */
+  /** Settles the place of a request that has failed. */
   #settle(place: Place, request: { readonly id: string; readonly model: string }, error: unknown): void {
     if (this.#strict) place.error = error;
     else place.answer = errorAnswer(request, error);
     this.#flush();
   }
 
-  /** Sends the answers up to the first that is not there. */
+  /** Sends the answers in order, up to the first that is still missing. */
   #flush(): void {
     for (let first = this.#places.peek(); first !== undefined; first = this.#places.peek()) {
       const { answer, error, bytes } = first;
@@ -187,14 +187,14 @@ export class InferStream implements RpcHandler {
     if (this.#inputEnded && this.#underWay === 0) this.#rpc.finish();
   }
 
-  /** Whether requests are read. */
+  /** Pauses or resumes reading requests. */
   #setFlow(): void {
     const { congested } = this.#rpc;
     this.#rpc.pause(congested || this.#underWay >= mostUnderWay);
     if (congested) this.#watch();
   }
 
-  /** Resolves when the client has taken what was sent, or the call has ended; undefined: it is so. */
+  /** Resolves when the client has read all that was sent, or the call has ended; undefined if that is so already. */
   #taken(): Promise<void> | undefined {
     if (this.#gone || !this.#rpc.congested) return undefined;
     return new Promise((resolve) => {
@@ -220,7 +220,7 @@ export class InferStream implements RpcHandler {
   }
 }
 
-/** Asks for the next response. Where it is there, or the end has come with the last one, it is known at once. */
+/** Asks for the next response. `known` is set if the response, or the end, is available within a microtask. */
 async function lookAhead(responses: AsyncIterator<InferResult>): Promise<{
   readonly known: IteratorResult<InferResult, unknown> | undefined;
   readonly following: Promise<IteratorResult<InferResult, unknown>>;
@@ -231,7 +231,7 @@ async function lookAhead(responses: AsyncIterator<InferResult>): Promise<{
     (next) => {
       known = next;
     },
-    () => undefined, // It is thrown to whoever awaits it.
+    () => undefined, // Awaiting `following` throws the error.
   );
   await Promise.resolve();
   return { known, following };
@@ -243,6 +243,6 @@ function errorAnswer({ id, model }: { readonly id: string; readonly model: strin
     [streamCodeName]: code,
     ...(reason !== undefined && { [streamReasonName]: reason }),
   };
-  // An empty text would be no error.
+  // A client takes an empty text for no error.
   return writeStreamEnd({ id, model, version: '', parameters }, message === '' ? 'unknown' : message);
 }

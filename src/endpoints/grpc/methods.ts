@@ -1,4 +1,4 @@
-/** The paths of the RPCs: which of them there are, and to which group each belongs. */
+/** The RPCs by path, and the group of each. */
 
 import { protoFiles } from '../../protocol/protobuf/files.js';
 

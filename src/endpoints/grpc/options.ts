@@ -11,17 +11,17 @@ import type { CompressionLevel } from './compression.js';
 import { grpcRestrictedGroups, type GrpcRestrictedGroup } from './methods.js';
 
 /**
- * RPCs that only those may call who know a secret.
+ * RPCs that only clients with a secret may call.
  *
  * @example
  * const admin: RestrictedRpcs = { protocols: ['model-repository'], header: 'admin-key', value: process.env.ADMIN_KEY! };
  */
 export interface RestrictedRpcs {
-  /** The groups of RPCs. A group may be in one entry only. */
+  /** The groups of RPCs. A group may appear in one entry only. */
   readonly protocols: readonly GrpcRestrictedGroup[];
   /**
-   * Name of the metadata that the secret comes in, as it is sent. tritonserver puts `triton-grpc-protocol-` before the key
-   * of its flag; write that here if clients send it.
+   * Name of the metadata entry with the secret, exactly as clients send it. tritonserver puts `triton-grpc-protocol-`
+   * before the key of its flag; include that prefix here if clients send it.
    */
   readonly header: string;
   /** The secret. It is compared in constant time. */
@@ -35,68 +35,75 @@ export interface RestrictedRpcs {
  * const options: ServeGrpcOptions = { port: 8001, host: '0.0.0.0', maxRequestBytes: 64 << 20 };
  */
 export interface ServeGrpcOptions {
-  /** Where to listen (default 8001); 0: wherever there is room. Triton: `--grpc-port`. */
+  /** The port to listen on (default 8001); 0: any free port. Triton: `--grpc-port`. */
   readonly port?: number | undefined;
-  /** On which address (default 127.0.0.1, which other machines do not reach). Triton: `--grpc-address`. */
+  /** The address to listen on (default 127.0.0.1, which other machines cannot reach). Triton: `--grpc-address`. */
   readonly host?: string | undefined;
   /**
-   * Whether other processes may listen on the same port, among which the system shares connections (default false). Needs
-   * Node 22.12 or newer, and Linux or BSD. Triton: `--reuse-grpc-port`.
+   * Whether other processes may listen on the same port (default false). The system distributes connections among
+   * them. Needs Node 22.12 or newer, and Linux or BSD. Triton: `--reuse-grpc-port`.
    */
   readonly reusePort?: boolean | undefined;
   /**
-   * Certificate, key and whatever else `tls.createServer` takes (default: no TLS). With `ca` and `requestCert: true` clients
+   * Certificate, key and other options of `tls.createServer` (default: no TLS). With `ca` and `requestCert: true` clients
    * need certificates, too. Triton: `--grpc-use-ssl`, `--grpc-use-ssl-mutual`, `--grpc-server-cert`, `--grpc-server-key`,
    * `--grpc-root-cert`.
    */
   readonly tls?: TlsOptions | undefined;
-  /** The most bytes of a message, as it comes and decompressed (default 2^31 - 1, as in Triton). */
+  /** The most bytes of a message, both as received and decompressed (default 2^31 - 1, as in Triton). */
   readonly maxRequestBytes?: number | undefined;
   /**
-   * The most bytes of messages that are held at once: requests that arrive or wait for their answers, and answers that were not
-   * sent (default 2 GiB). Beyond, requests are answered with UNAVAILABLE.
+   * The most bytes of messages held at once (default 2 GiB): requests that arrive or wait for their answers, and answers
+   * not yet sent. Requests beyond this limit fail with UNAVAILABLE.
    */
   readonly maxHeldBytes?: number | undefined;
   /**
-   * How long a message may take to arrive, and an answer to be taken, in milliseconds (default 300,000), to an eighth. After
-   * that the call ends: with DEADLINE_EXCEEDED, or without a status where it is the answer that nobody takes.
+   * How long a message may take to arrive, and an answer to be read, in milliseconds (default 300,000). It is checked
+   * with a precision of one eighth. Then the call ends with DEADLINE_EXCEEDED, or without a status if the client does not
+   * read its answer.
    */
   readonly requestTimeoutMs?: number | undefined;
   /**
-   * The most connections that are open at once (default: as many as the process may have open files). One more is closed as soon as
-   * it is there, and nobody else notices.
+   * The most connections open at once (default: as many as the process may have open files). A further connection is
+   * closed as soon as it is accepted; the others are not affected.
    */
   readonly maxConnections?: number | undefined;
-  /** The most calls under way on a connection (default 1000); clients wait with further ones. */
+  /** The most calls under way on a connection (default 1000); clients delay further calls. */
   readonly maxConcurrentStreams?: number | undefined;
   /** RPCs that need a secret (default: none). Triton: `--grpc-restricted-protocol`. */
   readonly restricted?: readonly RestrictedRpcs[] | undefined;
   /**
-   * Metadata whose name this matches become parameters of ModelInfer and ModelStreamInfer (default: none do). Names are lower
-   * case. Triton: `--grpc-header-forward-pattern`.
+   * Metadata whose name this matches becomes parameters of ModelInfer and ModelStreamInfer (default: no metadata). Names
+   * are lower case. Triton: `--grpc-header-forward-pattern`.
    */
   readonly headerForwardPattern?: RegExp | undefined;
   /**
-   * How hard answers of ModelInfer and ModelStreamInfer are compressed for clients that accept it (default 'none'). Triton:
-   * `--grpc-infer-response-compression-level`.
+   * The compression level of answers of ModelInfer and ModelStreamInfer, for clients that accept compression (default
+   * 'none'). Triton: `--grpc-infer-response-compression-level`.
    */
   readonly responseCompression?: 'none' | 'low' | 'medium' | 'high' | undefined;
-  /** A connection is pinged after this number of milliseconds without a message (default 7,200,000). Triton: `--grpc-keepalive-time`. */
+  /**
+   * A connection is pinged after this number of milliseconds without a message (default 7,200,000). Triton:
+   * `--grpc-keepalive-time`.
+   */
   readonly keepaliveTimeMs?: number | undefined;
-  /** It ends if the ping is not answered within this number of milliseconds (default 20,000). Triton: `--grpc-keepalive-timeout`. */
+  /**
+   * The connection ends if the ping is not answered within this number of milliseconds (default 20,000). Triton:
+   * `--grpc-keepalive-timeout`.
+   */
   readonly keepaliveTimeoutMs?: number | undefined;
   /**
-   * Whether connections without calls are pinged, and may ping (default false). Triton:
+   * Whether the endpoint pings connections without calls, and their clients may ping (default false). Triton:
    * `--grpc-keepalive-permit-without-calls`.
    */
   readonly keepalivePermitWithoutCalls?: boolean | undefined;
   /**
-   * How many pings are sent while no message comes or goes (default 2; 0: no limit). Triton:
+   * How many pings are sent while no message is sent or received (default 2; 0: no limit). Triton:
    * `--grpc-http2-max-pings-without-data`.
    */
   readonly maxPingsWithoutData?: number | undefined;
   /**
-   * The least time between a client's pings while nothing is sent to it, in milliseconds (default 300,000). Triton:
+   * The least time between a client's pings while no data is sent to it, in milliseconds (default 300,000). Triton:
    * `--grpc-http2-min-recv-ping-interval-without-data`.
    */
   readonly minPingIntervalWithoutDataMs?: number | undefined;
@@ -105,14 +112,14 @@ export interface ServeGrpcOptions {
    * `--grpc-http2-max-ping-strikes`.
    */
   readonly maxPingStrikes?: number | undefined;
-  /** How old a connection may become, in milliseconds (default: any age). Triton: `--grpc-max-connection-age`. */
+  /** The maximum age of a connection, in milliseconds (default: no limit). Triton: `--grpc-max-connection-age`. */
   readonly maxConnectionAgeMs?: number | undefined;
   /**
-   * How long its calls may then go on, in milliseconds (default: as long as they like). Triton:
+   * How long the calls of a connection beyond that age may go on, in milliseconds (default: no limit). Triton:
    * `--grpc-max-connection-age-grace`.
    */
   readonly maxConnectionAgeGraceMs?: number | undefined;
-  /** Closes the endpoint as {@link GrpcEndpoint.close} does (default: nothing does). */
+  /** Closes the endpoint as {@link GrpcEndpoint.close} does (default: no signal). */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -169,10 +176,10 @@ const keys = [
   ...(['maxConnectionAgeMs', 'maxConnectionAgeGraceMs', 'signal'] as const),
 ] satisfies readonly (keyof ServeGrpcOptions)[];
 
-/** As Triton's. */
+/** Triton's limit. */
 const mostMessageBytes = 2 ** 31 - 1;
 const defaultHeldBytes = 2 ** 31;
-/** The longest that a timer takes. */
+/** The longest delay of a timer. */
 const longestMs = 2 ** 31 - 1;
 
 function integer(name: keyof ServeGrpcOptions, value: unknown, least: number, most: number): number {

@@ -1,4 +1,4 @@
-/** What a call sends: headers, messages, compressed or not, and trailers. */
+/** Sends a call's headers, messages (compressed or not) and trailers. */
 
 import { constants, type ServerHttp2Stream } from 'node:http2';
 import type { Budget } from '../../protocol/grpc/budget.js';
@@ -10,7 +10,7 @@ import { acceptedEncodings } from './compression.js';
 import type { Answer } from './infer-response.js';
 
 const responseHeaders = { ':status': 200, 'content-type': 'application/grpc' };
-/** No client of gRPC looks at a date. */
+/** gRPC clients do not read the Date header, so it is not sent. */
 const messagesFollow = { waitForTrailers: true, sendDate: false };
 const nothingFollows = { endStream: true, sendDate: false };
 const okTrailers = { 'grpc-status': '0' };
@@ -21,9 +21,9 @@ export class Outgoing {
   readonly #budget: Budget;
   readonly #level: CompressionLevel;
   #trailers: Readonly<Record<string, string>> = okTrailers;
-  /** Messages that are being compressed, and those behind them. */
+  /** Messages under compression, and messages that wait behind them. */
   #queue: { answer: Answer | undefined }[] | undefined;
-  /** What comes when they have been sent. */
+  /** Ends the stream, once the queued messages have been sent. */
   #last: (() => void) | undefined;
   #drained: (() => void)[] | undefined;
 
@@ -33,12 +33,12 @@ export class Outgoing {
     this.#level = level;
   }
 
-  /** Whether what was sent waits in memory, because the client does not take it. */
+  /** Whether sent bytes wait in memory because the client does not read them. */
   get congested(): boolean {
     return this.#queue !== undefined || this.#stream.writableNeedDrain;
   }
 
-  /** Calls `drained` once, when nothing waits any more; never if the call ends before. */
+  /** Calls `drained` once, when no bytes wait any more; never if the call ends before. */
   onDrain(drained: () => void): void {
     if (this.#drained !== undefined) {
       this.#drained.push(drained);
@@ -55,7 +55,7 @@ export class Outgoing {
     else this.#compress(answer, compression);
   }
 
-  /** Sends the status OK, and before it a message if there is one. */
+  /** Sends the message, if there is one, and then the status OK. */
   end(answer: Answer | undefined, compression: Compression | undefined): void {
     if (!this.#begin(compression)) return;
     if (answer !== undefined && compression !== undefined) this.#compress(answer, compression);
@@ -90,7 +90,7 @@ export class Outgoing {
     if (!this.#stream.destroyed) this.#stream.close(constants.NGHTTP2_CANCEL);
   }
 
-  /** Sends headers, if they were not. Returns whether something can follow. */
+  /** Sends the headers, if they were not sent. Returns whether the stream is still open. */
   #begin(compression: Compression | undefined): boolean {
     const stream = this.#stream;
     if (stream.destroyed || stream.closed) return false;
@@ -117,7 +117,7 @@ export class Outgoing {
       stream.write(first, give);
       return;
     }
-    // One system call for all pieces, which go to the socket as they are.
+    // Corking makes one system call for all pieces, without a copy.
     stream.cork();
     pieces.forEach((piece, i) => {
       if (i < pieces.length - 1) stream.write(piece);
@@ -151,7 +151,7 @@ export class Outgoing {
     });
   }
 
-  /** Sends what is compressed, in order. */
+  /** Sends the messages at the front of the queue whose compression is done. */
   #flush(queue: { answer: Answer | undefined }[]): void {
     const count = queue.findIndex(({ answer }) => answer === undefined);
     const ready = queue.splice(0, count < 0 ? queue.length : count);

@@ -1,23 +1,23 @@
 /**
- * Finds connections on which nothing happens any more. When a client breaks a rule of HTTP/2 (headers that cannot be decoded, data
- * of no call), nghttp2 says GOAWAY, reads and writes no more, and Node tells nobody, not even when the client closes: the
- * connection would stay for ever. What is sent on it stays in its queue, so a ping shows which ones these are.
+ * Finds dead connections. When a client breaks a rule of HTTP/2 (headers that cannot be decoded, data for no call),
+ * nghttp2 sends GOAWAY, and then neither reads nor writes. Node emits no event, not even when the client closes, so the
+ * connection would stay for ever. A ping on such a connection stays in its queue, which reveals it.
  */
 
 import type { Http2Session } from 'node:http2';
 
-/** An answer to a ping: the head of a frame, and eight bytes. */
+/** The size of an answer to a ping: a frame's header, and eight bytes. */
 export const pongBytes: number = 9 + 8;
 
 /** See the head of this file. */
 export class Probe {
   readonly #session: Http2Session;
-  /** What had been read and written when it was looked at last. */
+  /** The bytes read and written at the last check. */
   #read = -1;
   #written = -1;
-  /** What had been read when it worked, and the answers to our pings. What came behind that may have broken it. */
+  /** The bytes read when the connection last worked, answers to our pings included. Later bytes may have broken it. */
   #worked = -1;
-  /** What had been written when it was pinged; undefined: it has no ping to write. */
+  /** The bytes written when a ping was queued; undefined: no ping waits. */
   #pinged: number | undefined;
   #stuckSince: number | undefined;
 
@@ -26,10 +26,10 @@ export class Probe {
   }
 
   /**
-   * Looks at the connection, every some seconds. It is pinged once after it has been in use.
+   * Checks the connection; called every few seconds. A connection gets one ping after it has been in use.
    *
-   * @param now - Milliseconds of a clock that only goes up.
-   * @returns For how many milliseconds it has written nothing, although it has something to write; -1: it works.
+   * @param now - Milliseconds of a monotonic clock.
+   * @returns For how many milliseconds the connection has written nothing although bytes wait; -1: it works.
    */
   look(now: number): number {
     const session = this.#session;
@@ -46,7 +46,7 @@ export class Probe {
     } else if (isQuiet && bytesRead !== this.#worked) {
       this.#worked = bytesRead;
       this.#pinged = bytesWritten;
-      // A client that answers no pings has ten of them at most.
+      // Node allows ten unanswered pings. Then the client answers none, and the connection is dead.
       if (!session.ping(this.#onPong)) return Infinity;
     }
     return -1;

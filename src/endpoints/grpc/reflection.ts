@@ -5,16 +5,16 @@ import { protoFiles } from '../../protocol/protobuf/files.js';
 import { Messages, type Message } from '../../protocol/protobuf/messages.js';
 import { RpcError, status } from '../../protocol/grpc/status.js';
 
-/** The most bytes of a request: it has a name, which its answer repeats. */
+/** The most bytes of a request. Its name is repeated in the answer. */
 const mostBytes = 4096;
 
 /** Both versions of the protocol have the same messages. */
 const messages = new Messages('grpc.reflection.v1', mostBytes);
 
-/** Described when somebody asks first: most servers are never asked. */
+/** Described at the first request, as most servers never get one. */
 let described: readonly DescribedFile[] | undefined;
 
-/** A file and those that it needs. */
+/** A file and its dependencies. */
 function withDependencies(files: readonly DescribedFile[], { file, bytes }: DescribedFile): Buffer[] {
   const others = file.dependencies.flatMap((name) => {
     const other = files.find((one) => one.file.name === name);
@@ -84,7 +84,8 @@ export type ReflectionRequest = Message;
 /**
  * Reads a `ServerReflectionRequest`.
  *
- * @throws {@link UnreadableMessage} For what is none, {@link RpcError} INVALID_ARGUMENT for one that is too large.
+ * @throws {@link UnreadableMessage} For bytes that are not such a message, {@link RpcError} INVALID_ARGUMENT for a request
+ *   that is too large.
  */
 export function readReflection(bytes: Buffer): ReflectionRequest {
   if (bytes.length > mostBytes)
@@ -95,7 +96,7 @@ export function readReflection(bytes: Buffer): ReflectionRequest {
   return messages.read('ServerReflectionRequest', bytes);
 }
 
-/** Answers one. */
+/** Answers a reflection request. */
 export function answerReflection(request: ReflectionRequest): Buffer {
   return messages.write('ServerReflectionResponse', {
     valid_host: request.text('host'),

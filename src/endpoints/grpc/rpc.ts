@@ -1,4 +1,4 @@
-/** A call: an HTTP/2 stream with messages in it. What the call does is its {@link RpcHandler}'s. */
+/** A call: an HTTP/2 stream that carries messages. A {@link RpcHandler} does the call's work. */
 
 import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
 import type { Budget } from '../../protocol/grpc/budget.js';
@@ -9,23 +9,23 @@ import { RpcError, status } from '../../protocol/grpc/status.js';
 import type { Answer } from './infer-response.js';
 import { Outgoing } from './outgoing.js';
 
-/** What a call does. */
+/** Does the work of a call. */
 export interface RpcHandler {
-  /** Whether it may wait for messages as long as it likes. */
+  /** Whether the call may wait for messages without a time limit. */
   readonly endless: boolean;
   /**
-   * Takes a message. What it throws ends the call.
+   * Takes a message. An error that it throws ends the call.
    *
-   * @param bytes - They count as held until the call ends, or {@link Rpc.release} gives them back.
+   * @param bytes - Counted as held until the call ends, or {@link Rpc.release} releases them.
    */
   message(bytes: Buffer): void;
-  /** The client has sent everything. What it throws ends the call. */
+  /** Called when the client has sent everything. An error that it throws ends the call. */
   ended(): void;
-  /** The call has ended before it was finished: cancelled, too late, or without a connection. */
+  /** Called when the call ends unfinished: it was cancelled, timed out, or lost its connection. */
   gone(): void;
 }
 
-/** What all calls of an endpoint share. */
+/** The state that all calls of an endpoint share. */
 export interface RpcShared {
   readonly maxRequestBytes: number;
   readonly budget: Budget;
@@ -33,27 +33,27 @@ export interface RpcShared {
   readonly level: CompressionLevel;
   /** Calls that have not ended, for {@link Rpc.checkProgress}. */
   readonly calls: CallList<Rpc>;
-  /** Counts up. What does not move for {@link mostTicks} has stopped. */
+  /** A counter of ticks. A call without progress for {@link mostTicks} ticks has stopped. */
   tick: number;
 }
 
-/** Is told what happens on a connection. */
+/** Gets the events of a connection's calls. */
 export interface Traffic {
   began(): void;
   ended(): void;
-  /** @param answered - Whether something had been sent to the call. */
+  /** @param answered - Whether anything had been sent to the client. */
   cancelled(answered: boolean): void;
   received(): void;
   sent(): void;
 }
 
-/** How many ticks a message may take to arrive, and an answer to be taken. */
+/** How many ticks a message may take to arrive, and an answer to be read. */
 export const mostTicks = 8;
 
-/** The longest that a timer takes. */
+/** The longest delay of a timer. */
 const longestTimer = 2 ** 31 - 1;
 
-/** A message that waits for one before it to be decompressed. */
+/** A message that waits for the decompression of an earlier one. */
 interface Waiting {
   readonly bytes: Buffer;
   readonly compressed: boolean;
@@ -77,10 +77,10 @@ export class Rpc implements Listed {
   #inputEnded = false;
   #finished = false;
   #closed = false;
-  /** Whether it was this side that reset the stream. */
+  /** Whether this side reset the stream. */
   #aborted = false;
   #paused = false;
-  /** The tick in which it moved last. */
+  /** The tick of the call's last progress. */
   #since: number;
 
   constructor(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, shared: RpcShared, traffic: Traffic) {
@@ -98,9 +98,9 @@ export class Rpc implements Listed {
   }
 
   /**
-   * Starts to read; `handler` gets what comes.
+   * Starts to read messages, and passes them to `handler`.
    *
-   * @throws {@link RpcError} INTERNAL for a deadline that cannot be read.
+   * @throws {@link RpcError} INTERNAL for a malformed deadline.
    */
   start(handler: RpcHandler): void {
     const timeout = this.headers['grpc-timeout'];
@@ -111,48 +111,48 @@ export class Rpc implements Listed {
     stream.on('end', this.#onEnd);
   }
 
-  /** Whether nothing can be sent any more. */
+  /** Whether the status was given, so that nothing more can be sent. */
   get finished(): boolean {
     return this.#finished;
   }
 
-  /** Whether what was sent waits in memory, because the client does not take it. */
+  /** Whether sent bytes wait in memory because the client does not read them. */
   get congested(): boolean {
     return this.#outgoing.congested;
   }
 
-  /** Whether an answer has been given whose end was not seen. */
+  /** Whether an answer is being sent, and the client has not read all of it. */
   get isSending(): boolean {
     return this.#finished || this.congested;
   }
 
-  /** Calls `drained` once, when nothing waits any more; never if the call ends before. */
+  /** Calls `drained` once, when no bytes wait any more; never if the call ends before. */
   onDrain(drained: () => void): void {
     this.#outgoing.onDrain(drained);
   }
 
-  /** What compresses the answers of models. */
+  /** The compression of models' answers; undefined: none. */
   get compression(): Compression | undefined {
     const { level } = this.#shared;
     const accepted = this.headers['grpc-accept-encoding'];
     return level === 'none' || accepted === undefined ? undefined : compressionFor(level, String(accepted));
   }
 
-  /** Stops to take messages, or goes on. */
+  /** Stops reading messages, or resumes. */
   pause(paused: boolean): void {
     if (paused === this.#paused || (paused && this.#finished)) return;
     this.#paused = paused;
     this.#setFlow();
   }
 
-  /** Gives back bytes of a message that are needed no more. */
+  /** Releases bytes of a message that is no longer needed. */
   release(bytes: number): void {
     if (this.#closed) return;
     this.#held -= bytes;
     this.#shared.budget.give(bytes);
   }
 
-  /** Sends one of many messages. */
+  /** Sends a message. Others may follow. */
   send(answer: Answer, compression?: Compression): void {
     if (this.#finished) return;
     this.#since = this.#shared.tick;
@@ -160,7 +160,7 @@ export class Rpc implements Listed {
     this.#outgoing.send(checked(answer), compression);
   }
 
-  /** Sends the status OK, and before it a message if there is one. */
+  /** Sends the message, if there is one, and then the status OK. */
   finish(answer?: Answer, compression?: Compression): void {
     if (this.#finished) return;
     const last = answer === undefined ? undefined : checked(answer);
@@ -174,17 +174,17 @@ export class Rpc implements Listed {
     if (this.#finished) return;
     this.#finish();
     this.#outgoing.fail(error);
-    // A client that still sends need not.
+    // Tell a client that still sends to stop.
     if (!this.#inputEnded && !this.#received) closeSoon(this.#stream);
   }
 
-  /** Ends it at once, without a status. */
+  /** Ends the call at once, without a status. */
   abort(): void {
     this.#aborted = true;
     this.#outgoing.abort();
   }
 
-  /** Looks whether it still moves: what has stopped for too long ends. */
+  /** Checks the call's progress. A call that has stopped for too long ends. */
   checkProgress(): void {
     const { tick } = this.#shared;
     const { isSending } = this;
@@ -200,13 +200,13 @@ export class Rpc implements Listed {
       );
   }
 
-  /** Whether there is nothing to do but to wait for the client. */
+  /** Whether the call waits for bytes of the client. */
   #isArriving(): boolean {
     if (this.#reader.within) return true;
     return !this.#received && this.#handler?.endless === false;
   }
 
-  /** {@link MessageReader} has read a message. */
+  /** Called by {@link MessageReader} for each message. */
   message(bytes: Buffer, compressed: boolean): void {
     this.#held += bytes.length;
     this.#received = true;
@@ -228,7 +228,7 @@ export class Rpc implements Listed {
       );
     this.#waiting = [];
     this.#setFlow();
-    // Until then they are the inflater's to count.
+    // During decompression the inflater counts these bytes.
     this.#held -= bytes.length;
     this.#shared.inflater.inflate(bytes, (error, plain) => {
       this.#inflated(error, plain);
@@ -272,7 +272,7 @@ export class Rpc implements Listed {
   }
 
   readonly #onData = (chunk: Buffer): void => {
-    if (this.#finished) return; // Nobody waits for it.
+    if (this.#finished) return; // The call needs no more bytes.
     this.#since = this.#shared.tick;
     this.traffic.received();
     try {
@@ -323,7 +323,7 @@ export class Rpc implements Listed {
     this.#since = this.#shared.tick;
     if (this.#timer !== undefined) clearTimeout(this.#timer);
     this.#timer = undefined;
-    if (this.#paused) this.pause(false); // What still comes is thrown away.
+    if (this.#paused) this.pause(false); // Bytes that still arrive are discarded.
   }
 
   #startTimer(text: string): void {
@@ -336,17 +336,20 @@ export class Rpc implements Listed {
 }
 
 function ignore(): void {
-  // 'close' comes in any case.
+  // 'close' follows in any case.
 }
 
-/** Tells the client that it need not send more, behind the answer: newer Node throws away what has not left yet. */
+/**
+ * Tells the client, after the answer, to stop sending. It waits for `setImmediate`, because newer Node discards bytes
+ * that have not left yet.
+ */
 export function closeSoon(stream: ServerHttp2Stream): void {
   setImmediate(() => {
     stream.close(constants.NGHTTP2_NO_ERROR);
   });
 }
 
-/** As Triton's. */
+/** Triton's limit. */
 const mostAnswerBytes = 2 ** 31 - 1;
 
 function checked(answer: Answer): Answer {

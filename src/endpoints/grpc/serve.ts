@@ -16,23 +16,23 @@ export type { RestrictedRpcs, ServeGrpcOptions } from './options.js';
 
 /** Options of {@link GrpcEndpoint.close}. */
 export interface GrpcCloseOptions {
-  /** How long calls that are under way may take, in milliseconds (default 30,000); 0 ends them now. */
+  /** How long calls under way may go on, in milliseconds (default 30,000); 0 ends them now. */
   readonly timeoutMs?: number | undefined;
 }
 
 /**
- * Where a server is served over gRPC.
+ * A gRPC endpoint of a server.
  *
  * @example
  * const endpoint: GrpcEndpoint = await serveGrpc(server, { port: 0 });
  * console.log(endpoint.address.port);
  */
 export interface GrpcEndpoint extends AsyncDisposable {
-  /** The address that it listens on, and the port. */
+  /** The address and port that the endpoint listens on. */
   readonly address: { readonly host: string; readonly port: number };
   /**
-   * Stops to listen, tells clients to go elsewhere (GOAWAY), and lets calls that are under way end within a time limit; then it
-   * cancels them. The server goes on. Idempotent: the limit of the first call counts.
+   * Stops listening and sends GOAWAY to clients. Calls under way may end within a time limit; then they are cancelled.
+   * The server itself goes on. Idempotent: the limit of the first call counts.
    *
    * @throws {@link TritonError} INVALID_ARG for wrong options.
    */
@@ -44,10 +44,10 @@ export interface GrpcEndpoint extends AsyncDisposable {
  * health service and server reflection. Triton's clients work unchanged. Requests that arrive together run in one batch; a
  * client that cancels a call, or whose deadline passes, cancels its request.
  *
- * @param server - Whose models. It goes on when the endpoint is closed; close the endpoint first.
- * @returns The endpoint, which listens.
- * @throws {@link TritonError} INVALID_ARG for wrong options, UNAVAILABLE where the port cannot be had, CANCELLED where the
- *   signal has fired before, UNSUPPORTED where Node refuses functions made from strings.
+ * @param server - The server to serve. It goes on when the endpoint is closed; close the endpoint first.
+ * @returns The endpoint, already listening.
+ * @throws {@link TritonError} INVALID_ARG for wrong options, UNAVAILABLE if it cannot listen on the port, CANCELLED if the
+ *   signal has already fired, UNSUPPORTED if Node disallows code generation from strings.
  *
  * @example
  * import { serveGrpc } from 'tritonts/grpc';
@@ -78,9 +78,9 @@ export async function serveGrpc(
   });
 }
 
-/** What a stream may send before it is read. Streams that are held back have so much in memory. */
+/** The flow-control window of a stream. A paused stream may hold so many bytes in memory. */
 const streamWindow = 256 << 10;
-/** The most bytes of a frame that a client sends. */
+/** The most bytes of a frame from a client. */
 const frameBytes = 256 << 10;
 /** The most bytes of a call's headers. */
 const headerBytes = 16 << 10;
@@ -94,7 +94,7 @@ function createHttp2Server({ tls, maxConcurrentStreams, maxHeldBytes }: CheckedG
       maxHeaderListSize: headerBytes,
       maxConcurrentStreams,
     },
-    // In megabytes. Node refuses calls beyond, without a word; maxHeldBytes does it with one.
+    // In megabytes. Node refuses calls beyond it without a reason, so maxHeldBytes must be reached first.
     maxSessionMemory: Math.ceil(maxHeldBytes / 1e6) + 10,
   };
   if (tls === undefined) return createServer(options);
@@ -111,7 +111,7 @@ function drain(http: Http2Server, connections: Connections, timeoutMs: number): 
     const end = (): void => {
       connections.destroy();
     };
-    // 2^31 - 1 is the longest that a timer takes.
+    // 2^31 - 1 is the longest delay of a timer.
     const timer = setTimeout(end, Math.min(timeoutMs, 2 ** 31 - 1));
     http.close(() => {
       clearTimeout(timer);

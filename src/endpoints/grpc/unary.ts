@@ -1,4 +1,4 @@
-/** Calls with one message in: ModelInfer, and those of calls.ts; and reflection, which answers each message with one. */
+/** Handlers of ModelInfer, of the calls in calls.ts, and of reflection, which answers each message with one. */
 
 import type { InferResult, RequestedOutput } from '../../api/results.js';
 import { Client } from '../service/client.js';
@@ -15,7 +15,7 @@ import { answerReflection, readReflection, type ReflectionRequest } from './refl
 import type { CallContext } from './context.js';
 import type { Rpc, RpcHandler } from './rpc.js';
 
-/** The error for a call with another number of messages than it takes. */
+/** The error for a unary call whose request does not have exactly one message. */
 function notOne(got: string): RpcError {
   return new RpcError(status.unimplemented, `the RPC takes one message, and the request has ${got}`);
 }
@@ -25,7 +25,7 @@ export function framed(message: Buffer): Answer {
   const prefix = Buffer.alloc(prefixBytes);
   prefix.writeUInt32BE(message.length, 1);
   const size = prefixBytes + message.length;
-  // They are small: one piece costs less than two.
+  // These messages are small: one piece costs less than two.
   return { pieces: [Buffer.concat([prefix, message], size)], size };
 }
 
@@ -48,13 +48,13 @@ export abstract class OneMessage implements RpcHandler {
   }
 
   gone(): void {
-    // Most calls are done at once.
+    // Most calls are answered at once, and have nothing to cancel.
   }
 
   protected abstract one(bytes: Buffer): void;
 }
 
-/** ModelInfer. */
+/** The call ModelInfer. */
 export class UnaryInfer extends OneMessage implements Waiter<InferResult> {
   readonly #rpc: Rpc;
   readonly #context: CallContext;
@@ -125,11 +125,11 @@ export class UnaryCall extends OneMessage {
   }
 }
 
-/** ServerReflectionInfo. */
+/** The call ServerReflectionInfo. */
 export class ReflectionStream implements RpcHandler {
   readonly endless = true;
   readonly #rpc: Rpc;
-  /** What came while the client did not read: an answer has a thousand times the bytes of its question. */
+  /** Questions that came while the client did not read. An answer can be a thousand times as large as its question. */
   readonly #waiting: Queue<{ readonly question: ReflectionRequest; readonly size: number }> = new Queue();
   #congested = false;
   #ended = false;
@@ -164,7 +164,7 @@ export class ReflectionStream implements RpcHandler {
       rpc.send(framed(answerReflection(next.question)));
       rpc.release(next.size);
       if (!rpc.congested) continue;
-      // A client that does not read is not read.
+      // Back-pressure: a client that does not read answers gets no more questions read.
       this.#congested = true;
       rpc.pause(true);
       rpc.onDrain(() => {

@@ -22,7 +22,7 @@ std::string TextOf(const cuda::Uuid& uuid) {
   return text;
 }
 
-// Reads what the driver tells of a device. Not ok: it cannot be used.
+// Reads the driver's facts about a device. An error means that the device is unusable.
 Status Read(const Driver& driver, int id, CudaDevice* told) {
   const cuda::Functions& call = driver.call();
   cuda::Device device = 0;
@@ -50,7 +50,7 @@ Status Read(const Driver& driver, int id, CudaDevice* told) {
   return status;
 }
 
-// Set when the system's driver has been asked, and never destroyed, as the driver is never closed.
+// Set once the system's driver was asked; never destroyed, because the driver is never closed.
 std::atomic<const CudaDevices*>& Known() {
   static std::atomic<const CudaDevices*> known{nullptr};
   return known;
@@ -75,7 +75,7 @@ CudaDevices AskCudaDriver(const std::string& file) {
   found.driver = opened.value();
   for (int id = 0; id < count; id++) {
     CudaDevice device;
-    // One that is broken keeps its id, and the others are used.
+    // A broken device keeps its id; the others are used.
     device.fault = Read(driver, id, &device).message();
     found.devices.push_back(std::move(device));
   }

@@ -11,29 +11,30 @@ namespace tritonts::device {
 
 struct CudaDevice {
   std::string name;
-  std::string uuid;  // as nvidia-smi writes it: "GPU-" and hexadecimal digits
+  std::string uuid;  // as nvidia-smi prints it: "GPU-" and hexadecimal digits
   uint64_t memory_bytes = 0;
   int major = 0;  // the compute capability is major.minor
   int minor = 0;
-  // Why it cannot be used although the driver lists it; "": it can. The rest may be empty then.
+  // Why the device is unusable although the driver lists it; "": usable. Otherwise other fields may
+  // be empty.
   std::string fault = {};
 };
 
 struct CudaDevices {
-  std::vector<CudaDevice> devices;                 // by id
-  std::string reason;                              // if there is none: why, and what helps; else ""
-  std::shared_ptr<const Driver> driver = nullptr;  // null: there is none, or it has no GPU to offer
+  std::vector<CudaDevice> devices;  // by id
+  std::string reason;               // if there is no device: the reason and advice; else ""
+  std::shared_ptr<const Driver> driver = nullptr;  // null: there is no driver, or it offers no GPU
 };
 
-// Asks the driver in the library `file`, a path or a name that the system looks up, for the devices
-// that this process may use; CUDA_VISIBLE_DEVICES counts. Any thread but a JS thread may call it.
+// Asks the driver in the library `file`, a path or a name that the system resolves, for the devices
+// that this process may use; CUDA_VISIBLE_DEVICES counts. Not for JS threads.
 CudaDevices AskCudaDriver(const std::string& file);
 
-// Asks the system's driver. The first call takes tenths of a second, later ones return the same
-// result. Any thread but a JS thread may call it.
+// Asks the system's driver. The first call takes tenths of a second; later calls return the same
+// result. Not for JS threads.
 const CudaDevices& FindCudaDevices();
 
-// What FindCudaDevices has found; null: it has not returned yet. Any thread may call it.
+// The result of FindCudaDevices; null until it has returned. Thread-safe.
 const CudaDevices* KnownCudaDevices();
 
 }  // namespace tritonts::device

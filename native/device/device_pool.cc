@@ -56,7 +56,7 @@ StatusOr<DevicePool::Range> DevicePool::Take(size_t size) {
     return range;
   }
   Status status = Allocate(range.size, &range.address);
-  // What is idle may be in its way.
+  // Idle ranges may have exhausted the memory: free them and retry.
   if (!status.ok() && FreeIdle()) status = Allocate(range.size, &range.address);
   if (!status.ok()) return status;
   counts.owned += range.size;
@@ -65,7 +65,7 @@ StatusOr<DevicePool::Range> DevicePool::Take(size_t size) {
 }
 
 Status DevicePool::AllocateApart(size_t size, Range* range) {
-  // Nobody else uses it later, so it is not rounded to one of few sizes.
+  // The range is not reused, so its size is not rounded up to a size class.
   const size_t step = std::max<size_t>(RoundedSize(size) / 16, 4096);
   *range = {0, (size + step - 1) / step * step, false};
   const auto allocate = [&] {
@@ -89,7 +89,7 @@ bool DevicePool::Keep(const Range& range) try {
 void DevicePool::Give(const Range& range) {
   if (Keep(range)) return;
   if (!range.pooled) {
-    // A lost device frees nothing.
+    // A call on a lost device fails and frees nothing.
     (void)gpu_.call().MemFree(range.address);
     return;
   }
@@ -107,14 +107,15 @@ Status DevicePool::Allocate(size_t size, cuda::Address* address) {
   }
   Status status = gpu_.Check(gpu_.call().MemAllocAsync(address, size, stream_), "cuMemAllocAsync");
   if (!status.ok()) return status;
-  // Other streams may use it from now on. Nothing else is on this one, so this does not take long.
+  // From now on other streams may use the memory. This stream has no other work, so the wait is
+  // short.
   status = gpu_.Check(gpu_.call().StreamSynchronize(stream_), "cuStreamSynchronize");
   if (!status.ok()) (void)gpu_.call().MemFreeAsync(*address, stream_);
   return status;
 }
 
 void DevicePool::Free(const Range& range) {
-  // A lost device frees nothing.
+  // A call on a lost device fails and frees nothing.
   if (stream_ordered_) {
     (void)gpu_.call().MemFreeAsync(range.address, stream_);
   } else {
@@ -137,7 +138,7 @@ bool DevicePool::MakeRoom(size_t size) {
   const PoolLimit& counts = DeviceLimit(gpu_.id());
   while (true) {
     const size_t limit = counts.limit;
-    // What can't fit has nothing freed.
+    // If the size can never fit, free nothing.
     if (size > limit) return false;
     if (counts.owned <= limit - size) return true;
     if (!FreeLargestIdle()) return false;
@@ -147,7 +148,7 @@ bool DevicePool::MakeRoom(size_t size) {
 bool DevicePool::FreeIdle() {
   if (!FreeLargestIdle()) return false;
   while (FreeLargestIdle()) continue;
-  // The driver keeps what was freed in the order of a stream until somebody waits for that.
+  // The driver keeps stream-ordered frees until a thread waits for the stream.
   if (stream_) (void)gpu_.call().StreamSynchronize(stream_);
   return true;
 }

@@ -1,8 +1,8 @@
-// The memory of a GPU for tensors. What is given back is kept for the next one, up to a limit
-// (cudaMemoryPoolByteSize). Beyond that the driver is asked for each, which may wait for all that
-// the device does, and which is counted.
+// A pool of a GPU's memory for tensors. Freed ranges are kept for reuse, up to a limit
+// (cudaMemoryPoolByteSize). Allocations beyond the limit go to the driver, which may wait for all
+// work on the device; they are counted.
 //
-// Any thread may call it, with the context current.
+// Thread-safe. The GPU's context must be current.
 #pragma once
 
 #include <array>
@@ -24,44 +24,45 @@ class DevicePool {
     bool pooled = false;
   };
 
-  // `stream_ordered`: the driver can free without waiting for the device.
+  // `stream_ordered`: the driver can free memory without waiting for the device.
   DevicePool(const Gpu& gpu, bool stream_ordered) : gpu_(gpu), stream_ordered_(stream_ordered) {}
   DevicePool(const DevicePool&) = delete;
   DevicePool& operator=(const DevicePool&) = delete;
 
   bool stream_ordered() const { return stream_ordered_; }
-  // Memory of at least this size.
+  // Allocates memory of at least this size.
   StatusOr<Range> Take(size_t size);
-  // Nothing on the device may use it any more.
+  // Frees a range. No work on the device may use it any more.
   void Give(const Range& range);
-  // The same without the driver, and so without the context. False: it has to be given.
+  // Keeps a freed range for reuse, without calling the driver, and so without the context. Returns
+  // false if the range needs Give instead.
   bool Keep(const Range& range);
-  // Frees what nobody has. Nothing may be taken afterwards.
+  // Frees all idle ranges. Take must not be called afterwards.
   void End();
 
  private:
   static constexpr size_t kSizes = 64;
 
-  // Takes an idle range of these sizes. False: there is none.
+  // Takes an idle range of this size class. Returns false if there is none.
   bool TakeIdle(size_t size_class, Range* range);
-  // Those below call the driver, with driver_mutex_ only.
+  // These functions call the driver, and require driver_mutex_ only.
   Status Allocate(size_t size, cuda::Address* address);
-  // Memory that the pool does not keep.
+  // Allocates memory that the pool will not keep.
   Status AllocateApart(size_t size, Range* range);
   void Free(const Range& range);
-  // Frees idle ranges, the largest first, until so many bytes fit beside what the pools own. False:
-  // they do not.
+  // Frees idle ranges, the largest first, until `size` more bytes fit within the limit. Returns
+  // false if they cannot fit.
   bool MakeRoom(size_t size);
-  // Frees the largest idle range. False: there is none.
+  // Frees the largest idle range. Returns false if there is none.
   bool FreeLargestIdle();
-  // Frees all, so that others may have the memory. False: there was none.
+  // Frees all idle ranges, so that other allocations can succeed. Returns false if there were none.
   bool FreeIdle();
 
   const Gpu& gpu_;
   const bool stream_ordered_;
-  std::mutex driver_mutex_;        // guards stream_; held while the driver is asked
-  cuda::Stream stream_ = nullptr;  // that allocations are ordered by
-  std::mutex mutex_;               // guards idle_; nobody waits for the driver with it
+  std::mutex driver_mutex_;        // guards stream_; held during driver calls
+  cuda::Stream stream_ = nullptr;  // the stream that orders allocations
+  std::mutex mutex_;               // guards idle_; not held during driver calls
   std::array<std::vector<Range>, kSizes> idle_;
 };
 

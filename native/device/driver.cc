@@ -15,7 +15,7 @@ const char* const Driver::kFile = "libcuda.so.1";
 
 namespace {
 
-// Looks functions up by their symbols, and notes the first that is missing.
+// Looks up functions by their symbols, and records the first missing one.
 class Symbols {
  public:
   explicit Symbols(const platform::DynamicLibrary& library) : library_(library) {}
@@ -31,7 +31,7 @@ class Symbols {
   const char* missing_ = nullptr;
 };
 
-// Returns the symbol that is missing; null: none.
+// Looks up all functions. Returns a missing symbol, or null.
 const char* TakeAll(const platform::DynamicLibrary& library, cuda::Functions* functions) {
   Symbols symbols(library);
   symbols.Take(&functions->Init, "cuInit");
@@ -100,7 +100,8 @@ StatusOr<std::shared_ptr<const Driver>> Driver::Open(const std::string& file) {
   }
   std::shared_ptr<Driver> driver(new Driver());
   if (const char* missing = TakeAll(library.value(), &driver->functions_)) {
-    // A file of another kind has none of them, a driver before 11.4 lacks the newest.
+    // A library that is not the driver has none of the symbols; a driver before 11.4 lacks the
+    // newest.
     return Status::Unavailable(Reason::kMissing,
                                file +
                                    (library.value().Symbol("cuInit")
@@ -110,7 +111,8 @@ StatusOr<std::shared_ptr<const Driver>> Driver::Open(const std::string& file) {
   }
   driver->path_ =
       platform::DynamicLibrary::PathOf(reinterpret_cast<const void*>(driver->functions_.Init));
-  // Before its first call, which starts what may have to end before the process does.
+  // Before the first call of the driver, which starts threads that may have to end before the
+  // process does.
   OnRuntimeLibraryOpened();
   const cuda::Result result = driver->functions_.Init(0);
   if (result != 0) {
@@ -118,7 +120,7 @@ StatusOr<std::shared_ptr<const Driver>> Driver::Open(const std::string& file) {
         Reason::kMissing,
         "the CUDA driver " + file + " finds no usable GPU: " + driver->Failure(result, "cuInit"));
   }
-  // A driver that does not tell its version serves no less.
+  // A driver that does not report its version is still usable.
   if (driver->functions_.DriverGetVersion(&driver->version_) != 0) driver->version_ = 0;
   return std::shared_ptr<const Driver>(std::move(driver));
 }
@@ -131,7 +133,7 @@ Status Driver::Check(cuda::Result result, const char* function) const {
 std::string Driver::Failure(cuda::Result result, const char* function) const {
   const char* name = nullptr;
   const char* words = nullptr;
-  // A driver leaves these null for numbers that are newer than it is.
+  // A driver leaves these null for error numbers that it does not know.
   if (functions_.GetErrorName(result, &name) != 0) name = nullptr;
   if (functions_.GetErrorString(result, &words) != 0) words = nullptr;
   std::string text = std::string(function) + " failed with ";

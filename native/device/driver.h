@@ -1,9 +1,9 @@
-// NVIDIA's CUDA driver: a library that is opened while the process runs, so neither building nor
-// starting needs CUDA. Its functions are called through a table.
+// NVIDIA's CUDA driver: a library that is opened at run time, so that neither building nor starting
+// needs CUDA. Its functions are called through a table.
 //
-// A driver is opened once and never closed. Until cuInit has succeeded, nothing but cuInit and the
-// names of errors is called. Any thread may call any function, of this and of the table; most wait
-// for the driver, so a JS thread calls none.
+// A driver is opened once and never closed. Until cuInit has succeeded, only cuInit and the
+// functions for error names are called. All functions of this file and the table are thread-safe.
+// Most block in the driver, so they are not for JS threads.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,12 @@
 
 namespace tritonts::device {
 
-// The driver's types, as its interface has them.
+// The driver's types.
 namespace cuda {
 
 using Result = int;        // 0: success
 using Device = int;        // a handle, which need not be the id
-using Address = uint64_t;  // of device memory; the processor must not read it
+using Address = uint64_t;  // of device memory, which the CPU must not access
 struct ContextImpl;
 struct StreamImpl;
 struct EventImpl;
@@ -37,27 +37,27 @@ using Kernel = KernelImpl*;  // CUfunction
 struct MemoryPoolImpl;
 using MemoryPool = MemoryPoolImpl*;
 
-// Who may use the memory of a pool (CUmemAccessDesc): a device, by its id, to read and write.
+// Access rights to a pool's memory (CUmemAccessDesc) for a device.
 struct MemoryAccess {
-  int location = 1;  // a device
+  int location = 1;  // the type of location: a device
   int id = 0;
-  int access = 3;  // to read and write
+  int access = 3;  // read and write
 };
 
-inline constexpr Result kNotReady = 600;  // work that an event waits for is not done
+inline constexpr Result kNotReady = 600;  // the event's work has not completed
 
 // cuStreamCreate: does not wait for the default stream.
 inline constexpr unsigned kNonBlocking = 1;
-// cuMemHostAlloc: pinned for all contexts.
+// cuMemHostAlloc: pinned in all contexts.
 inline constexpr unsigned kPortable = 1;
-// cuEventCreate: only says whether it has passed, which is cheaper.
+// cuEventCreate: the event records no time, which is cheaper.
 inline constexpr unsigned kWithoutTiming = 2;
 inline constexpr unsigned kWithTiming = 0;
 
-// cuStreamBeginCapture: what other threads call is their own affair.
+// cuStreamBeginCapture: calls of other threads are not restricted.
 inline constexpr int kCaptureThreadLocal = 1;
-// cuThreadExchangeStreamCaptureMode: calls of the thread are not refused because another one
-// captures.
+// cuThreadExchangeStreamCaptureMode: a capture on another thread does not make this thread's calls
+// fail.
 inline constexpr int kCaptureRelaxed = 2;
 
 // cuDeviceGetAttribute
@@ -69,7 +69,7 @@ struct Uuid {
   unsigned char bytes[16];
 };
 
-// The functions, named as the driver names them, without `cu` and the version of the symbol.
+// The driver's functions, named without `cu` and without the symbol's version suffix.
 struct Functions {
   Result (*Init)(unsigned flags);
   Result (*GetErrorName)(Result result, const char** name);
@@ -81,14 +81,14 @@ struct Functions {
   Result (*DeviceGetUuid)(Uuid* uuid, Device device);
   Result (*DeviceGetAttribute)(int* value, int attribute, Device device);
   Result (*DeviceTotalMem)(size_t* bytes, Device device);
-  // Those below need a current context, except for PrimaryCtx and Push.
+  // The functions below need a current context, except PrimaryCtx and Push.
   Result (*DevicePrimaryCtxRetain)(Context* context, Device device);
   Result (*DevicePrimaryCtxRelease)(Device device);
   Result (*CtxPushCurrent)(Context context);
   Result (*CtxPopCurrent)(Context* context);
   Result (*MemAlloc)(Address* address, size_t bytes);
   Result (*MemFree)(Address address);
-  // Stream-ordered: freeing waits for nothing.
+  // Stream-ordered: freeing does not wait.
   Result (*MemAllocAsync)(Address* address, size_t bytes, Stream stream);
   Result (*MemFreeAsync)(Address address, Stream stream);
   Result (*MemHostAlloc)(void** memory, size_t bytes, unsigned flags);
@@ -98,16 +98,16 @@ struct Functions {
   Result (*MemcpyDtoHAsync)(void* to, Address from, size_t bytes, Stream stream);
   // Within a device.
   Result (*MemcpyDtoDAsync)(Address to, Address from, size_t bytes, Stream stream);
-  // From one device to another; directly where one may access the other's memory.
+  // From one device to another: directly if one may access the other's memory.
   Result (*MemcpyPeerAsync)(Address to, Context to_context, Address from, Context from_context,
                             size_t bytes, Stream stream);
   Result (*DeviceCanAccessPeer)(int* can, Device device, Device peer);
-  // For memory that the driver was asked for without a stream.
+  // For memory allocated without a stream.
   Result (*CtxEnablePeerAccess)(Context peer, unsigned flags);
-  // For memory that it was asked for in the order of a stream.
+  // For stream-ordered memory.
   Result (*DeviceGetDefaultMemPool)(MemoryPool* pool, Device device);
   Result (*MemPoolSetAccess)(MemoryPool pool, const MemoryAccess* access, size_t count);
-  // The smaller the number, the more urgent.
+  // Smaller numbers mean higher priority.
   Result (*CtxGetStreamPriorityRange)(int* least, int* greatest);
   Result (*StreamCreateWithPriority)(Stream* stream, unsigned flags, int priority);
   Result (*StreamDestroy)(Stream stream);
@@ -119,14 +119,14 @@ struct Functions {
   Result (*EventQuery)(Event event);
   Result (*EventElapsedTime)(float* milliseconds, Event from, Event to);
   Result (*StreamBeginCapture)(Stream stream, int mode);
-  // Sets the calling thread's mode, and returns the one before that.
+  // Sets the calling thread's mode, and returns the previous one.
   Result (*ThreadExchangeStreamCaptureMode)(int* mode);
   Result (*StreamEndCapture)(Stream stream, Recording* recording);
   Result (*GraphInstantiate)(GraphWork* work, Recording recording, unsigned long long flags);
   Result (*GraphLaunch)(GraphWork work, Stream stream);
   Result (*GraphExecDestroy)(GraphWork work);
   Result (*GraphDestroy)(Recording recording);
-  // From PTX, which the driver compiles.
+  // Loads PTX, which the driver compiles.
   Result (*ModuleLoadDataEx)(Module* module, const void* text, unsigned options, int* names,
                              void** values);
   Result (*ModuleGetFunction)(Kernel* kernel, Module module, const char* name);
@@ -141,27 +141,27 @@ struct Functions {
 
 class Driver {
  public:
-  // The name by which the system's loader finds the driver.
+  // The driver's name for the system's loader.
   static const char* const kFile;
 
-  // Opens the driver in the library `file`, a path or a name that the system looks up, and
-  // initialises it, which takes tenths of a second. The library stays open when the last owner of
-  // what comes of it is gone. UNAVAILABLE: why there is none, and what helps.
+  // Opens the driver in the library `file`, a path or a name that the system resolves, and
+  // initialises it, which takes tenths of a second. The library is never closed. UNAVAILABLE, with
+  // the reason and advice, if there is no usable driver.
   static StatusOr<std::shared_ptr<const Driver>> Open(const std::string& file);
 
   const cuda::Functions& call() const { return functions_; }
-  // The file that the library was opened from.
+  // The path of the opened library.
   const std::string& path() const { return path_; }
-  // The newest version of CUDA that it serves, such as 13000 for 13.0.
+  // The newest CUDA version that it supports, such as 13000 for 13.0.
   int version() const { return version_; }
 
-  // Ok, or INTERNAL with the driver's own name and words, such as "cuMemAlloc failed with
+  // Ok, or INTERNAL with the driver's error name and text, such as "cuMemAlloc failed with
   // CUDA_ERROR_OUT_OF_MEMORY (2: out of memory)".
   Status Check(cuda::Result result, const char* function) const;
 
  private:
   Driver() = default;
-  // The words alone.
+  // The text of that error.
   std::string Failure(cuda::Result result, const char* function) const;
 
   cuda::Functions functions_{};

@@ -8,9 +8,9 @@ namespace tritonts::device {
 
 namespace {
 
-// The driver compiles it for GPUs from compute capability 5.0 on. A block of threads copies a slice
-// of a piece: the first index says which piece, the second one which slice. Where addresses and
-// size allow it, a thread copies 16 bytes at a time, else one.
+// The driver compiles this for GPUs with compute capability 5.0 or more. A block of threads copies
+// a slice of a piece: the block's first index selects the piece, the second the slice. A thread
+// copies 16 bytes at a time if addresses and size allow it, else one.
 constexpr char kPtx[] = R"(.version 6.0
 .target sm_50
 .address_size 64
@@ -67,7 +67,7 @@ DONE:
 }
 )";
 constexpr unsigned kThreads = 256;
-// What a block copies of a large piece, and the most blocks that share one.
+// The bytes that a block copies of a large piece, and the maximum number of blocks per piece.
 constexpr size_t kSlice = size_t{64} << 10;
 constexpr size_t kMostSlices = 64;
 
@@ -89,7 +89,7 @@ StatusOr<std::unique_ptr<GatherKernel>> GatherKernel::Load(const Gpu& gpu) {
 }
 
 GatherKernel::~GatherKernel() {
-  // A lost device frees nothing, and the process goes on without it.
+  // Calls on a lost device fail and free nothing. The process goes on without the device.
   if (module_) (void)gpu_.call().ModuleUnload(module_);
 }
 

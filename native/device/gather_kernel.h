@@ -1,4 +1,4 @@
-// A kernel that gathers pieces of memory, where one copy each would take longer
+// A kernel that gathers pieces of memory, if separate copies would take longer
 // (optimization.gather_kernel_buffer_threshold).
 #pragma once
 
@@ -12,22 +12,22 @@ class Gpu;
 
 class GatherKernel {
  public:
-  // A piece: addresses of the device's memory, or of pinned memory. As the kernel reads it.
+  // A piece: addresses in device memory or pinned memory. The layout is the kernel's.
   struct Piece {
     cuda::Address from = 0;
     cuda::Address to = 0;
     uint64_t size = 0;
   };
 
-  // Has the driver compile it, for a GPU that outlives it. Needs the context current, as does its
-  // end.
+  // Has the driver compile the kernel, for a GPU that must outlive it. The context must be current,
+  // also in the destructor.
   static StatusOr<std::unique_ptr<GatherKernel>> Load(const Gpu& gpu);
   ~GatherKernel();
   GatherKernel(const GatherKernel&) = delete;
   GatherKernel& operator=(const GatherKernel&) = delete;
 
-  // Enqueues it for `count` pieces, the largest of which has `largest` bytes. They are in pinned
-  // memory, and stay until it has run. For a submission thread.
+  // Enqueues the kernel for `count` pieces, the largest of which has `largest` bytes. `pieces` lies
+  // in pinned memory, and must stay valid until the kernel has run. For a submission thread.
   Status Launch(const Piece* pieces, size_t count, size_t largest, cuda::Stream stream) const;
 
  private:

@@ -9,17 +9,17 @@ namespace tritonts::device {
 
 namespace {
 
-// A device, and the GPU that is open there. Each has a lock of its own, which is held while the
-// driver opens it: that may take seconds, and must not hold other devices up.
+// A device, and its open Gpu. Each has its own lock, held while the driver opens the device: that
+// may take seconds, and must not delay other devices.
 struct OpenGpu {
   std::mutex mutex;  // guards both
   std::weak_ptr<Gpu> gpu;
-  // How many there are that have not ended. A device has a new context only when all have left the
-  // old one.
+  // The number of Gpus not yet destroyed. A device gets a new context only after all of them have
+  // released the old one.
   int living = 0;
   std::condition_variable changed;
 };
-// How long the end of a GPU may take before another one is opened.
+// How long destroying a Gpu may take before another one is opened.
 constexpr auto kEndTime = std::chrono::seconds(30);
 
 // Never destroyed, because threads may outlive static destructors.
@@ -48,7 +48,7 @@ StatusOr<std::shared_ptr<Gpu>> Gpu::Open(std::shared_ptr<const Driver> driver, i
   std::shared_ptr<Gpu> gpu(new Gpu(std::move(driver), id));
   open.living++;
   if (Status status = gpu->Start(); !status.ok()) {
-    // Its end needs the lock.
+    // The Gpu's destructor needs the lock.
     lock.unlock();
     return status;
   }

@@ -1,21 +1,20 @@
-// A GPU that models run on: its primary context, two threads, pinned and device memory.
+// A GPU on which models run: its primary context, two threads, pinned and device memory.
 //
-// The process has one Gpu a device, which its models share. Work is enqueued by its submission
-// thread, because the driver may block there, or by one of a model's own (submission.h). What the
-// device has done is finished by the other thread, because the driver's own threads, which tell of
-// it, must call nothing of the driver.
-//
+// The process has one Gpu per device, shared by its models. Work is enqueued on the submission
+// thread, or on a model's own (submission.h), because the driver may block there. Completed work is
+// handled on the finishing thread: the driver reports completion on its own threads, which must not
+// call the driver.
 //   any thread     submission().Submit(job)
 //   submission     job.Enqueue: copies, kernels, then Notify(&ticket)
-//   driver         the stream has come to the ticket: it is put on a list
+//   driver         the stream has reached the ticket, which is put on a list
 //   finishing      ticket.Finish
 //
-// A ticket that spins is not told of by the driver: the finishing thread asks for its event all the
-// time, which is faster by the driver's thread, and takes a core.
+// The driver does not report spinning tickets: the finishing thread polls their events
+// continuously. That avoids the latency of the driver's thread, but occupies a core.
 //
-// The driver does not tell of work that it gives up. So while tickets are open, the finishing
-// thread asks for their events from time to time. An error there means that the device is lost for
-// this process: all open tickets fail, and so does all later work.
+// The driver does not report work that it abandons. So while tickets are open, the finishing thread
+// queries their events from time to time. An error there means that the process has lost the
+// device: all open tickets fail, and so does all later work.
 #pragma once
 
 #include <array>
@@ -40,34 +39,34 @@ class Gpu : public std::enable_shared_from_this<Gpu> {
  public:
   using Job = Submission::Job;
 
-  // Follows one batch to its end. Its owner keeps it until Finish was called.
+  // Follows one batch until it completes. The owner keeps it until Finish was called.
   class Ticket {
    public:
-    // Called on the finishing thread, with the context current. It must not throw. `reached_ns` is
-    // when it became known that the device is through with it; 0: it is not.
+    // Called on the finishing thread, with the context current. Must not throw. `reached_ns` is the
+    // time when completion became known; 0: the work did not complete.
     virtual void Finish(const Status& status, uint64_t reached_ns) = 0;
 
    protected:
     ~Ticket() = default;
   };
 
-  // Opens device `id` of the driver, or returns the one that is open. Takes as long as creating a
-  // context does. Not on a JS thread.
+  // Opens device `id` of the driver, or returns the open Gpu. Creates a context, which takes long.
+  // Not for JS threads.
   static StatusOr<std::shared_ptr<Gpu>> Open(std::shared_ptr<const Driver> driver, int id);
-  // Joins the threads and frees the memory, which nobody may use any more.
+  // Joins the threads and frees the memory, which must be unused by then.
   ~Gpu();
   Gpu(const Gpu&) = delete;
   Gpu& operator=(const Gpu&) = delete;
 
   const cuda::Functions& call() const { return driver_->call(); }
   int id() const { return id_; }
-  // As Driver::Check; names the device.
+  // Like Driver::Check; the error names the device.
   Status Check(cuda::Result result, const char* function) const;
 
-  // Makes the context current on the calling thread, and the one before that at the end. Meanwhile
-  // its calls go on where another thread captures a graph: ONNX Runtime captures in the mode that
-  // has the driver refuse what others allocate or ask of events, which would look like a lost
-  // device.
+  // Makes the context current on the calling thread, and restores the previous context in the
+  // destructor. Meanwhile a capture on another thread does not make this thread's calls fail. ONNX
+  // Runtime captures in a mode in which the driver refuses allocations and event queries of other
+  // threads, which would look like a lost device.
   class Current {
    public:
     explicit Current(const Gpu& gpu);
@@ -79,100 +78,100 @@ class Gpu : public std::enable_shared_from_this<Gpu> {
    private:
     const Gpu& gpu_;
     Status status_;
-    int capture_mode_ = cuda::kCaptureRelaxed;  // then the one before
+    int capture_mode_ = cuda::kCaptureRelaxed;  // afterwards the previous mode
   };
 
-  // The thread that most work is enqueued by. A model whose runtime may block has its own.
+  // The thread that enqueues most work. A model whose runtime may block has its own.
   Submission& submission() { return submission_; }
-  // Has the ticket finished when all that was put on the stream until now is done. `event` is the
-  // caller's, for this stream. For a submission thread. If it fails, Finish is not called.
+  // Finishes the ticket when all work enqueued on the stream so far has completed. `event` belongs
+  // to the caller, for this stream. For a submission thread. If it fails, Finish is not called.
   enum class Await { kToldByDriver, kSpinning };
   Status Notify(Ticket* ticket, cuda::Event event, cuda::Stream stream,
                 Await await = Await::kToldByDriver);
-  // A stream that waits for no other. Needs the context current.
+  // Creates a stream that waits for no other. The context must be current.
   enum class Priority { kDefault, kMost, kLeast };
   StatusOr<cuda::Stream> MakeStream(Priority priority = Priority::kDefault) const;
-  // Waits for a stream whose batch could not be enqueued wholly. Rare. For a thread that may wait,
-  // with the context current.
+  // Waits for a stream whose batch could be enqueued only in part. Rare. For a thread that may
+  // block, with the context current.
   void Drain(cuda::Stream stream);
-  // Why it takes no work any more; ok: it does.
+  // Why the GPU accepts no more work; ok while it does.
   Status fault() const;
-  // Whether it takes none, for who asks often. Lives as long as the GPU.
+  // Whether the GPU is lost, for frequent checks. Lives as long as the GPU.
   const std::atomic<bool>& lost() const { return tickets_->lost; }
 
-  // A GPU that takes no work any more.
+  // A GPU that accepts no more work.
   struct Lost {
     int id = 0;
     std::string reason;
   };
-  // Those that are open. One that its last model has left is not: it may be opened again. Any
-  // thread may call it; it does not wait for the driver.
+  // The lost GPUs that are open. One whose last model was unloaded is not included: it may be
+  // opened again. Thread-safe; does not wait for the driver.
   static std::vector<Lost> AllLost();
 
-  // Host memory that the device copies to and from directly. Where the limit of the process is
-  // reached, or the driver has none, it is plain memory, which is slower and counted. Null: there
-  // is no memory. Needs the context current, except to drop it.
+  // Allocates host memory that the device copies to and from directly. At the process' limit, or if
+  // the driver has none, it is plain memory, which is slower; this is counted. Null without memory.
+  // The context must be current, but not for releasing the block.
   BlockRef Pinned(size_t size);
-  // The device's memory for tensors.
+  // The pool of device memory for tensors.
   DevicePool& memory() { return *memory_; }
-  // Device memory for a tensor that others read. The GPU's end waits until it is dropped, which any
-  // thread may do. Needs the context current, except for that.
+  // Allocates device memory for a tensor that others read. The GPU's destructor waits until the
+  // block is released, which may happen on any thread. The context must be current, but not for
+  // releasing.
   StatusOr<BlockRef> Tensor(size_t size);
-  // Enqueues a copy to this GPU of a part of another one's tensor. Needs the context current.
+  // Enqueues a copy of part of another GPU's tensor to this GPU. The context must be current.
   Status CopyFromPeer(cuda::Address to, const Buffer& from, cuda::Stream stream);
 
-  // The limits of the pools of the process, and Triton's defaults for them. What is over a new
-  // limit stays until it is given back. Any thread may call these, also before a GPU is open; they
-  // do not wait for the driver.
+  // The limits of the process' pools, with Triton's defaults. Memory above a lowered limit stays
+  // until it is freed. Thread-safe, also before a GPU is open; does not wait for the driver.
   static constexpr size_t kMostPinnedBytes = size_t{256} << 20;
   static constexpr size_t kMostDeviceBytes = size_t{64} << 20;
   static void LimitPinned(size_t bytes);
-  // Of one GPU; there are limits for the first kLimits.
+  // The limit of one GPU. The first kLimits GPUs have separate limits.
   static constexpr int kLimits = 64;
   static void LimitDevice(int id, size_t bytes);
   struct PoolCounts {
     uint64_t limit_bytes = 0;
     uint64_t used_bytes = 0;    // by tensors
-    uint64_t plain_blocks = 0;  // how often memory without a pool had to do
+    uint64_t plain_blocks = 0;  // number of allocations that the pool could not serve
   };
   static PoolCounts PinnedCounts();
   static PoolCounts DeviceCounts(int id);
   static uint64_t plain_blocks() { return PinnedCounts().plain_blocks; }
 
  private:
-  struct Entry;  // of an open ticket
-  // Open tickets. Shared with their entries, because the driver may come to one later than the GPU
-  // is gone, if the device was lost.
+  struct Entry;  // an open ticket
+  // Open tickets. Shared with their entries, because the driver of a lost device may reach an entry
+  // after the GPU was destroyed.
   struct Tickets {
-    std::mutex mutex;  // guards all
+    std::mutex mutex;  // guards all members
     std::condition_variable changed;
     std::vector<std::shared_ptr<Entry>> open;
     std::vector<std::shared_ptr<Entry>> reached;  // has capacity for all that are open
-    size_t spinning = 0;                          // of those that are open
-    const Entry* asked = nullptr;                 // the driver is asked for its event now
+    size_t spinning = 0;                          // number of open spinning tickets
+    const Entry* asked = nullptr;                 // the entry whose event is being queried
     bool end = false;
     Status fault;
-    std::atomic<bool> lost{false};  // there is a fault
-    int id = 0;                     // the GPU's; does not change
+    std::atomic<bool> lost{false};  // whether `fault` is set
+    int id = 0;                     // the GPU's; constant
 
-    // Takes an entry from those that are open. False: it is not among them.
+    // Removes an entry from the open ones. Returns false if it is not open.
     bool TakeOpen(const std::shared_ptr<Entry>& entry);
-    // Gives all open tickets up. With the lock.
+    // Fails all open tickets. Requires the lock.
     void Lose(const Status& status);
   };
   class TensorBlock;
-  // The tensors that others have. Shared with these.
+  // The blocks of Tensor that are alive. Shared with these blocks.
   struct Tensors {
     std::mutex mutex;  // guards both
     std::condition_variable changed;
     size_t count = 0;
   };
   void AwaitTensors();
-  // Lets this GPU use the memory of another one directly, if the driver can.
+  // Lets this GPU access the memory of another one directly, if the driver can.
   void ReachPeer(const Gpu& peer);
   class PinnedBlock;
-  // Pinned memory that nobody uses: lists by size, linked through the blocks, so that giving one
-  // back needs no memory. Shared with the blocks.
+  // Idle pinned memory: lists by size, linked through the blocks, so that freeing a block needs no
+  // memory. Shared with the blocks.
   struct Pool {
     static constexpr size_t kSizes = 64;
     std::mutex mutex;  // guards idle
@@ -182,22 +181,22 @@ class Gpu : public std::enable_shared_from_this<Gpu> {
   Gpu(std::shared_ptr<const Driver> driver, int id) : driver_(std::move(driver)), id_(id) {}
   Status Start();
   void RunFinishing();
-  // Looks at the events of open tickets, and gives all up if the device is lost. With the lock,
-  // which is free while the driver is asked; so with the two below.
+  // Queries the events of open tickets, and fails all tickets if the device is lost. Requires the
+  // lock, which is released during driver calls; likewise the two functions below.
   void Look(std::unique_lock<std::mutex>& lock);
-  // Looks for spinning tickets that are reached.
+  // Looks for spinning tickets whose work has completed.
   void Spin(std::unique_lock<std::mutex>& lock);
   cuda::Result Ask(std::unique_lock<std::mutex>& lock, const Entry& entry);
-  // Pinned memory within the limit, if need be after what is idle. Null: there is none.
+  // Allocates pinned memory within the limit, freeing idle blocks if necessary. Null on failure.
   void* AllocatePinned(size_t size);
-  // Gives the driver the largest block that nobody uses. False: there is none.
+  // Returns the largest idle block to the driver. False if there is none.
   bool FreeLargestIdle();
   void FreePool();
   static void OnReached(void* entry);
   // For AllLost (gpu_lost.cc).
   static void NoteLost(const Tickets& tickets);
   static void ForgetLost(const Tickets& tickets);
-  // A GPU has left its context.
+  // A GPU has released its context.
   static void NoteEnd(int id);
   static uint64_t NextNumber();
 
@@ -208,10 +207,10 @@ class Gpu : public std::enable_shared_from_this<Gpu> {
   const std::shared_ptr<Pool> pool_ = std::make_shared<Pool>();
   std::unique_ptr<DevicePool> memory_;
   const std::shared_ptr<Tensors> tensors_ = std::make_shared<Tensors>();
-  // Of all GPUs that were opened.
+  // Unique among all GPUs ever opened.
   const uint64_t number_ = NextNumber();
-  std::mutex peers_mutex_;    // guards the next one
-  std::set<uint64_t> peers_;  // the numbers of the GPUs that were to be reached
+  std::mutex peers_mutex_;    // guards peers_
+  std::set<uint64_t> peers_;  // numbers of the GPUs for which ReachPeer was called
 
   const std::shared_ptr<Tickets> tickets_ = std::make_shared<Tickets>();
 
@@ -219,7 +218,8 @@ class Gpu : public std::enable_shared_from_this<Gpu> {
   platform::Thread finishing_;
 };
 
-// Device memory for one tensor, which grows as asked for. All functions need the context current.
+// Device memory for one tensor, which grows on demand. The context must be current for all
+// functions.
 class DeviceMemory {
  public:
   explicit DeviceMemory(std::shared_ptr<Gpu> gpu) : gpu_(std::move(gpu)) {}
@@ -228,7 +228,7 @@ class DeviceMemory {
   DeviceMemory& operator=(DeviceMemory&&) = delete;
   ~DeviceMemory() { Free(); }
 
-  // Makes it at least this large. What it held is gone then. Nothing on the device may use it.
+  // Makes it at least this large; the contents are lost. No work on the device may use it.
   Status Reserve(size_t size);
   cuda::Address address() const { return range_.address; }
   size_t size() const { return range_.size; }

@@ -1,4 +1,4 @@
-// Which GPUs are lost, for those who decide what is served.
+// The list of lost GPUs, so that their versions can be taken out of service.
 #include <algorithm>
 #include <new>
 
@@ -8,7 +8,7 @@ namespace tritonts::device {
 
 namespace {
 
-// Never destroyed, as GPUs are not at the process' end.
+// Never destroyed, because GPUs may still exist when the process ends.
 struct LostGpus {
   std::mutex mutex;  // guards all
   std::vector<std::pair<const void*, Gpu::Lost>> all;
@@ -28,13 +28,13 @@ std::vector<Gpu::Lost> Gpu::AllLost() {
   return lost;
 }
 
-// With the lock of the tickets.
+// Requires the lock of the tickets.
 void Gpu::NoteLost(const Tickets& tickets) try {
   LostGpus& known = LostUntilNow();
   const std::lock_guard lock(known.mutex);
   known.all.emplace_back(&tickets, Lost{tickets.id, tickets.fault.message()});
 } catch (const std::bad_alloc&) {
-  // Its versions stay, and each of their requests is told.
+  // The device's versions then stay in service, and each of their requests fails.
 }
 
 void Gpu::ForgetLost(const Tickets& tickets) {

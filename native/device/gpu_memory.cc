@@ -1,4 +1,4 @@
-// Pinned memory of the host, for copies to GPUs and back.
+// Pinned host memory, for copies to GPUs and back.
 #include <cstdint>
 #include <cstdlib>
 #include <new>
@@ -23,7 +23,7 @@ class Gpu::PinnedBlock final : public Block {
  private:
   friend class Gpu;
   ~PinnedBlock() override = default;
-  // Pinned memory goes back to the pool, which the GPU frees at its end.
+  // Pinned memory returns to the pool; the GPU frees it at its end.
   void Dispose() override {
     if (!pool_) {
       std::free(data());
@@ -85,7 +85,7 @@ void* Gpu::AllocatePinned(size_t size) {
   }
   void* memory = nullptr;
   int result = call().MemHostAlloc(&memory, size, cuda::kPortable);
-  // What is idle may be in its way.
+  // Idle blocks may have exhausted the memory: free them and retry.
   while (result != 0 && FreeLargestIdle())
     result = call().MemHostAlloc(&memory, size, cuda::kPortable);
   if (result == 0) return memory;
@@ -104,7 +104,7 @@ bool Gpu::FreeLargestIdle() {
     }
   }
   if (!block) return false;
-  // A lost device frees nothing, and the process goes on without it.
+  // Calls on a lost device fail and free nothing. The process goes on without the device.
   (void)call().MemFreeHost(block->data());
   pinned.owned -= block->size();
   delete block;

@@ -1,4 +1,4 @@
-// Tensors in the memory of a GPU that go from one model to another, also on another GPU.
+// Tensors in a GPU's memory that pass from one model to another, possibly on another GPU.
 #include <atomic>
 #include <new>
 
@@ -7,8 +7,8 @@
 
 namespace tritonts::device {
 
-// Whoever drops the last reference may be a thread that must not call the driver. So what the pool
-// does not keep is freed by the submission thread.
+// The last reference may be released on a thread that must not call the driver. So memory that the
+// pool does not keep is freed on the submission thread.
 class Gpu::TensorBlock final : public Block, private Job {
  public:
   TensorBlock(Gpu& gpu, const DevicePool::Range& range)
@@ -23,7 +23,7 @@ class Gpu::TensorBlock final : public Block, private Job {
   Gpu& gpu() const { return gpu_; }
 
  private:
-  // When it is counted no more, the GPU may end.
+  // Once the count is 0, the GPU may be destroyed.
   ~TensorBlock() override {
     const std::lock_guard lock(tensors_->mutex);
     tensors_->count--;
@@ -62,7 +62,7 @@ Status Gpu::CopyFromPeer(cuda::Address to, const Buffer& from, cuda::Stream stre
   if (!tensor)
     return Status::Internal("no GPU of this process has " + NameOf(from.kind, from.device));
   const Gpu& peer = tensor->gpu();
-  // What a lost device has is not to be copied.
+  // Never copy from a lost device.
   if (Status fault = peer.fault(); !fault.ok()) return fault;
   ReachPeer(peer);
   return Check(call().MemcpyPeerAsync(to, context_, reinterpret_cast<cuda::Address>(from.data),
@@ -75,7 +75,7 @@ void Gpu::ReachPeer(const Gpu& peer) try {
   if (!peers_.insert(peer.number_).second) return;
   int can = 0;
   if (call().DeviceCanAccessPeer(&can, device_, peer.device_) != 0 || can == 0) return;
-  // Where one of these fails, the driver copies through memory of the host.
+  // If one of these calls fails, the driver copies through host memory.
   (void)call().CtxEnablePeerAccess(peer.context_, 0);
   cuda::MemoryPool pool = nullptr;
   const cuda::MemoryAccess access{1, id_, 3};
@@ -83,7 +83,7 @@ void Gpu::ReachPeer(const Gpu& peer) try {
     (void)call().MemPoolSetAccess(pool, &access, 1);
   }
 } catch (const std::bad_alloc&) {
-  // Likewise.
+  // Then, too, the driver copies through host memory.
 }
 
 void Gpu::AwaitTensors() {

@@ -1,4 +1,4 @@
-// How the end of a GPU's work is noticed.
+// Tickets: how the GPU learns that work has completed.
 #include <chrono>
 #include <new>
 #include <thread>
@@ -11,7 +11,7 @@ namespace tritonts::device {
 
 namespace {
 
-// How long work may be silent before its event is asked for. Only a lost device needs this.
+// How long work may take before its event is queried. Only a lost device makes that necessary.
 constexpr auto kLook = std::chrono::milliseconds(100);
 
 }  // namespace
@@ -20,7 +20,7 @@ struct Gpu::Entry {
   std::shared_ptr<Tickets> tickets;
   Ticket* ticket = nullptr;
   cuda::Event event = nullptr;
-  // The driver's reference, until it has come to the entry.
+  // The driver's reference, until it has reached the entry.
   std::shared_ptr<Entry> self;
   bool spins = false;
   bool given_up = false;
@@ -43,7 +43,7 @@ Status Gpu::Notify(Ticket* ticket, cuda::Event event, cuda::Stream stream, Await
   if (!status.ok()) return status;
   {
     const std::lock_guard lock(tickets_->mutex);
-    // The driver's thread must not need memory.
+    // Reserve now: the driver's thread must not allocate.
     tickets_->reached.reserve(tickets_->reached.size() + tickets_->open.size() + 1);
     tickets_->open.push_back(entry);
     if (entry->spins) tickets_->spinning++;
@@ -57,9 +57,9 @@ Status Gpu::Notify(Ticket* ticket, cuda::Event event, cuda::Stream stream, Await
   if (!status.ok()) {
     entry->self.reset();
     std::unique_lock lock(tickets_->mutex);
-    // The event is the caller's again when this returns.
+    // Wait for a query in progress: the event belongs to the caller again when this returns.
     tickets_->changed.wait(lock, [&] { return tickets_->asked != entry.get(); });
-    // It may have been given up meanwhile, and then it finishes.
+    // The ticket may have failed meanwhile; then Finish will be called.
     return tickets_->TakeOpen(entry) ? status : Status::Ok();
   }
   tickets_->changed.notify_one();
@@ -73,7 +73,7 @@ void Gpu::OnReached(void* data) {
   Tickets& tickets = *entry->tickets;
   const uint64_t now = NowNs();
   const std::lock_guard lock(tickets.mutex);
-  if (!tickets.TakeOpen(entry)) return;  // it was given up
+  if (!tickets.TakeOpen(entry)) return;  // it was failed meanwhile
   entry->reached_ns = now;
   tickets.reached.push_back(entry);
   tickets.changed.notify_one();
@@ -101,10 +101,10 @@ void Gpu::RunFinishing() {
       tickets.reached.erase(tickets.reached.begin());
       Status status = entry->given_up ? tickets.fault : Status::Ok();
       lock.unlock();
-      // A spinning one was asked for already.
+      // The event of a spinning ticket was queried already.
       if (status.ok() && !entry->spins) {
         const RuntimeCall runtime;
-        // The event is the driver's word on how the work ended.
+        // The event tells how the work ended.
         status = runtime.allowed() ? Check(call().EventQuery(entry->event), "cuEventQuery")
                                    : Status::Unavailable(Reason::kClosed, "the process is exiting");
       }
@@ -121,8 +121,8 @@ void Gpu::RunFinishing() {
 }
 
 cuda::Result Gpu::Ask(std::unique_lock<std::mutex>& lock, const Entry& entry) {
-  // Not with the lock, which the driver's thread needs: the driver may have this call wait for
-  // another one that waits for all work, and so for that thread.
+  // Query without the lock, which the driver's thread needs. The driver may make this call wait for
+  // another call that waits for all work, and thereby for its own thread.
   tickets_->asked = &entry;
   lock.unlock();
   const cuda::Result result = call().EventQuery(entry.event);
@@ -135,7 +135,8 @@ cuda::Result Gpu::Ask(std::unique_lock<std::mutex>& lock, const Entry& entry) {
 void Gpu::Look(std::unique_lock<std::mutex>& lock) {
   const RuntimeCall runtime;
   if (!runtime.allowed()) return;
-  // Tickets may come and go meanwhile. One that is passed over is looked at the next time.
+  // The lock is released meanwhile, so tickets may come and go. A skipped ticket is checked the
+  // next time.
   for (size_t i = 0; i < tickets_->open.size(); i++) {
     const std::shared_ptr<Entry> entry = tickets_->open[i];
     const cuda::Result result = Ask(lock, *entry);
@@ -155,14 +156,14 @@ void Gpu::Spin(std::unique_lock<std::mutex>& lock) {
       continue;
     }
     if (result != 0) return tickets_->Lose(Check(result, "cuEventQuery"));
-    if (!tickets_->TakeOpen(entry)) continue;  // it was given up meanwhile
+    if (!tickets_->TakeOpen(entry)) continue;  // it was failed meanwhile
     entry->reached_ns = NowNs();
     tickets_->reached.push_back(entry);
   }
 }
 
 void Gpu::Tickets::Lose(const Status& status) {
-  // What the driver may still come to, or not. It is kept for the life of the process.
+  // Entries that the driver may still reach live until the process ends.
   static auto* const kept = new std::vector<std::shared_ptr<Entry>>();
   static auto* const kept_mutex = new std::mutex();
   if (fault.ok()) {
@@ -181,7 +182,7 @@ void Gpu::Tickets::Lose(const Status& status) {
     try {
       kept->push_back(entry);
     } catch (const std::bad_alloc&) {
-      // Its reference to itself keeps it, too. This one only tells leak checkers so.
+      // The entry's reference to itself keeps it alive, too. This list only tells leak checkers.
     }
   }
   open.clear();

@@ -37,16 +37,16 @@ SharedWatch& Shared() {
   return *shared;
 }
 
-// The thread's own view of the GPUs.
+// The watch thread's own state of the GPUs.
 class Watcher {
  public:
-  // Returns why nothing can be seen; "": something can.
+  // Returns why no samples are possible; "": they are.
   std::string Open(const std::string& file, const std::vector<std::string>& uuids) {
     auto nvml = Nvml::Open(file);
     if (!nvml.ok()) return nvml.status().message();
     nvml_ = nvml.value();
     for (const std::string& uuid : uuids) {
-      // A GPU that the library does not know tells nothing.
+      // A GPU that the library does not know yields empty samples.
       auto gpu = nvml_->Find(uuid);
       gpus_.push_back(gpu.ok() ? gpu.value() : nullptr);
     }
@@ -142,7 +142,7 @@ void GpuWatch::AwaitLooks(uint64_t count) const {
 
 void GpuWatch::Run(State& state) {
   platform::NameThread("gpu-watch");
-  // Makes calls of the library; false: the watch ends.
+  // Runs calls of the library. Returns false if the watch ends.
   const auto calling = [&](const auto& calls) {
     {
       std::lock_guard lock(state.mutex);

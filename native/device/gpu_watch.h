@@ -1,7 +1,7 @@
-// Watches the GPUs of this process with a thread of its own, because asking the management library
-// takes milliseconds, and whoever scrapes metrics must not wait.
+// Samples the GPUs of this process on a separate thread: the management library's calls take
+// milliseconds, for which a scrape of the metrics must not wait.
 //
-// The process has one watch, which its servers share. Any thread may call any function.
+// The process has one watch, shared by its servers. Thread-safe.
 #pragma once
 
 #include <chrono>
@@ -16,25 +16,25 @@ namespace tritonts::device {
 
 class GpuWatch {
  public:
-  // `uuids` are the GPUs', by id; `file` is the management library's.
+  // `uuids`: of the GPUs, by id. `file`: the management library.
   GpuWatch(std::vector<std::string> uuids, std::string file, std::chrono::milliseconds interval);
-  // Joins its thread, unless that is in a call of the library, which may take long: then it is
-  // abandoned, and ends after the call.
+  // Joins its thread, unless that is in a call of the library, which may take long: then the thread
+  // is abandoned, and ends after the call.
   ~GpuWatch();
   GpuWatch(const GpuWatch&) = delete;
   GpuWatch& operator=(const GpuWatch&) = delete;
 
-  // The process' watch of the GPUs that FindCudaDevices has found. While there is one, that is
-  // returned, with the interval that it has. Null: there is no GPU.
+  // Returns the process' watch of the GPUs that FindCudaDevices has found. An existing watch keeps
+  // its interval. Null if there is no GPU.
   static std::shared_ptr<GpuWatch> Share(std::chrono::milliseconds interval);
-  // What the process' watch saw last; empty if there is none.
+  // The latest samples of the process' watch; empty if there is none.
   static std::vector<GpuSample> Latest();
 
-  // What it saw last, by id; empty before the first look. Energies count from that look on.
+  // The latest samples, by id; empty before the first look. Energies count from the first look.
   std::vector<GpuSample> samples() const;
-  // Why it sees nothing; "": it does, or has not looked yet.
+  // Why the watch gets no samples; "": it does, or has not looked yet.
   std::string fault() const;
-  // Waits until it has looked as often as this, or sees nothing.
+  // Waits until the watch has looked `count` times, or gets no samples.
   void AwaitLooks(uint64_t count) const;
 
  private:

@@ -5,7 +5,7 @@
 namespace tritonts::device {
 
 Graph::~Graph() {
-  // A lost device frees nothing.
+  // A call on a lost device fails and frees nothing.
   if (work_) (void)gpu_->call().GraphExecDestroy(work_);
 }
 
@@ -14,7 +14,7 @@ Status Graph::Launch(cuda::Stream stream) const {
 }
 
 Status Graph::Begin(const Gpu& gpu, cuda::Stream stream) {
-  // Other threads may allocate meanwhile.
+  // Thread-local: other threads may allocate meanwhile.
   return gpu.Check(gpu.call().StreamBeginCapture(stream, cuda::kCaptureThreadLocal),
                    "cuStreamBeginCapture");
 }

@@ -1,5 +1,5 @@
-// Work of a stream that was recorded once, to be enqueued again by one call. All addresses and
-// sizes in it are those of the recording.
+// A CUDA graph: a stream's work, recorded once and enqueued again by one call. All its addresses
+// and sizes are those of the recording.
 //
 // For the submission thread, with the context current.
 #pragma once
@@ -25,9 +25,9 @@ class Graph {
   }
   ~Graph();
 
-  // Records what `enqueue`, which returns a Status, puts on the stream, and on others that wait for
-  // its events and that it waits for again. None of it runs. What allocates, frees or waits must
-  // not be called meanwhile: then the recording fails. If `enqueue` fails, its status is returned.
+  // Records the work that `enqueue`, which returns a Status, puts on the stream and on streams that
+  // it forks to and joins. The work does not run. Calls that allocate, free or wait make the
+  // recording fail. If `enqueue` fails, its status is returned.
   template <typename Enqueue>
   static StatusOr<Graph> Record(std::shared_ptr<Gpu> gpu, cuda::Stream stream,
                                 const Enqueue& enqueue) {
@@ -47,7 +47,7 @@ class Graph {
   }
 
   explicit operator bool() const { return work_ != nullptr; }
-  // Enqueues it all.
+  // Enqueues the recorded work.
   Status Launch(cuda::Stream stream) const;
 
  private:

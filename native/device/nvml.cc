@@ -24,7 +24,7 @@ struct Nvml::Memory {
   unsigned long long used;
 };
 
-// As the library names them. Powers are in milliwatts, energy is in millijoules.
+// With the library's names. Powers are in milliwatts, energy is in millijoules.
 struct Nvml::Functions {
   int (*init)();
   const char* (*error_string)(int result);
@@ -89,8 +89,7 @@ StatusOr<std::shared_ptr<const Nvml>> Nvml::Open(const std::string& file) {
 StatusOr<Nvml::Gpu*> Nvml::Find(const std::string& uuid) const {
   Gpu* gpu = nullptr;
   int result = functions_->find(uuid.c_str(), &gpu);
-  // The CUDA driver gives a part of a divided GPU the same kind of number, without saying that it
-  // is a part.
+  // For a MIG part, the CUDA driver reports the same form of UUID as for a whole GPU.
   if (result != 0 && uuid.starts_with("GPU-") &&
       functions_->find(("MIG-" + uuid.substr(4)).c_str(), &gpu) == 0) {
     result = 0;

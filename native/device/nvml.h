@@ -1,5 +1,5 @@
-// NVIDIA's management library, which tells what GPUs do. Like the driver it is opened while the
-// process runs, and never closed. Any thread but a JS thread may call it: each call waits.
+// NVIDIA's management library, which reports the state of GPUs. Like the driver it is opened at run
+// time and never closed. Thread-safe, but not for JS threads: each call blocks.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace tritonts::device {
 
-// What a GPU does now. What it does not tell is empty: parts of a divided GPU tell little.
+// The state of a GPU. Values that the library does not report are empty: MIG parts report little.
 struct GpuSample {
   std::optional<double> utilization;  // 0 to 1
   std::optional<uint64_t> memory_total_bytes;
@@ -23,20 +23,20 @@ struct GpuSample {
 
 class Nvml {
  public:
-  // The name by which the system's loader finds the library.
+  // The library's name for the system's loader.
   static const char* const kFile;
   struct Gpu;  // the library's handle of a GPU
 
-  // Opens and initialises the library in `file`, which stays open. UNAVAILABLE: why it cannot be
-  // used.
+  // Opens and initialises the library in `file`, which stays open. UNAVAILABLE, with the reason, if
+  // it cannot be used.
   static StatusOr<std::shared_ptr<const Nvml>> Open(const std::string& file);
 
   const std::string& path() const { return path_; }
-  // Of the library, and of the driver that it belongs to; "": it does not tell.
+  // The versions of the library and of its driver; "": not reported.
   const std::string& version() const { return version_; }
   const std::string& driver_version() const { return driver_version_; }
 
-  // The GPU with this UUID, as the CUDA driver tells it.
+  // Returns the GPU with this UUID, as reported by the CUDA driver.
   StatusOr<Gpu*> Find(const std::string& uuid) const;
   GpuSample Sample(Gpu* gpu) const;
 

@@ -1,4 +1,4 @@
-// Limits and counts of a pool, of the process.
+// The process-wide limits and counts of a pool.
 #pragma once
 
 #include <atomic>
@@ -11,15 +11,15 @@ namespace tritonts::device {
 struct PoolLimit {
   explicit PoolLimit(size_t most) : limit(most) {}
   std::atomic<size_t> limit;
-  std::atomic<size_t> owned{0};  // by pools, used or not
+  std::atomic<size_t> owned{0};  // by pools, including idle ranges
   std::atomic<size_t> used{0};
   std::atomic<uint64_t> plain{0};
 };
 
-// The pool of device `id`. Beyond the last one that is counted, devices share it.
+// The limit of device `id`. Devices beyond the last separate limit share it.
 PoolLimit& DeviceLimit(int id);
 
-// Blocks have few sizes, so that they are used again: powers of two, from a page on.
+// The size class of a block. There are few, so that blocks are reused: powers of two, from 4096 on.
 inline size_t SizeClass(size_t size) {
   return static_cast<size_t>(std::bit_width((size < 4096 ? size_t{4096} : size) - 1));
 }

@@ -1,4 +1,4 @@
-// A thread that enqueues work on a GPU, one job after the other.
+// A thread that enqueues jobs on a GPU, one after the other.
 #pragma once
 
 #include <condition_variable>
@@ -12,10 +12,10 @@ class Gpu;
 
 class Submission {
  public:
-  // Something to enqueue. It is its owner's again when Enqueue is called.
+  // A job. It belongs to its owner again when Enqueue is called.
   class Job {
    public:
-    // Called on the thread, with the GPU's context current. It must not throw.
+    // Called on the submission thread, with the GPU's context current. Must not throw.
     virtual void Enqueue() = 0;
 
    protected:
@@ -31,11 +31,11 @@ class Submission {
   Submission(const Submission&) = delete;
   Submission& operator=(const Submission&) = delete;
 
-  // Starts the thread, for a GPU that outlives it. False: there is none.
+  // Starts the thread, for a GPU that must outlive it. Returns false if the system has no thread.
   bool Start(const Gpu& gpu);
-  // Any thread may call it; it does not wait.
+  // Thread-safe; does not block.
   void Submit(Job* job);
-  // Joins the thread when it has enqueued everything. Nothing may be submitted any more.
+  // Joins the thread once it has enqueued all jobs. Submit must not be called any more.
   void End();
 
  private:

@@ -1,4 +1,4 @@
-/** Reads `ModelInferRequest`. The hand-written reader makes the most common call fast: tensors are views of its bytes. */
+/** Reads `ModelInferRequest` with a hand-written reader, as most calls have it. Tensors are views of its bytes. */
 
 import { invalidArgument, TritonError } from '../../errors.js';
 import type { RequestedOutput } from '../../api/results.js';

@@ -1,23 +1,23 @@
 /**
- * Memory of large bodies, which is used again: to make new memory for each costs page faults, and collections by V8, which
- * counts it.
+ * Memory of large bodies, kept for reuse. New memory for each body costs page faults, and V8 counts it and collects
+ * garbage more often.
  */
 
-/** Bodies below this size get memory that nobody keeps. */
+/** Bodies below this size get memory that is not reused. */
 const least = 1 << 16;
-/** How much is kept, in all and in pieces. */
+/** The most memory kept: in bytes, and in pieces. */
 const mostKept = 16 << 20;
 const mostPieces = 16;
 
 /** See the head of this file. */
 export class BodyMemory {
-  /** Nobody uses these; the one that was given back last is the last one. */
+  /** Free memory, in the order in which it was given back. */
   readonly #kept: ArrayBuffer[] = [];
   #bytes = 0;
-  /** Memory that came from here. */
+  /** Memory that this pool allocated. */
   readonly #own: WeakSet<object> = new WeakSet();
 
-  /** Memory, whatever it contains, in which byte `align` lies at a multiple of 8. */
+  /** Uninitialized memory in which byte `align` lies at a multiple of 8. */
   take(size: number, align: number): Buffer {
     const pad = (8 - (align % 8)) % 8;
     const room = pad + size;
@@ -33,7 +33,7 @@ export class BodyMemory {
     return Buffer.from(found, pad, size);
   }
 
-  /** Gives a body's memory back, if it came from here. Nobody may read it any more. */
+  /** Gives a body's memory back, if this pool allocated it. The caller must not read it afterwards. */
   giveBack({ buffer }: Buffer): void {
     if (!(buffer instanceof ArrayBuffer) || !this.#own.has(buffer) || buffer.byteLength > mostKept) return;
     this.#kept.push(buffer);

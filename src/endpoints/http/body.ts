@@ -1,18 +1,18 @@
-/** Collects the bodies of requests: each in one piece, within limits for one, and for all that are under way. */
+/** Collects each request's body in one piece, within limits for one body and for all bodies under way. */
 
 import type { IncomingMessage } from 'node:http';
 import { unzip } from 'node:zlib';
 import { invalidArgument, TritonError, unavailable } from '../../errors.js';
 import { BodyMemory } from './body-memory.js';
 
-/** The most pieces of a body without a length. As in Triton. */
+/** The most chunks of a body without a length. As in Triton. */
 const mostChunks = 65_536;
-/** The limit of all bodies under way together, in limits of one body. */
+/** The limit of all bodies under way together, as a multiple of the limit of one body. */
 const bodiesAtOnce = 16;
 /** How many bodies are decompressed at once: libuv has four threads. */
 const mostUnzips = 4;
 
-/** Gets a body, or why there is none, once; never where the connection ends before. */
+/** Called once with a body, or with an error; never if the connection ends before. */
 export type BodyTaker = (error: TritonError | undefined, body: Buffer) => void;
 
 const nothing = Buffer.alloc(0);
@@ -21,7 +21,7 @@ const nothing = Buffer.alloc(0);
 export class BodyReader {
   readonly memory: BodyMemory = new BodyMemory();
   readonly #maxBytes: number;
-  /** Bytes of bodies that have come, and wait for their rest or their answers. */
+  /** Bytes of bodies that have arrived and wait for the rest of the body, or for the answer. */
   #held = 0;
   #unzips = 0;
   readonly #waiting: (() => void)[] = [];
@@ -35,20 +35,20 @@ export class BodyReader {
   }
 
   /**
-   * Collects a body. Its bytes count as they come, until they are given back with {@link release}.
+   * Collects a body. Its bytes are counted as they arrive, until {@link release} is called for them.
    *
-   * @param align - Where, from its start, bytes begin that should lie at a multiple of 8.
+   * @param align - The offset in the body of the bytes that should lie at a multiple of 8.
    */
   collect(request: IncomingMessage, align: number, take: BodyTaker): void {
     if (request.readableEnded || request.destroyed) {
-      // No event comes any more: somebody has read it, or the client left before it came here.
+      // No event follows: the body was read before, or the client had left before this call.
       if (request.readableEnded) take(wasRead(), nothing);
       return;
     }
     const length = request.headers['content-length'];
     const expected = length === undefined ? undefined : Number(length);
     if (expected !== undefined && expected > this.#maxBytes) {
-      // What comes is thrown away, so that the connection stays in step.
+      // Discard the body, so that the next request on the connection can be read.
       request.resume();
       take(this.#tooLarge(`${expected} bytes`), nothing);
     } else if (expected === undefined && request.headers['transfer-encoding'] === undefined) {
@@ -57,7 +57,7 @@ export class BodyReader {
     } else new Collector(this, request, expected, align, take);
   }
 
-  /** Counts bytes of a body, or says why it must not go on. */
+  /** Counts bytes of a body, or returns the error that ends it. */
   hold(size: number, more: number, chunks: number): TritonError | undefined {
     if (size > this.#maxBytes) return this.#tooLarge('more');
     if (this.#held + more > bodiesAtOnce * this.#maxBytes) return this.#full();
@@ -67,19 +67,20 @@ export class BodyReader {
     return undefined;
   }
 
-  /** Counted bytes of a body are gone. */
+  /** Stops counting bytes of a body. */
   release(size: number): void {
     this.#held -= size;
   }
 
-  /** A body is gone: nobody reads it any more. */
+  /** Releases a body and its memory. The caller must not read it afterwards. */
   giveBack(body: Buffer): void {
     this.release(body.length);
     this.memory.giveBack(body);
   }
 
   /**
-   * Decompresses a body; gzip and deflate are told apart by their bytes. It is held in place of the compressed one.
+   * Decompresses a body; the first bytes tell gzip from deflate. The plain bytes are then counted instead of the
+   * compressed ones.
    */
   unzip(body: Buffer, done: BodyTaker): void {
     const start = (): void => {
@@ -117,11 +118,11 @@ export class BodyReader {
   }
 }
 
-/** Up to this size a body gets all its memory at once: what is not written to costs nothing. */
+/** Up to this announced size a body gets all its memory at once. Pages that are never written cost nothing. */
 const allAtOnce = 1 << 20;
 /** The first memory of a body of unknown size. */
 const firstChunks = 1 << 16;
-/** How much larger memory becomes that is too small: what was only announced makes it no larger. */
+/** The growth factor of memory that is too small. An announced length alone never allocates the rest. */
 const growth = 8;
 
 /** Collects one body. */
@@ -152,7 +153,7 @@ class Collector {
     request.on('data', (chunk: Buffer) => {
       if (!this.#over) this.#add(chunk);
     });
-    // A body with a length has ended when that has come, which saves most requests a listener.
+    // A body of known length ends with its last byte, so most requests need no 'end' listener.
     if (expected === undefined || expected === 0) {
       request.on('end', () => {
         if (!this.#over) this.#finish(undefined);
@@ -160,7 +161,7 @@ class Collector {
     }
   }
 
-  /** What has come is given back if the rest does not. Node says so by 'close', and by 'error' only if somebody listens. */
+  /** Releases the body if the rest does not arrive. Node then emits 'close', and 'error' only if there is a listener. */
   #awaitRest(): void {
     this.#request.on('close', () => {
       if (this.#over) return;
@@ -187,7 +188,7 @@ class Collector {
       this.#finish(error);
       return;
     }
-    // Most bodies come in one piece, which is used as it is.
+    // Most bodies come in one chunk, which is used without a copy.
     if (start === 0) this.#body = chunk;
     else {
       if (this.#body.length < size) this.#grow(size);
@@ -209,7 +210,7 @@ class Collector {
     this.#body = body;
   }
 
-  /** What still comes is thrown away, so that the connection stays in step. */
+  /** Hands over the body or an error. Later bytes are discarded, so that the next request can be read. */
   #finish(error: TritonError | undefined): void {
     this.#over = true;
     const body = this.#body;

@@ -1,20 +1,20 @@
-/** Compressed bodies: which a request has, and which its answer gets. */
+/** The compression of requests' bodies and of answers. */
 
 import { deflate, gzip } from 'node:zlib';
 
-/** What an answer is compressed with. */
+/** The encoding of an answer. */
 export type Encoding = 'gzip' | 'deflate' | 'identity';
 
 const known: readonly string[] = ['gzip', 'deflate', 'identity'] satisfies readonly Encoding[];
 
-/** The encoding of a request's body: plain, compressed, or one that is not known. */
+/** The encoding of a request's body: plain, compressed, or unknown. */
 export function requestEncoding(header: string | undefined): 'plain' | 'compressed' | 'unknown' {
   const name = header?.trim().toLowerCase() ?? '';
   if (name === '' || name === 'identity') return 'plain';
   return name === 'gzip' || name === 'deflate' ? 'compressed' : 'unknown';
 }
 
-/** The encoding of an answer: the one with the highest weight, the first of equal ones; others than ours do not count. */
+/** The encoding of an answer: the known encoding of the highest weight, or the first among equal weights. */
 export function answerEncoding(header: string | undefined): Encoding {
   if (header === undefined) return 'identity';
   let best: Encoding = 'identity';
@@ -25,14 +25,14 @@ export function answerEncoding(header: string | undefined): Encoding {
     const given = options.find((option) => option.startsWith('q='));
     const weight = given === undefined ? 1 : Number(given.slice(2));
     if (weight > bestWeight) {
-      best = name as Encoding; // It is one of the known ones.
+      best = name as Encoding; // The name is in `known`.
       bestWeight = weight;
     }
   }
   return best;
 }
 
-/** Compresses an answer. Where that fails, `done` gets undefined, and the answer goes as it is. */
+/** Compresses an answer. If that fails, `done` gets undefined, and the answer is sent uncompressed. */
 export function compress(
   encoding: Exclude<Encoding, 'identity'>,
   parts: readonly Buffer[],

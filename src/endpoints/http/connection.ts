@@ -1,4 +1,4 @@
-/** Connections: their requests under way, what their clients have not read, and when they are read no further. */
+/** Connections: counts their requests under way and their unread answers, and applies back-pressure. */
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
@@ -6,14 +6,14 @@ import { Client } from '../service/client.js';
 import { type TritonError, unavailable } from '../../errors.js';
 
 /**
- * With this number of requests under way, a connection is not read any further. Each holds about 6 KiB until its answer
- * has left, and answers leave in the order of their requests.
+ * With this number of requests under way, reading from a connection pauses. Each request holds about 6 KiB until its
+ * answer has left, and answers leave in the order of their requests.
  */
 const mostRequests = 1024;
-/** It is read again when only this number is left. */
+/** Reading resumes when only this number of requests is left. */
 const fewRequests = mostRequests / 2;
 
-/** Bytes of answers that have not left, of an endpoint. */
+/** Counts the bytes of an endpoint's answers that have not left. */
 export class AnswerBytes {
   /** The most of all connections together, and of each. One answer may be larger. */
   readonly #most: number;
@@ -34,9 +34,9 @@ export class AnswerBytes {
   }
 
   /**
-   * Why another answer must not be made; undefined where it may.
+   * The error if no further answer may be made; undefined if it may.
    *
-   * @param ofOne - Bytes that its connection has already.
+   * @param ofOne - Unread bytes of the answer's connection.
    */
   refusal(ofOne: number): TritonError | undefined {
     if (ofOne >= this.#mostOfOne) return unread('this connection', ofOne, this.#mostOfOne);
@@ -70,7 +70,7 @@ export class Connection {
     this.#socket = socket;
     this.#bytes = bytes;
     const gone = (): void => {
-      // Node says nothing more of answers that stood behind another one.
+      // Node emits no events for answers that waited behind another answer.
       bytes.add(-this.#unread);
       this.#unread = 0;
       this.client.end();
@@ -79,7 +79,7 @@ export class Connection {
     else socket.once('close', gone);
   }
 
-  /** A request has come. */
+  /** Counts a request. */
   begin(request: IncomingMessage, response: ServerResponse): void {
     this.#lastRequest = request;
     this.#lastResponse = response;
@@ -88,16 +88,16 @@ export class Connection {
     this.#socket.pause();
     if (this.#listens) return;
     this.#listens = true;
-    // Whoever reads the body of a request resumes its socket.
+    // Reading a request's body resumes its socket.
     this.#socket.on('resume', () => {
       if (this.#paused) this.#socket.pause();
     });
   }
 
   /**
-   * Its answer has left, or cannot any more.
+   * Ends a request: its answer has left, or cannot leave any more.
    *
-   * @param size - What was counted of it with {@link wrote}.
+   * @param size - The bytes of the answer that {@link wrote} has counted.
    */
   end(size: number): void {
     this.left(size);
@@ -109,12 +109,12 @@ export class Connection {
     if (this.#answers === 0 && this.#ending) this.#socket.destroySoon();
   }
 
-  /** Why an answer must not be made, as clients read too little; undefined where it may. */
+  /** The error if no answer may be made, because clients read too slowly; undefined if it may. */
   refusal(): TritonError | undefined {
     return this.#bytes.refusal(this.#unread);
   }
 
-  /** Bytes of an answer have been written. They count until they have left, or the connection ends. */
+  /** Counts written bytes of an answer until they have left, or the connection ends. */
   wrote(size: number): void {
     if (this.client.gone) return;
     this.#unread += size;
@@ -125,34 +125,34 @@ export class Connection {
     this.wrote(-size);
   }
 
-  /** Whether it is not read, so that what comes late is not its client's fault. */
+  /** Whether reading is paused, so that a late request is not the client's fault. */
   get paused(): boolean {
     return this.#paused;
   }
 
-  /** Node emits 'timeout' if the client reads nothing of what waits for it for this number of milliseconds. */
+  /** Makes Node emit 'timeout' if the client reads none of its waiting answers for this number of milliseconds. */
   watch(timeoutMs: number): void {
     if (this.#unread > 0 && this.#socket.timeout !== timeoutMs) this.#socket.setTimeout(timeoutMs);
   }
 
-  /** Whether it had an answer to every request, and had one. */
+  /** Whether the connection has had requests, and all of them have been answered. */
   get idle(): boolean {
     return this.#answers === 0 && this.#lastRequest !== undefined;
   }
 
-  /** Whether what is written to it now would be taken for another answer than that of the request that is arriving. */
+  /** Whether the client would take bytes written now for the answer to an earlier request. */
   get answering(): boolean {
     if (this.#answers !== 1) return this.#answers > 1;
     return this.#lastRequest?.complete !== false || this.#lastResponse?.headersSent !== false;
   }
 
-  /** It ends with its last answer; now, if it has them all or never said a word. */
+  /** Ends the connection with its last answer; now, if all answers have left or no byte ever came. */
   endSoon(): void {
     this.#ending = true;
     if (this.#socket.bytesRead === 0 || this.idle) this.#socket.destroy();
   }
 
-  /** It ends now. */
+  /** Ends the connection now. */
   destroy(): void {
     this.#socket.destroy();
   }

@@ -1,4 +1,4 @@
-/** Reads the bodies of calls that control the repository and the log. All may be empty. */
+/** Reads the bodies of calls that control the repository and the log. Every body may be empty. */
 
 import { invalidArgument } from '../../errors.js';
 import { readLogChanges, type LogChanges } from '../service/log-settings.js';
@@ -12,7 +12,7 @@ function readRoot(body: Buffer): JsonObject {
 /**
  * Reads `{ ready }`.
  *
- * @throws {@link TritonError} INVALID_ARG for what is no such JSON.
+ * @throws {@link TritonError} INVALID_ARG for a body that is not such JSON.
  */
 export function readIndexRequest(body: Buffer): boolean {
   const ready = member(readRoot(body), 'ready');
@@ -24,7 +24,8 @@ const filePrefix = 'file:';
 /**
  * Reads `{ parameters: { config, 'file:<path>', force } }`. `force` is not Triton's.
  *
- * @throws {@link TritonError} INVALID_ARG for what is no such JSON, for other parameters, and for files that are not base64.
+ * @throws {@link TritonError} INVALID_ARG for a body that is not such JSON, for other parameters, and for files that are
+ *   not base64.
  */
 export function readLoadRequest(body: Buffer): LoadRequest {
   const given = member(readRoot(body), 'parameters');
@@ -49,7 +50,7 @@ export function readLoadRequest(body: Buffer): LoadRequest {
   return { config, files, force };
 }
 
-/** Reads `{ parameters: { unload_dependents } }`. As in Triton, what cannot be read counts as not written. */
+/** Reads `{ parameters: { unload_dependents } }`. As in Triton, an invalid body counts as an empty one. */
 export function readUnloadRequest(body: Buffer): boolean {
   try {
     const given = member(readRoot(body), 'parameters');
@@ -64,7 +65,7 @@ export function readUnloadRequest(body: Buffer): boolean {
 /**
  * Reads changes of the log's settings.
  *
- * @throws {@link TritonError} As {@link readLogChanges}; INVALID_ARG for what is no JSON.
+ * @throws {@link TritonError} As {@link readLogChanges}; INVALID_ARG for a body that is not JSON.
  */
 export function readLogRequest(body: Buffer): LogChanges {
   return readLogChanges(Object.entries(readRoot(body)));

@@ -1,4 +1,4 @@
-/** Reads an input's shape and `data` from the bytes of JSON, straight into a tensor, as far as they are plain. */
+/** Reads an input's shape and `data` from the bytes of plain JSON, straight into a tensor. */
 
 import { BytesTensor } from '../../tensor/bytes-tensor.js';
 import type { Datatype } from '../../tensor/datatype.js';
@@ -10,9 +10,9 @@ import { readNumbers, type NumberArray, type NumberRange } from './json-numbers.
 import { mostElements } from './json-scan.js';
 import { readTexts } from './json-texts.js';
 
-/** Every finite FP32 of so few digits, and every FP64 that is worth the haste. */
+/** FP32 holds every number in this range as a finite one. FP64 values outside it are rare, and go to the parser. */
 const floatRange: NumberRange = { integers: false, least: -(2 ** 127), most: 2 ** 127 };
-/** Integers of more digits are left to the parser, which has BigInts. */
+/** Integers outside this range are left to the parser, which has BigInts. */
 const longRange: NumberRange = { integers: true, least: -(10 ** 15), most: 10 ** 15 };
 const unsignedRange: NumberRange = { ...longRange, least: 0 };
 
@@ -24,7 +24,7 @@ const mostDims = 32;
  * Reads a shape: an array of integers.
  *
  * @param last - A shape that is likely to come again.
- * @returns The shape, which is `last` where it is equal, and where it has ended; undefined for all that is not plain.
+ * @returns The shape (`last` itself if equal) and the offset of its end; undefined for text that is not plain.
  */
 export function readDims(
   body: Buffer,
@@ -40,7 +40,7 @@ export function readDims(
     const start = i;
     let dim = 0;
     for (let byte; (byte = body[i] ?? 0) >= 0x30 && byte <= 0x39; i++) dim = dim * 10 + byte - 0x30;
-    // JSON has no number that begins with another digit behind 0.
+    // JSON allows no leading zeros.
     if (i === start || i - start > dimDigits || (body[start] === 0x30 && i - start > 1)) return undefined;
     same &&= dim === last[dims.length];
     dims.push(dim);
@@ -52,14 +52,17 @@ export function readDims(
   return undefined;
 }
 
-/** Reads the data of an input of a shape: the tensor, and where its text has ended. Undefined where the parser has to. */
+/**
+ * Reads the data of an input of a shape. Returns the tensor and the offset of the text's end, or undefined for text that
+ * the parser has to read.
+ */
 export type DataReader = (
   body: Buffer,
   at: number,
   shape: readonly number[],
 ) => readonly [TensorInput, number] | undefined;
 
-/** The number of a shape's elements; undefined for more than the text has. It gets no memory for those. */
+/** The number of a shape's elements; undefined if the text is too short for them, so that no memory is allocated. */
 function countIn(shape: readonly number[], body: Buffer, at: number): number | undefined {
   const count = elementCount(shape);
   // Each element has a character and a comma at least, and the array its brackets.
@@ -118,7 +121,7 @@ const readers: Readonly<Partial<Record<Datatype, DataReader>>> = {
   BYTES: texts,
 };
 
-/** What reads the data of inputs of a datatype; undefined where the parser has to. */
+/** The reader for the data of inputs of a datatype; undefined if only the parser reads it. */
 export function dataReader(datatype: Datatype): DataReader | undefined {
   return readers[datatype];
 }

@@ -13,7 +13,7 @@ import type { Connection } from './connection.js';
 /** Headers as names and values in turn. */
 type HeaderList = string[];
 
-/** See the head of this file. It is answered once; what comes later, or when the client has gone, is dropped. */
+/** See the head of this file. A request is answered once. Later answers, or answers to a client that left, are dropped. */
 export class Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
@@ -21,15 +21,15 @@ export class Exchange {
   readonly #connection: Connection;
   /** Whether the endpoint is closing, so that the connection ends with this answer. */
   readonly #closing: () => boolean;
-  /** Whether nobody else has a hand in the response, who could read what was written to it later. */
+  /** Whether only this endpoint has the response, so that no other code can read the written buffers later. */
   readonly #owned: boolean;
   /** Bytes of the answer that were counted. */
   #answerBytes = 0;
-  /** The request's body, and whose it is. */
+  /** The request's body, and the reader that counts it. */
   #body: Buffer | undefined;
   #bodies: BodyReader | undefined;
   #more: (() => readonly string[]) | undefined;
-  /** What the answer consists of, if its memory is freed when it was sent. */
+  /** The outputs of the answer, if their memory is to be freed when the answer was sent. */
   #sent: readonly Buffer[] | undefined;
 
   constructor(
@@ -52,36 +52,36 @@ export class Exchange {
     });
   }
 
-  /** Its body counts until it is answered, or cannot be any more. */
+  /** Takes over the body, which is counted until the request is answered or can no longer be answered. */
   holds(bodies: BodyReader, body: Buffer): void {
     this.#bodies = bodies;
     this.#body = body;
   }
 
-  /** It needs no answer any more, or has one. */
+  /** Releases the body. The request was answered, or can no longer be answered. */
   finish(): void {
     if (this.#body !== undefined) this.#bodies?.giveBack(this.#body);
     this.#body = undefined;
   }
 
-  /** Whether an answer would be heard, which had none before. */
+  /** Whether the request was not answered yet, and its client is still connected. */
   get open(): boolean {
     return !this.client.gone && !this.response.headersSent && !this.response.destroyed;
   }
 
-  /** Counts bytes of the answer that wait for the client to read them. */
+  /** Counts bytes of the answer as waiting for the client. */
   wrote(size: number): void {
     this.#answerBytes += size;
     this.#connection.wrote(size);
   }
 
-  /** Counted bytes have been read. */
+  /** Stops counting bytes, because the client has read them. */
   left(size: number): void {
     this.#answerBytes -= size;
     this.#connection.left(size);
   }
 
-  /** The answer has these headers, too; they are asked for when it begins. */
+  /** Adds headers to the answer. `headers` is called when the answer begins. */
   adds(headers: () => readonly string[]): void {
     this.#more = headers;
   }
@@ -104,20 +104,20 @@ export class Exchange {
     if (this.#mayAnswer()) this.#sendText(status, text, more);
   }
 
-  /** Answers with an error's text, and the status of its code or another one. */
+  /** Answers with an error's text, and with `status`, or the status of the error's code. */
   sendError(error: unknown, status?: number, more: HeaderList = []): void {
     const coded = asTritonError(error);
     const headers = coded.reason === undefined ? more : [...more, reasonHeader, coded.reason];
     this.#sendText(status ?? httpStatus(coded), JSON.stringify({ error: coded.message }), headers);
   }
 
-  /** Answers what is no call, or must not be made. Node throws a body away. */
+  /** Answers a request that is not a call, or is not allowed. Its body is discarded. */
   refuse(status: number, text: string, headers: HeaderList = []): void {
     this.request.resume();
     this.#sendText(status, JSON.stringify({ error: text }), headers);
   }
 
-  /** Why no answer must be made, as clients read too little; undefined where one may. */
+  /** The error if no answer may be made, because clients read too slowly; undefined if it may. */
   refusal(): TritonError | undefined {
     return this.#connection.refusal();
   }
@@ -126,13 +126,13 @@ export class Exchange {
     const size = Buffer.byteLength(text);
     if (this.head(status, ['Content-Type', 'application/json', 'Content-Length', String(size), ...more])) {
       this.wrote(size);
-      // As many bytes as characters are ASCII, which Node writes faster if it knows.
+      // A text with as many bytes as characters is ASCII. Node writes it faster as Latin-1.
       this.response.end(text, size === text.length ? 'latin1' : 'utf8');
     }
     this.finish();
   }
 
-  /** Where clients read too little, that is the answer. */
+  /** Whether an answer may be made. If clients read too slowly, answers with that error and returns false. */
   #mayAnswer(): boolean {
     const refusal = this.refusal();
     if (refusal !== undefined) this.sendError(refusal);
@@ -148,7 +148,7 @@ export class Exchange {
     const size = Buffer.byteLength(json);
     const total = blobs.reduce((sum, blob) => sum + blob.length, size);
     if (encoding !== 'identity') {
-      // It counts as it is also while it waits to be compressed.
+      // Count the plain size while the answer waits for compression.
       this.wrote(total);
       const parts = [Buffer.from(json), ...blobs];
       compress(encoding, parts, (bytes) => {
@@ -162,7 +162,7 @@ export class Exchange {
     if (this.head(200, inferHeaders(size, total, undefined))) {
       this.wrote(total);
       const { response } = this;
-      // One system call for all parts, which go to the socket as they are.
+      // Corking makes one system call for all parts, without a copy.
       response.cork();
       response.write(json);
       for (const blob of blobs) response.write(blob);

@@ -1,4 +1,4 @@
-/** The generate extension: one flat JSON object in, JSON objects out, alone or as server-sent events. */
+/** The generate extension: takes one flat JSON object, and answers with one or with server-sent events. */
 
 import { invalidArgument, TritonError } from '../../errors.js';
 import type { ModelMetadata, TensorMetadata } from '../../api/metadata.js';
@@ -22,7 +22,7 @@ export interface GenerateRequest {
   readonly parameters: Parameters;
 }
 
-/** The members of the object and of its `parameters`, which count as if they were beside them. */
+/** The members of the object and of its `parameters`, in one map. */
 function flatten(root: unknown): Map<string, unknown> {
   const object = readObject('request', root);
   const flat = new Map<string, unknown>();
@@ -38,7 +38,7 @@ function flatten(root: unknown): Map<string, unknown> {
   return flat;
 }
 
-/** The last variable dim takes the rest of the elements, others are 1. */
+/** The shape for `count` elements. The last variable dim takes the rest; other variable dims are 1. */
 function shapeFor({ name, shape }: TensorMetadata, count: number): number[] {
   const fixed = shape.reduce((product, dim) => (dim === -1 ? product : product * dim), 1);
   const last = shape.lastIndexOf(-1);
@@ -62,7 +62,7 @@ function readInput(input: TensorMetadata, value: unknown): TensorInput {
 /**
  * Reads a body.
  *
- * @throws {@link TritonError} INVALID_ARG for what is no JSON, for wrong types, and for what is wrong in meaning.
+ * @throws {@link TritonError} INVALID_ARG for a body that is not JSON, for wrong types, and for invalid values.
  */
 export function readGenerateRequest(body: Buffer, { inputs }: ModelMetadata): GenerateRequest {
   const json = new JsonText(body);
@@ -87,7 +87,7 @@ export function readGenerateRequest(body: Buffer, { inputs }: ModelMetadata): Ge
 }
 
 /**
- * A response as one object: every output and parameter by its name, an output of one element as that.
+ * A response as one object, with every output and parameter by its name. An output of one element is that element.
  *
  * @throws {@link TritonError} INVALID_ARG for outputs that JSON cannot carry.
  */
@@ -105,7 +105,7 @@ function* writeGenerated({ id, model, outputs, parameters }: InferResult): Slice
   return `{${members.join(',')}}`;
 }
 
-/** The same, in slices where it is long; undefined where the client has gone meanwhile. */
+/** {@link writeGenerated}, in slices if the response is long; undefined if the client leaves meanwhile. */
 function generated(exchange: Exchange, result: InferResult): Promise<string | undefined> {
   return new Promise((resolve, reject) => {
     const failed = (error: unknown): void => {
@@ -121,7 +121,7 @@ const oneResponse = (count: string): TritonError =>
     `generate expects model to produce exactly 1 response, but it produced ${count}; use generate_stream`,
   );
 
-/** Answers with the only response. What goes wrong once the model has the request is 400, whatever its code, as in Triton. */
+/** Answers with the only response. As in Triton, an error of the model is status 400, whatever its code. */
 export async function sendGenerated(
   exchange: Exchange,
   responses: AsyncIterableIterator<InferResult>,
@@ -136,7 +136,7 @@ export async function sendGenerated(
       text = await generated(exchange, response);
       if (text === undefined) {
         exchange.finish();
-        return; // Nobody hears it. This ends the request.
+        return; // The client has left. This ends the request.
       }
     }
     if (text === undefined) exchange.sendError(oneResponse('none'), 200);
@@ -154,8 +154,8 @@ const eventHeaders: readonly string[] = [
 ];
 
 /**
- * Sends each response as an event. While the socket takes no more, none is read: then the model waits. The status is that of
- * the first event.
+ * Sends each response as an event. While the socket is full, no response is read, and the model waits. The first event
+ * decides the status.
  */
 export async function sendEvents(
   exchange: Exchange,
@@ -163,7 +163,7 @@ export async function sendEvents(
 ): Promise<void> {
   const { response, client } = exchange;
   let begun = false;
-  /** Whether events may follow: nobody else has answered, and the client is there. */
+  /** Begins the answer. Returns whether events may follow: the answer is ours, and the client is connected. */
   const begin = (status: number): boolean => {
     begun ||= exchange.head(status, [...eventHeaders]);
     return begun && !client.gone && !response.writableEnded;

@@ -1,4 +1,4 @@
-/** Answers requests over HTTP: which call it is, whether it may be made, its body, its answer. */
+/** Answers requests over HTTP: finds the call, checks access, reads the body, and sends the answer. */
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
@@ -23,16 +23,16 @@ import { loadFormatHeader, LoadHeaders } from './load-metrics.js';
 import type { CheckedHandlerOptions } from './options.js';
 import { Routes, type Call, type Route } from './routes.js';
 
-/** Calls that are refused, and what they are about. */
+/** Calls that are always refused, with the reason. */
 const missing: Readonly<Partial<Record<Call, string>>> = {
   trace: 'tracing is not supported',
   sharedMemory: 'shared memory is not supported',
   repositoryLoad: "'repository_name' specification is not supported",
 };
 
-/** The least limit of the bytes of answers that wait for clients to read them. */
+/** The lower bound of the limit for bytes of unread answers. */
 const leastAnswerBytes = 256 << 20;
-/** The limit of all answers together, in limits of a request's body, as for bodies. */
+/** The limit for unread answers of all connections, as a multiple of the limit of a request's body. */
 const answersAtOnce = 16;
 
 /** See the head of this file. */
@@ -42,14 +42,14 @@ export class HttpHandler {
   readonly #bodies: BodyReader;
   readonly #routes: Routes = new Routes();
   readonly #connections: Connections;
-  /** Routes are remembered, and bounded, where they are found. */
+  /** The known forms of each route. {@link Routes} keeps the routes, and bounds their number. */
   readonly #forms: WeakMap<Route, KnownForms> = new WeakMap();
   readonly #forwarded: RegExp | undefined;
   readonly #closing: () => boolean;
   readonly #owned: boolean;
   readonly #load: LoadHeaders = new LoadHeaders((name) => this.#service.customMetric(name));
 
-  /** @param owned - Whether nobody else has a hand in the responses. */
+  /** @param owned - Whether no code outside of the endpoint has access to the responses. */
   constructor(
     server: InferenceServer,
     options: CheckedHandlerOptions,
@@ -66,7 +66,7 @@ export class HttpHandler {
     this.#owned = owned;
   }
 
-  /** What is known of a connection. */
+  /** The state of a socket's connection. */
   connectionOf(socket: Socket): Connection {
     return this.#connections.of(socket);
   }
@@ -74,7 +74,7 @@ export class HttpHandler {
   /**
    * Answers a request.
    *
-   * @param next - Called for paths that are no call of the protocol's; without it they are answered with 404.
+   * @param next - Called for paths that are not a call of the protocol; without it they are answered with 404.
    */
   handle(request: IncomingMessage, response: ServerResponse, next: (() => void) | undefined): void {
     const route = this.#routes.of(request.url ?? '');
@@ -117,7 +117,7 @@ export class HttpHandler {
     }
   }
 
-  /** Calls that have no body. */
+  /** Calls without a body. */
   readonly #withoutBody: Readonly<Partial<Record<Call, (exchange: Exchange, route: Route) => void>>> = {
     live: (exchange) => {
       exchange.sendEmpty(this.#service.live() ? 200 : 400);
@@ -152,7 +152,7 @@ export class HttpHandler {
   #answerWithBody(exchange: Exchange, route: Route): void {
     const { request } = exchange;
     const { call } = route;
-    // Before anything is read that would not be used.
+    // Check before reading a body that would not be used.
     if (call === 'load' || call === 'unload') this.#service.checkControl();
     const refusal = exchange.refusal();
     if (refusal !== undefined) throw refusal;
@@ -239,7 +239,7 @@ export class HttpHandler {
       }
       return jsonSize === 0 ? this.#raw(route, body) : this.#readJson(route, body, jsonSize ?? body.length);
     } catch (error) {
-      // As in Triton, a model that cannot be asked is told of whatever the body is.
+      // As in Triton, the error of an unavailable model comes before an error of the body.
       this.#service.checkInferable(route.model, route.version);
       throw error;
     }
@@ -276,7 +276,7 @@ export class HttpHandler {
     void send(exchange, responses).finally(forget);
   }
 
-  /** The parameters, and those headers that are forwarded. */
+  /** Returns the parameters with the forwarded headers added. */
   #withHeaders({ rawHeaders }: IncomingMessage, parameters: Parameters): Parameters {
     const pattern = this.#forwarded;
     if (pattern === undefined) return parameters;
@@ -294,12 +294,12 @@ export class HttpHandler {
   }
 }
 
-/** Whether a parameter of that name means something to the server, so that a header must not be taken for it. */
+/** Whether the server itself reads parameters of this name. Headers with these names are not forwarded. */
 function isReserved(name: string): boolean {
   return /^(triton_.*|priority|timeout|sequence_(id|start|end)|headers|binary_data_output)$/i.test(name);
 }
 
-/** How many bytes of the body are JSON; undefined: all. As in Triton, a text that is no number counts as 0. */
+/** How many bytes of the body are JSON; undefined: all. As in Triton, a text that is not a number counts as 0. */
 function headerSize({ headers }: IncomingMessage): number | undefined {
   const text = headers['inference-header-content-length'];
   if (text === undefined) return undefined;

@@ -1,4 +1,4 @@
-/** Reads the body of `infer`: JSON, JSON with binary tensors behind it, or the bytes of the only input. */
+/** Reads the body of `infer`: JSON, JSON followed by binary tensors, or the bytes of the only input. */
 
 import { invalidArgument, TritonError } from '../../errors.js';
 import type { ModelMetadata } from '../../api/metadata.js';
@@ -21,9 +21,9 @@ import {
 } from './json.js';
 import { readTensor, takesIntegers } from './json-tensor.js';
 
-/** Which outputs come as binary data. */
+/** Whether outputs are sent as binary data. */
 export interface BinaryOutputs {
-  /** Of outputs that were not listed. */
+  /** For outputs that the request does not list. */
   readonly others: boolean;
   readonly listed: ReadonlyMap<string, boolean>;
 }
@@ -33,7 +33,7 @@ export interface InputForm {
   readonly name: string;
   readonly datatype: Datatype;
   readonly shape: readonly number[];
-  /** How many bytes it has in the binary part; undefined where its elements are in the JSON. */
+  /** The input's bytes in the binary part; undefined if its elements are in the JSON. */
   readonly size: number | undefined;
 }
 
@@ -41,7 +41,7 @@ export interface InputForm {
 export interface HttpInferRequest {
   readonly id: string;
   readonly inputs: Readonly<Record<string, TensorInput>>;
-  /** The inputs as they were listed. */
+  /** The inputs in the order of the request. */
   readonly forms: readonly InputForm[];
   readonly parameters: Parameters;
   readonly outputs: readonly RequestedOutput[] | undefined;
@@ -53,18 +53,18 @@ const allJson: BinaryOutputs = Object.freeze({ others: false, listed: noneListed
 const allBinary: BinaryOutputs = Object.freeze({ others: true, listed: noneListed });
 const noParameters: Parameters = new Map();
 
-/** The binary part of a body, of which inputs take their bytes one after the other. */
+/** The binary part of a body. Inputs take their bytes from it in order. */
 export class BinaryPart {
   readonly #body: Buffer;
   #at: number;
 
-  /** @param start - Where it begins. */
+  /** @param start - The offset of the binary part. */
   constructor(body: Buffer, start: number) {
     this.#body = body;
     this.#at = start;
   }
 
-  /** The tensor whose bytes come next. */
+  /** Takes the next `size` bytes as a tensor. */
   take({ name, datatype, shape }: InputForm, size: number): TensorInput {
     const { length } = this.#body;
     if (size > length - this.#at) {
@@ -137,7 +137,7 @@ function readInputs(
 ): Record<string, TensorInput> {
   const entries = list.map((given) => readInput(given, part, forms));
   part.checkEmpty();
-  // fromEntries defines what it is given, so `__proto__` is a name like others.
+  // fromEntries defines properties, so `__proto__` is a name like any other.
   const inputs = Object.fromEntries(entries);
   if (entries.length === 1 || Object.keys(inputs).length === entries.length) return inputs;
   const seen = new Set<string>();
@@ -163,7 +163,7 @@ function readOutput(given: unknown, listed: Map<string, boolean>): RequestedOutp
   return { name, classification: readCount(`${path}.classification`, classes) };
 }
 
-/** Whether inputs are integers in JSON, of which 1.0 is none. */
+/** Whether an input has integers in JSON, where 1.0 would be an error. */
 function hasIntegers(list: readonly unknown[]): boolean {
   return list.some((given) => {
     if (typeof given !== 'object' || given === null) return false;
@@ -176,7 +176,8 @@ function hasIntegers(list: readonly unknown[]): boolean {
  * Reads a body.
  *
  * @param jsonSize - How many of its bytes are JSON.
- * @throws {@link TritonError} INVALID_ARG for what is no JSON, a missing member, a wrong type and what is wrong in meaning; UNSUPPORTED for shared memory.
+ * @throws {@link TritonError} INVALID_ARG for a body that is not JSON, a missing member, a wrong type and an invalid value;
+ *   UNSUPPORTED for shared memory.
  */
 export function readInferRequest(body: Buffer, jsonSize: number): HttpInferRequest {
   const json = new JsonText(body.subarray(0, jsonSize));
@@ -206,19 +207,19 @@ export function readInferRequest(body: Buffer, jsonSize: number): HttpInferReque
     inputs,
     forms,
     parameters,
-    // In `listed` only where it is a Map of this request.
+    // With listed outputs, `listed` is a Map of this request and may be written to.
     outputs:
       wanted.length === 0 ? undefined : wanted.map((one) => readOutput(one, listed as Map<string, boolean>)),
     binary: wanted.length === 0 && !others ? allJson : { others, listed },
   };
 }
 
-/** Bodies are in memory of their own or of Node's sockets, which no other thread has. */
+/** A range of the body. Bodies are in memory that no other thread can access. */
 function bytesOf(body: Buffer, start: number, end: number): Bytes {
   return body.subarray(start, end) as Bytes;
 }
 
-/** The shape that bytes have for an input: the batch is 1, and one variable dim is the rest. */
+/** The shape of an input with `size` bytes: the batch is 1, and one variable dim takes the rest. */
 function shapeOfRaw(
   name: string,
   datatype: Datatype,
@@ -243,9 +244,9 @@ function shapeOfRaw(
 }
 
 /**
- * Reads a raw binary request: the whole body is the data of the model's only input, and all outputs come as binary data.
+ * Reads a raw binary request: the whole body is the data of the model's only input. All outputs are sent as binary data.
  *
- * @throws {@link TritonError} INVALID_ARG for a model or body that this does not fit.
+ * @throws {@link TritonError} INVALID_ARG for a model with several inputs, and for a body that does not fit the input.
  */
 export function readRawRequest(
   body: Buffer,

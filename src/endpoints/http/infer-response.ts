@@ -1,4 +1,4 @@
-/** Writes the answer of `infer`: JSON, and outputs as binary data behind it. */
+/** Writes the answer of `infer`: JSON, followed by outputs as binary data. */
 
 import type { InferResult } from '../../api/results.js';
 import { inOrder, type Named } from '../../tensor/named-values.js';
@@ -10,7 +10,7 @@ import { elementsText, parameterText, quoted } from './json-output.js';
 /** An answer that has not been sent. */
 export interface InferAnswer {
   readonly json: string;
-  /** Outputs, in their order; empty if all are in the JSON. */
+  /** The binary outputs, in order; empty if all outputs are in the JSON. */
   readonly blobs: readonly Buffer[];
 }
 
@@ -25,7 +25,7 @@ function headOf({ id, model, parameters }: InferResult): string {
 /**
  * Writes a result.
  *
- * @param asked - The request's list of outputs, whose order they come in; undefined: the configuration's.
+ * @param asked - The request's list of outputs, which gives their order; undefined: the order of the configuration.
  * @throws {@link TritonError} INVALID_ARG for outputs that JSON cannot carry.
  */
 export function* writeInferAnswer(

@@ -1,16 +1,16 @@
-/** Finds in the JSON of a request what changes from one request to the next: its id, and its inputs' shapes and data. */
+/** Finds the varying parts in the JSON of a request: its id, and its inputs' shapes and data. */
 
-/** A stretch of a text. */
+/** A range of the text that varies between requests. */
 export interface Hole {
   readonly start: number;
   readonly end: number;
-  /** `id` has its quotes. A shape is one only if its data comes later, so that it is known there. */
+  /** An `id` includes its quotes. A shape is a hole only if the data comes after it: reading the data needs the shape. */
   readonly kind: 'id' | 'shape' | 'data';
-  /** Whose it is, as an index of `inputs`; -1 for the id. */
+  /** The index in `inputs`; -1 for the id. */
   readonly input: number;
 }
 
-/** A text has a member twice, or a name that is written with escapes: which of them counts is not for here to say. */
+/** Thrown for a text that has a member twice, or a name with escapes. Only the parser knows which member counts. */
 class Unclear extends Error {}
 
 /** Walks through a text that is known to be JSON. */
@@ -59,7 +59,7 @@ class Walk {
     this.#at++;
   }
 
-  /** Calls `member` with each name, whose value it has to walk over. */
+  /** Calls `member` with each name. `member` must walk over the value. */
   #object(member: (name: string) => void): void {
     if (this.#look() !== 0x7b) throw new Unclear();
     this.#at++;
@@ -84,7 +84,7 @@ class Walk {
     this.holes.push({ start, end: this.#at, kind, input });
   }
 
-  /** The byte that comes next, behind spaces. */
+  /** The next byte after spaces. */
   #look(): number {
     for (;;) {
       const byte = this.#bytes[this.#at] ?? 0;
@@ -107,7 +107,7 @@ class Walk {
       } else if (byte === 0x5b || byte === 0x7b) depth++;
       else if (byte === 0x5d || byte === 0x7d) depth--;
       else if (depth === 0) {
-        // A number or a word.
+        // A number, true, false or null.
         while (!isEnd(bytes[this.#at] ?? 0)) this.#at++;
       }
     } while (depth > 0);
@@ -123,7 +123,7 @@ function isEnd(byte: number): boolean {
  * Finds the holes of a request.
  *
  * @param bytes - A text that was parsed as a request.
- * @returns In their order; undefined where it is not clear which they are.
+ * @returns The holes in order; undefined if they are ambiguous.
  */
 export function findHoles(bytes: Buffer): readonly Hole[] | undefined {
   const walk = new Walk(bytes);

@@ -1,16 +1,16 @@
-/** Reads an array of numbers from the bytes of JSON straight into a tensor's memory, without an array of values between. */
+/** Reads an array of numbers from the bytes of JSON straight into a tensor's memory, without an intermediate array. */
 
-/** Digits of a number that is exact before its point is set: below 2^53. */
+/** A number of so many digits, read as an integer without its point, is below 2^53 and exact. */
 const exactDigits = 15;
-/** Powers of ten, all exact: a number of few digits divided by one is rounded once, as it must be. */
+/** Exact powers of ten. An exact integer divided by an exact power is rounded once, as the number itself would be. */
 const powers = Array.from({ length: exactDigits + 1 }, (_, i) => 10 ** i);
-/** How deep arrays are read here, and how many. What has more is left to the parser, which has limits of its own. */
+/** The limits of depth and of arrays here. Text beyond them is left to the parser, which has its own limits. */
 const mostDepth = 32;
 const mostArrays = 4096;
 
-/** What a tensor's elements may be. */
+/** The range of a tensor's elements. */
 export interface NumberRange {
-  /** Whether they must be written without a point. */
+  /** Whether the elements must be written without a point. */
   readonly integers: boolean;
   readonly least: number;
   readonly most: number;
@@ -19,7 +19,7 @@ export interface NumberRange {
 /** The memory of a tensor, to be filled. */
 export type NumberArray = Record<number, number> & { readonly length: number };
 
-/** What is in `bytes` at `at`; 0, which is in no JSON, behind the end. */
+/** The byte at `at`; 0 past the end. JSON contains no byte 0. */
 function byteAt(bytes: Uint8Array, at: number): number {
   return bytes[at] ?? 0;
 }
@@ -32,7 +32,7 @@ function isSpace(byte: number): boolean {
   return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 }
 
-/** What may come next. */
+/** States: the tokens that may come next. */
 const value = 0;
 const valueOrEnd = 1;
 const commaOrEnd = 2;
@@ -40,9 +40,9 @@ const commaOrEnd = 2;
 /**
  * Reads an array, flat or nested, that has as many numbers as `into`.
  *
- * @param at - Where it begins.
- * @returns Where it has ended; -1 for all that is not read here: whatever is wrong, exponents, and integers of many digits. `into`
- *   may have been written to then.
+ * @param at - The offset of the array.
+ * @returns The offset of its end; -1 for text that the parser has to read: errors, exponents, and integers of many
+ *   digits. `into` may then have been partly written.
  */
 export function readNumbers(
   bytes: Buffer,
@@ -85,7 +85,7 @@ export function readNumbers(
       }
       if (byte === 0x65 || byte === 0x45) return -1;
       if (digits > exactDigits) {
-        // Of floats only: their digits were lost on the way.
+        // `number` has lost digits here, so floats are parsed from the text.
         if (integers) return -1;
         number = Number(bytes.toString('latin1', start, i));
       } else if (negative) number = -number;

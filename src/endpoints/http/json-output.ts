@@ -6,17 +6,17 @@ import type { Sliced } from '../../slices.js';
 import { elementCount } from '../../tensor/shape.js';
 import type { AnyTensor, Tensor } from '../../tensor/tensor.js';
 
-/** A float: `1.0`, `0.25`, `1e21`, `NaN`. FP32 is written with the digits of the FP64 that it is. */
+/** A float: `1.0`, `0.25`, `1e21`, `NaN`. FP32 is written with all digits of the equal FP64. */
 function float(value: number): string {
   const text = String(value);
   if (Number.isInteger(value) && !text.includes('e')) return Object.is(value, -0) ? '-0.0' : `${text}.0`;
   return text;
 }
 
-/** So many elements are written between two yields: some tenth of a millisecond. */
+/** Elements written between two yields, which take about 0.1 ms. */
 const portion = 1024;
 
-/** Elements with commas between. Array.from and map are much slower for typed arrays. */
+/** Joins elements with commas. Array.from and map are much slower for typed arrays. */
 function* joined<T>(data: ArrayLike<T>, text: (value: T) => string): Sliced<string> {
   const { length } = data;
   let whole = '';
@@ -32,12 +32,12 @@ function* joined<T>(data: ArrayLike<T>, text: (value: T) => string): Sliced<stri
   return whole;
 }
 
-/** A text in quotes. Most need nothing else. */
+/** A text as a JSON string. Most texts need only quotes. */
 export function quoted(text: string): string {
   return /^[\w. -]*$/.test(text) ? `"${text}"` : JSON.stringify(text);
 }
 
-/** The elements of a BYTES tensor; those that nobody has read get no Buffer each. */
+/** The elements of a BYTES tensor as strings, without a Buffer for each if `data` was never read. */
 function stringsOf(name: string, tensor: Tensor<'BYTES'>): string[] {
   try {
     return tensor.strings();
@@ -51,14 +51,14 @@ function stringsOf(name: string, tensor: Tensor<'BYTES'>): string[] {
   }
 }
 
-/** The most elements of a tensor in JSON: each is a string of its own for a moment. */
+/** The most elements of a tensor in JSON. Each becomes a string for a moment. */
 const mostElements = 1 << 22;
 
 /**
- * The elements, in row-major order, with commas between.
+ * The elements, in row-major order, joined with commas.
  *
- * @throws {@link TritonError} INVALID_ARG for a tensor that is too large for JSON, for FP16 and BF16, as in Triton, and for BYTES that are no text: these go as
- *   binary data.
+ * @throws {@link TritonError} INVALID_ARG for a tensor that is too large for JSON, for FP16 and BF16, as in Triton, and for
+ *   BYTES that are not UTF-8. Clients can ask for such outputs as binary data.
  */
 export function elementsText(name: string, tensor: AnyTensor): Sliced<string> {
   const count = elementCount(tensor.shape);
@@ -95,7 +95,7 @@ export function elementsText(name: string, tensor: AnyTensor): Sliced<string> {
   }
 }
 
-/** A parameter's value: bigints as digits, numbers that JSON lacks as bare words. */
+/** A parameter's value: bigints as digits, NaN and Infinity as bare words. */
 export function parameterText(value: string | number | bigint | boolean): string {
   return typeof value === 'string' ? JSON.stringify(value) : String(value);
 }

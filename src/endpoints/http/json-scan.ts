@@ -1,46 +1,46 @@
-/** Looks through JSON text before it is parsed: whether that is safe, and whether the quick parser reads it exactly. */
+/** Scans JSON text before parsing: checks limits, and finds out whether `JSON.parse` would read it exactly. */
 
 import { isUtf8 } from 'node:buffer';
 import { invalidArgument } from '../../errors.js';
 
-/** How deep arrays and objects may be in each other. As in Triton. */
+/** The limit of nesting of arrays and objects. As in Triton. */
 const mostDepth = 100;
-/** How many arrays, objects and members there may be: each takes some hundred bytes once it is parsed. */
+/** The most arrays, objects and members. Each takes some hundred bytes once it is parsed. */
 const mostParts = 1 << 20;
-/** How many members one object may have: with many names, the parser takes a microsecond for each. */
+/** The most members of one object. With many names, the parser takes a microsecond for each. */
 const mostMembers = 8192;
-/** How many elements there may be, all arrays together: each is a number, or more, once it is parsed. */
+/** The most elements of all arrays together. Each becomes a number, or a larger value, once it is parsed. */
 export const mostElements: number = 1 << 22;
 /** Integers of fewer digits are exact as numbers. */
 const exactDigits = 15;
 
-/** Numbers of fewer digits are finite, also with an exponent of two digits. */
+/** Numbers of fewer digits are finite, even with an exponent of two digits. */
 const finiteDigits = 200;
 
-/** How deep the dims of an input are: in the request, its inputs, one of them, and its shape. */
+/** The depth of an input's dims: the request, its inputs, an input, and its shape. */
 const shapeDepth = 4;
 const shapeName = 'shape"';
 
-/** By depth, the members of the object that is read there. */
+/** By depth: the members counted so far in the object that is being read. */
 const members = new Uint32Array(mostDepth + 1);
 
-/** What was found. */
+/** The findings of a scan. */
 export interface JsonTraits {
-  /** There are numbers that a number may not hold: integers not exactly, others not at all. */
+  /** Whether a number may be inexact (a long integer) or infinite as a JavaScript number. */
   readonly longNumbers: boolean;
-  /** There are numbers with a point or an exponent, such as 1.0, which no integer tensor takes. */
+  /** Whether a number has a point or an exponent, such as 1.0, which integer tensors refuse. */
   readonly fractions: boolean;
-  /** Some of these are in what may be an input's shape, which no datatype lets be one. */
+  /** Whether such a number may be a dim of an input's shape, which is an error for every datatype. */
   readonly shapeFractions: boolean;
-  /** There is an N or an I outside of strings: NaN or Infinity, which JSON does not have and Triton writes. */
+  /** Whether there is an N or an I outside of strings: NaN or Infinity, which Triton writes although JSON lacks them. */
   readonly notFinite: boolean;
 }
 
 /**
  * Looks through a text.
  *
- * @throws {@link TritonError} INVALID_ARG for one that is too deep, has too many parts, or is not UTF-8. What is no JSON at
- *   all is left to the parser.
+ * @throws {@link TritonError} INVALID_ARG for a text that is too deep, has too many parts, or is not UTF-8. Other errors
+ *   are left to the parser.
  */
 export function scanJson(bytes: Uint8Array): JsonTraits {
   const end = bytes.length;
@@ -51,7 +51,7 @@ export function scanJson(bytes: Uint8Array): JsonTraits {
   let fractions = false;
   let shapeFractions = false;
   let notFinite = false;
-  /** Where the last string begins; in front of a bracket it is the name of the member. */
+  /** The offset of the last string. Before a bracket, that string is the member's name. */
   let name = 0;
   let inShape = false;
   let bits = 0;
@@ -70,7 +70,7 @@ export function scanJson(bytes: Uint8Array): JsonTraits {
         if (inShape && depth >= shapeDepth) shapeFractions = true;
         let exponent = end;
         for (; i < end && isOfNumber(bytes[i] ?? 0); i++) if (isExponent(bytes[i] ?? 0)) exponent = i + 1;
-        // An exponent of one or two digits behind fewer than 200 makes no infinity.
+        // Fewer than 200 digits with an exponent of up to two digits are always finite.
         if (digits > finiteDigits || i - exponent > 2) longNumbers = true;
       } else if (digits > exactDigits) longNumbers = true;
     } else if (byte === 0x22) {
@@ -92,7 +92,7 @@ export function scanJson(bytes: Uint8Array): JsonTraits {
     else if (byte === 0x5d || byte === 0x7d) depth--;
     else if (byte === 0x3a) {
       parts++;
-      // What is no JSON may close more than it opens: such a depth has no place, and counts nothing.
+      // Invalid JSON may close more brackets than it opens. A negative depth is outside of `members`, and is not counted.
       const count = (members[depth] ?? 0) + 1;
       members[depth] = count;
       if (count > mostMembers) {
@@ -117,7 +117,7 @@ export function scanJson(bytes: Uint8Array): JsonTraits {
   return { longNumbers, fractions, shapeFractions, notFinite };
 }
 
-/** Whether a string is "shape", or begins like it and has an escape. */
+/** Whether a string is "shape", or begins like "shape" and continues with an escape. */
 function isNamedShape(bytes: Uint8Array, start: number): boolean {
   for (let i = 0; i < shapeName.length; i++) {
     const byte = bytes[start + i];
@@ -131,12 +131,12 @@ function isDigit(byte: number): boolean {
   return byte >= 0x30 && byte <= 0x39;
 }
 
-/** What an exponent's digits stand behind. */
+/** Whether a byte may come before an exponent's digits: e, E, + or -. */
 function isExponent(byte: number): boolean {
   return byte === 0x65 || byte === 0x45 || byte === 0x2b || byte === 0x2d;
 }
 
-/** Of the rest of a number behind its integer part. */
+/** Whether a byte may be in a number after its integer part. */
 function isOfNumber(byte: number): boolean {
   return isDigit(byte) || byte === 0x2e || byte === 0x65 || byte === 0x45 || byte === 0x2b || byte === 0x2d;
 }

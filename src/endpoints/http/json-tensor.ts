@@ -1,4 +1,4 @@
-/** Input tensors that come as JSON: flat or nested arrays of elements, in any mixture. */
+/** Reads input tensors from JSON: flat or nested arrays of elements, in any mixture. */
 
 import { invalidArgument, type TritonError } from '../../errors.js';
 import { BytesTensor } from '../../tensor/bytes-tensor.js';
@@ -10,18 +10,18 @@ import { integerRanges, outsideRange } from '../../protocol/ranges.js';
 import { wrongType } from './json.js';
 import { Fraction } from '../../protocol/json-exact.js';
 
-/** A number that FP32 rounds to infinity: half a step above the largest. */
+/** The smallest magnitude that FP32 rounds to infinity: half a step above the largest number. */
 const floatOverflow = 2 ** 128 - 2 ** 103;
 
-/** Whether elements must be written as integers, so that 1.0 is none. */
+/** Whether elements must be written as integers, so that 1.0 is an error. */
 export function takesIntegers(datatype: unknown): boolean {
   return typeof datatype === 'string' && /^U?INT\d/.test(datatype);
 }
 
-/** Takes elements one by one. It throws for what the datatype does not take. */
+/** Takes one element. Throws for a value that the datatype does not take. */
 type Put = (index: number, value: unknown) => void;
 
-/** Calls `put` for each element, in order; returns how many there are. Depth is bounded by scanJson. */
+/** Calls `put` for each element, in order; returns the next index. scanJson bounds the depth. */
 function visit(list: readonly unknown[], first: number, put: Put): number {
   let index = first;
   for (const value of list) {
@@ -83,7 +83,7 @@ class Elements {
   }
 
   /**
-   * Memory for the elements. They are counted before, so that a shape alone makes no memory.
+   * Allocates memory for the elements. They are counted first, so that a large shape alone allocates nothing.
    */
   #make<T>(array: new (count: number) => T): T {
     let found = 0;
@@ -136,7 +136,7 @@ class Elements {
 
   #bigs(data: BigInt64Array | BigUint64Array, least: bigint, most: bigint): TensorInput {
     visit(this.#list, 0, (index, given) => {
-      // A number that is no safe integer was written with an exponent.
+      // A number that is not a safe integer was written with an exponent.
       const value = typeof given === 'number' && Number.isSafeInteger(given) ? BigInt(given) : given;
       if (typeof value !== 'bigint') throw this.#wrong(index, 'an integer', given);
       if (least === 0n && value < 0n) throw this.#wrong(index, 'an unsigned integer', given);

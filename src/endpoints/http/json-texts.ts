@@ -3,25 +3,25 @@
 import { isUtf8 } from 'node:buffer';
 
 const prefixBytes = 4;
-/** How deep arrays are read here, and how many. What has more is left to the parser, which has limits of its own. */
+/** The limits of depth and of arrays here. Text beyond them is left to the parser, which has its own limits. */
 const mostDepth = 32;
 const mostArrays = 4096;
 
-/** What was read. */
+/** An array of strings that was read. */
 export interface Texts {
   readonly wire: Uint8Array<ArrayBuffer>;
-  /** Where the array has ended. */
+  /** The offset of the array's end. */
   readonly end: number;
 }
 
-/** Gets where the bytes of a string begin and end. */
+/** Gets the start and end of a string's bytes. */
 type Visit = (start: number, end: number) => void;
 
 function isSpace(byte: number): boolean {
   return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 }
 
-/** Where the text has ended whose first quote stands before `at`; -1 if a character of it has to be decoded. */
+/** The end of the string whose opening quote is just before `at`; -1 if the string has an escape. */
 function endOfText(bytes: Buffer, at: number): number {
   for (let i = at; ; i++) {
     const byte = bytes[i] ?? 0;
@@ -30,12 +30,12 @@ function endOfText(bytes: Buffer, at: number): number {
   }
 }
 
-/** What may come next. */
+/** States: the tokens that may come next. */
 const value = 0;
 const valueOrEnd = 1;
 const commaOrEnd = 2;
 
-/** Calls `visit` with the bytes of each string. Returns where the array has ended; -1 where the parser has to read it. */
+/** Calls `visit` for each string. Returns the offset of the array's end, or -1 for text that the parser has to read. */
 function walk(bytes: Buffer, at: number, visit: Visit): number {
   let next = value;
   let depth = 0;
@@ -66,8 +66,8 @@ function walk(bytes: Buffer, at: number, visit: Visit): number {
 /**
  * Reads an array, flat or nested, of `count` strings.
  *
- * @param at - Where it begins.
- * @returns Undefined for all that is not read here: whatever is wrong, and strings with escapes.
+ * @param at - The offset of the array.
+ * @returns Undefined for text that the parser has to read: errors, and strings with escapes.
  */
 export function readTexts(bytes: Buffer, at: number, count: number): Texts | undefined {
   let found = 0;

@@ -1,4 +1,7 @@
-/** Reads the JSON of requests: quickly, or exactly where that makes a difference. What is wrong is INVALID_ARG: it is the client's. */
+/**
+ * Reads the JSON of requests with the fast parser, or with the exact one where that makes a difference. All errors are
+ * INVALID_ARG.
+ */
 
 import { invalidArgument, type TritonError } from '../../errors.js';
 import { mostParameters } from '../../server/requests/request-attributes.js';
@@ -21,12 +24,12 @@ export class JsonText {
     this.#text = bytes.toString('utf8');
   }
 
-  /** Whether it has numbers such as 1.0, which {@link parse} may not tell from integers. */
+  /** Whether the text has numbers such as 1.0, which the value from {@link parse} shows as integers. */
   get hidesFractions(): boolean {
     return this.#traits.fractions && !this.#exact;
   }
 
-  /** Whether some of them may be dims of a shape. */
+  /** Whether such numbers may be dims of a shape. */
   get hidesShapeFractions(): boolean {
     return this.#traits.shapeFractions && !this.#exact;
   }
@@ -34,7 +37,7 @@ export class JsonText {
   /**
    * The value.
    *
-   * @throws {@link TritonError} INVALID_ARG for what is no JSON.
+   * @throws {@link TritonError} INVALID_ARG for text that is not JSON.
    */
   parse(): unknown {
     if (this.#text === '') throw invalidArgument('failed to parse the JSON: the request has no body');
@@ -48,7 +51,7 @@ export class JsonText {
     }
   }
 
-  /** The same with every number as it was written. */
+  /** The value, with every number exactly as it was written. */
   parseExactly(): unknown {
     this.#exact = true;
     return parseExactly(this.#text);
@@ -70,37 +73,37 @@ function show(value: unknown): string {
     : 'null';
 }
 
-/** Checks that it is an object. */
+/** Checks that a value is an object. */
 export function readObject(path: string, value: unknown): JsonObject {
   if (typeof value !== 'object' || value === null || Array.isArray(value) || value instanceof Fraction)
     throw wrongType(path, 'an object', value);
   return value as JsonObject;
 }
 
-/** An own member of an object; undefined if there is none, and where it is `null`, which many programs write for none. */
+/** An own member of an object; undefined if it is absent or `null`, which many programs write for absent. */
 export function member(object: JsonObject, name: string): unknown {
   return Object.hasOwn(object, name) ? (object[name] ?? undefined) : undefined;
 }
 
-/** Checks that it is a string. */
+/** Checks that a value is a string. */
 export function readString(path: string, value: unknown): string {
   if (typeof value !== 'string') throw wrongType(path, 'a string', value);
   return value;
 }
 
-/** Checks that it is an array. */
+/** Checks that a value is an array. */
 export function readArray(path: string, value: unknown): readonly unknown[] {
   if (!Array.isArray(value)) throw wrongType(path, 'an array', value);
   return value;
 }
 
-/** Checks that it is true or false. */
+/** Checks that a value is true or false. */
 export function readFlag(path: string, value: unknown): boolean {
   if (typeof value !== 'boolean') throw wrongType(path, 'true or false', value);
   return value;
 }
 
-/** Checks that it is an unsigned integer that a number holds exactly. */
+/** Checks that a value is an unsigned integer that a number holds exactly. */
 export function readCount(path: string, value: unknown): number {
   if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < 0)
     throw wrongType(path, 'an unsigned integer', value);

@@ -1,8 +1,8 @@
 /**
- * Reads requests whose JSON differs from an earlier one's only in the request's id and in the shapes and elements of its inputs, as
- * those of a program do that asks a model again and again. The rest is compared byte by byte and not parsed again, and elements go
- * to their tensors without arrays of JavaScript between. Whatever is not quite so is left to the parser, which also says what is
- * wrong.
+ * Reads requests whose JSON differs from an earlier request's only in its id and in the shapes and elements of its inputs.
+ * A program that calls a model repeatedly sends such requests. The constant text is compared byte by byte instead of
+ * parsed, and elements are read straight into tensors. All other requests are left to the parser, which also reports
+ * errors.
  */
 
 import type { TensorInput } from '../../tensor/inputs.js';
@@ -11,23 +11,23 @@ import { BinaryPart, type HttpInferRequest, type InputForm } from './infer-reque
 import { findHoles, type Hole } from './json-holes.js';
 import { scanJson } from './json-scan.js';
 
-/** How many forms are known of a path, and of how many bytes each. The paths that are remembered are bounded, too. */
+/** The most known forms of a path, and the most bytes of constant text of each. {@link Routes} bounds the paths. */
 const mostForms = 4;
 const mostBytes = 2048;
-/** How many requests go by, at most, before a form is learned again where those that were learned were of no use. */
+/** The most requests to skip before the next form is learned, if the learned forms were of no use. */
 const mostPatience = 1024;
-/** JSON up to which elements of all types are read faster than by the parser; those of FP32 always are. */
+/** Up to this size of JSON all datatypes are read faster here than by the parser. FP32 always is. */
 const mostJson = 32 << 10;
-/** How many bytes may be read in vain for a request. */
+/** The most bytes of a request that forms may read in vain. */
 const mostInVain = 64 << 10;
 
-/** Whether these bytes are in the body there. */
+/** Whether the body has these bytes at `at`. */
 function liesAt(bytes: Buffer, body: Buffer, at: number): boolean {
   for (let i = 0; i < bytes.length; i++) if (bytes[i] !== body[at + i]) return false;
   return true;
 }
 
-/** A request's id in its quotes, if no character of it has to be decoded. */
+/** A request's id without its quotes; undefined if it has escapes or characters other than printable ASCII. */
 function plainText(body: Buffer, at: number): string | undefined {
   if (body[at] !== 0x22) return undefined;
   let end = at + 1;
@@ -41,20 +41,20 @@ interface Part {
   readonly before: Buffer;
   readonly kind: Hole['kind'];
   readonly input: number;
-  /** Of data. */
+  /** The reader, if the hole is data. */
   readonly read: DataReader | undefined;
 }
 
-/** What a request says besides its inputs' elements. Those would keep its body in memory. */
+/** A request without its inputs' elements, which would keep its body in memory. */
 type FormFields = Omit<HttpInferRequest, 'inputs'>;
 
-/** What requests have in common. */
+/** The common text of requests, with its holes. */
 class Form {
-  /** Whether another request than the one it was learned of had it. */
+  /** Whether a request after the one that taught it had this form. */
   used = false;
-  /** Of how many bytes the last request was of this form. */
+  /** How many bytes of the last request matched this form. */
   reached = 0;
-  /** The most JSON that it reads. */
+  /** The most bytes of JSON that this form reads. */
   readonly #most: number;
   readonly #like: FormFields;
   readonly #parts: readonly Part[];
@@ -98,7 +98,7 @@ class Form {
         at = after;
         if (shape !== form.shape) forms = forms.with(input, { ...form, shape });
       } else {
-        // Where it cannot be read, it may have been read almost to the end.
+        // Data that cannot be read may have been read almost to the end before the error.
         this.reached = end;
         const found = read?.(body, at, form.shape);
         if (found === undefined) return undefined;
@@ -107,7 +107,7 @@ class Form {
     }
     if (at !== end) return undefined;
     const part = new BinaryPart(body, jsonSize);
-    // Defined, not assigned: `__proto__` is a name like others.
+    // fromEntries defines properties, so `__proto__` is a name like any other.
     const inputs = Object.fromEntries(
       forms.map((form, i) => [form.name, tensors[i] ?? part.take(form, form.size ?? 0)]),
     );
@@ -118,7 +118,7 @@ class Form {
   }
 }
 
-/** The form of a request that was read from this JSON; undefined where it has none that is of use. */
+/** The form of a request that was parsed from this JSON; undefined if it has no useful form. */
 function formOf(json: Buffer, request: HttpInferRequest): Form | undefined {
   const holes = findHoles(json);
   if (holes === undefined) return undefined;
@@ -130,12 +130,12 @@ function formOf(json: Buffer, request: HttpInferRequest): Form | undefined {
     const form = request.forms[input];
     const read = kind === 'data' && form !== undefined ? dataReader(form.datatype) : undefined;
     if (kind === 'data' && read === undefined) return undefined;
-    // A copy: the body's memory is used again.
+    // Copy, because the body's memory is reused.
     parts.push({ before: Buffer.from(json.subarray(at, start)), kind, input, read });
     at = end;
   }
   const rest = Buffer.from(json.subarray(at));
-  // How numbers outside of the holes are read may depend on those in them, if they are not plain.
+  // If numbers outside of the holes are not plain, the numbers in the holes decide which parser reads them.
   const { longNumbers, fractions, notFinite } = scanJson(
     Buffer.concat([...parts.map(({ before }) => before), rest]),
   );
@@ -147,11 +147,11 @@ function formOf(json: Buffer, request: HttpInferRequest): Form | undefined {
 /** See the head of this file. Each path of requests has its own. */
 export class KnownForms {
   readonly #forms: Form[] = [];
-  /** Requests that go by before a form is learned. */
+  /** How many requests to skip before the next form is learned. */
   #pause = 0;
   #patience = 0;
 
-  /** A request of a form that is known; undefined for others. It may be wrong as any other. */
+  /** A request of a known form; undefined for other requests. Its values may still be invalid. */
   read(body: Buffer, jsonSize: number): HttpInferRequest | undefined {
     let inVain = 0;
     for (const form of this.#forms) {
@@ -163,7 +163,7 @@ export class KnownForms {
     return undefined;
   }
 
-  /** Learns the form of a request that was read, and had none that was known. */
+  /** Learns the form of a parsed request that had no known form. */
   learn(body: Buffer, jsonSize: number, request: HttpInferRequest): void {
     if (this.#pause > 0) {
       this.#pause--;

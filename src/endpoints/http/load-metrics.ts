@@ -1,6 +1,6 @@
 /**
- * How full the cache of a language model is, in a header of its answers, for load balancers that read ORCA (Open Request Cost
- * Aggregation). As in Triton, it comes from the metrics `nv_trt_llm_kv_cache_block_metrics`, which the model has to keep.
+ * Reports how full a language model's KV cache is, in a header for load balancers that read ORCA (Open Request Cost
+ * Aggregation). As in Triton, it uses the metric `nv_trt_llm_kv_cache_block_metrics`, which the model has to report.
  */
 
 import type { MetricSeries } from '../../metrics/custom.js';
@@ -8,7 +8,7 @@ import type { MetricSeries } from '../../metrics/custom.js';
 /** The header by which a client asks for it. */
 export const loadFormatHeader = 'endpoint-load-metrics-format';
 
-/** Numbers of blocks, by the label that tells which. */
+/** The metric with numbers of blocks; a label names each number. */
 const metric = 'nv_trt_llm_kv_cache_block_metrics';
 
 /** A number with a point, as Triton writes it in JSON. */
@@ -16,7 +16,7 @@ function withPoint(value: number): string {
   return Number.isInteger(value) ? `${value}.0` : String(value);
 }
 
-/** What the metrics say. */
+/** The load, from the metrics. */
 interface Load {
   readonly utilization: number;
   readonly tokens: number;
@@ -24,7 +24,7 @@ interface Load {
 
 function readLoad(series: MetricSeries): Load | undefined {
   const found = new Map<string | undefined, number>();
-  // A later model's count in place of an earlier one's, as in Triton.
+  // As in Triton, the count of a later model replaces that of an earlier one.
   for (const { labels, value } of series) found.set(labels['kv_cache_block_type'], value);
   const [tokensPerBlock = -1, used = -1, most = -1] = ['tokens_per', 'used', 'max'].map((type) =>
     found.get(type),
@@ -46,8 +46,8 @@ export class LoadHeaders {
   /**
    * The header of an answer.
    *
-   * @param format - What the client asked for: `text` or `json`. Anything else is as if it had not asked.
-   * @returns Name and value; nothing where no model keeps the metrics.
+   * @param format - The format that the client asked for: `text` or `json`. Other values count as absent.
+   * @returns Name and value; empty if no model reports the metrics.
    */
   of(format: unknown): readonly string[] {
     if (format !== 'text' && format !== 'json') return [];

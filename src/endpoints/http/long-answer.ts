@@ -1,4 +1,4 @@
-/** Answers in JSON of many elements: they are written in slices of the event loop. */
+/** Writes long answers in JSON in slices of the event loop. */
 
 import { atOnce, inSlices, type Sliced } from '../../slices.js';
 import { elementCount } from '../../tensor/shape.js';
@@ -7,10 +7,10 @@ import type { Exchange } from './exchange.js';
 
 /** Answers of more elements are written in slices. */
 const mostAtOnce = 4096;
-/** What an element takes while it is written, roughly: its bytes, and its text. */
+/** Rough memory of an element while it is written: its bytes, and its text. */
 const bytesOfElement = 16;
 
-/** What an answer is made of. */
+/** The outputs of an answer. */
 type Outputs = Readonly<Record<string, AnyTensor>>;
 
 function elementsOf(outputs: Outputs, inJson: (name: string) => boolean): number {
@@ -19,7 +19,7 @@ function elementsOf(outputs: Outputs, inJson: (name: string) => boolean): number
   return elements;
 }
 
-/** Goes on as long as somebody would hear the answer; then it ends without a result. */
+/** Runs `work` while the client is connected; otherwise ends without a result. */
 function* whileOpen<T>(exchange: Exchange, work: Sliced<T>): Sliced<T | undefined> {
   while (!exchange.client.gone && !exchange.response.destroyed) {
     const next = work.next();
@@ -32,9 +32,9 @@ function* whileOpen<T>(exchange: Exchange, work: Sliced<T>): Sliced<T | undefine
 /**
  * Writes an answer.
  *
- * @param inJson - Which outputs are in the JSON, so that they take long.
- * @param done - Gets it; undefined where the client has gone meanwhile.
- * @param failed - Gets what `work` or `done` has thrown, and UNAVAILABLE where clients read too little of their answers.
+ * @param inJson - Whether an output is in the JSON, which takes long to write.
+ * @param done - Gets the answer; undefined if the client left meanwhile.
+ * @param failed - Gets an error that `work` or `done` throws, and UNAVAILABLE if clients read their answers too slowly.
  */
 export function writeAnswer<T>(
   exchange: Exchange,
@@ -63,7 +63,7 @@ export function writeAnswer<T>(
     finish(written);
     return;
   }
-  // While it is written, it counts as what its client has not read.
+  // An answer that is being written counts as unread by its client.
   const refusal = exchange.refusal();
   if (refusal !== undefined) {
     failed(refusal);

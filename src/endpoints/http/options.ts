@@ -8,15 +8,15 @@ import { checkMaxConnections, checkReusePort } from '../service/listen.js';
 import { restrictedGroups, type RestrictedGroup } from './routes.js';
 
 /**
- * Calls that only those may make who know a secret.
+ * Calls that only clients with a secret may make.
  *
  * @example
  * const admin: RestrictedCalls = { protocols: ['model-repository'], header: 'admin-key', value: process.env.ADMIN_KEY! };
  */
 export interface RestrictedCalls {
-  /** The groups of calls. A group may be in one entry only. */
+  /** The groups of calls. A group may appear in one entry only. */
   readonly protocols: readonly RestrictedGroup[];
-  /** Name of the header that the secret comes in. */
+  /** Name of the header with the secret. */
   readonly header: string;
   /** The secret. It is compared in constant time. */
   readonly value: string;
@@ -25,40 +25,40 @@ export interface RestrictedCalls {
 /** Options of {@link httpHandler}. */
 export interface HttpHandlerOptions {
   /**
-   * The most bytes of a request's body, as it comes and decompressed (default 64 MiB). All bodies under way together may
-   * have 16 times that; beyond, requests are answered with 503. Triton: `--http-max-input-size`.
+   * The most bytes of a request's body, both as received and decompressed (default 64 MiB). All bodies under way together
+   * may have 16 times as many; requests beyond that are answered with 503. Triton: `--http-max-input-size`.
    */
   readonly maxRequestBytes?: number | undefined;
   /** Calls that need a secret (default: none). Triton: `--http-restricted-api`. */
   readonly restricted?: readonly RestrictedCalls[] | undefined;
   /**
-   * Headers whose name this matches become parameters of `infer`, `generate` and `generate_stream` (default: none do).
-   * Write the flag `i` to match in any case, as Triton does by default. Triton: `--http-header-forward-pattern`.
+   * Headers whose name this matches become parameters of `infer`, `generate` and `generate_stream` (default: no headers).
+   * Set the flag `i` to match in any case, as Triton does by default. Triton: `--http-header-forward-pattern`.
    */
   readonly headerForwardPattern?: RegExp | undefined;
 }
 
 /** Options of {@link serveHttp}. */
 export interface ServeHttpOptions extends HttpHandlerOptions {
-  /** Where to listen (default 8000); 0: wherever there is room. Triton: `--http-port`. */
+  /** The port to listen on (default 8000); 0: any free port. Triton: `--http-port`. */
   readonly port?: number | undefined;
-  /** On which address (default 127.0.0.1, which other machines do not reach). Triton: `--http-address`. */
+  /** The address to listen on (default 127.0.0.1, which other machines cannot reach). Triton: `--http-address`. */
   readonly host?: string | undefined;
   /**
-   * Whether other processes may listen on the same port, between which the system distributes connections (default
-   * false). It needs Node 22.12 or newer, and Linux or FreeBSD. Triton: `--reuse-http-port`.
+   * Whether other processes may listen on the same port (default false). The system distributes connections among them.
+   * Needs Node 22.12 or newer, and Linux or FreeBSD. Triton: `--reuse-http-port`.
    */
   readonly reusePort?: boolean | undefined;
   /**
-   * The most connections that are open at once (default: as many as the process may have open files). One more is closed as soon as
-   * it is there, and nobody else notices.
+   * The most connections open at once (default: as many as the process may have open files). A further connection is
+   * closed as soon as it is accepted; the others are not affected.
    */
   readonly maxConnections?: number | undefined;
-  /** Certificate, key and whatever else `tls.createServer` takes (default: no TLS). */
+  /** Certificate, key and other options of `tls.createServer` (default: no TLS). */
   readonly tls?: TlsOptions | undefined;
-  /** How long a request may take to arrive, in milliseconds (default 300,000); slower ones are answered with 408. */
+  /** How long a request may take to arrive, in milliseconds (default 300,000); slower requests are answered with 408. */
   readonly requestTimeoutMs?: number | undefined;
-  /** Closes the endpoint as {@link HttpEndpoint.close} does (default: nothing does). */
+  /** Closes the endpoint as {@link HttpEndpoint.close} does (default: no signal). */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -96,11 +96,11 @@ const serveKeys = [
   'signal',
 ] as const satisfies readonly (keyof ServeHttpOptions)[];
 
-/** 64 MiB, as Triton's. */
+/** Triton's default, 64 MiB. */
 const defaultRequestBytes = 64 << 20;
-/** The longest text that V8 makes of a body. */
+/** V8's longest string, which a JSON body becomes. */
 const mostRequestBytes = 2 ** 29 - 25;
-/** As Node's. */
+/** Node's default. */
 const defaultRequestTimeoutMs = 300_000;
 
 function readHandlerOptions({
@@ -134,7 +134,7 @@ export function checkHandlerOptions(options: unknown): CheckedHandlerOptions {
   return readHandlerOptions(readOptions<HttpHandlerOptions>(options, handlerKeys, 'HTTP options'));
 }
 
-/** Without one of these there is nothing to show a client, and no handshake succeeds. */
+/** Options of TLS that identify the server. Without one of them no handshake succeeds. */
 const identities: readonly string[] = ['cert', 'pfx', 'SNICallback', 'pskCallback'];
 
 function checkTls(tls: unknown): asserts tls is TlsOptions {
@@ -144,7 +144,7 @@ function checkTls(tls: unknown): asserts tls is TlsOptions {
     throw invalidArgument(`expected one of ${identities.join(', ')} in options.tls`);
 }
 
-/** @throws {@link TritonError} INVALID_ARG for wrong options, UNSUPPORTED for what this Node does not have. */
+/** @throws {@link TritonError} INVALID_ARG for wrong options, UNSUPPORTED for options that this Node does not support. */
 export function checkServeOptions(options: unknown): CheckedServeOptions {
   const given = readOptions<ServeHttpOptions>(options, serveKeys, 'HTTP options');
   const {

@@ -1,18 +1,18 @@
-/** The memory of large outputs, when their answer has left. */
+/** Frees the memory of large outputs when their answer has left. */
 
 import { addon } from '../../addon/load.js';
 
-/** Smaller ones cost V8 little. */
+/** Smaller outputs are left to V8, at little cost. */
 const least = 1 << 16;
 
 /**
- * Frees the memory of an answer's outputs, which nobody reads any more. V8 would free what it holds in place of the engine only
- * when it has marked its whole heap: until then each answer needs new memory, which costs page faults, and hundreds of megabytes
- * come together.
+ * Frees the memory of an answer's outputs. No code may read them afterwards. V8 would free the engine's memory only after
+ * it has marked its whole heap. Until then each answer would need new memory: page faults, and hundreds of megabytes in
+ * all.
  */
 export function dropMemoryOf(blobs: readonly Buffer[]): void {
   for (const { buffer, byteLength } of blobs) {
-    // Where it is a part of something larger, others may have the rest.
+    // Other code may still use the rest of a buffer of which this output is a part.
     if (byteLength < least || buffer.byteLength !== byteLength || !(buffer instanceof ArrayBuffer)) continue;
     addon().dropMemory(buffer);
   }

@@ -1,4 +1,4 @@
-/** Which call a path is. */
+/** Finds the call of a path. */
 
 /**
  * Groups of calls, as tritonserver's `--http-restricted-api` names them.
@@ -69,12 +69,12 @@ const groups: Readonly<Record<Call, RestrictedGroup>> = {
 /** All groups. */
 export const restrictedGroups: readonly RestrictedGroup[] = [...new Set(Object.values(groups))];
 
-/** What a path leads to. */
+/** The call of a path. */
 export interface Route {
   readonly call: Call;
   readonly group: RestrictedGroup;
   readonly methods: readonly string[];
-  /** Empty where the call is for no model. */
+  /** Empty if the call names no model. */
   readonly model: string;
   readonly version: string | undefined;
 }
@@ -117,11 +117,11 @@ function route(
 ): Route | undefined {
   const name = decoded(model);
   if (name === undefined) return undefined;
-  // Version 01 is version 1.
+  // Leading zeros do not count: version 01 is version 1.
   return { call, group: groups[call], methods, model: name, version: version?.replace(/^0+(?=\d)/, '') };
 }
 
-/** A name of a path, whose bytes may be percent-encoded; undefined for one that is wrongly encoded. */
+/** A name in a path with percent-encoded bytes decoded; undefined for an invalid encoding. */
 function decoded(name: string): string | undefined {
   if (!name.includes('%')) return name;
   try {
@@ -155,10 +155,10 @@ export function routeOf(path: string): Route | undefined {
   return undefined;
 }
 
-/** How many routes are remembered. There must be a limit, as anybody may ask for any name. */
+/** How many routes are kept. The limit is needed because clients may ask for any name. */
 const mostKept = 1024;
 
-/** Finds routes, and remembers them: the paths of most requests are few. */
+/** Finds routes, and keeps them: most requests have one of a few paths. */
 export class Routes {
   readonly #kept: Map<string, Route> = new Map();
 
@@ -166,7 +166,7 @@ export class Routes {
   of(url: string): Route | undefined {
     const kept = this.#kept.get(url);
     if (kept !== undefined) return kept;
-    // A client may write the whole address, as if this were a proxy.
+    // A client may send an absolute URL, as to a proxy.
     const target = url.startsWith('/') ? url : url.replace(/^https?:\/\/[^/?]*/i, '');
     const query = target.indexOf('?');
     const found = routeOf(query < 0 ? target : target.slice(0, query));

@@ -23,22 +23,22 @@ export type { RestrictedGroup } from './routes.js';
 
 /** Options of {@link HttpEndpoint.close}. */
 export interface HttpCloseOptions {
-  /** How long answers that are under way may take, in milliseconds (default 30,000); 0 ends them now. */
+  /** How long requests under way may take, in milliseconds (default 30,000); 0 ends them now. */
   readonly timeoutMs?: number | undefined;
 }
 
 /**
- * Where a server is served over HTTP.
+ * An HTTP endpoint of a server.
  *
  * @example
  * const endpoint: HttpEndpoint = await serveHttp(server, { port: 0 });
  * console.log(endpoint.address.port);
  */
 export interface HttpEndpoint extends AsyncDisposable {
-  /** The address that it listens on, and the port. */
+  /** The address and port that the endpoint listens on. */
   readonly address: { readonly host: string; readonly port: number };
   /**
-   * Stops to listen, and lets requests that are under way end within a time limit; then it cancels them. The server goes on.
+   * Stops listening. Requests under way may end within a time limit; then they are cancelled. The server itself goes on.
    * Idempotent: the limit of the first call counts.
    *
    * @throws {@link TritonError} INVALID_ARG for wrong options.
@@ -47,9 +47,9 @@ export interface HttpEndpoint extends AsyncDisposable {
 }
 
 /**
- * A handler of requests: for `node:http`, for Express, or for whatever else hands these two over.
+ * A handler of requests, for `node:http`, Express, and other frameworks that pass Node's request and response.
  *
- * @param next - Called for paths that are no call of the protocol; without it they are answered with 404.
+ * @param next - Called for paths that are not a call of the protocol; without it they are answered with 404.
  */
 export type HttpRequestHandler = (
   request: IncomingMessage,
@@ -62,10 +62,10 @@ function checkServer(server: unknown, caller: string): asserts server is Inferen
 }
 
 /**
- * Makes a handler that answers KServe v2's calls, with Triton's extensions, in an HTTP server of the program's own. It has to
- * get bodies unread: put it before body parsers.
+ * Makes a handler that answers KServe v2's calls, with Triton's extensions, in the program's own HTTP server. Put it
+ * before body parsers, because it reads the bodies itself.
  *
- * @param server - Whose models. When it is closed, the calls are answered with 503.
+ * @param server - The server to serve. When it is closed, the calls are answered with 503.
  * @throws {@link TritonError} INVALID_ARG for wrong options.
  *
  * @example
@@ -86,10 +86,10 @@ export function httpHandler(server: InferenceServer, options: HttpHandlerOptions
  * statistics and model control. Triton's clients work unchanged. Requests that arrive together run in one batch; a client
  * that disconnects cancels its requests.
  *
- * @param server - Whose models. It goes on when the endpoint is closed; close the endpoint first.
- * @returns The endpoint, which listens.
- * @throws {@link TritonError} INVALID_ARG for wrong options, UNAVAILABLE where the port cannot be had, CANCELLED where the
- *   signal has fired before.
+ * @param server - The server to serve. It goes on when the endpoint is closed; close the endpoint first.
+ * @returns The endpoint, already listening.
+ * @throws {@link TritonError} INVALID_ARG for wrong options, UNAVAILABLE if it cannot listen on the port, CANCELLED if the
+ *   signal has already fired.
  *
  * @example
  * import { serveHttp } from 'tritonts/http';
@@ -114,19 +114,19 @@ export async function serveHttp(
   };
   http.on('connection', onConnection).on('secureConnection', onConnection);
   http.on('clientError', (error: Error & { code?: string }, stream) => {
-    // Those of an HTTP server are.
+    // The streams of an HTTP server are sockets.
     const socket = stream as Socket;
     const connection = handler.connectionOf(socket);
     if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && connection.paused) return;
-    // Its bytes would come before, or in the midst of, those of another answer.
+    // An answer now would be sent before or inside another answer.
     if (connection.answering) socket.destroy();
     else answerBroken(error, socket);
   });
   http.on('timeout', (socket: Socket) => {
-    // Nothing came or left for so long. Others than these wait for their model.
+    // No byte came or left for this time. Other connections wait for their model, and are kept.
     if (socket.writableLength > 0 || handler.connectionOf(socket).idle) socket.destroy();
   });
-  // To watch every answer would cost each something, and few clients leave theirs unread.
+  // A periodic check is cheaper than a timeout for each answer, as few clients leave answers unread.
   let sweep: NodeJS.Timeout | undefined;
   http.once('listening', () => {
     sweep = setInterval(() => {
@@ -148,7 +148,7 @@ export async function serveHttp(
   });
 }
 
-/** How long an idle connection is kept. Longer than clients keep theirs, so that it is they who close it. */
+/** How long an idle connection is kept: longer than clients keep theirs, so that the client closes it first. */
 const keepAliveMs = 75_000;
 
 function createHttpServer(
@@ -159,7 +159,7 @@ function createHttpServer(
     keepAliveTimeout: keepAliveMs,
     requestTimeout: requestTimeoutMs,
     headersTimeout: Math.min(requestTimeoutMs, 60_000),
-    // How often Node looks for requests that take too long.
+    // How often Node checks for requests that take too long.
     connectionsCheckingInterval: Math.min(requestTimeoutMs, 10_000),
   };
   if (tls === undefined) return createServer(options, listener);
@@ -171,13 +171,13 @@ function createHttpServer(
   }
 }
 
-/** What Node's parser says, by its codes; everything else is 400. */
+/** Statuses by the code of the parser's error; other codes become 400. */
 const brokenStatuses: Readonly<Record<string, string>> = {
   HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
   ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
 };
 
-/** Answers what is no HTTP. After it nothing on the connection can be trusted, so that ends. */
+/** Answers bytes that are not HTTP, and ends the connection, because later bytes cannot be trusted. */
 function answerBroken(error: Error & { code?: string }, socket: Socket): void {
   if (!socket.writable || error.code === 'ECONNRESET') {
     socket.destroy();
@@ -195,15 +195,15 @@ function answerBroken(error: Error & { code?: string }, socket: Socket): void {
 
 function drain(http: Server, connections: ReadonlySet<Connection>, timeoutMs: number): Promise<void> {
   return new Promise((resolve) => {
-    // 2^31 - 1 is the longest that a timer takes.
+    // 2^31 - 1 is the longest delay of a timer.
     const timer = setTimeout(
       () => {
-        // Those in their TLS handshake, too, of which `closeAllConnections` does not know.
+        // Includes connections in their TLS handshake, which `closeAllConnections` misses.
         for (const connection of connections) connection.destroy();
       },
       Math.min(timeoutMs, 2 ** 31 - 1),
     );
-    // Node's, which close() calls, cuts off answers that were handed over and have not left yet.
+    // close() calls this. Node's own version would cut off answers that have not left yet.
     http.closeIdleConnections = () => {
       for (const connection of connections) connection.endSoon();
     };

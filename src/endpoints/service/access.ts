@@ -1,11 +1,11 @@
-/** Calls that only those may make who know a secret: which calls those are, and whether a request has it. */
+/** Restricts groups of calls to clients with a secret. */
 
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { checkKeys, checkObject, expected, readList } from '../../argument-checks.js';
 import { invalidArgument } from '../../errors.js';
 
-/** Groups of calls and the secret that they need. */
+/** Groups of calls, and the header and secret that they need. */
 export interface Restriction<Group extends string = string> {
   readonly protocols: readonly Group[];
   /** Lower case. */
@@ -16,8 +16,8 @@ export interface Restriction<Group extends string = string> {
 /**
  * Checks an option `restricted`.
  *
- * @param groups - The groups that there are.
- * @throws {@link TritonError} INVALID_ARG for anything else.
+ * @param groups - All valid groups.
+ * @throws {@link TritonError} INVALID_ARG for an invalid value.
  */
 export function readRestrictions<Group extends string>(
   given: unknown,
@@ -41,7 +41,7 @@ export function readRestrictions<Group extends string>(
     });
     if (typeof header !== 'string' || !/^[!#$%&'*+.^_`|~0-9a-z-]+$/i.test(header))
       throw expected("a header's name", `${path}.header`, header);
-    // What is secret is not shown.
+    // The message must not show the secret.
     if (typeof value !== 'string' || value === '')
       throw invalidArgument(`expected a text that is not empty for ${path}.value`);
     if (/^\s|\s$|[\0-\x08\x0a-\x1f\x7f]/.test(value))
@@ -52,12 +52,15 @@ export function readRestrictions<Group extends string>(
   });
 }
 
-/** Digests have one length, so that comparing them tells nothing of the secret's. */
+/** A digest of fixed length. Comparing digests does not reveal the secret's length. */
 function digestOf(text: string, encoding: 'latin1' | 'utf8'): Buffer {
   return createHash('sha256').update(text, encoding).digest();
 }
 
-/** Node gives a header's bytes as Latin-1. Some clients write UTF-8, and some Latin-1, in which not every secret can be written. */
+/**
+ * Digests of the secret in each encoding that clients use. Node decodes headers as Latin-1; some clients send UTF-8, and
+ * some Latin-1, which cannot encode every secret.
+ */
 function encodings(secret: string): Buffer[] {
   const utf8 = digestOf(secret, 'utf8');
   return Array.from(secret).every((character) => character <= '\xff')

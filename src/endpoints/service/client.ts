@@ -1,17 +1,17 @@
-/** A connection's requests under way, so that they can be cancelled when it ends. */
+/** A connection as the owner of its requests, which are cancelled when the connection ends. */
 
-/** What can cancel requests by their owner: a model's handle. */
+/** Cancels requests by their owner. A model's handle is one. */
 export interface Canceller {
   cancelAll(owner: object): void;
 }
 
-/** See the head of this file. A connection has one; requests of no connection share none. */
+/** See the head of this file. Each connection has one client. A request without a connection has a client of its own. */
 export class Client {
   /** Requests that were accepted and have not been answered. */
   inFlight = 0;
   #gone = false;
   #canceller: Canceller | undefined;
-  /** What else ends with the connection; undefined: nothing did yet. */
+  /** Listeners for the end of the connection; undefined until the first is added. */
   #listeners: Set<() => void> | undefined;
 
   /** Whether the connection has ended. */
@@ -19,12 +19,12 @@ export class Client {
     return this.#gone;
   }
 
-  /** Notes what cancels its requests. Any handle of the server will do: all have one dispatcher. */
+  /** Sets the canceller of the requests. Any handle of the server will do, because all share one dispatcher. */
   sentBy(canceller: Canceller): void {
     this.#canceller = canceller;
   }
 
-  /** Calls `listener` when the connection ends; soon, if it has ended. Returns what undoes this. */
+  /** Calls `listener` when the connection ends, or soon if it has ended. Returns a function that removes it. */
   onGone(listener: () => void): () => void {
     const listeners = (this.#listeners ??= new Set());
     if (this.#gone)
@@ -35,7 +35,7 @@ export class Client {
     return () => listeners.delete(listener);
   }
 
-  /** The connection has ended: its requests are cancelled. Idempotent. */
+  /** Ends the client: cancels its requests and calls the listeners. Idempotent. */
   end(): void {
     if (this.#gone) return;
     this.#gone = true;

@@ -1,13 +1,13 @@
 /**
- * What endpoints of a server can do besides asking it: whoever starts them may bring it. `tritonts serve` does, since its log
- * has settings, and its endpoints may run on threads from which models cannot be loaded.
+ * Abilities that the program behind an endpoint may provide: model control and log settings. `tritonts serve` provides
+ * them, because its log has settings, and its endpoints may run on threads that cannot load models.
  */
 
 import type { InferenceServer } from '../../server/inference-server.js';
 import type { LoadRequest } from './load-request.js';
 import type { LogControl } from './log-settings.js';
 
-/** Loads and unloads models where the server's own connection cannot. */
+/** Loads and unloads models for endpoints whose own `InferenceServer` cannot. */
 export interface ModelControl {
   load(model: string, request: LoadRequest): Promise<void>;
   unload(model: string, unloadDependents: boolean): Promise<void>;
@@ -21,12 +21,12 @@ export interface ServiceHost {
 
 const hosts = new WeakMap<InferenceServer, ServiceHost>();
 
-/** Lets endpoints of a server that are started from now on use this. */
+/** Sets the host for all endpoints of the server that start later. */
 export function provideHost(server: InferenceServer, host: ServiceHost): void {
   hosts.set(server, host);
 }
 
-/** What endpoints of a server may use; nothing, as a rule. */
+/** The host of a server; usually an empty one. */
 export function hostOf(server: InferenceServer): ServiceHost {
   return hosts.get(server) ?? {};
 }

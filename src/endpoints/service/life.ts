@@ -1,19 +1,19 @@
-/** The life of an endpoint: it listens, until it is closed or its signal fires. */
+/** Opens an endpoint, which listens until it is closed or its signal fires. */
 
 import type { AddressInfo, Server } from 'node:net';
 import { expected, readOptions } from '../../argument-checks.js';
 import { TritonError } from '../../errors.js';
 import { listen, type Listening } from './listen.js';
 
-/** What an endpoint is made of. */
+/** The parts of an endpoint. */
 export interface EndpointParts {
-  /** The public function that makes it, for errors. */
+  /** The public function that opens the endpoint, for errors. */
   readonly caller: string;
-  /** What is served, for errors. */
+  /** The protocol's name, for errors. */
   readonly what: string;
   readonly server: Server;
   readonly listening: Listening & { readonly signal: AbortSignal | undefined };
-  /** Stops to listen. Resolves when all that was under way has ended, or was cancelled after `timeoutMs`. */
+  /** Stops listening. Resolves when all calls under way have ended, or were cancelled after `timeoutMs`. */
   readonly drain: (timeoutMs: number) => Promise<void>;
 }
 
@@ -38,7 +38,7 @@ function checkCloseOptions(options: unknown): number {
 /**
  * Opens an endpoint.
  *
- * @throws {@link TritonError} UNAVAILABLE where the port cannot be had, CANCELLED where the signal has fired before.
+ * @throws {@link TritonError} UNAVAILABLE if it cannot listen on the port, CANCELLED if the signal has already fired.
  */
 export async function openEndpoint({
   caller,
@@ -64,7 +64,7 @@ export async function openEndpoint({
   };
   signal?.addEventListener('abort', onAbort, { once: true });
   server.once('close', () => signal?.removeEventListener('abort', onAbort));
-  // Not a pipe's name: it listens on a port.
+  // The server listens on a port, so the address is not the name of a pipe.
   const bound = server.address() as AddressInfo;
   return {
     address: Object.freeze({ host: bound.address, port: bound.port }),

@@ -9,13 +9,13 @@ import { TritonError, unavailable } from '../../errors.js';
 export interface Listening {
   readonly port: number;
   readonly host: string;
-  /** Whether other processes may listen there, too. */
+  /** Whether other processes may listen on the same port. */
   readonly reusePort: boolean;
-  /** The most connections that are open at once; undefined: any number. */
+  /** The most connections open at once; undefined: no limit. */
   readonly maxConnections?: number | undefined;
 }
 
-/** Whether this Node can share a port. Older versions ignore the option without a word. */
+/** Whether this Node can share a port. Older versions silently ignore the option. */
 export function canReusePort(): boolean {
   const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
   return major > 23 || (major === 23 && minor >= 1) || (major === 22 && minor >= 12);
@@ -24,7 +24,7 @@ export function canReusePort(): boolean {
 /**
  * Checks an option `reusePort`.
  *
- * @throws {@link TritonError} INVALID_ARG for anything but a boolean, UNSUPPORTED where this Node cannot do it.
+ * @throws {@link TritonError} INVALID_ARG for anything but a boolean, UNSUPPORTED if this Node cannot share ports.
  */
 export function checkReusePort(reusePort: unknown): boolean {
   if (typeof reusePort !== 'boolean') throw expected('true or false', 'options.reusePort', reusePort);
@@ -38,7 +38,7 @@ export function checkReusePort(reusePort: unknown): boolean {
 /**
  * Checks an option `maxConnections`.
  *
- * @throws {@link TritonError} INVALID_ARG for what is no number of connections.
+ * @throws {@link TritonError} INVALID_ARG for an invalid number.
  */
 export function checkMaxConnections(value: unknown): number | undefined {
   if (value === undefined) return undefined;
@@ -49,8 +49,8 @@ export function checkMaxConnections(value: unknown): number | undefined {
 /**
  * Begins to listen.
  *
- * @param what - What is served, for the error.
- * @throws {@link TritonError} UNAVAILABLE where the port cannot be had.
+ * @param what - The protocol's name, for the error.
+ * @throws {@link TritonError} UNAVAILABLE if it cannot listen on the port.
  */
 export function listen(
   what: string,
@@ -59,7 +59,7 @@ export function listen(
 ): Promise<void> {
   if (maxConnections !== undefined) server.maxConnections = maxConnections;
   return new Promise((resolve, reject) => {
-    // It stays: later errors, as of a connection that cannot be accepted, end neither the endpoint nor the process.
+    // This listener stays, so that later errors (a failed accept, say) end neither the endpoint nor the process.
     server.on('error', (cause) => {
       reject(
         unavailable(
@@ -69,7 +69,7 @@ export function listen(
         ),
       );
     });
-    // The types are those of Node 20, which does not know reusePort.
+    // The types are for Node 20, which has no reusePort.
     const where: ListenOptions & { readonly reusePort?: boolean } = {
       port,
       host,

@@ -1,11 +1,11 @@
-/** Settings of a log that clients may read and change, by Triton's names. */
+/** Settings of a log that clients may read and change, under Triton's names. */
 
 import { invalidArgument, TritonError } from '../../errors.js';
 
-/** The forms of a line's head. */
+/** The formats of a line's prefix. */
 const formats = ['default', 'ISO8601'] as const;
 
-/** What Triton's calls tell of a log. */
+/** A log's settings in Triton's calls. */
 export interface LogSettings {
   /** Empty: stderr. */
   readonly log_file: string;
@@ -16,28 +16,28 @@ export interface LogSettings {
   readonly log_format: (typeof formats)[number];
 }
 
-/** What may be changed. */
+/** Settings that may be changed. */
 export type LogChanges = Partial<Omit<LogSettings, 'log_file'>>;
 
 /** A log whose settings clients may read and change. */
 export interface LogControl {
-  /** Changes what is given, and returns all. */
+  /** Changes the given settings, and returns all settings. */
   change(changes: LogChanges): LogSettings | Promise<LogSettings>;
 }
 
 const mostLevel = 2 ** 32 - 1;
 
 /**
- * Reads changes. As in Triton, names that are not known count for nothing, and the file cannot be changed.
+ * Reads changes. As in Triton, unknown names are ignored, and the file cannot be changed.
  *
- * @throws {@link TritonError} INVALID_ARG for a value of the wrong type and a format that there is not, UNSUPPORTED for the file.
+ * @throws {@link TritonError} INVALID_ARG for a value of the wrong type and an unknown format, UNSUPPORTED for the file.
  */
 export function readLogChanges(given: Iterable<readonly [string, unknown]>): LogChanges {
   const changes: { -readonly [K in keyof LogChanges]: LogChanges[K] } = {};
   const wrong = (name: string, expected: string, value: unknown): TritonError =>
     invalidArgument(`expected ${expected} for log setting '${name}' but received ${typeof value}`);
   for (const [name, value] of given) {
-    // It is not given, or the file as the client was told of it.
+    // null counts as absent.
     if (value === null) continue;
     switch (name) {
       case 'log_file':

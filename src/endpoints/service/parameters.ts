@@ -1,10 +1,10 @@
-/** Request parameters of a protocol: which of them mean something, and what is passed on to the model. */
+/** Splits a request's parameters into options of the request and parameters for the model. */
 
 import { invalidArgument, TritonError } from '../../errors.js';
 import type { InferOptions } from '../../api/results.js';
 import type { Parameters, ParameterValue } from '../../protocol/parameters.js';
 
-/** What they say, as options of a request. */
+/** The parameters as options of a request. */
 export type ParameterOptions = Pick<InferOptions, 'priority' | 'timeoutUs' | 'parameters'>;
 
 const none: ParameterOptions = Object.freeze({});
@@ -21,9 +21,9 @@ function unsigned(name: string, value: ParameterValue): number {
   );
 }
 
-/** Sequences are not built: a request that says it is part of one must not run as if it were not. */
+/** Refuses a request of a sequence. Sequences are not implemented, and it must not run as an ordinary request. */
 function refuseSequence(name: string, value: ParameterValue): void {
-  // As in Triton, 0 and '' are no sequence, and false is no mark of one.
+  // As in Triton, an id of 0 or '' and a flag of false mean no sequence.
   if (value === 0 || value === '' || value === false) return;
   throw new TritonError(
     'UNSUPPORTED',
@@ -34,7 +34,7 @@ function refuseSequence(name: string, value: ParameterValue): void {
 /**
  * Reads a request's parameters.
  *
- * @throws {@link TritonError} INVALID_ARG for a value of the wrong type, UNSUPPORTED for parts of a sequence.
+ * @throws {@link TritonError} INVALID_ARG for a value of the wrong type, UNSUPPORTED for a request of a sequence.
  */
 export function readParameters(given: Parameters): ParameterOptions {
   if (given.size === 0) return none;
@@ -48,6 +48,6 @@ export function readParameters(given: Parameters): ParameterOptions {
       refuseSequence(name, value);
     else rest.push([name, value]);
   }
-  // fromEntries defines what it is given, so `__proto__` is a name like others.
+  // fromEntries defines properties, so `__proto__` is a name like any other.
   return { priority, timeoutUs, parameters: rest.length > 0 ? Object.fromEntries(rest) : undefined };
 }

@@ -1,21 +1,21 @@
-/** Replies that are Triton's in words or form, made of what the library says. */
+/** Converts the library's results and errors to Triton's form and words. */
 
 import { TritonError } from '../../errors.js';
 import type { ModelStatistics } from '../../api/metadata.js';
 
-/** Triton's reply to a question for statistics. */
+/** Triton's reply to a request for statistics. */
 export interface ServiceStatistics {
   readonly model_stats: readonly Omit<ModelStatistics, 'fail_reasons' | 'refused' | 'reruns'>[];
 }
 
-/** Leaves out what Triton's message does not have. */
+/** Removes the fields that Triton's message does not have. */
 export function tritonStatistics(all: readonly ModelStatistics[]): ServiceStatistics {
   return {
     model_stats: all.map(({ fail_reasons: _reasons, refused: _refused, reruns: _reruns, ...rest }) => rest),
   };
 }
 
-/** The error of a load, in Triton's words: a model that is not there is NOT_FOUND, one that is wrong INVALID_ARG. */
+/** The error of a load, in Triton's words: NOT_FOUND for a missing model, INVALID_ARG for an invalid one. */
 export function loadFailure(model: string, error: unknown): unknown {
   if (!(error instanceof TritonError)) return error;
   if (error.code === 'NOT_FOUND') {

@@ -1,6 +1,6 @@
 /**
- * What the calls of KServe v2 do, whatever protocol they come by: each is written once here, over an InferenceServer. HTTP
- * and gRPC translate.
+ * Implements the calls of KServe v2 over an InferenceServer, independent of the protocol. The HTTP and gRPC endpoints only
+ * translate.
  */
 
 import { printConfigJson, type ModelConfig } from '../../config/index.js';
@@ -22,15 +22,15 @@ import { readParameters } from './parameters.js';
 import { loadFailure, tritonStatistics, type ServiceStatistics } from './replies.js';
 import { Job, Submitter } from './submitter.js';
 
-/** A request as a protocol carries it. */
+/** A request to infer, independent of the protocol. */
 export interface ServiceRequest {
   readonly model: string;
-  /** Undefined: the newest ready one. */
+  /** Undefined: the newest ready version. */
   readonly version: string | undefined;
   readonly id: string;
   readonly inputs: Inputs;
   readonly parameters: Parameters;
-  /** Undefined: all. */
+  /** Undefined: all outputs. */
   readonly outputs: readonly RequestedOutput[] | undefined;
 }
 
@@ -69,7 +69,7 @@ export class InferenceService {
     return this.#handle(model, version).checkReady();
   }
 
-  /** The extensions are those of Triton's list, in its order, that this server has. */
+  /** The server's metadata. `extensions` are the supported ones of Triton's list, in its order. */
   metadata(): ServiceMetadata {
     const { name, version } = this.#server.metadata();
     const controlled = this.#isControlled();
@@ -99,7 +99,7 @@ export class InferenceService {
     return this.#handle(model, version).config;
   }
 
-  /** Whether requests of a model get any number of responses. @throws {@link TritonError} As {@link modelMetadata}. */
+  /** Whether a model is decoupled. @throws {@link TritonError} As {@link modelMetadata}. */
   isDecoupled(model: string, version: string | undefined): boolean {
     return isDecoupled(this.#handle(model, version));
   }
@@ -109,7 +109,7 @@ export class InferenceService {
     return printConfigJson(this.modelConfig(model, version), 0);
   }
 
-  /** All series of a gauge or counter that the application or its models keep; none where there is no such metric. */
+  /** All series of a gauge or counter of the application or its models; empty if there is no such metric. */
   customMetric(name: string): MetricSeries {
     return customMetricsOf(this.#server)?.seriesOf(name) ?? [];
   }
@@ -120,8 +120,8 @@ export class InferenceService {
   }
 
   /**
-   * @throws {@link TritonError} INVALID_ARG for a model or version that nobody knows, as in Triton; UNAVAILABLE for one that
-   *   is not ready.
+   * @throws {@link TritonError} INVALID_ARG, as in Triton, for an unknown model or version; UNAVAILABLE for a model that is
+   *   not ready.
    */
   statistics(model: string | undefined, version: string | undefined): ServiceStatistics {
     try {
@@ -134,8 +134,8 @@ export class InferenceService {
   /**
    * Loads a model.
    *
-   * @throws {@link TritonError} UNAVAILABLE where models are not controlled from outside, NOT_FOUND for a model that no
-   *   repository has, INVALID_ARG for one that cannot be loaded, as in Triton.
+   * @throws {@link TritonError} UNAVAILABLE if clients may not load models, NOT_FOUND for a model that no repository has,
+   *   INVALID_ARG, as in Triton, for a model that cannot be loaded.
    */
   async load(model: string, request: LoadRequest): Promise<void> {
     this.checkControl();
@@ -144,16 +144,16 @@ export class InferenceService {
       if (control !== undefined) await control.load(model, request);
       else await this.#server.loadModel(model, loadOptionsOf(request));
     } catch (error) {
-      this.#server.metadata(); // A server that has been closed meanwhile says that.
+      this.#server.metadata(); // Throws the error of a server that was closed meanwhile.
       throw loadFailure(model, error);
     }
   }
 
   /**
-   * Unloads a model; one that nobody knows is no error.
+   * Unloads a model. An unknown model is not an error.
    *
-   * @throws {@link TritonError} UNAVAILABLE where models are not controlled from outside, INVALID_ARG for a model that an
-   *   ensemble needs.
+   * @throws {@link TritonError} UNAVAILABLE if clients may not unload models, INVALID_ARG for a model that an ensemble
+   *   needs.
    */
   async unload(model: string, unloadDependents: boolean): Promise<void> {
     this.checkControl();
@@ -163,9 +163,9 @@ export class InferenceService {
   }
 
   /**
-   * Changes settings of the log, and returns all.
+   * Changes settings of the log, and returns all settings.
    *
-   * @throws {@link TritonError} UNSUPPORTED where the log is the program's own; UNAVAILABLE while the server ends.
+   * @throws {@link TritonError} UNSUPPORTED if the host provides no log control; UNAVAILABLE while the server ends.
    */
   async changeLog(changes: LogChanges): Promise<LogSettings> {
     this.#server.metadata();
@@ -178,11 +178,11 @@ export class InferenceService {
   }
 
   /**
-   * Runs a request. It goes to the engine with the others of this turn of the event loop.
+   * Runs a request. It is submitted to the engine together with the other requests of this turn of the event loop.
    *
-   * @param client - Whose request it is: when that ends, the request is cancelled.
-   * @param waiter - Called once, with the result or what went wrong, and never before this has returned.
-   * @throws {@link TritonError} For a request that makes no sense; the waiter is not called then.
+   * @param client - The owner of the request. When the client ends, the request is cancelled.
+   * @param waiter - Called once, with the result or the error, and never before this method has returned.
+   * @throws {@link TritonError} For an invalid request; the waiter is then not called.
    */
   infer(request: ServiceRequest, client: Client, waiter: Waiter<InferResult>): void {
     const handle = this.#ordinary(request.model, request.version);
@@ -190,19 +190,19 @@ export class InferenceService {
   }
 
   /**
-   * Checks whether {@link infer} is for this model.
+   * Checks whether {@link infer} accepts requests for this model.
    *
-   * @throws {@link TritonError} As that, for whatever is in a request.
+   * @throws {@link TritonError} The error that {@link infer} would throw for any request.
    */
   checkInferable(model: string, version: string | undefined): void {
     this.#ordinary(model, version);
   }
 
   /**
-   * Runs a request with any number of responses; one of an ordinary model has one.
+   * Runs a request with any number of responses. For an ordinary model there is one response.
    *
-   * @returns The responses. Whoever leaves them early cancels the request.
-   * @throws {@link TritonError} For a request that makes no sense. What comes later is thrown by the iterator.
+   * @returns The responses. Ending the iterator early cancels the request.
+   * @throws {@link TritonError} For an invalid request. The iterator throws later errors.
    */
   stream(request: ServiceRequest): AsyncIterableIterator<InferResult> {
     const handle = this.#handle(request.model, request.version);
@@ -227,10 +227,9 @@ export class InferenceService {
   }
 
   /**
-   * Checks whether models are loaded and unloaded from outside. In Triton, too, it is the mode that decides, before the model
-   * is looked at.
+   * Checks whether clients may load and unload models. As in Triton, the model control mode is checked before the model.
    *
-   * @throws {@link TritonError} UNAVAILABLE if they are not, and while the server ends.
+   * @throws {@link TritonError} UNAVAILABLE if they may not, and while the server ends.
    */
   checkControl(): void {
     if (this.#isControlled()) return;

@@ -1,9 +1,9 @@
 /**
- * Sends requests to the engine once a turn of the event loop.
+ * Submits requests to the engine once per turn of the event loop.
  *
- * Node runs the callbacks of sockets one by one, with the ticks in between, so requests that arrive together on several
- * connections would come to the engine in one call each. Here they wait until all sockets of the turn were read
- * (`setImmediate`), and go to it in one tick: they run in one batch. Nothing waits for a time.
+ * Node runs the callbacks of sockets one by one, with `process.nextTick` queues in between. So requests that arrive
+ * together on several connections would be flushed one by one. Here they wait until all sockets of the turn were read
+ * (`setImmediate`), and are then submitted in one tick, so that they can run in one batch. No timer delays them.
  */
 
 import { TritonError } from '../../errors.js';
@@ -14,7 +14,7 @@ import type { InferResult } from '../../api/results.js';
 import type { Inputs } from '../../tensor/inputs.js';
 import type { Client } from './client.js';
 
-/** A request on its way, and what waits for it. */
+/** A request to be submitted, with its waiter. */
 export class Job implements Waiter<InferResult> {
   readonly #client: Client;
   readonly #handle: ModelHandle;
@@ -62,10 +62,10 @@ export class Job implements Waiter<InferResult> {
   }
 }
 
-/** Messages need no lines of a program's code. */
+/** Errors sent to clients need no stack frames of the program. */
 const origin = '';
 
-/** See the head of this file. A service has one. */
+/** See the head of this file. Each service has one submitter. */
 export class Submitter {
   #jobs: Job[] = [];
 

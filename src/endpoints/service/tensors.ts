@@ -1,4 +1,4 @@
-/** Tensors as a protocol carries them: raw bytes in wire layout, in and out, without a copy where that can be. */
+/** Converts tensors from and to raw bytes in wire layout, without a copy where possible. */
 
 import { invalidArgument } from '../../errors.js';
 import { BytesTensor, wireOf } from '../../tensor/bytes-tensor.js';
@@ -10,16 +10,16 @@ import { elementCount, formatShape } from '../../tensor/shape.js';
 import type { AnyTensor } from '../../tensor/tensor.js';
 import { viewOf } from '../../tensor/views.js';
 
-/** Bytes in memory that no other thread has. */
+/** Bytes in memory that no other thread can access. */
 export type Bytes = Uint8Array<ArrayBuffer>;
 
 /**
  * The datatype of a name.
  *
- * @throws {@link TritonError} INVALID_ARG for a name that Triton does not have.
+ * @throws {@link TritonError} INVALID_ARG for an unknown name.
  */
 export function datatypeOfName(name: string, input: string): Datatype {
-  if (Object.hasOwn(datatypeNumber, name)) return name as Datatype; // It is a key of that table.
+  if (Object.hasOwn(datatypeNumber, name)) return name as Datatype; // The table's keys are the datatypes.
   const known = Object.keys(datatypeNumber).join(', ');
   throw invalidArgument(`input '${input}': unknown datatype '${name}'; there are ${known}`, {
     tensor: input,
@@ -27,10 +27,9 @@ export function datatypeOfName(name: string, input: string): Datatype {
 }
 
 /**
- * An input whose elements are bytes in wire layout. They are used where they lie, unless they lie where an array of their
- * datatype cannot begin.
+ * An input from bytes in wire layout. They are used in place, or copied if they are not aligned for their datatype.
  *
- * @throws {@link TritonError} INVALID_ARG for another number of bytes than the shape has.
+ * @throws {@link TritonError} INVALID_ARG if the number of bytes does not match the shape.
  */
 export function tensorOfBytes(
   name: string,
@@ -38,7 +37,7 @@ export function tensorOfBytes(
   shape: readonly number[],
   bytes: Bytes,
 ): TensorInput {
-  // Its elements are counted where it is encoded.
+  // The encoder counts the elements of BYTES.
   if (datatype === 'BYTES') return new BytesTensor(shape, bytes);
   const size = datatypeSize[datatype];
   const expected = elementCount(shape) * size;
@@ -64,7 +63,7 @@ export function oneElement(bytes: Bytes): Bytes {
   return new Uint8Array(writer.finishOwned());
 }
 
-/** An output's bytes in wire layout, over its own memory; BYTES whose elements were read are written again. */
+/** An output's bytes in wire layout, without a copy. BYTES whose elements were read are encoded again. */
 export function bytesOfTensor(tensor: AnyTensor): Buffer {
   if (tensor.datatype === 'BYTES') {
     const wire = wireOf(tensor);

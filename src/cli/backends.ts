@@ -1,4 +1,7 @@
-/** `tritonts backends`: lists the runtimes and devices of this machine, where they were looked for, and what to install. */
+/**
+ * `tritonts backends`: lists the runtimes and devices of this machine, where they were searched, and what to
+ * install.
+ */
 
 import { parseArgs } from 'node:util';
 import { invalidArgument } from '../errors.js';
@@ -31,12 +34,12 @@ Options:
 
 Exit code: 0, also where something is missing; 2 for a wrong command line.`;
 
-/** Memory in GiB, with one decimal. */
+/** Formats a memory size in GiB, with one decimal. */
 function gib(bytes: number): string {
   return `${(bytes / 2 ** 30).toFixed(1)} GiB`;
 }
 
-/** A line of a name and its state, and lines below it. */
+/** Prints a line with a name and its state, and indented lines below. */
 function print(ok: boolean, name: string, told: string, below: readonly string[]): void {
   console.log(`${ok ? 'ok     ' : 'MISSING'} ${printableLine(name)}${told === '' ? '' : `: ${told}`}`);
   for (const line of below)
@@ -93,9 +96,10 @@ function printSurvey({ backends: found, cudaDriver, nvml, devices }: Survey): vo
 /**
  * Runs the command.
  *
- * @param args - What comes after `backends`.
+ * @param args - The arguments after `backends`.
  * @returns The exit code.
- * @throws {@link TritonError} INVALID_ARG for a wrong command line, NOT_FOUND for a backend directory that does not exist.
+ * @throws {@link TritonError} INVALID_ARG for a wrong command line, NOT_FOUND for a backend directory that does
+ *   not exist.
  */
 export async function backends(args: readonly string[]): Promise<number> {
   const parse = () => parseArgs({ args: [...args], options: commandOptions });
@@ -111,7 +115,7 @@ export async function backends(args: readonly string[]): Promise<number> {
     );
   }
   const options = resolveOptions({
-    // No model is looked at.
+    // Required by the check of options; no model is read.
     modelRepository: '.',
     backendDirectory: values['backend-directory'],
     ...(values.library !== undefined && { backendConfig: { onnxruntime: { library: values.library } } }),

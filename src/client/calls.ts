@@ -1,10 +1,10 @@
-/** The calls under way on a connection: what cancels them, what waits for their end, and which of them are made again. */
+/** The calls in progress on a connection: it cancels them, waits for their end, and retries them. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Broken, cancelled } from './failures.js';
 import { Signals } from './signals.js';
 
-/** Waits before a second try, in milliseconds; each one more waits twice as long. */
+/** The pause before the first retry, in milliseconds; each further pause is twice as long. */
 const firstPauseMs = 50;
 
 /** See the head of this file. */
@@ -15,7 +15,7 @@ export class Calls {
   #idle: (() => void) | undefined;
   #closed = false;
 
-  /** @param retries - How often a call is made again. */
+  /** @param retries - How many times a failed call is retried. */
   constructor(retries: number) {
     this.#retries = retries;
   }
@@ -25,21 +25,21 @@ export class Calls {
     return this.#closed;
   }
 
-  /** A call has begun, which `cancel` ends. */
+  /** Records that a call has begun. `cancel` cancels it. */
   began(cancel: () => void): void {
     this.#underWay.add(cancel);
   }
 
-  /** It has ended. */
+  /** Records that the call has ended. */
   ended(cancel: () => void): void {
     this.#underWay.delete(cancel);
     if (this.#underWay.size === 0) this.#idle?.();
   }
 
   /**
-   * Makes a call, and again where its connection breaks.
+   * Makes a call, and retries it if its connection breaks.
    *
-   * @param mayRepeat - Whether it may be made again after that error.
+   * @param mayRepeat - Whether the call may be retried after this error.
    */
   async retrying<T>(
     once: () => Promise<T>,
@@ -53,16 +53,16 @@ export class Calls {
         const isLast = attempt >= this.#retries || this.#closed;
         if (isLast || !(error instanceof Broken) || !mayRepeat(error)) throw error;
         await sleep(firstPauseMs * 2 ** attempt, undefined, { signal }).catch(
-          () => undefined, // The next try says that it was cancelled.
+          () => undefined, // The next attempt reports the cancellation.
         );
       }
     }
   }
 
   /**
-   * Waits for something that a call needs first, such as an answer that several calls wait for.
+   * Waits for something that a call needs first, such as a description that several calls share.
    *
-   * @throws {@link TritonError} CANCELLED by the call's signal; then what is waited for goes on.
+   * @throws {@link TritonError} CANCELLED by the call's signal; `waited` then continues for the other calls.
    */
   unlessCancelled<T>(waited: Promise<T>, signal: AbortSignal | undefined, model: string): Promise<T> {
     if (signal === undefined) return waited;
@@ -78,7 +78,7 @@ export class Calls {
     });
   }
 
-  /** Refuses new calls, lets those under way end within a time limit, and cancels the rest. */
+  /** Refuses new calls, waits for calls in progress up to a time limit, and cancels the rest. */
   async end(timeoutMs: number): Promise<void> {
     this.#closed = true;
     if (this.#underWay.size > 0 && timeoutMs > 0) {

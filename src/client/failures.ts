@@ -1,23 +1,23 @@
-/** What may happen to a call besides the server's answer. */
+/** Failures of a call other than the server's own errors. */
 
 import { isDeadline } from '../dispatch/ending/deadlines.js';
 import { timedOut } from '../dispatch/errors/request-errors.js';
 import { TritonError, unavailable } from '../errors.js';
 
-/** There was no connection, or it broke: a call that only reads may be made again. */
+/** There was no connection, or the connection broke. A read-only call may be retried. */
 export class Broken extends TritonError {
   constructor(message: string, options: ConstructorParameters<typeof TritonError>[2]) {
     super('UNAVAILABLE', message, { ...options, reason: 'NO_CONNECTION' });
   }
 }
 
-/** An AggregateError, of a host with several addresses, has no message. */
+/** The text of an error. The AggregateError of a host with several addresses has no message. */
 export function causeText(cause: Error): string {
   const { code }: { readonly code?: unknown } = cause as { code?: unknown };
   return cause.message === '' ? (typeof code === 'string' ? code : cause.name) : cause.message;
 }
 
-/** A call was cancelled by its signal. */
+/** The error of a call that was cancelled by its signal. */
 export function cancelled(signal: AbortSignal | undefined, model: string | undefined): TritonError {
   const passed = signal !== undefined && isDeadline(signal.reason);
   if (passed && model !== undefined) return timedOut(model);
@@ -28,22 +28,22 @@ export function cancelled(signal: AbortSignal | undefined, model: string | undef
   });
 }
 
-/** A call was cancelled because the connection was closed here. */
+/** The error of a call that was cancelled because the client closed the connection. */
 export function closedUnder(model: string | undefined): TritonError {
   return new TritonError('CANCELLED', 'the connection to the server was closed', { model });
 }
 
-/** A call was made after the connection was closed here. */
+/** The error of a call that was made after the client closed the connection. */
 export function alreadyClosed(model: string | undefined): TritonError {
   return unavailable('CLOSED', 'the connection to the server is closed', { model });
 }
 
-/** A call took longer than `timeoutMs`. */
+/** The error of a call that took longer than `timeoutMs`. */
 export function tooLate(origin: string, timeoutMs: number, model: string | undefined): TritonError {
   return unavailable('TIMED_OUT', `${origin} did not answer within ${timeoutMs} ms`, { model });
 }
 
-/** The server's answer to a request makes no sense. */
+/** The error for an answer of the server that cannot be understood. */
 export function unreadable(model: string, why: string, cause?: unknown): TritonError {
   return new TritonError('INTERNAL', `model '${model}': the server's answer cannot be read: ${why}`, {
     model,
@@ -51,7 +51,7 @@ export function unreadable(model: string, why: string, cause?: unknown): TritonE
   });
 }
 
-/** An answer beyond the client's limit. `size`: its bytes, as far as they are known. */
+/** The error for an answer above the client's limit. `size`: its bytes, as far as they are known. */
 export function answerTooLarge(
   origin: string,
   size: number,

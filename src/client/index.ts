@@ -1,4 +1,4 @@
-/** A server of another process, with the library's own interface: `tritonts/client`. */
+/** `tritonts/client`: a server in another process, with the library's own interface. */
 
 import { expected } from '../argument-checks.js';
 import { checkCodeFromStrings } from '../protocol/protobuf/library.js';
@@ -30,7 +30,7 @@ function addressOf(url: unknown): URL {
   if (address.protocol === 'http:' || address.protocol === 'https:') return address;
   if (address.protocol !== 'grpc:' && address.protocol !== 'grpcs:')
     throw expected('http:, https:, grpc: or grpcs:', 'connectServer', given);
-  // Names of RPCs are whole paths.
+  // gRPC has no base path: the name of the RPC is the whole path.
   if (address.pathname !== '' && address.pathname !== '/')
     throw expected('a gRPC address without a path', 'connectServer', given);
   if (address.hostname === '') throw expected('an address with a host', 'connectServer', given);
@@ -38,17 +38,17 @@ function addressOf(url: unknown): URL {
 }
 
 /**
- * Connects to a server of another process: tritonts, Triton, or any other that speaks KServe v2 over gRPC, or over HTTP with the
- * extension for binary data. It has the names, results and errors of {@link InferenceServer}, with promises for answers.
- * Nothing native is loaded.
+ * Connects to a server in another process: tritonts, Triton, or any other server that speaks KServe v2 over
+ * gRPC, or over HTTP with the extension for binary data. The returned server has the names, results and errors
+ * of {@link InferenceServer}, with promises for answers. No native code is loaded.
  *
- * @param url - The server's address: `http://localhost:8000`, `https:`, `grpc://localhost:8001` (without a port: 8001) or `grpcs:`
- *   (443). Over HTTP a path in it comes before `/v2`. A name and a password are sent as basic authorization. Streams of decoupled
- *   models need gRPC.
+ * @param url - The server's address: `http://localhost:8000`, `https:`, `grpc://localhost:8001` (default port
+ *   8001) or `grpcs:` (default port 443). Over HTTP a path in the address precedes `/v2`. A user name and
+ *   password are sent as basic authorization. Streams of decoupled models need gRPC.
  * @param options - See {@link ConnectOptions}.
- * @returns The server, which has answered.
- * @throws {@link TritonError} INVALID_ARG for wrong options, UNAVAILABLE if nobody answers there, UNSUPPORTED for gRPC where
- *   Node refuses functions made from strings.
+ * @returns The server, once it has answered a first call.
+ * @throws {@link TritonError} INVALID_ARG for wrong options, UNAVAILABLE if no server answers at the address,
+ *   UNSUPPORTED for gRPC if Node was told not to make functions from strings.
  *
  * @example
  * import { connectServer } from 'tritonts/client';

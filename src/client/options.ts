@@ -12,42 +12,44 @@ import { invalidArgument } from '../errors.js';
  * const server = await connectServer('http://localhost:8000', { headers: { 'admin-key': secret }, timeoutMs: 5000 });
  */
 export interface ConnectOptions {
-  /** Headers of each request, such as the secrets of restricted calls (default: none). */
+  /** Headers of each request, such as the secrets of restricted APIs (default: none). */
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** How many connections are open at most; requests beyond wait for one (default 64). */
+  /** The maximum number of open connections; further requests wait for one (default 64). */
   readonly maxConnections?: number | undefined;
   /**
-   * How long a call may take, in milliseconds (default 60,000; 0: any time). Then it rejects with UNAVAILABLE, and a
-   * server that notices cancels it. For one request use `signal: AbortSignal.timeout(ms)`.
+   * How long a call may take, in milliseconds (default 60,000; 0: no limit). After that time it rejects with
+   * UNAVAILABLE, and the server may cancel it. For one request use `signal: AbortSignal.timeout(ms)`.
    */
   readonly timeoutMs?: number | undefined;
   /**
-   * How often a call that only reads is tried again where there is no connection, or it breaks (default 2). `infer`, `loadModel` and
-   * `unloadModel` never are: the server may have done them.
+   * How many times a read-only call is retried if there is no connection, or if it breaks (default 2). `infer`,
+   * `loadModel` and `unloadModel` are not retried, because the server may have executed them.
    */
   readonly retries?: number | undefined;
   /**
-   * Over gRPC: a connection on which nothing came for so long is pinged, in milliseconds (default 10,000): with calls twice, and
-   * then every five minutes, as servers allow; without calls once after the last one. Triton's client: `keepalive_time_ms`.
+   * Over gRPC: how long a connection may receive nothing before it is pinged, in milliseconds (default 10,000).
+   * With calls in progress it is pinged twice, and then every five minutes, as servers allow. Without calls it
+   * is pinged once after the last call. Triton's client: `keepalive_time_ms`.
    */
   readonly keepaliveTimeMs?: number | undefined;
   /**
-   * Over gRPC: how long the answer to a ping may take, in milliseconds (default 20,000). Then the connection ends, and its calls
-   * reject with UNAVAILABLE, or are tried again as after any other loss. Triton's client: `keepalive_timeout_ms`.
+   * Over gRPC: how long the answer to a ping may take, in milliseconds (default 20,000). After that time the
+   * connection is closed. Its calls reject with UNAVAILABLE, or are retried as after any other broken
+   * connection. Triton's client: `keepalive_timeout_ms`.
    */
   readonly keepaliveTimeoutMs?: number | undefined;
   /**
-   * The most bytes of an answer, over gRPC of one message of it (default and limit: 2 GiB - 1). A larger one is UNSUPPORTED, and the
-   * rest of it is not read.
+   * The maximum size of an answer, in bytes; over gRPC, of one message (default and maximum: 2 GiB - 1). A call
+   * with a larger answer rejects with UNSUPPORTED, and the rest of the answer is not read.
    */
   readonly maxResponseBytes?: number | undefined;
-  /** For `https:` certificates and keys, as `tls.connect` takes them (default: Node's). */
+  /** Certificates and keys for `https:` and `grpcs:`, as `tls.connect` takes them (default: Node's). */
   readonly tls?: ConnectionOptions | undefined;
-  /** Closes the connection as `close({ timeoutMs: 0 })` does (default: nothing does). */
+  /** Closes the connection as `close({ timeoutMs: 0 })` does (default: none). */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Options with every default in place. */
+/** Options with all defaults filled in. */
 export interface CheckedConnectOptions {
   readonly headers: OutgoingHttpHeaders;
   readonly maxConnections: number;
@@ -72,10 +74,10 @@ const keys = [
   'signal',
 ] as const satisfies readonly (keyof ConnectOptions)[];
 
-/** What a message of gRPC has at most. */
+/** The maximum size of a gRPC message. */
 const mostResponseBytes = 2 ** 31 - 1;
 
-/** The longest that a timer takes. */
+/** The longest delay that a timer of Node supports. */
 const longestMs = 2 ** 31 - 1;
 
 function integer(value: unknown, least: number, path: string): number {
@@ -95,7 +97,11 @@ function checkHeader(name: string, value: unknown): void {
   }
 }
 
-/** @throws {@link TritonError} INVALID_ARG for wrong options. */
+/**
+ * Checks options and fills in defaults.
+ *
+ * @throws {@link TritonError} INVALID_ARG for wrong options.
+ */
 export function checkConnectOptions(options: unknown): CheckedConnectOptions {
   const {
     headers = {},
@@ -114,7 +120,7 @@ export function checkConnectOptions(options: unknown): CheckedConnectOptions {
   if (signal !== undefined && !(signal instanceof AbortSignal))
     throw expected('an AbortSignal', 'options.signal', signal);
   return {
-    // Their values were checked just above.
+    // The values are checked above.
     headers: { ...(headers as Readonly<Record<string, string>>) },
     maxConnections: integer(maxConnections, 1, 'options.maxConnections'),
     timeoutMs: Math.min(integer(timeoutMs, 0, 'options.timeoutMs'), longestMs),

@@ -1,4 +1,4 @@
-/** What a server is asked, whichever protocol carries it. */
+/** The calls to a server, independent of the protocol that carries them. */
 
 import type { ModelConfig } from '../config/index.js';
 import type { TritonError } from '../errors.js';
@@ -8,7 +8,7 @@ import type { Datatype } from '../tensor/datatype.js';
 import type { Calls } from './calls.js';
 import type { RemoteMetadata, RemoteStatistics } from './types.js';
 
-/** A model, and a version of it if only that is meant. */
+/** A model, with a version if the call is for a specific one. */
 export interface ModelName {
   readonly name: string;
   readonly version: string | undefined;
@@ -19,17 +19,17 @@ export interface WireInput {
   readonly name: string;
   readonly datatype: Datatype;
   readonly shape: readonly number[];
-  /** Nobody else has them: the caller may change its arrays while the request waits for a connection. */
+  /** Its own copy: the caller may change its arrays while the request waits for a connection. */
   readonly bytes: Uint8Array;
 }
 
-/** A request that was checked. */
+/** A checked request. */
 export interface WireRequest {
   readonly id: string;
-  /** With `priority` and `timeout`. */
+  /** Includes `priority` and `timeout`. */
   readonly parameters: readonly (readonly [name: string, value: ParameterValue])[];
   readonly inputs: readonly WireInput[];
-  /** Those that are wanted, and as how many classes, 0 being none; undefined: all. */
+  /** The requested outputs, each with the number of classes (0: no classification); undefined: all outputs. */
   readonly outputs: readonly { readonly name: string; readonly classes: number }[] | undefined;
 }
 
@@ -38,9 +38,9 @@ export interface WireOutput {
   readonly name: string;
   readonly datatype: Datatype;
   readonly shape: readonly number[];
-  /** In wire layout, in memory of its own. */
+  /** The bytes in wire layout, in their own memory. */
   readonly bytes: ArrayBuffer;
-  /** Its elements in place of the bytes, from a server that writes JSON alone. */
+  /** The elements instead of the bytes, from a server that sends only JSON. */
   readonly listed?: readonly unknown[] | undefined;
 }
 
@@ -52,14 +52,14 @@ export interface WireAnswer {
   readonly outputs: readonly WireOutput[];
 }
 
-/** What a server says of a model's readiness. */
+/** A server's answer about a model's readiness. */
 export interface Readiness {
   readonly ready: boolean;
-  /** The server does not know the model, or does not let this client ask. */
+  /** Set if the server does not know the model, or does not let this client ask. */
   readonly refusal?: TritonError | undefined;
 }
 
-/** Takes the answers of a decoupled model. `end` or `fail` is called last, once. */
+/** Receives the answers of a decoupled model. The last call is one of `end` or `fail`, once. */
 export interface AnswerSink {
   /** @param bytes - The size of the answer's message. */
   answer(answer: WireAnswer, bytes: number): void;
@@ -67,23 +67,23 @@ export interface AnswerSink {
   fail(error: TritonError): void;
 }
 
-/** A request whose answers come one after the other. */
+/** A request with a sequence of answers. */
 export interface AnswerStream {
-  /** Takes no more answers for now, or goes on. */
+  /** Pauses or resumes the receiving of answers. */
   pause(paused: boolean): void;
   /** Cancels the request; its sink is not called any more. */
   cancel(): void;
 }
 
 /**
- * See the head of this file. Each call throws a {@link TritonError}: the server's error; UNAVAILABLE without a connection, in
- * time or at all, and after {@link close}; CANCELLED by the call's signal.
+ * See the head of this file. Each call throws a {@link TritonError}: the server's error; UNAVAILABLE if there
+ * is no connection, if the answer is late, or after {@link close}; CANCELLED by the call's signal.
  */
 export interface Protocol {
   readonly calls: Calls;
-  /** What callers of `infer` are told to do for decoupled models. */
+  /** The advice in the error of `infer` for decoupled models. */
   readonly forDecoupled: string;
-  /** Asks whether anybody is there. */
+  /** Checks that a server answers. */
   reach(signal: AbortSignal | undefined): Promise<void>;
   serverReady(): Promise<boolean>;
   serverMetadata(): Promise<RemoteMetadata>;
@@ -99,20 +99,23 @@ export interface Protocol {
   modelReady(model: ModelName): Promise<Readiness>;
   metadata(model: ModelName): Promise<ModelMetadata>;
   config(model: ModelName): Promise<ModelConfig>;
-  /** @param timeoutMs - In place of the connection's. */
+  /** @param timeoutMs - The time limit, instead of the connection's. */
   infer(
     model: ModelName,
     request: WireRequest,
     signal: AbortSignal | undefined,
     timeoutMs: number | undefined,
   ): Promise<WireAnswer>;
-  /** What goes wrong is told to the sink, never before this has returned. */
+  /** Opens a stream. Errors go to the sink, never before this has returned. */
   stream(
     model: ModelName,
     request: WireRequest,
     signal: AbortSignal | undefined,
     sink: AnswerSink,
   ): AnswerStream;
-  /** Refuses new calls, lets those under way end within a time limit, cancels the rest, and closes all connections. */
+  /**
+   * Refuses new calls, waits for calls in progress up to a time limit, cancels the rest, and closes all
+   * connections.
+   */
   close(timeoutMs: number): Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** A model of another process. */
+/** A model in another process. */
 
 import { readOptions } from '../argument-checks.js';
 import type { ModelConfig } from '../config/index.js';
@@ -28,15 +28,15 @@ import type {
   RemoteStatistics,
 } from './types.js';
 
-/** How many requests `map` has under way by default: as many as there are connections by default. */
+/** The default concurrency of `map`: the default number of connections. */
 const defaultConcurrency = 64;
 
-/** Checked options with what they were read from. */
+/** Checked options with the options that they were made from. */
 interface RemoteOptions extends CheckedOptions {
   readonly given: RemoteInferOptions;
 }
 
-/** A request that was checked, and what it was checked by. */
+/** A checked request, and the description that it was checked against. */
 interface Prepared {
   readonly version: RemoteVersion;
   readonly request: WireRequest;
@@ -50,9 +50,12 @@ export class ModelOfServer implements RemoteModel {
   readonly #model: ModelName;
   readonly #shared: SharedOptions;
   readonly #mappable: Mappable;
-  /** What cancels the requests of a map. */
+  /** The controllers that cancel the requests of each map. */
   readonly #owned: Map<object, AbortController> = new Map();
-  /** What the server says of the model; it is asked again after a refusal, since the model may be another one by then. */
+  /**
+   * The server's description of the model. It is fetched again after a refused request, because the model may
+   * have changed.
+   */
   #described: RemoteVersion | undefined;
   #describedAs = '';
   #describing: Promise<RemoteVersion> | undefined;
@@ -147,7 +150,11 @@ export class ModelOfServer implements RemoteModel {
     throw new TritonError('NOT_FOUND', `model '${this.name}' has no statistics`, { model: this.name });
   }
 
-  /** @throws {@link TritonError} NOT_FOUND for a model that the server does not know. */
+  /**
+   * Checks that the server knows the model.
+   *
+   * @throws {@link TritonError} NOT_FOUND if the server does not know the model.
+   */
   async checkKnown(): Promise<void> {
     if (this.#described !== undefined) return;
     const { ready, refusal } = await this.#protocol.modelReady(this.#model);
@@ -156,7 +163,7 @@ export class ModelOfServer implements RemoteModel {
   }
 
   #check(options: unknown): RemoteOptions {
-    // Each is checked below.
+    // Each option is checked below.
     const given = readOptions<InferOptions>(options, inferKeys, 'infer options') as InferOptions;
     const { parent } = given;
     if (parent !== undefined) {
@@ -164,11 +171,11 @@ export class ModelOfServer implements RemoteModel {
       throw new TritonError('UNSUPPORTED', text, { model: this.name });
     }
     const checked = checkInferOptions(this.name, given, this.#shared);
-    // A program may change its options while the request is under way.
+    // Copied, because a program may change its options while the request is in progress.
     return { ...checked, given: { ...given, signal: checked.request.signal } };
   }
 
-  /** What the server says of the model now. */
+  /** Fetches the server's current description of the model. */
   #describe(): Promise<RemoteVersion> {
     this.#describing ??= this.#askAbout().finally(() => {
       this.#describing = undefined;
@@ -179,11 +186,11 @@ export class ModelOfServer implements RemoteModel {
   async #askAbout(): Promise<RemoteVersion> {
     const [metadata, config] = await Promise.all([
       this.metadata,
-      // KServe v2 alone has no configurations.
+      // Plain KServe v2 has no configurations.
       this.config.catch(() => undefined),
     ]);
     const text = JSON.stringify([metadata, config]);
-    // As long as it says the same, the same object has it.
+    // Keep the same object as long as the description does not change.
     if (this.#described === undefined || this.#describedAs !== text) {
       this.#described = new RemoteVersion(this.name, metadata, config);
       this.#describedAs = text;
@@ -191,7 +198,7 @@ export class ModelOfServer implements RemoteModel {
     return this.#described;
   }
 
-  /** Checks a request by what is known of the model; what is not known is asked for first. */
+  /** Checks a request against the model's description. If there is none yet, it is fetched first. */
   #prepare(inputs: Inputs, options: RemoteInferOptions): Prepared | Promise<Prepared> {
     const check = (version: RemoteVersion): Prepared => ({
       version,
@@ -205,7 +212,7 @@ export class ModelOfServer implements RemoteModel {
     try {
       return check(known);
     } catch (error) {
-      // The model may be another one by now.
+      // The model may have changed since.
       return this.#describe()
         .catch(() => known)
         .then((newest) => {
@@ -235,12 +242,15 @@ export class ModelOfServer implements RemoteModel {
     }
   }
 
-  /** Sees to it that after a refusal the next request is checked by what the model is now. Nobody waits for it. */
+  /**
+   * After a refused request, fetches the description again, so that the next request is checked against the
+   * current model. Nobody waits for it.
+   */
   #learn(error: unknown): void {
     if (error instanceof TritonError && error.code === 'INVALID_ARG') this.#describe().catch(() => undefined);
   }
 
-  /** Sends a request whose responses come one after the other. */
+  /** Sends a request whose responses arrive one by one. */
   #ask(stream: RemoteStream, prepared: Prepared, options: RemoteInferOptions): void {
     const { version, request } = prepared;
     if (!version.decoupled) {
@@ -267,7 +277,7 @@ export class ModelOfServer implements RemoteModel {
     const given = 'given' in rest ? (rest as Pick<RemoteOptions, 'given'>).given : {};
     this.#infer(inputs, { ...given, signal }).then(
       (result) => {
-        // It has no timings, which map does not look at; its callers get a RemoteResult.
+        // The result has no timings, which map does not read; its callers get a RemoteResult.
         waiter.resolve(result as InferResult);
       },
       (error: unknown) => {

@@ -24,16 +24,19 @@ import type {
   RemoteStatistics,
 } from './types.js';
 
-/** How many models' descriptions are kept for `infer` by name. */
+/** How many models' handles are kept for `infer` by name. */
 const mostModels = 1024;
 
-/** The most entries of a list in a configuration. A list of holes may claim any length, which JSON would write out. */
+/**
+ * The maximum number of entries of a list in a configuration. A sparse array may claim any length, and JSON
+ * would write out all its holes.
+ */
 const mostEntries = 2 ** 20;
 
 /**
- * A configuration as JSON.
+ * A configuration as JSON text.
  *
- * @throws {@link TritonError} INVALID_ARG for what JSON cannot write.
+ * @throws {@link TritonError} INVALID_ARG if it cannot be written as JSON.
  */
 function configText(model: string, config: unknown): string {
   checkObject(config, 'load options.config');
@@ -56,7 +59,7 @@ export class ServerOfProtocol implements RemoteServer {
   readonly #signal: AbortSignal | undefined;
   #closing: Promise<void> | undefined;
 
-  /** @param signal - Closes it. */
+  /** @param signal - Closes the server's connections when it aborts. */
   constructor(protocol: Protocol, signal: AbortSignal | undefined) {
     this.#protocol = protocol;
     this.#signal = signal;
@@ -94,7 +97,7 @@ export class ServerOfProtocol implements RemoteServer {
 
   async index(options: { readonly ready?: boolean | undefined } = {}): Promise<ModelStatus[]> {
     const list = await this.#protocol.index(checkIndexOptions(options));
-    // Triton writes empty texts where there is nothing to say.
+    // Triton writes empty texts for absent values.
     return list.map(({ name, version = '', state, reason = '' }) => ({
       name,
       ...(version !== '' && { version }),
@@ -159,7 +162,10 @@ export class ServerOfProtocol implements RemoteServer {
   }
 }
 
-/** Models of other processes are not asked from here. */
+/**
+ * Throws if a parent request is given: it belongs to a model of this process, and cannot be passed to another
+ * process.
+ */
 function refuseParent(model: string, parent: unknown): void {
   if (parent === undefined) return;
   const text = `model '${model}': options.parent is for servers of the own process`;

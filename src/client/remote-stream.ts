@@ -1,14 +1,17 @@
-/** The responses to a request of another process, on their way to whoever reads them. */
+/** The responses to a request to another process, on their way to the reader. */
 
 import { StreamIterator } from '../server/requests/stream-iterator.js';
 import type { InferResult } from '../api/results.js';
 import type { AnswerSink, AnswerStream, WireAnswer } from './protocol.js';
 import type { RemoteResult } from './types.js';
 
-/** Beyond so many bytes that nobody has read no more are taken from the connection. The reader is told of at half of them. */
+/** How many bytes may be unread before the connection is paused. It resumes at half of them. */
 const mostUnread = 1 << 20;
 
-/** See the head of this file. It is what its iterator tells when responses were read, and when nobody reads any more. */
+/**
+ * See the head of this file. The iterator notifies this object when responses were read, and when the reader
+ * has left.
+ */
 export class RemoteStream {
   readonly iterator: StreamIterator;
   readonly #signal: AbortSignal | undefined;
@@ -23,13 +26,13 @@ export class RemoteStream {
     this.iterator.sent(this, signal);
   }
 
-  /** What cancels the request of a model with one response. */
+  /** The signal that cancels the request of a model that is not decoupled. */
   get signal(): AbortSignal {
     const left = this.#left.signal;
     return this.#signal === undefined ? left : AbortSignal.any([this.#signal, left]);
   }
 
-  /** The one response of an ordinary model. */
+  /** Takes the one response of a model that is not decoupled. */
   answered(result: Promise<RemoteResult>): void {
     result.then(
       (one) => {
@@ -42,11 +45,11 @@ export class RemoteStream {
   }
 
   /**
-   * Those of a decoupled model.
+   * Takes the responses of a decoupled model.
    *
-   * @param open - Sends the request, unless nobody reads any more.
-   * @param read - Makes results of answers.
-   * @param failed - Is told what went wrong.
+   * @param open - Sends the request. It is not called if the reader has already left.
+   * @param read - Makes a result of an answer.
+   * @param failed - Is called with the error of the request.
    */
   open(
     open: (sink: AnswerSink) => AnswerStream,
@@ -77,18 +80,18 @@ export class RemoteStream {
     });
   }
 
-  /** The iterator says that the first response has come. */
+  /** Called by the iterator when the first response has arrived. */
   begin(): void {
-    // Only the engine of the own process has to know.
+    // Only the engine of the same process needs to know this.
   }
 
-  /** The iterator says how much was read. */
+  /** Called by the iterator with the number of bytes that were read. */
   read(_responses: number, bytes: number): void {
     this.#unread -= bytes;
     this.#setFlow();
   }
 
-  /** The iterator says that nobody reads any more, or that it has ended. */
+  /** Called by the iterator when the reader has left, or when the stream has ended. */
   cancel(): void {
     this.#left.abort();
     this.#stream?.cancel();
@@ -102,7 +105,7 @@ export class RemoteStream {
   }
 }
 
-/** It has no timings, which the iterator does not look at; callers get a RemoteResult. */
+/** The result has no timings, which the iterator does not read; callers get a RemoteResult. */
 function asResult(result: RemoteResult): InferResult {
   return result as InferResult;
 }

@@ -1,4 +1,7 @@
-/** What is known of a remote model's version: enough to check and encode requests as in its own process. */
+/**
+ * The description of a remote model's version: enough to check and encode requests as in the server's own
+ * process.
+ */
 
 import { deepFreeze, fullDims, hasRowsInValues, type ModelConfig } from '../config/index.js';
 import { TritonError } from '../errors.js';
@@ -30,13 +33,14 @@ export class RemoteVersion {
   readonly #Outputs: NamedValuesConstructor = namedValues();
   readonly decoupled: boolean;
 
-  /** @param config - Undefined where the server has none: then the metadata's shapes are all that is known. */
+  /** @param config - Undefined if the server has no configurations: then only the metadata's shapes are known. */
   constructor(model: string, metadata: ModelMetadata, config: ModelConfig | undefined) {
     this.#model = model;
     const maxBatchSize = config?.max_batch_size ?? 0;
     this.#inputs = metadata.inputs.map(({ name, datatype, shape }) => {
       const input = config?.input.find((one) => one.name === name);
-      // A shape in metadata begins with the batch. Of a shape tensor Triton does not say what requests have.
+      // A shape in metadata begins with the batch. For a shape tensor, Triton's metadata does not say what
+      // shape requests have.
       const isShape = input !== undefined && config !== undefined && hasRowsInValues(config, input);
       const dims = isShape ? fullDims(config, { ...input, dims: input.dims.map(Number) }) : undefined;
       return {
@@ -56,7 +60,7 @@ export class RemoteVersion {
   /**
    * Checks a request. Its inputs are copied.
    *
-   * @throws {@link TritonError} INVALID_ARG for what the model does not take.
+   * @throws {@link TritonError} INVALID_ARG if the model does not accept the request.
    */
   check(inputs: Inputs, options: RemoteInferOptions): WireRequest {
     const wanted = this.#choice.wanted(options.outputs);
@@ -86,7 +90,7 @@ export class RemoteVersion {
           model: this.#model,
           tensor: name,
         });
-      // A Buffer's slice would be no copy.
+      // The slice of a Buffer would share its memory.
       const own = Uint8Array.prototype.slice.call(bytes, 0, byteLengths[i] ?? 0);
       return [{ name, datatype, shape: [...shape], bytes: own }];
     });
@@ -95,7 +99,8 @@ export class RemoteVersion {
   /**
    * Makes a result of an answer.
    *
-   * @throws {@link TritonError} INVALID_ARG for arrays of `into` that do not fit it, INTERNAL for what makes no sense.
+   * @throws {@link TritonError} INVALID_ARG if an array of `into` does not fit, INTERNAL if the answer is
+   *   invalid.
    */
   read({ outputs: wire, ...rest }: WireAnswer, { into = {} }: RemoteInferOptions): RemoteResult {
     const outputs: Record<string, unknown> = new this.#Outputs();
@@ -109,31 +114,31 @@ export class RemoteVersion {
         outputs[name] = tensorInto(datatype, shape, target);
       }
     }
-    // Only the loop above fills it, with tensors.
+    // Filled only by the loop above, with tensors.
     return { ...rest, outputs: outputs as Record<string, Tensor> as Record<string, AnyTensor> };
   }
 
   /**
-   * The elements of an output that came as JSON, from a server without the extension for binary data.
+   * The elements of an output that arrived as JSON, from a server without the extension for binary data.
    *
-   * @throws {@link TritonError} INTERNAL for elements that do not fit its datatype and shape.
+   * @throws {@link TritonError} INTERNAL if the elements do not fit the datatype and shape.
    */
   #bytesOfJson({ name, datatype, shape }: WireOutput, data: readonly unknown[]): ArrayBuffer {
     const plain = (value: unknown): unknown => {
       if (Array.isArray(value)) return value.flatMap(plain);
       if (value instanceof Fraction) return value.value;
-      // JSON writes integers that are floats, too.
+      // JSON may write floats as integers.
       return isFloat(datatype) && typeof value === 'bigint' ? Number(value) : value;
     };
     const spec = { name, datatype, dims: shape, optional: false };
     const encoder = new InputEncoder({ model: this.#model, maxBatchSize: 0, inputs: [spec], noun: 'output' });
-    const elements = data.flatMap(plain) as (number | bigint | boolean | string)[]; // The encoder checks each.
+    const elements = data.flatMap(plain) as (number | bigint | boolean | string)[]; // The encoder checks each element.
     try {
       const { data: encoded } = encoder.encode({ [name]: { data: elements, shape } });
       const bytes = encoded[0] && bytesAt(encoded[0]);
       return bytes === undefined ? new ArrayBuffer(0) : new Uint8Array(bytes).buffer;
     } catch (error) {
-      // The encoder takes it for a caller's input, and it is the server's.
+      // The encoder's error blames the caller's input, but the data is the server's.
       throw unreadable(this.#model, error instanceof Error ? error.message : String(error), error);
     }
   }
@@ -157,14 +162,14 @@ function isFloat(datatype: Datatype): boolean {
 }
 
 /**
- * Reads a configuration, some of whose integers may be texts.
+ * Reads a configuration, in which some integers may be strings.
  *
- * @throws {@link TritonError} INTERNAL for what is no configuration.
+ * @throws {@link TritonError} INTERNAL if the text is not a configuration.
  */
 export function readConfig(model: string, text: string): ModelConfig {
   let config: ModelConfig;
   try {
-    // It is the server's, in the form that Triton documents; what is read of it is checked below.
+    // The server sends the form that Triton documents; the parts that are used are checked below.
     config = JSON.parse(text) as ModelConfig;
   } catch (cause) {
     throw new TritonError(
@@ -174,7 +179,7 @@ export function readConfig(model: string, text: string): ModelConfig {
     );
   }
   const { input, max_batch_size }: { readonly input?: unknown; readonly max_batch_size?: unknown } = {
-    ...(config as ModelConfig | null), // It may be the text null.
+    ...(config as ModelConfig | null), // The text may be null.
   };
   if (!Array.isArray(input))
     throw new TritonError('INTERNAL', `model '${model}': the server's configuration has no inputs`, {

@@ -1,4 +1,4 @@
-/** What ends with a caller's signal. Many calls may share one signal, which gets one listener. */
+/** Cancels calls when a caller's signal aborts. Many calls may share one signal, which gets one listener. */
 
 interface Listened {
   readonly cancels: Set<() => void>;
@@ -9,7 +9,7 @@ interface Listened {
 export class Signals {
   readonly #all: Map<AbortSignal, Listened> = new Map();
 
-  /** Calls `cancel` when the signal fires. */
+  /** Registers a call: `cancel` is called when the signal aborts. */
   add(signal: AbortSignal, cancel: () => void): void {
     const known = this.#all.get(signal);
     if (known !== undefined) {

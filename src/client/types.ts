@@ -1,4 +1,7 @@
-/** The public types of `tritonts/client`: those of the library, with promises where an answer takes a round trip. */
+/**
+ * The public types of `tritonts/client`: the types of the library, with a promise for each answer that takes a
+ * round trip.
+ */
 
 import type {
   InferenceServer,
@@ -21,25 +24,26 @@ import type {
 export type RemoteResult = Omit<InferResult, 'timings'>;
 
 /**
- * Options of a remote request: those of the library but `parent`. `ownOutputs` changes nothing, as outputs are always in
- * memory of their own.
+ * Options of a remote request: the library's, without `parent`. `ownOutputs` has no effect, because remote
+ * outputs always have their own memory.
  */
 export type RemoteInferOptions = Omit<InferOptions, 'parent'>;
 
-/** Options of {@link RemoteModel.map}: those of the library but `parent`. `concurrency` is 64 by default. */
+/** Options of {@link RemoteModel.map}: the library's, without `parent`. The default `concurrency` is 64. */
 export type RemoteMapOptions = Omit<MapOptions, 'parent'>;
 
-/** What `map` yields with `ordered: false` or `onError: 'yield'`: the outcomes of the library. */
+/** The outcomes that `map` yields with `ordered: false` or `onError: 'yield'`, as in the library. */
 export type RemoteOutcome = MapOutcome<RemoteResult>;
 
-/** Triton's statistics of a version, without what tritonts adds in its own process. */
+/** Triton's statistics of a version, without the fields that tritonts adds in its own process. */
 export type RemoteStatistics = Omit<ModelStatistics, 'fail_reasons' | 'refused' | 'reruns'>;
 
 /** Triton's metadata of a server. */
 export type RemoteMetadata = Pick<ServerMetadata, 'name' | 'version' | 'extensions'>;
 
 /**
- * A model of another process: a {@link Model} whose answers are promises. Code that awaits everything works with both.
+ * A model in another process: a {@link Model} whose answers are promises. Code that awaits all results works
+ * with both.
  *
  * @example
  * const digits = await server.model('digits');
@@ -55,27 +59,30 @@ export interface RemoteModel extends Pick<Model, 'name' | 'version'> {
    */
   readonly metadata: Promise<ModelMetadata>;
   /**
-   * The complete configuration, frozen, as the server writes it.
+   * The complete configuration, frozen, as the server sends it.
    *
    * @throws {@link TritonError} NOT_FOUND or UNAVAILABLE if no version is ready.
    */
   readonly config: Promise<ModelConfig>;
   /**
-   * Runs the model. Inputs are checked here, by the model's configuration, and copied before this returns, unless the
-   * configuration has to be asked for first.
+   * Runs the model. Inputs are checked here against the model's configuration. They are copied before this
+   * returns, unless the configuration must be fetched first.
    *
    * @param inputs - As for {@link Model.infer}.
    * @param options - As for {@link Model.infer}.
-   * @throws {@link TritonError} The same codes as {@link Model.infer}; UNAVAILABLE without a connection or in time.
+   * @throws {@link TritonError} The same codes as {@link Model.infer}; also UNAVAILABLE if there is no
+   *   connection, or if the answer is late.
    *
    * @example
    * const { outputs } = await digits.infer({ image }, { signal: AbortSignal.timeout(100) });
    */
   infer(inputs: Inputs, options?: RemoteInferOptions): Promise<RemoteResult>;
   /**
-   * Yields the one result of an ordinary model. HTTP has no typed stream: a decoupled model is refused.
+   * Runs a decoupled model and yields its responses, over gRPC. HTTP has no typed stream, so there a decoupled
+   * model is refused. Any other model yields its one result.
    *
-   * @throws {@link TritonError} UNSUPPORTED for a decoupled model, otherwise as {@link infer}. The iterator rejects with them.
+   * @throws {@link TritonError} UNSUPPORTED for a decoupled model over HTTP, otherwise as {@link infer}. The
+   *   iterator rejects with these errors.
    *
    * @example
    * for await (const { outputs } of digits.stream({ image })) console.log(outputs);
@@ -110,7 +117,7 @@ export interface RemoteModel extends Pick<Model, 'name' | 'version'> {
   /**
    * Counts and times of the model since it was loaded.
    *
-   * @throws {@link TritonError} INVALID_ARG for a model that the server does not serve, as at Triton.
+   * @throws {@link TritonError} INVALID_ARG if the server does not serve the model, as in Triton.
    *
    * @example
    * const { inference_count } = await digits.statistics();
@@ -119,19 +126,20 @@ export interface RemoteModel extends Pick<Model, 'name' | 'version'> {
 }
 
 /**
- * A server in another process: an {@link InferenceServer} whose answers are promises. What only the own process has is not
- * there: `handle`, `explain`, `metric` and `metrics`.
+ * A server in another process: an {@link InferenceServer} whose answers are promises. It lacks `handle`,
+ * `explain`, `metric` and `metrics`, which exist only in the server's own process.
  *
  * @example
  * const server: RemoteServer = await connectServer('http://localhost:8000');
  */
 export interface RemoteServer extends AsyncDisposable {
-  /** Whether the server is ready; false, too, where it does not answer. */
+  /** Whether the server is ready; also false if it does not answer. */
   readonly ready: Promise<boolean>;
   /**
-   * A model's handle; it stays valid when the model is reloaded.
+   * Returns a model's handle, which stays valid when the model is reloaded.
    *
-   * @throws {@link TritonError} NOT_FOUND if the server does not know the name, INVALID_ARG for a wrong name or version.
+   * @throws {@link TritonError} NOT_FOUND if the server does not know the name, INVALID_ARG for a wrong name or
+   *   version.
    *
    * @example
    * const pinned = await server.model('digits', 2);
@@ -153,7 +161,7 @@ export interface RemoteServer extends AsyncDisposable {
   /**
    * Describes the server.
    *
-   * @throws {@link TritonError} UNAVAILABLE without a connection.
+   * @throws {@link TritonError} UNAVAILABLE if there is no connection.
    *
    * @example
    * const { name, version } = await server.metadata();
@@ -162,17 +170,17 @@ export interface RemoteServer extends AsyncDisposable {
   /**
    * Lists the models of the server's repositories.
    *
-   * @throws {@link TritonError} UNAVAILABLE without a connection, INVALID_ARG for wrong options.
+   * @throws {@link TritonError} UNAVAILABLE if there is no connection, INVALID_ARG for wrong options.
    *
    * @example
    * for (const { name, state } of await server.index()) console.log(name, state);
    */
   index(options?: Parameters<InferenceServer['index']>[0]): Promise<ModelStatus[]>;
   /**
-   * Loads a model, or loads it again.
+   * Loads a model, or reloads it.
    *
-   * @throws {@link TritonError} UNAVAILABLE unless the server lets models be controlled, otherwise the reason's code, as far
-   *   as HTTP carries it; UNSUPPORTED for `module`.
+   * @throws {@link TritonError} UNAVAILABLE if the server does not allow model control; otherwise the code of
+   *   the failure, as far as the protocol carries it; UNSUPPORTED for `module`.
    *
    * @example
    * await server.loadModel('digits', { config: { max_batch_size: 16 } });
@@ -181,24 +189,24 @@ export interface RemoteServer extends AsyncDisposable {
   /**
    * Unloads a model.
    *
-   * @throws {@link TritonError} UNAVAILABLE unless the server lets models be controlled.
+   * @throws {@link TritonError} UNAVAILABLE if the server does not allow model control.
    *
    * @example
    * await server.unloadModel('digits');
    */
   unloadModel(name: string, options?: UnloadModelOptions): Promise<void>;
   /**
-   * Statistics of all served versions, of one model's, or of one version.
+   * Returns statistics of all served versions, of one model's versions, or of one version.
    *
-   * @throws {@link TritonError} INVALID_ARG for a model that the server does not serve, as at Triton.
+   * @throws {@link TritonError} INVALID_ARG if the server does not serve the model, as in Triton.
    *
    * @example
    * for (const { name, inference_count } of await server.statistics()) console.log(name, inference_count);
    */
   statistics(name?: string, version?: string | number): Promise<RemoteStatistics[]>;
   /**
-   * Refuses new calls, lets those under way end within a time limit, cancels the rest, and ends the connections. The
-   * server goes on. Idempotent.
+   * Refuses new calls, waits for calls in progress up to a time limit, cancels the rest, and closes the
+   * connections. The server itself keeps running. Idempotent.
    *
    * @param options - The time limit (default 30 s).
    * @throws {@link TritonError} INVALID_ARG for wrong options.

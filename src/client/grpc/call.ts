@@ -1,4 +1,4 @@
-/** A call on a connection: an HTTP/2 stream with one message out, and messages back. */
+/** A call on a connection: an HTTP/2 stream that sends one message and receives messages. */
 
 import { constants, type ClientHttp2Stream, type IncomingHttpHeaders } from 'node:http2';
 import { Budget } from '../../protocol/grpc/budget.js';
@@ -8,26 +8,29 @@ import { reasonHeader } from '../../protocol/statuses.js';
 import { reasonNamed, type TritonErrorReason } from '../../errors.js';
 import { causeText } from '../failures.js';
 
-/** What has come of a call. */
+/** The outcome of a call. */
 export type Outcome =
   | {
       readonly status: number;
       readonly message: string;
       readonly reason?: TritonErrorReason | undefined;
     }
-  /** There was no connection, or it broke. `untouched`: the server says that it has not looked at the call. */
+  /** There was no connection, or it broke. `untouched`: the server reports that it has not processed the call. */
   | { readonly broken: string; readonly cause: Error | undefined; readonly untouched: boolean };
 
-/** Takes what comes back. */
+/** Receives the messages and the outcome of a call. */
 export interface CallSink {
   message(bytes: Buffer): void;
   /** Called last, once, unless the call was cancelled. */
   done(outcome: Outcome): void;
-  /** The call was reset by this side. */
+  /** Called when this side has reset the stream. */
   reset(): void;
 }
 
-/** What an HTTP status means where there is none of gRPC: https://github.com/grpc/grpc/blob/master/doc/http-grpc-status-mapping.md */
+/**
+ * The gRPC status that an HTTP status stands for if there is no gRPC status:
+ * https://github.com/grpc/grpc/blob/master/doc/http-grpc-status-mapping.md
+ */
 const ofHttp: Readonly<Record<number, number>> = {
   400: 13,
   401: 16,
@@ -51,8 +54,8 @@ export class Call {
   #cause: Error | undefined;
 
   /**
-   * @param pieces - The message, with its prefix.
-   * @param most - The most bytes of a message that comes.
+   * @param pieces - The message to send, with its prefix.
+   * @param most - The maximum size of a received message, in bytes.
    */
   constructor(stream: ClientHttp2Stream, pieces: readonly Uint8Array[], most: number, sink: CallSink) {
     this.#stream = stream;
@@ -60,7 +63,7 @@ export class Call {
     this.#reader = new MessageReader(most, new Budget(Infinity), {
       message: (bytes, compressed) => {
         if (this.#done) return;
-        // It was not asked for.
+        // This client does not accept compression.
         if (compressed) throw new RpcError(status.internal, 'a message is compressed');
         this.#sink.message(bytes);
       },
@@ -77,13 +80,13 @@ export class Call {
     });
   }
 
-  /** Takes no more messages for now, or goes on. */
+  /** Pauses or resumes the receiving of messages. */
   pause(paused: boolean): void {
     if (paused) this.#stream.pause();
     else this.#stream.resume();
   }
 
-  /** Ends it without a word to the sink. */
+  /** Ends the call without notifying the sink. */
   cancel(): void {
     if (this.#done) return;
     this.#done = true;
@@ -120,7 +123,7 @@ export class Call {
     if (code === undefined) return false;
     const message = headers['grpc-message'];
     this.#outcome ??= {
-      // What is no number is no success.
+      // A status that is not a number is not a success.
       status: /^\d{1,9}$/.test(String(code)) ? Number(code) : status.unknown,
       message: message === undefined ? '' : decodeText(String(message)),
       reason: reasonNamed(headers[reasonHeader]),
@@ -168,7 +171,7 @@ export class Call {
     this.#finish();
   };
 
-  /** The answer makes no sense, so the rest of it is not wanted. */
+  /** Fails the call because its answer is invalid. The rest of the answer is discarded. */
   #fail(outcome: Outcome): void {
     if (this.#done) return;
     this.#outcome = outcome;

@@ -1,4 +1,4 @@
-/** Calls over gRPC: time limits, signals, retries, errors by their status. */
+/** Makes calls over gRPC: time limits, signals, retries, and errors by their status. */
 
 import type { OutgoingHttpHeaders } from 'node:http2';
 import { TritonError, type TritonErrorCode, type TritonErrorReason } from '../../errors.js';
@@ -9,38 +9,38 @@ import type { CheckedConnectOptions } from '../options.js';
 import { Call, type Outcome } from './call.js';
 import { Sessions } from './sessions.js';
 
-/** What is called, and with what. */
+/** The description of a call. */
 export interface Asked {
   /** The name of the RPC. */
   readonly rpc: string;
-  /** The message, with its prefix, in pieces that go to the socket as they are. */
+  /** The message with its prefix, in pieces that are written to the socket without a copy. */
   readonly pieces: readonly Uint8Array[];
-  /** Whether it only reads, so that it may be made again. */
+  /** Whether the call only reads, so that it may be retried. */
   readonly reads: boolean;
   readonly signal?: AbortSignal | undefined;
-  /** The longest time of this call, in place of the connection's; 0: none. */
+  /** The time limit of this call, instead of the connection's; 0: none. */
   readonly timeoutMs?: number | undefined;
-  /** The model that it is about, for errors. */
+  /** The model concerned, for errors. */
   readonly model?: string | undefined;
   readonly metadata?: Readonly<Record<string, string>> | undefined;
-  /** Whether an error of the server's is an answer, too: an empty one. */
+  /** Whether an error of the server counts as an (empty) answer, too. */
   readonly anyStatus?: boolean | undefined;
 }
 
-/** Takes the messages of a stream. `end` or `fail` is called last, once. */
+/** Receives the messages of a stream. The last call is one of `end` or `fail`, once. */
 export interface MessageTaker {
   message(bytes: Buffer): void;
   end(): void;
   fail(error: TritonError): void;
 }
 
-/** A stream under way. */
+/** A stream in progress. */
 export interface OpenedStream {
   pause(paused: boolean): void;
   cancel(): void;
 }
 
-/** The codes of statuses. Those that no code of Triton's has are what Triton's clients would have to take them for. */
+/** Error codes by gRPC status. Statuses without a counterpart in Triton's codes have the closest one. */
 const codes: Readonly<Partial<Record<number, TritonErrorCode>>> = {
   1: 'CANCELLED',
   2: 'UNKNOWN',
@@ -49,20 +49,23 @@ const codes: Readonly<Partial<Record<number, TritonErrorCode>>> = {
   5: 'NOT_FOUND',
   6: 'ALREADY_EXISTS',
   7: 'UNAVAILABLE', // PERMISSION_DENIED
-  8: 'INVALID_ARG', // RESOURCE_EXHAUSTED: too large, or a quota, which to ask again at once does not help
+  8: 'INVALID_ARG', // RESOURCE_EXHAUSTED: a size limit or a quota; an immediate retry does not help
   12: 'UNSUPPORTED',
   13: 'INTERNAL',
   14: 'UNAVAILABLE',
   16: 'UNAVAILABLE', // UNAUTHENTICATED
 };
 
-/** Calls that the server says it has not looked at. Any of them may be made again. */
+/** Errors of calls that the server reports it has not processed. Any such call may be retried. */
 const untouched = new WeakSet<Broken>();
 
 /** Errors that servers answered with. */
 const answers = new WeakSet<TritonError>();
 
-/** The reasons of statuses that say one, where the server gives none: it may not be this package's. */
+/**
+ * The reasons of statuses that imply one. They are used if the server gives no reason, as servers of other
+ * software.
+ */
 const reasons: Readonly<Partial<Record<number, TritonErrorReason>>> = {
   4: 'TIMED_OUT',
   7: 'NOT_ALLOWED',
@@ -80,12 +83,12 @@ function answerError(
   return error;
 }
 
-/** Which calls may be made again after which errors. */
+/** Whether a call may be retried after an error. */
 function mayRepeat({ reads }: Asked): (error: Broken) => boolean {
   return (error) => reads || untouched.has(error);
 }
 
-/** The longest that `grpc-timeout` says in milliseconds: 8 digits. */
+/** The longest `grpc-timeout` in milliseconds: it has at most 8 digits. */
 const longestTimeoutMs = 99_999_999;
 
 function timeoutText(ms: number): string {
@@ -125,8 +128,8 @@ export class Channel {
   /**
    * Makes a call that has one answer.
    *
-   * @throws {@link TritonError} The server's error by its status; UNAVAILABLE without a connection, in time or at all, and
-   *   after the end; CANCELLED by the call's signal.
+   * @throws {@link TritonError} The server's error by its status; UNAVAILABLE if there is no connection, if the
+   *   answer is late, or after the connection was closed; CANCELLED by the call's signal.
    */
   async ask(asked: Asked): Promise<Buffer> {
     try {
@@ -137,7 +140,7 @@ export class Channel {
     }
   }
 
-  /** Whether it was the server that answered with an error. */
+  /** Whether the error was the server's answer. */
   static isAnswer(error: TritonError): boolean {
     return answers.has(error);
   }
@@ -164,8 +167,8 @@ export class Channel {
   }
 
   /**
-   * Makes a call that has any number of answers. `timeoutMs` is the longest that one may take to come. A call that the server
-   * has not looked at is made again, like any other.
+   * Makes a call that has any number of answers. `timeoutMs` limits the time until each answer. A call that the
+   * server has not processed is retried, as other calls are.
    */
   open(asked: Asked, taker: MessageTaker): OpenedStream {
     let opened: OpenedStream | undefined;
@@ -188,7 +191,7 @@ export class Channel {
         if (!left) taker.end();
       },
       (error: unknown) => {
-        // A call fails with nothing else.
+        // A call fails with no other type of error.
         if (!left) taker.fail(error as TritonError);
       },
     );
@@ -209,7 +212,7 @@ export class Channel {
     this.#sessions.destroy();
   }
 
-  /** @param whole - Whether the time limit is that of the whole call; if not, it begins anew with each message. */
+  /** @param whole - Whether the time limit applies to the whole call. If not, it restarts with each message. */
   #begin(
     { rpc, pieces, signal, model, metadata, timeoutMs }: Asked,
     whole: boolean,
@@ -290,7 +293,7 @@ export class Channel {
     return {
       pause: (paused) => {
         if (isDone) return;
-        // Nobody waits for a message then.
+        // While paused, no message is expected.
         clearTimeout(timer);
         if (!paused) {
           began = performance.now();

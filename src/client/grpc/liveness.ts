@@ -1,28 +1,32 @@
 /**
- * Finds connections that are dead. A server may vanish without a word; and when one breaks a rule of HTTP/2, nghttp2 reads and
- * writes no more, and Node tells nobody, not even when the server closes. A ping that is not answered shows both.
+ * Detects dead connections. A server may vanish without closing its connections. Also, after a violation of
+ * HTTP/2, nghttp2 stops reading and writing, and Node reports nothing, not even when the server closes. An
+ * unanswered ping reveals both cases.
  *
- * Servers end connections that ping too often: gRPC lets a client ping once after each answer, takes two pings more for
- * mistakes, and any that comes five minutes after the one before.
+ * Servers close connections that ping too often: gRPC allows one ping after each answer and two further pings,
+ * and any ping that comes five minutes after the previous one.
  */
 
 import type { ClientHttp2Session } from 'node:http2';
 
-/** How many pings are sent without an answer to a call in between, before they have to wait. */
+/** How many pings may be sent without an answer to a call in between. Further pings must wait. */
 const freePings = 2;
-/** How long they wait then, in milliseconds. */
+/** How long further pings wait, in milliseconds. */
 const laterPingMs = 300_000;
 
-/** How long a connection may be silent before it is pinged, and how long the answer may take. In looks at it: see below. */
+/**
+ * How long a connection may be silent before it is pinged, and how long the answer may take. Both are counted
+ * in checks: see below.
+ */
 export interface Patience {
   readonly silentLooks: number;
   readonly answerLooks: number;
 }
 
-/** A part of each time limit is how often connections are looked at. */
+/** Number of checks within the shorter time limit. */
 const looksOfLimit = 4;
 
-/** How often to look at connections with these limits, and what the limits are then. */
+/** The interval between checks for these limits, and the limits as numbers of checks. */
 export function patienceOf(timeMs: number, timeoutMs: number): Patience & { readonly everyMs: number } {
   const everyMs = Math.ceil(Math.min(timeMs, timeoutMs) / looksOfLimit);
   return {
@@ -33,17 +37,17 @@ export function patienceOf(timeMs: number, timeoutMs: number): Patience & { read
 }
 
 /**
- * See the head of this file. Time is counted in looks, not by a clock: between two of them Node has read what had come, also in
- * a process that was held up for long.
+ * See the head of this file. Time is counted in checks, not by a clock: between two checks Node has read what
+ * had arrived, even in a process that was suspended for long.
  */
 export class Liveness {
   readonly #http: ClientHttp2Session;
   readonly #patience: Patience;
   #bytes = 0;
   #silent = 0;
-  /** Whether a ping was sent since something came. */
+  /** Whether a ping was sent since bytes last arrived. */
   #pinged = false;
-  /** Pings since an answer to a call, and when the last one was sent. */
+  /** Number of pings since the last answer to a call, and when the last ping was sent. */
   #pings = 0;
   #lastPing = 0;
 
@@ -52,22 +56,22 @@ export class Liveness {
     this.#patience = patience;
   }
 
-  /** A call begins on a connection that had none. Its silence until now means nothing. */
+  /** Called when a call begins on a connection without calls. The silence until now has no meaning. */
   woke(): void {
     this.#silent = 0;
     this.#pinged = false;
   }
 
-  /** Something of a call's answer came. */
+  /** Called when part of a call's answer has arrived. */
   answered(): void {
     this.#pings = 0;
   }
 
   /**
-   * Looks at the connection.
+   * Checks the connection.
    *
-   * @param isBusy - Whether it has calls. One without is pinged only once.
-   * @returns Whether it is dead.
+   * @param isBusy - Whether it has calls. A connection without calls is pinged only once.
+   * @returns Whether the connection is dead.
    */
   look(isBusy: boolean): boolean {
     const http = this.#http;
@@ -87,13 +91,14 @@ export class Liveness {
     this.#pinged = true;
     this.#pings++;
     this.#lastPing = performance.now();
-    // One that is still connecting is not pinged, but has to say something in the same time.
+    // A connection that is still being established is not pinged, but must receive something within the same
+    // time.
     if (!http.connecting) http.ping(ignore);
     return false;
   }
 
   #mayPing(isBusy: boolean): boolean {
-    // Node sends no pings then. Such a connection ends with its calls.
+    // Node sends no pings on a closing connection. It ends with its calls.
     if (this.#http.closed) return false;
     if (this.#pings === 0) return true;
     return isBusy && (this.#pings < freePings || performance.now() - this.#lastPing >= laterPingMs);
@@ -101,5 +106,5 @@ export class Liveness {
 }
 
 function ignore(): void {
-  // Its answer is seen as bytes that come.
+  // The answer is seen as bytes that arrive.
 }

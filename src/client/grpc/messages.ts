@@ -24,18 +24,21 @@ import { unreadable } from '../failures.js';
 import type { ParameterValue } from '../../protocol/parameters.js';
 import type { ModelName, WireAnswer, WireOutput, WireRequest } from '../protocol.js';
 
-/** The most fields of an answer, those of messages in it included: each is an object, however few bytes it has. */
+/**
+ * The maximum number of fields of an answer, including nested messages. Each field becomes an object, however
+ * few bytes it has.
+ */
 const mostFields = 4 << 20;
 
 const messages = new Messages('inference', mostFields);
 const writer = new ProtoWriter();
 
-/** Inputs up to this size are copied behind their head, which is cheaper than another piece to write. */
+/** Inputs up to this size are copied behind the message's head, which is cheaper than another write. */
 const smallInput = 4 << 10;
 
 const key = (field: number): number => (field << 3) | wireType.bytes;
 
-/** A message by the names of its fields, with its prefix. */
+/** Writes a message from an object of its fields, with its prefix. */
 export function messageOf(type: string, fields: object): Buffer[] {
   const message = messages.write(type, fields);
   const prefix = Buffer.alloc(prefixBytes);
@@ -44,10 +47,10 @@ export function messageOf(type: string, fields: object): Buffer[] {
 }
 
 /**
- * An answer by the names of its fields.
+ * Reads an answer as an object of its fields.
  *
- * @param whole - Whether fields that were not written have their defaults.
- * @throws {@link TritonError} INTERNAL for what is no such message.
+ * @param whole - Whether absent fields get their defaults.
+ * @throws {@link TritonError} INTERNAL if the bytes are not such a message.
  */
 export function fieldsOf(type: string, bytes: Buffer, whole: boolean): object {
   try {
@@ -133,10 +136,10 @@ function readOutput(reader: ProtoReader): Described {
   return { name, datatype, shape, contents };
 }
 
-/** The bytes of an output that came as a list of elements, from servers that do not write them raw. */
+/** The bytes of an output that a server sent as a list of elements instead of raw bytes. */
 function bytesOfContents({ name, shape, contents }: Described, datatype: Datatype): Uint8Array {
   const tensor = readContents('output', name, datatype, shape, contents ?? new ProtoReader(Buffer.alloc(0)));
-  if (tensor instanceof BytesTensor) return wireOf(tensor) ?? new Uint8Array(0); // Nobody has read its elements.
+  if (tensor instanceof BytesTensor) return wireOf(tensor) ?? new Uint8Array(0); // Nobody has read its elements yet.
   const { buffer, byteOffset, byteLength } = tensor.data;
   return new Uint8Array(buffer, byteOffset, byteLength);
 }
@@ -155,13 +158,13 @@ function outputOf(model: string, described: Described, raw: Buffer | undefined):
   return { name, datatype, shape, bytes: new Uint8Array(bytes).buffer };
 }
 
-/** The parameter that each response of a stream has. */
+/** The parameter that marks each response of a stream. */
 const finalName = 'triton_final_response';
 
 /**
  * Reads `ModelInferResponse`.
  *
- * @throws {@link TritonError} INTERNAL for what is none.
+ * @throws {@link TritonError} INTERNAL if the bytes are not such a message.
  */
 export function readInferResponse(
   model: string,
@@ -196,7 +199,7 @@ export function readInferResponse(
       id,
       parameters: Object.fromEntries(told),
       outputs: outputs.map((one, i) => outputOf(model, readOutput(one), raw[i])),
-      // The end of a decoupled model's responses, which is none of them.
+      // The end of a decoupled model's responses, which is not a response itself.
       empty: isFinal && outputs.length === 0 && told.length === 0,
     };
   } catch (error) {
@@ -205,7 +208,7 @@ export function readInferResponse(
   }
 }
 
-/** Reads `ModelStreamInferResponse`: a response, or what went wrong. */
+/** Reads `ModelStreamInferResponse`: a response or an error. */
 export function readStreamResponse(
   model: string,
   bytes: Buffer,
@@ -225,7 +228,7 @@ export function readStreamResponse(
   }
   const answer = readInferResponse(model, response ?? new ProtoReader(Buffer.alloc(0)));
   if (error === '') return { answer };
-  // Other servers say neither.
+  // Other servers send neither parameter.
   const { [streamCodeName]: code, [streamReasonName]: reason } = answer.parameters;
   return {
     error: new TritonError(codeNamed(code) ?? 'UNKNOWN', error, { model, reason: reasonNamed(reason) }),

@@ -25,7 +25,7 @@ import type { RemoteMetadata, RemoteStatistics } from '../types.js';
 import { Channel } from './channel.js';
 import { fieldsOf, messageOf, readInferResponse, readStreamResponse, writeInferRequest } from './messages.js';
 
-/** Errors end a stream with their status then, and are not mere texts. */
+/** Makes Triton end a stream with a gRPC status on an error, instead of an error text in a message. */
 const strict = { triton_grpc_error: 'true' };
 
 /** See the head of this file. */
@@ -62,7 +62,7 @@ export class GrpcProtocol implements Protocol {
     const { models } = await this.#ask<{
       readonly models: readonly (ModelStatus & { readonly state: string })[];
     }>('RepositoryIndex', { ready });
-    // An empty text says nothing.
+    // An empty text means absent.
     return models.map(({ state, ...rest }) => ({ ...rest, ...((state as string) !== '' && { state }) }));
   }
 
@@ -85,7 +85,7 @@ export class GrpcProtocol implements Protocol {
       files.map(([path, bytes]) => [`file:${path}`, { bytes_param: bytes }]),
     );
     if (config !== undefined) parameters['config'] = { string_param: config };
-    // Triton knows no such parameter.
+    // Triton does not know this parameter.
     if (force) parameters['force'] = { bool_param: true };
     await this.#control('RepositoryModelLoad', name, parameters);
   }
@@ -115,7 +115,7 @@ export class GrpcProtocol implements Protocol {
     const { config } = fieldsOf('ModelConfigResponse', bytes, false) as {
       readonly config?: ModelConfigInput;
     };
-    // The same object that HTTP's text is read to.
+    // Gives the same object that is read from HTTP's text.
     return readConfig(name, printConfigJson(expandConfig(config ?? {}), 0));
   }
 
@@ -172,7 +172,7 @@ export class GrpcProtocol implements Protocol {
               if (!empty) sink.answer(answer, bytes.length);
             }
           } catch (error) {
-            fail(error as TritonError); // It throws nothing else.
+            fail(error as TritonError); // The reading throws nothing else.
           }
         },
         end: () => {
@@ -195,10 +195,10 @@ export class GrpcProtocol implements Protocol {
     return this.#channel.ask({ rpc, pieces: messageOf(`${rpc}Request`, fields), reads: true, model });
   }
 
-  /** Makes a call that only reads. */
+  /** Makes a read-only call. */
   async #ask<T>(rpc: string, fields: object, model?: string): Promise<T> {
     const bytes = await this.#send(rpc, fields, model);
-    // The messages have the form that KServe v2 gives them.
+    // The messages have the form that KServe v2 defines.
     return fieldsOf(`${rpc}Response`, bytes, true) as T;
   }
 

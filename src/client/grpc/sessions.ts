@@ -1,4 +1,7 @@
-/** The connections to a server. Each carries many calls; there is a further one where one has many under way. */
+/**
+ * The connections to a server. Each carries many calls; another one is opened when all have many calls in
+ * progress.
+ */
 
 import {
   connect,
@@ -10,33 +13,37 @@ import { Leak } from '../../protocol/grpc/leak.js';
 import type { CheckedConnectOptions } from '../options.js';
 import { Liveness, patienceOf } from './liveness.js';
 
-/** With so many calls under way on each connection there is another one, up to `maxConnections`. */
+/** If every connection has this many calls in progress, another one is opened, up to `maxConnections`. */
 const callsOfSession = 100;
-/** The bytes of a stream, and of all streams of a connection, that may come before they are acknowledged. */
+/** How many bytes of a stream, and of all streams of a connection, may arrive before they are acknowledged. */
 const streamWindow = 1 << 20;
 const connectionWindow = 16 << 20;
 const frameBytes = 256 << 10;
-/** In megabytes; beyond, Node refuses streams. Messages have at most so many. */
+/** In megabytes; above it, Node refuses streams. It exceeds the maximum size of a message. */
 const sessionMemory = 2 ** 12;
 
 /**
- * How many calls a connection may have reset, at once, and a second after that. Then it takes no more calls. Servers end
- * connections with many resets: this package's drains them at 700, and nghttp2 ends all their calls at 1,000.
+ * How many calls a connection may reset in a burst, and how many per second in the long run. After that it
+ * accepts no more calls. Servers end connections with many resets: this package's server drains them at 700,
+ * and nghttp2 ends all their calls at 1,000.
  */
 const mostResets = 500;
 const resetsPerSecond = 20;
 
-/** So long nothing comes, in milliseconds, until the system asks whether the other machine is still there. */
+/**
+ * How long a connection is silent, in milliseconds, before the system checks whether the other machine still
+ * exists.
+ */
 const tcpKeepAlive = { keepAlive: true, keepAliveInitialDelay: 30_000 };
 
-/** Is told what happens to a connection. */
+/** Is notified of a connection's events. */
 interface SessionHost {
-  /** It has calls, or has none any more. */
+  /** The connection got its first call, or has none any more. */
   busy(isBusy: boolean): void;
   ended(session: Session): void;
 }
 
-/** A connection. */
+/** A connection to a server. */
 export class Session {
   readonly #http: ClientHttp2Session;
   readonly #liveness: Liveness;
@@ -44,11 +51,11 @@ export class Session {
   readonly #resets: Leak = new Leak(mostResets, resetsPerSecond);
   calls = 0;
   #usable = true;
-  /** When a frame came last. */
+  /** When a frame was last received. */
   #received: number = performance.now();
-  /** What had been read when the last call began. */
+  /** The number of bytes read when the last call began. */
   #readBefore = 0;
-  /** Whether it was of no use any more when it was looked at last. */
+  /** Whether the connection was already unusable and without calls at the previous check. */
   #left = false;
 
   constructor(http: ClientHttp2Session, liveness: Liveness, host: SessionHost) {
@@ -56,7 +63,7 @@ export class Session {
     this.#liveness = liveness;
     this.#host = host;
     http.unref();
-    http.on('error', ignore); // Its calls are told.
+    http.on('error', ignore); // Its calls receive the error.
     http.on('goaway', () => {
       this.#usable = false;
     });
@@ -70,21 +77,21 @@ export class Session {
     });
   }
 
-  /** Whether calls may begin on it. */
+  /** Whether calls may begin on the connection. */
   get usable(): boolean {
     return this.#usable && !this.#http.closed && !this.#http.destroyed;
   }
 
-  /** Something came. */
+  /** Called when part of an answer has arrived. */
   received(): void {
     this.#received = performance.now();
     this.#liveness.answered();
   }
 
-  /** Begins a call. {@link ended} has to be called after it. */
+  /** Begins a call. The caller must call {@link ended} when it has ended. */
   request(headers: OutgoingHttpHeaders): ClientHttp2Stream {
     if (this.calls++ === 0) {
-      // A call keeps the process alive, and a connection without one does not.
+      // A call keeps the process alive; a connection without calls does not.
       this.#http.ref();
       this.#host.busy(true);
       this.#liveness.woke();
@@ -93,44 +100,48 @@ export class Session {
     return this.#http.request(headers, { endStream: false });
   }
 
-  /** A call has ended. */
+  /** Called when a call has ended. */
   ended(): void {
     if (--this.calls > 0) return;
     this.#host.busy(false);
     if (!this.#http.destroyed) this.#http.unref();
   }
 
-  /** This side has reset a call. */
+  /** Called when this side has reset a call. */
   reset(): void {
     if (this.#resets.add(performance.now()) && this.usable) this.#retire();
   }
 
-  /** A call that began then has had no answer in time. Where nothing else came either, the connection takes no more calls. */
+  /**
+   * Called if a call that began at `since` got no answer in time. If nothing else arrived since then either,
+   * the connection accepts no more calls.
+   */
   doubt(since: number): void {
     if (this.#received <= since) this.#retire();
   }
 
   /**
-   * A call was refused. If nothing has come since, it was this side that refused it: after a breach of HTTP/2 nghttp2 takes no
-   * more calls, and Node does not say that the connection has ended.
+   * Called if a call was refused. If nothing has arrived since it began, this side refused it: after a
+   * violation of HTTP/2, nghttp2 accepts no more calls, and Node does not report that the connection has ended.
    */
   refused(): void {
     if (!this.#http.destroyed && this.#http.socket.bytesRead === this.#readBefore) this.#retire();
   }
 
-  /** It takes no more calls, and ends with those that it has. */
+  /** Accepts no more calls; the connection ends with its last call. */
   #retire(): void {
     this.#usable = false;
     this.#http.close();
   }
 
-  /** Ends it if it is dead, or of no use any more. */
+  /** Ends the connection if it is dead, or unusable and without calls. */
   look(): void {
     if (this.#liveness.look(this.calls > 0)) {
       this.#http.destroy(new Error('the server sends nothing and does not answer pings'));
       return;
     }
-    // Node ends such a connection, unless it is broken. What it has to say still leaves until the second look.
+    // Node ends such a connection itself, unless it is broken. Its last frames can still be sent until the
+    // second check.
     const isLeft = this.calls === 0 && !this.usable;
     if (isLeft && this.#left) this.#http.destroy();
     this.#left = isLeft;
@@ -142,7 +153,7 @@ export class Session {
 }
 
 function ignore(): void {
-  // See where it is used.
+  // The comments at its uses say why nothing is done.
 }
 
 /** See the head of this file. */
@@ -151,7 +162,7 @@ export class Sessions implements SessionHost {
   readonly #options: CheckedConnectOptions;
   readonly #all: Set<Session> = new Set();
   readonly #patience: ReturnType<typeof patienceOf>;
-  /** How many connections have calls. */
+  /** Number of connections with calls. */
   #busy = 0;
   #looks: NodeJS.Timeout | undefined;
 
@@ -162,7 +173,7 @@ export class Sessions implements SessionHost {
     this.#patience = patienceOf(options.keepaliveTimeMs, options.keepaliveTimeoutMs);
   }
 
-  /** The connection for the next call. */
+  /** Returns the connection for the next call. */
   take(): Session {
     let least: Session | undefined;
     let count = 0;
@@ -194,7 +205,8 @@ export class Sessions implements SessionHost {
 
   busy(isBusy: boolean): void {
     this.#busy += isBusy ? 1 : -1;
-    // A dead connection may keep the process alive no more, so that its calls would never end.
+    // A dead connection may no longer keep the process alive, and its calls would then never end. So the timer
+    // does.
     if (isBusy && this.#busy === 1) this.#looks?.ref();
     else if (this.#busy === 0) this.#looks?.unref();
   }

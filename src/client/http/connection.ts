@@ -1,4 +1,4 @@
-/** Calls over HTTP/1.1: connections that are kept, time limits, retries of what only reads. */
+/** Makes calls over HTTP/1.1: persistent connections, time limits, and retries of read-only calls. */
 
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
@@ -19,28 +19,31 @@ import type { CheckedConnectOptions } from '../options.js';
 /** A call. */
 export interface Call {
   readonly method: 'GET' | 'POST';
-  /** Below the server's address; it begins with a slash. */
+  /** The path below the server's address; it begins with a slash. */
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** The parts of its body, which go to the socket as they are. */
+  /** The parts of the body, which are written to the socket without a copy. */
   readonly body?: readonly Uint8Array[] | undefined;
-  /** Whether it only reads, so that it may be tried again. */
+  /** Whether the call only reads, so that it may be retried. */
   readonly reads: boolean;
   readonly signal?: AbortSignal | undefined;
-  /** The longest time of this call, in place of the connection's; 0: none. */
+  /** The time limit of this call, instead of the connection's; 0: none. */
   readonly timeoutMs?: number | undefined;
-  /** The model that it is about, for errors. */
+  /** The model concerned, for errors. */
   readonly model?: string | undefined;
 }
 
-/** What came back, with a status of 200. */
+/** An answer with status 200. */
 export interface Answer {
   readonly headers: IncomingMessage['headers'];
-  /** In memory of its own. */
+  /** The body, in its own memory. */
   readonly body: Uint8Array<ArrayBuffer>;
 }
 
-/** Triton's statuses. 400 is several codes; INVALID_ARG is what it mostly is. 403 is what gRPC answers with UNAVAILABLE. */
+/**
+ * Error codes by HTTP status. 400 stands for several codes of Triton, mostly INVALID_ARG. 403 stands for the
+ * code that gRPC reports as UNAVAILABLE.
+ */
 const codes: Readonly<Partial<Record<number, TritonErrorCode>>> = {
   400: 'INVALID_ARG',
   401: 'UNAVAILABLE',
@@ -56,7 +59,7 @@ const codes: Readonly<Partial<Record<number, TritonErrorCode>>> = {
   504: 'UNAVAILABLE',
 };
 
-/** Bodies up to this size are copied into one piece: several pieces are as many calls of the system. */
+/** Bodies up to this size are joined into one piece, because each piece costs a system call. */
 const inOnePiece = 65_536;
 
 /** An answer whose status is not 200. */
@@ -65,7 +68,10 @@ export interface Refusal {
   readonly error: TritonError;
 }
 
-/** The reasons of statuses that say one, where the server gives none: it may not be this package's. */
+/**
+ * The reasons of statuses that imply one. They are used if the server gives no reason, as servers of other
+ * software.
+ */
 const reasons: Readonly<Partial<Record<number, TritonErrorReason>>> = {
   401: 'NOT_ALLOWED',
   403: 'NOT_ALLOWED',
@@ -85,7 +91,7 @@ function refusalOf(
     const { error }: { readonly error?: unknown } = JSON.parse(text) as object;
     if (typeof error === 'string') message = error;
   } catch {
-    // It is no JSON: its text is the message.
+    // If it is not JSON, its text is the message.
   }
   const reason = reasonNamed(headers[reasonHeader]) ?? reasons[status];
   return { status, error: new TritonError(codes[status] ?? 'UNKNOWN', message, { model, reason }) };
@@ -96,7 +102,7 @@ export class Connection {
   readonly #url: URL;
   readonly #options: CheckedConnectOptions;
   readonly #agent: HttpAgent;
-  /** Name and password of the address. */
+  /** User name and password from the server's address. */
   readonly #auth: string | undefined;
   readonly #send: typeof httpRequest;
   readonly #calls: Calls;
@@ -117,8 +123,8 @@ export class Connection {
   /**
    * Makes a call.
    *
-   * @throws {@link TritonError} The server's error by its status; UNAVAILABLE without a connection, in time or at all, and
-   *   after the end; CANCELLED by the call's signal.
+   * @throws {@link TritonError} The server's error by its status; UNAVAILABLE if there is no connection, if the
+   *   answer is late, or after the connection was closed; CANCELLED by the call's signal.
    */
   async call(call: Call): Promise<Answer> {
     const outcome = await this.ask(call);
@@ -126,7 +132,7 @@ export class Connection {
     return outcome;
   }
 
-  /** The same for calls whose refusal is an answer, too. */
+  /** Makes a call for which an error status is an answer, too. */
   ask(call: Call): Promise<Answer | Refusal> {
     return this.#calls.retrying(
       () => this.#once(call),
@@ -219,10 +225,10 @@ function joined(parts: readonly Uint8Array[]): Uint8Array {
 }
 
 /**
- * Collects a body in memory of its own.
+ * Collects a body in its own memory.
  *
- * @param tooLarge - Called instead of `done`, with as many bytes as are known of, where it has more than `most`. It ends the
- *   connection.
+ * @param tooLarge - Called instead of `done` if the body has more than `most` bytes, with the number of bytes
+ *   known so far. It ends the connection.
  */
 function collect(
   response: IncomingMessage,

@@ -1,4 +1,4 @@
-/** A request and its answer on the wire: KServe v2's JSON with binary tensors behind it. */
+/** An inference request and its answer over HTTP: KServe v2's JSON, followed by binary tensors. */
 
 import { Fraction, parseExactly } from '../../protocol/json-exact.js';
 import type { RequestParameters } from '../../index.js';
@@ -8,10 +8,10 @@ import { unreadable } from '../failures.js';
 import type { ParameterValue } from '../../protocol/parameters.js';
 import type { WireAnswer, WireOutput, WireRequest } from '../protocol.js';
 
-/** The parts of a request's body: JSON, and the inputs behind it. */
+/** The parts of a request's body: JSON, then the inputs' bytes. */
 export type RequestBody = readonly [json: Uint8Array, ...blobs: Uint8Array[]];
 
-/** JSON of a value; bigints are written as they are. */
+/** A value as JSON; a bigint is written as an integer. */
 function valueText(value: ParameterValue): string {
   return typeof value === 'bigint' ? value.toString() : JSON.stringify(value);
 }
@@ -43,7 +43,7 @@ export function writeRequest({ id, parameters, inputs, outputs }: WireRequest): 
   return [Buffer.from(`{${members.join(',')}}`), ...inputs.map(({ bytes }) => bytes)];
 }
 
-/** Parameters as they are; those that JSON has in other forms are left out. */
+/** Reads parameters. Values of other types are left out. */
 function readParameters(given: unknown): RequestParameters {
   const read: [string, ParameterValue][] = [];
   for (const [name, value] of Object.entries(given ?? {}) as [string, unknown][]) {
@@ -62,8 +62,8 @@ function readParameters(given: unknown): RequestParameters {
 /**
  * Reads an answer.
  *
- * @param headSize - How many bytes of it are JSON; undefined: all.
- * @throws {@link TritonError} INTERNAL for what is no answer.
+ * @param headSize - How many bytes of the body are JSON; undefined: all.
+ * @throws {@link TritonError} INTERNAL if the body is not a valid answer.
  */
 export function readAnswer(
   model: string,
@@ -75,7 +75,7 @@ export function readAnswer(
   let head: unknown;
   try {
     const text = Buffer.from(body.buffer, body.byteOffset, size).toString('utf8');
-    // JSON.parse is several times as fast, and wrong about the others.
+    // JSON.parse is several times as fast, but loses large integers and rejects NaN and Infinity.
     head = /[0-9]{16}|NaN|Infinity/.test(text) ? parseExactly(text) : JSON.parse(text);
   } catch (error) {
     throw unreadable(model, error instanceof Error ? error.message : String(error), error);

@@ -46,7 +46,7 @@ function isTensor(value: unknown): boolean {
   return typeof value['name'] === 'string' && typeof value['datatype'] === 'string';
 }
 
-// Of each answer only that is checked which this client takes for granted.
+// Only the parts of each answer that this client relies on are checked.
 const isServer = (value: unknown): value is RemoteMetadata => hasLists(value);
 const isIndex = (value: unknown): value is ModelStatus[] =>
   Array.isArray(value) && value.every((one) => hasLists(one));
@@ -57,10 +57,10 @@ const isModel = (value: unknown): value is ModelMetadata =>
   [value['inputs'], value['outputs']].flat().every((one) => isTensor(one));
 
 /**
- * The JSON of an answer.
+ * Parses the JSON of an answer.
  *
- * @param isForm - Whether it has the form that KServe v2 gives it.
- * @throws {@link TritonError} INTERNAL for what is no JSON or has another form, with what came.
+ * @param isForm - Whether the value has the form that KServe v2 defines.
+ * @throws {@link TritonError} INTERNAL if the text is not JSON or has another form. The message shows the text.
  */
 function jsonOf<T>(
   answer: Answer,
@@ -97,7 +97,7 @@ export class HttpProtocol implements Protocol {
   }
 
   async reach(signal: AbortSignal | undefined): Promise<void> {
-    // Whatever the server answers, it is there: it may not be ready, or not tell of its health.
+    // Any answer shows that the server is there, even if it is not ready or does not report its health.
     await this.#connection.ask({ method: 'GET', path: '/v2/health/live', reads: true, signal });
   }
 
@@ -137,7 +137,7 @@ export class HttpProtocol implements Protocol {
       ...(config === undefined ? [] : [['config', config] as const]),
       ...files.map(([path, bytes]) => [`file:${path}`, Buffer.from(bytes).toString('base64')] as const),
     ]);
-    // Triton knows no such parameter.
+    // Triton does not know this parameter.
     if (force) parameters['force'] = true;
     await this.#control(name, 'load', parameters);
   }

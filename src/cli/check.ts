@@ -1,4 +1,4 @@
-/** `tritonts check <repository>`: tells whether the models would load, and with which configuration. */
+/** `tritonts check <repository>`: reports whether the models would load, and with which configuration. */
 
 import { parseArgs } from 'node:util';
 import { checkRepository, type CheckedModel } from '../registry/check-repository.js';
@@ -29,14 +29,16 @@ ${repositoryHelp}
 Exit code: 0 when every model would load, 1 when one would not, 2 for a wrong command line, and for a
 repository that is not there or has no models.`;
 
-/** Prints text of several lines below the line of its model. */
+/** Prints text of one or several lines below the line of its model. */
 function below(text: string): void {
   console.log(`       ${printable(text).replaceAll('\n', '\n       ')}`);
 }
 
 /**
- * @param told - By problem, the first model that had it. A problem that all models share, such as a missing
- *   runtime, is printed once.
+ * Prints the result for a model.
+ *
+ * @param told - For each problem, the first model that had it. A problem that all models share, such as a
+ *   missing runtime, is printed once.
  */
 function print(model: CheckedModel, withConfig: boolean, told: Map<string, string>): void {
   const { name, ok, backend, versions, problems, notes, config } = model;
@@ -62,7 +64,7 @@ function print(model: CheckedModel, withConfig: boolean, told: Map<string, strin
 /**
  * Runs the command.
  *
- * @param args - What comes after `check`.
+ * @param args - The arguments after `check`.
  * @returns The exit code.
  * @throws {@link TritonError} INVALID_ARG for a wrong command line.
  */

@@ -19,7 +19,7 @@ Usage:
 
 Run 'tritonts <command> --help' for a command's options.`;
 
-/** A command loads what it needs, and nothing of the others. */
+/** Each command imports only what it needs. */
 const commands: Readonly<Record<string, (args: readonly string[]) => Promise<number>>> = {
   serve: async (args) => (await import('./serve/serve.js')).serve(args),
   check: async (args) => (await import('./check.js')).check(args),
@@ -56,7 +56,7 @@ async function run(args: readonly string[]): Promise<number> {
   }
 }
 
-/** Runs a command line, without the name of the program. Returns the exit code. */
+/** Runs a command line, without the program's name. Returns the exit code. */
 export async function runCommand(args: readonly string[]): Promise<number> {
   try {
     return await run(args);

@@ -1,4 +1,4 @@
-/** `tritonts types <repository>`: writes a declaration of the models for TypeScript. */
+/** `tritonts types <repository>`: writes a TypeScript declaration of the models. */
 
 import { writeFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
@@ -52,8 +52,8 @@ function members(
 /**
  * The declaration of the models that would load.
  *
- * @param models - What `checkRepository` returned.
- * @param strict - Whether no other models have names.
+ * @param models - The result of `checkRepository`.
+ * @param strict - Whether any other model name is a type error.
  */
 export function declareModels(models: readonly CheckedModel[], strict = false): string {
   const lines = models.flatMap(({ name, config }) =>
@@ -80,7 +80,11 @@ export function declareModels(models: readonly CheckedModel[], strict = false): 
   ].join('\n');
 }
 
-/** @throws {@link TritonError} UNAVAILABLE for a file that cannot be written. */
+/**
+ * Writes the declaration to a file.
+ *
+ * @throws {@link TritonError} UNAVAILABLE if the file cannot be written.
+ */
 async function writeDeclaration(file: string, text: string): Promise<void> {
   try {
     await writeFile(file, text);
@@ -96,7 +100,7 @@ async function writeDeclaration(file: string, text: string): Promise<void> {
 /**
  * Runs the command.
  *
- * @param args - What comes after `types`.
+ * @param args - The arguments after `types`.
  * @returns The exit code.
  * @throws {@link TritonError} INVALID_ARG for a wrong command line.
  */

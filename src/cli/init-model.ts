@@ -1,4 +1,4 @@
-/** `tritonts init <file>`: makes a model of a repository of files that stand alone. */
+/** `tritonts init <file>`: makes a model in a repository from single files. */
 
 import { copyFile, lstat, mkdir, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, extname, join } from 'node:path';
@@ -7,10 +7,10 @@ import { invalidArgument, TritonError } from '../errors.js';
 import { printable } from '../printable.js';
 import { checkRepository, type CheckedModel } from '../registry/check-repository.js';
 
-/** A kind of files that a model can be made of. */
+/** A kind of file that a model can be made from. */
 export interface Kind {
   readonly backend: string;
-  /** What the file is called in the version's folder. */
+  /** The file's name in the version's folder. */
   readonly file: string;
 }
 
@@ -25,21 +25,21 @@ const kinds: ReadonlyMap<string, Kind> = new Map([
   ['.py', { backend: 'python', file: 'model.py' }],
 ]);
 
-/** The ends of file names that {@link initModel} takes. */
+/** The file name extensions that {@link initModel} accepts. */
 export const modelEndings: readonly string[] = [...kinds.keys()];
 
-/** What the command line says. */
+/** The arguments of the command line. */
 export interface InitModel {
-  /** The model's file first, then files that lie beside it. */
+  /** The model's file first, then the files to put beside it. */
   readonly files: readonly string[];
   readonly repository: string;
-  /** The model's name; undefined: of the file. */
+  /** The model's name; undefined: derived from the file's name. */
   readonly name: string | undefined;
-  /** A file with a label a line. */
+  /** A file with one label per line. */
   readonly labels: string | undefined;
 }
 
-/** A model that was written, and what a check said of it. */
+/** A written model, with the result of its check. */
 export interface WrittenModel {
   readonly name: string;
   readonly folder: string;
@@ -47,12 +47,12 @@ export interface WrittenModel {
   readonly checked: CheckedModel | undefined;
 }
 
-/** The kind of a file by its end; undefined: none that a model is made of. */
+/** The kind of a file by its extension; undefined if no model can be made from it. */
 export function kindOf(file: string): Kind | undefined {
   return kinds.get(extname(file).toLowerCase());
 }
 
-/** A name of a file as a model's: `My Model (2).onnx` becomes `My_Model_2`. */
+/** Derives a model's name from a file's: `My Model (2).onnx` becomes `My_Model_2`. */
 function nameOf(file: string): string {
   const name = basename(file, extname(file))
     .replaceAll(/[^\p{L}\p{N}._-]+/gu, '_')
@@ -68,7 +68,7 @@ async function checkFile(file: string): Promise<void> {
     throw invalidArgument(`'${file}' is no file; init takes the model's file, not its folder`);
 }
 
-/** A text in a text-format string. */
+/** Quotes a text for the text format of configurations. */
 function quoted(text: string): string {
   return JSON.stringify(text);
 }
@@ -83,7 +83,7 @@ function tensorText(
   return `  { name: ${quoted(tensor.name)} data_type: ${tensor.data_type} dims: [ ${tensor.dims.join(', ')} ]${optional}${shape}${label} }`;
 }
 
-/** A section of inputs or outputs. The first output has the labels. */
+/** A section of inputs or outputs. The first output gets the labels. */
 function section(
   name: 'input' | 'output',
   tensors: ModelConfig['input'] | ModelConfig['output'],
@@ -92,13 +92,13 @@ function section(
   return `${name} [\n${tensors.map((tensor, i) => tensorText(tensor, i === 0 ? labels : undefined)).join(',\n')}\n]`;
 }
 
-/** The configuration before anything is known of the model's tensors. */
+/** The configuration before the model's tensors are known. */
 function bareConfig({ backend }: Kind): string {
   const head = `# docs/models.md says what may stand here; 'npx tritonts check' tells what is wrong with it.\n`;
   return `${head}backend: ${quoted(backend)}\n`;
 }
 
-/** The configuration as completion found it, with comments. */
+/** The configuration that auto-completion found, with comments. */
 function fullConfig(kind: Kind, config: ModelConfig, labels: string | undefined): string {
   const { max_batch_size: rows, dynamic_batching: dynamic } = config;
   const batch =
@@ -127,7 +127,7 @@ ${batching}
 `;
 }
 
-/** What a model in code needs, whose tensors nobody can look up: a configuration to fill in. */
+/** A configuration to fill in, for a model in code whose tensors cannot be read from a file. */
 function template(kind: Kind, labels: string | undefined): string {
   const label = labels === undefined ? '' : ` label_filename: ${quoted(labels)}`;
   return `${bareConfig(kind)}
@@ -146,8 +146,8 @@ output [
 /**
  * Makes the model's folder, its version 1 and its configuration.
  *
- * @throws {@link TritonError} ALREADY_EXISTS for a model that is there, NOT_FOUND for a file that is not, INVALID_ARG for
- *   files that no model is made of.
+ * @throws {@link TritonError} ALREADY_EXISTS if the model exists, NOT_FOUND if a file does not exist,
+ *   INVALID_ARG for files that no model can be made from.
  */
 export async function initModel(given: InitModel): Promise<WrittenModel> {
   const [file = '', ...beside] = given.files;
@@ -160,7 +160,7 @@ export async function initModel(given: InitModel): Promise<WrittenModel> {
     throw invalidArgument(`expected the name of a folder for --name but received '${name}'`);
   const folder = join(given.repository, name);
   await refuseExisting(folder);
-  // Of two files with one name the second would replace the first.
+  // Of two files with the same name, the second would replace the first.
   const names = [kind.file, ...beside.map((one) => basename(one))];
   const twice = names.find((one, i) => names.indexOf(one) !== i);
   if (twice !== undefined)
@@ -168,7 +168,7 @@ export async function initModel(given: InitModel): Promise<WrittenModel> {
   const sources = [file, ...beside].map((from, i) => ({ from, to: join(folder, '1', names[i] ?? '') }));
   const labels = given.labels === undefined ? undefined : basename(given.labels);
   await mkdir(given.repository, { recursive: true });
-  // This one fails where another process has made it meanwhile.
+  // Not recursive: it fails if another process has made the folder meanwhile.
   await mkdir(folder);
   try {
     await mkdir(join(folder, '1'));
@@ -193,7 +193,7 @@ export async function initModel(given: InitModel): Promise<WrittenModel> {
       await writeFile(config, printable(text));
       checked = await look(given.repository, name);
     }
-    // A file that the runtime has read and refused becomes no model. Whatever else is wrong can be mended in place.
+    // If the runtime has read the file and refused it, no model is made. Other problems can be mended in place.
     const [problem] = checked?.problems ?? [];
     if (kind.backend === 'onnxruntime' && problem !== undefined && problem.code !== 'UNAVAILABLE')
       throw new TritonError(
@@ -207,18 +207,22 @@ export async function initModel(given: InitModel): Promise<WrittenModel> {
   }
 }
 
-/** Whether a program wrote its tensors down nowhere: they are what it makes of them. */
+/** Whether the model is code, whose tensors only its author knows. */
 function isCode({ backend }: Kind): boolean {
   return backend === 'javascript' || backend === 'python';
 }
 
-/** What a load would say of the model alone, whatever else is in the repository. */
+/** Checks the model alone, regardless of the rest of the repository. */
 async function look(repository: string, name: string): Promise<CheckedModel | undefined> {
   const models = await checkRepository({ modelRepository: repository }, undefined, [name]);
   return models.find((model) => model.name === name);
 }
 
-/** @throws {@link TritonError} ALREADY_EXISTS where there is something. */
+/**
+ * Throws if the folder already exists.
+ *
+ * @throws {@link TritonError} ALREADY_EXISTS if an entry of that name exists.
+ */
 export async function refuseExisting(folder: string): Promise<void> {
   // A dangling link counts as existing, too.
   const there = await lstat(folder).catch((error: unknown) => {
@@ -233,10 +237,10 @@ export async function refuseExisting(folder: string): Promise<void> {
   }
 }
 
-/** Elements that make a first request, of zeros or empty texts: 16 KiB of JSON at most. */
+/** The maximum number of elements of an example request, of zeros or empty texts: at most 16 KiB of JSON. */
 const mostExample = 4096;
 
-/** The request of a first try, as JSON; undefined where it would be too large. */
+/** An example request as JSON; undefined if it would be too large. */
 export function exampleRequest({ input, max_batch_size: rows }: ModelConfig): string | undefined {
   let elements = 0;
   const inputs = input

@@ -1,4 +1,4 @@
-/** `tritonts init`: puts an example, or a model of one's own, into a model repository. */
+/** `tritonts init`: puts an example, or the user's own model, into a model repository. */
 
 import { cp, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -48,7 +48,10 @@ Options:
 Exit code: 0 when the model was made, 2 for a wrong command line, a model that is there already, or a file that would not
 load.`;
 
-/** The folder of an example's model, in the package as in the repository. This file is in dist/src/cli. */
+/**
+ * The folder of the example's model; the path is the same in the package and in the repository. This file is in
+ * dist/src/cli.
+ */
 const digits = new URL('../../../examples/digits/models/digits/', import.meta.url);
 
 /** Text as a JavaScript string in single quotes. */
@@ -95,12 +98,12 @@ and run it:
 digits/config.pbtxt says what the model takes and answers. 'npx tritonts init my.onnx' puts a model of yours beside it.`);
 }
 
-/** A word of a shell's command line. */
+/** Quotes a word for a shell's command line. */
 function shellWord(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
-/** Tells what was written, what a check says of it, and what to do next. */
+/** Prints the written files, the result of the check, and the next steps. */
 function printModel(repository: string, { name, written, checked }: WrittenModel): void {
   console.log(printable(`Wrote ${written.join(', ')}.\n`));
   const config = checked?.config;
@@ -129,10 +132,10 @@ or in a program:
 /**
  * Runs the command.
  *
- * @param args - What comes after `init`.
+ * @param args - The arguments after `init`.
  * @returns The exit code.
- * @throws {@link TritonError} INVALID_ARG for a wrong command line, ALREADY_EXISTS for a model that is there already, and
- *   what {@link initModel} throws.
+ * @throws {@link TritonError} INVALID_ARG for a wrong command line, ALREADY_EXISTS if the model exists, and the
+ *   errors of {@link initModel}.
  */
 export async function init(args: readonly string[]): Promise<number> {
   const parse = () => parseArgs({ args: [...args], allowPositionals: true, options: commandOptions });

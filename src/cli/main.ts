@@ -5,10 +5,10 @@ import { printableLine } from '../printable.js';
 import { runCommand } from './commands.js';
 
 let unwritten: NodeJS.ErrnoException | undefined;
-// Without a listener a reader that is gone, as behind `| head`, would end the process with a stack trace.
+// Without a listener, a reader that has exited, as with `| head`, would end the process with a stack trace.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => (unwritten ??= error));
 const code = await runCommand(process.argv.slice(2));
-// A stream tells of an error after its write.
+// A stream emits an error after its write.
 await new Promise((resolve) => setImmediate(resolve));
 if (unwritten !== undefined && unwritten.code !== 'EPIPE') {
   console.error(`tritonts: standard output cannot be written: ${printableLine(unwritten.message)}`);

@@ -1,4 +1,4 @@
-/** What the commands that look at repositories have in common on their command lines. */
+/** The command-line options that all commands for repositories share. */
 
 import { parseArgs, type ParseArgsConfig } from 'node:util';
 import { invalidArgument } from '../errors.js';
@@ -15,7 +15,7 @@ export const repositoryOptions = {
   help: { type: 'boolean', short: 'h', default: false },
 } as const;
 
-/** Their lines in the help of a command. */
+/** The lines of these options in a command's help. */
 export const repositoryHelp = `  --disable-auto-complete-config  complete nothing from the model's file (as Triton's flag)
   --instance-kind cpu             take KIND_GPU models on the CPU
   --library <file>                an ONNX Runtime library to use instead of that of onnxruntime-node
@@ -35,11 +35,11 @@ interface RepositoryValues {
 /**
  * Parses a command line.
  *
- * @param parse - A call of `parseArgs`.
- * @param args - What it parses.
- * @param options - The options that it knows.
- * @param help - The command's help, which the error ends with.
- * @throws {@link TritonError} INVALID_ARG for an option that there is not, or without its value.
+ * @param parse - Calls `parseArgs`.
+ * @param args - The arguments that it parses.
+ * @param options - The known options.
+ * @param help - The command's help, which is appended to the error.
+ * @throws {@link TritonError} INVALID_ARG for an unknown option, or an option without its value.
  */
 export function parsed<T>(
   parse: () => T,
@@ -55,7 +55,7 @@ export function parsed<T>(
   }
 }
 
-/** What is said of the first option that a command does not have; undefined: it has them all. */
+/** The message for the first unknown option; undefined if all are known. */
 function unknownOption(
   args: readonly string[],
   options: NonNullable<ParseArgsConfig['options']>,
@@ -76,10 +76,10 @@ function unknownOption(
 }
 
 /**
- * Which repositories to check, and how.
+ * The server options for checking the given repositories.
  *
  * @param command - The command's name, for the error.
- * @throws {@link TritonError} INVALID_ARG without a repository, or for another kind of instance than `cpu`.
+ * @throws {@link TritonError} INVALID_ARG if there is no repository, or for an instance kind other than `cpu`.
  */
 export function checkOptions(
   command: string,

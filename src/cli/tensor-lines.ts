@@ -1,11 +1,11 @@
-/** What `tritonts check` prints of a model that would load: its inputs, its outputs, and how it batches. */
+/** The lines that `tritonts check` prints for a model that would load: its inputs, outputs, and batching. */
 
 import { datatypeOf, type ModelConfig } from '../config/index.js';
 import { printableLine } from '../printable.js';
 
 type AnyTensorConfig = ModelConfig['input'][number] | ModelConfig['output'][number];
 
-/** The shape that a request gives it, or that an answer has. */
+/** The shape of a tensor in a request or an answer. */
 function shapeOf({ dims, is_shape_tensor }: AnyTensorConfig, { max_batch_size }: ModelConfig): string {
   const batch = max_batch_size > 0 && !is_shape_tensor ? ['batch'] : [];
   return `[${[...batch, ...dims].join(', ')}]`;
@@ -23,7 +23,7 @@ function remarksOf(tensor: AnyTensorConfig): string {
   return remarks.length === 0 ? '' : ` (${remarks.join('; ')})`;
 }
 
-/** How requests become batches. */
+/** How requests are batched. */
 function batchText(config: ModelConfig): string {
   const { max_batch_size: most, dynamic_batching: dynamic } = config;
   if (most === 0) return 'none: max_batch_size is 0, so shapes have no batch dimension';
@@ -36,9 +36,9 @@ function batchText(config: ModelConfig): string {
 }
 
 /**
- * The lines of a model.
+ * The lines for a model.
  *
- * @param config - Its complete configuration.
+ * @param config - The model's complete configuration.
  */
 export function tensorLines(config: ModelConfig): readonly string[] {
   const all = [...config.input, ...config.output];

@@ -1,8 +1,8 @@
-/** The flags of endpoints: HTTP, gRPC, metrics. */
+/** The flags of the endpoints: HTTP, gRPC and metrics. */
 
 import { bool, choice, hint, integer, port, text, use, useAll, type FlagGroup } from './flag.js';
 
-/** Each has an event loop, and memory, of its own. */
+/** Each thread has its own event loop and memory. */
 const mostThreads = 128;
 const threads = 'threads that read and write it, on one port; more than 1 need Node 22.12 or newer';
 const apis = 'apis:key=value';

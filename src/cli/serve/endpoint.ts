@@ -1,4 +1,4 @@
-/** An endpoint that listens, or a thread of several. */
+/** A listening endpoint, or a thread that has several. */
 export interface Endpoint {
   close(timeoutMs: number): Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** Starts the endpoints of a server, and ends them. Each is an entry of one list. */
+/** Starts and closes the endpoints of a server. */
 
 import type { ServeGrpcOptions } from '../../endpoints/grpc/serve.js';
 import type { ServeHttpOptions } from '../../endpoints/http/serve.js';
@@ -11,26 +11,26 @@ import { grpcOptions } from './grpc-settings.js';
 import type { Log } from './log.js';
 import type { ServeSettings } from './settings.js';
 
-/** The options of those that are to be served. */
+/** The options of each endpoint; undefined if it is not served. */
 interface Options {
   readonly grpc: ServeGrpcOptions | undefined;
   readonly http: ServeHttpOptions | undefined;
   readonly metrics: ServeMetricsOptions | undefined;
 }
 
-/** Starts an endpoint, and says where it listens; undefined where it is not to be served. */
+/** Starts an endpoint, and logs its address; undefined if it is not served. */
 type Starter = (server: InferenceServer, options: Options, log: Log) => Promise<Endpoint | undefined>;
 
 const grpcModule = lazy(() => import('../../endpoints/grpc/serve.js'));
 const httpModule = lazy(() => import('../../endpoints/http/serve.js'));
 const metricsModule = lazy(() => import('../../metrics/serve.js'));
-/** Few ask for threads. */
+/** Imported only on demand: few servers use threads. */
 const threadsModule = lazy(() => import('./threads/endpoint-thread.js'));
 const portsModule = lazy(() => import('./threads/shared-ports.js'));
 
-/** Begins to import what the endpoints need, which takes a while, in which models are loaded. */
+/** Starts to import the endpoints' modules, which happens while models are loaded. */
 export function prepareEndpoints({ grpc, http, metrics }: ServeSettings): void {
-  const nothing = (): void => undefined; // It is told of where it is used.
+  const nothing = (): void => undefined; // An error is reported when the module is used.
   if (grpc !== undefined) grpcModule().catch(nothing);
   if (http !== undefined) httpModule().catch(nothing);
   if (metrics !== undefined) metricsModule().catch(nothing);
@@ -78,7 +78,7 @@ function place({ host, port }: { readonly host: string; readonly port: number })
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
-/** The options, with ports that threads can share where there are to be several. */
+/** The endpoints' options, with ports that threads can share if there are several threads. */
 async function optionsOf({ http, grpc, metrics, threads }: ServeSettings): Promise<Options> {
   const { sharedPort } = threads.http > 1 || threads.grpc > 1 ? await portsModule() : {};
   const shared = async <T extends ServeHttpOptions | ServeGrpcOptions>(
@@ -96,7 +96,7 @@ async function optionsOf({ http, grpc, metrics, threads }: ServeSettings): Promi
   };
 }
 
-/** Starts the threads beside this one. */
+/** Starts the endpoint threads in addition to this one. */
 async function startThreads(
   server: InferenceServer,
   { http, grpc }: Options,
@@ -133,7 +133,7 @@ async function startThreads(
 /**
  * Starts all endpoints that are to be served.
  *
- * @throws {@link TritonError} UNAVAILABLE where one cannot listen; none does then.
+ * @throws {@link TritonError} UNAVAILABLE if an endpoint cannot listen; all others are then closed.
  */
 export async function startEndpoints(
   server: InferenceServer,
@@ -156,7 +156,7 @@ export async function startEndpoints(
   }
 }
 
-/** Ends them all; answers that are under way have so long to leave. */
+/** Closes all endpoints. Answers in progress have `timeoutMs` to be sent. */
 export async function closeEndpoints(endpoints: readonly Endpoint[], timeoutMs: number): Promise<void> {
   await Promise.all(endpoints.map((endpoint) => endpoint.close(timeoutMs)));
 }

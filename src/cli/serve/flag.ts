@@ -1,22 +1,22 @@
-/** What a flag of `tritonts serve` is, and short ways to write one down. */
+/** The type of a flag of `tritonts serve`, and short functions to define flags. */
 
-/** What may stand behind a flag. */
+/** The kind of value that a flag takes. */
 export type FlagKind =
-  /** Nothing: the flag alone says it. */
+  /** No value: the flag's presence is enough. */
   | { readonly type: 'switch' }
   | { readonly type: 'boolean' }
   | { readonly type: 'integer'; readonly least: number; readonly most: number }
   | { readonly type: 'choice'; readonly of: readonly string[] }
-  /** `shows` stands for the value in the help. */
+  /** `shows` is the value's placeholder in the help. */
   | { readonly type: 'text'; readonly shows: string };
 
 /**
- * What a flag does here:
+ * The effect of a flag:
  *
- * - `used`: what its text says.
- * - `hint`: it is read and has no effect, which does no harm; the text says why.
- * - `only`: as a hint with its default; any other value is refused, and the text says why.
- * - `refused`: the text says why.
+ * - `used`: it does what its text says.
+ * - `hint`: it is accepted without effect, which does no harm; the text says why.
+ * - `only`: only its default is accepted, without effect; any other value is refused, and the text says why.
+ * - `refused`: it is not accepted; the text says why.
  */
 export type FlagEffect = 'used' | 'hint' | 'only' | 'refused';
 
@@ -24,15 +24,15 @@ export type FlagEffect = 'used' | 'hint' | 'only' | 'refused';
 export interface Flag {
   readonly name: string;
   readonly kind: FlagKind;
-  /** Whether it may be given several times; of others the last counts. */
+  /** Whether the flag may be given several times. If not, the last value counts. */
   readonly repeated: boolean;
-  /** What is read where it is not given; undefined: nothing. */
+  /** The default value; undefined: none. */
   readonly otherwise: string | undefined;
   readonly effect: FlagEffect;
   readonly text: string;
 }
 
-/** Flags that belong together, for help and documents. */
+/** A group of flags, for help and documents. */
 export interface FlagGroup {
   readonly title: string;
   readonly flags: readonly Flag[];
@@ -41,7 +41,7 @@ export interface FlagGroup {
 export const alone: FlagKind = { type: 'switch' };
 export const bool: FlagKind = { type: 'boolean' };
 
-/** A file, a folder, or whatever else `shows` stands for. */
+/** A file, a folder, or any other text that `shows` describes. */
 export function text(shows: string): FlagKind {
   return { type: 'text', shows };
 }
@@ -54,15 +54,15 @@ export function choice(...of: readonly string[]): FlagKind {
   return { type: 'choice', of };
 }
 
-/** A port; 0 is wherever there is room. */
+/** A port; 0 picks a free port. */
 export const port: FlagKind = integer(0, 65_535);
 
-/** A flag that may be given once. */
+/** Defines a flag that may be given once. */
 export function use(name: string, kind: FlagKind, otherwise: string | undefined, does: string): Flag {
   return { name, kind, repeated: false, otherwise, effect: 'used', text: does };
 }
 
-/** A flag that may be given several times. */
+/** Defines a flag that may be given several times. */
 export function useAll(name: string, shows: string, does: string): Flag {
   return { name, kind: text(shows), repeated: true, otherwise: undefined, effect: 'used', text: does };
 }

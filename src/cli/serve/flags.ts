@@ -1,6 +1,6 @@
 /**
- * The flags of `tritonts serve`: tritonserver's, and a few of our own. The parser, the help and the table of docs/serve.md are
- * made of this.
+ * The flags of `tritonts serve`: tritonserver's flags, and a few that Triton does not have. The parser, the
+ * help and the table in docs/serve.md are generated from this table.
  */
 
 import { mostThreads } from '../../most-threads.js';

@@ -1,4 +1,4 @@
-/** What the flags set of the gRPC endpoint. */
+/** Turns flags into the settings of the gRPC endpoint. */
 
 import { readFile } from 'node:fs/promises';
 import { createSecureContext, type SecureContextOptions } from 'node:tls';
@@ -12,7 +12,7 @@ import { readPattern, readRestricted } from './restricted.js';
 /** See the head of this file. */
 export interface GrpcSettings {
   readonly options: ServeGrpcOptions;
-  /** Files of certificate, key, and of who signs clients' certificates; undefined: no TLS. */
+  /** Files with the certificate, the key, and the authority for clients' certificates; undefined: no TLS. */
   readonly tls: { readonly cert: string; readonly key: string; readonly ca: string | undefined } | undefined;
 }
 
@@ -33,7 +33,11 @@ function tlsFiles(values: FlagValues): GrpcSettings['tls'] {
 
 const levels = ['none', 'low', 'medium', 'high'] as const;
 
-/** @throws {@link TritonError} INVALID_ARG for values that do not fit together. */
+/**
+ * Reads the gRPC endpoint's flags; undefined if gRPC is not served.
+ *
+ * @throws {@link TritonError} INVALID_ARG for invalid values or combinations.
+ */
 export function grpcSettings(values: FlagValues): GrpcSettings | undefined {
   const options: ServeGrpcOptions = {
     host: values.text('grpc-address'),
@@ -56,13 +60,13 @@ export function grpcSettings(values: FlagValues): GrpcSettings | undefined {
     maxPingsWithoutData: values.integer('grpc-http2-max-pings-without-data'),
     minPingIntervalWithoutDataMs: values.integer('grpc-http2-min-recv-ping-interval-without-data'),
     maxPingStrikes: values.integer('grpc-http2-max-ping-strikes'),
-    // As in gRPC, 0 sets no limit.
+    // As in gRPC, 0 means no limit.
     maxConnectionAgeMs: values.givenInteger('grpc-max-connection-age') || undefined,
     maxConnectionAgeGraceMs: values.givenInteger('grpc-max-connection-age-grace'),
   };
   const tls = tlsFiles(values);
   if (!values.boolean('allow-grpc')) return undefined;
-  // What is wrong with it is said before models are loaded.
+  // Check now, so that errors are reported before models are loaded.
   checkGrpcOptions(options);
   return { options, tls };
 }
@@ -76,7 +80,7 @@ async function read(flag: string, file: string): Promise<Buffer> {
   }
 }
 
-/** Checks that TLS takes the files, whose names it does not know. */
+/** Checks that TLS accepts the files. TLS's own errors do not name them. */
 function checkPem(files: SecureContextOptions, names: string): void {
   try {
     createSecureContext(files);
@@ -87,9 +91,9 @@ function checkPem(files: SecureContextOptions, names: string): void {
 }
 
 /**
- * The options with the content of the files that they name.
+ * The options with the contents of the files that they name.
  *
- * @throws {@link TritonError} INVALID_ARG for a file that cannot be read.
+ * @throws {@link TritonError} INVALID_ARG for a file that cannot be read, or that TLS does not accept.
  */
 export async function grpcOptions({ options, tls }: GrpcSettings): Promise<ServeGrpcOptions> {
   if (tls === undefined) return options;

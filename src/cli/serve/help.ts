@@ -1,9 +1,9 @@
-/** The help of `tritonts serve`, and its table in the documents: both are the table of flags. */
+/** The help of `tritonts serve`, and its table in the documents. Both are generated from the table of flags. */
 
 import type { Flag } from './flag.js';
 import { flagGroups } from './flags.js';
 
-/** A flag and what may stand behind it. */
+/** A flag with the placeholder of its value. */
 function usage({ name, kind }: Flag): string {
   switch (kind.type) {
     case 'switch':
@@ -19,7 +19,7 @@ function usage({ name, kind }: Flag): string {
   }
 }
 
-/** What a flag does, in words. */
+/** The description of a flag. */
 function meaning({ effect, otherwise, repeated, text }: Flag): string {
   switch (effect) {
     case 'used':
@@ -36,7 +36,7 @@ function meaning({ effect, otherwise, repeated, text }: Flag): string {
 const column = 30;
 const width = 100;
 
-/** Text in lines that begin at the column. */
+/** Wraps text into lines that start at the column. */
 function wrapped(text: string): string {
   const lines: string[] = [];
   let line = '';
@@ -55,7 +55,7 @@ function row(flag: Flag): string {
   return `${left}${gap}${wrapped(meaning(flag))}`;
 }
 
-/** What `--help` prints. */
+/** The text that `--help` prints. */
 export function helpText(): string {
   const groups = flagGroups.map(({ title, flags }) => `${title}:\n${flags.map(row).join('\n')}`);
   return `Serves model repositories over the network, in place of tritonserver.
@@ -76,7 +76,7 @@ function cell(text: string): string {
   return text.replaceAll('|', '\\|');
 }
 
-/** The table of the documents, in Markdown. */
+/** The table for the documents, in Markdown. */
 export function flagTable(): string {
   const rows = (flags: readonly Flag[]): string =>
     flags.map((flag) => `| \`${cell(usage(flag))}\` | ${cell(meaning(flag))} |`).join('\n');

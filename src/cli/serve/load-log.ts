@@ -1,11 +1,11 @@
-/** Tells in the log which models are being loaded, and which of them take long. */
+/** Logs which models are being loaded, and which of them take long. */
 
 import type { LoadEvent } from '../../options.js';
 
-/** A load that takes longer is told of, again and again after as long. */
+/** A load that takes longer than this is logged, and again each time this has passed. */
 export const slowMs = 5000;
 
-/** A load that is under way. */
+/** A load in progress. */
 interface Load {
   readonly since: number;
   state: LoadEvent['state'];
@@ -18,13 +18,13 @@ export class LoadLog {
   readonly #loads: Map<string, Load> = new Map();
   #timer: NodeJS.Timeout | undefined;
 
-  /** @param slow - For tests: {@link slowMs}. */
+  /** @param slow - Replaces {@link slowMs} in tests. */
   constructor(write: (line: string) => void, slow: number = slowMs) {
     this.#write = write;
     this.#slowMs = slow;
   }
 
-  /** Takes a step of a load, as a server's `onProgress` gets it. */
+  /** Takes a step of a load, as a server's `onProgress` receives it. */
   step({ model, version, state, done, total }: LoadEvent): void {
     if (state === 'READY' || state === 'UNAVAILABLE') {
       this.#loads.delete(model);
@@ -44,7 +44,7 @@ export class LoadLog {
     }, this.#slowMs).unref();
   }
 
-  /** Tells of nothing more, until another load begins. */
+  /** Stops logging until another load begins. */
   end(): void {
     clearInterval(this.#timer);
     this.#timer = undefined;
@@ -54,7 +54,7 @@ export class LoadLog {
     const now = performance.now();
     for (const [model, { since, state }] of this.#loads) {
       const ms = now - since;
-      // Those that have just begun are told of next time.
+      // A load that has just begun is logged at the next interval.
       if (ms < this.#slowMs / 2) continue;
       const doing = state === 'WARMING_UP' ? 'still warming up' : 'still loading';
       this.#write(`model '${model}': ${doing} after ${Math.round(ms / 1000)} s`);

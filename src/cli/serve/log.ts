@@ -1,4 +1,4 @@
-/** The log of `tritonts serve`, in Triton's form: a head with level, time and process, and the message. */
+/** The log of `tritonts serve` in Triton's format: level, time and process, then the message. */
 
 import { open, type FileHandle } from 'node:fs/promises';
 import { unavailable } from '../../errors.js';
@@ -10,9 +10,9 @@ import type {
 import type { Log as ServerLog } from '../../logger.js';
 import { printable, printableLine } from '../../printable.js';
 
-/** What is logged, how and where. */
+/** The settings of the log. */
 export interface LogSettings {
-  /** From 1 on, requests and the steps of loads are logged. */
+  /** If at least 1, requests and the steps of loads are logged. */
   readonly verbose: number;
   readonly info: boolean;
   readonly warning: boolean;
@@ -23,9 +23,9 @@ export interface LogSettings {
 }
 
 /**
- * Level, time and process of a line. Times are UTC, as Triton's.
+ * The head of a line: level, time and process. Times are UTC, as in Triton.
  *
- * @param time - Milliseconds since 1970, with their parts.
+ * @param time - Milliseconds since 1970, with fractions.
  */
 export function lineHead(level: string, time: number, format: LogSettings['format']): string {
   const iso = new Date(time).toISOString();
@@ -40,7 +40,7 @@ export class Log implements LogControl {
   #settings: LogSettings;
   /** Undefined: stderr. */
   readonly #file: FileHandle | undefined;
-  /** Writes to the file go one after the other. */
+  /** Writes to the file are made one after the other. */
   #written: Promise<void> = Promise.resolve();
   #waiting = '';
   #isLost = false;
@@ -51,11 +51,15 @@ export class Log implements LogControl {
     this.#file = file;
   }
 
-  /** @throws {@link TritonError} UNAVAILABLE where the file cannot be written. */
+  /**
+   * Opens the log.
+   *
+   * @throws {@link TritonError} UNAVAILABLE if the file cannot be written.
+   */
   static async open(settings: LogSettings): Promise<Log> {
     const { file } = settings;
     if (file === undefined) {
-      // Whoever read it may be gone. Without a listener that would end the process.
+      // The reader of stderr may be gone. Without a listener its error would end the process.
       process.stderr.on('error', () => undefined);
       return new Log(settings, undefined);
     }
@@ -79,12 +83,12 @@ export class Log implements LogControl {
     if (this.#settings.info) this.#line('I', printableLine(message));
   }
 
-  /** A text of several lines below its head, as Triton prints tables. */
+  /** Logs a text of several lines below its head, as Triton prints tables. */
   table(text: string): void {
     if (this.#settings.info) this.#line('I', `\n${printable(text)}`);
   }
 
-  /** Changes settings while it is written, and returns all by Triton's names. */
+  /** Changes settings at run time, and returns all settings with Triton's names. */
   change(changes: LogChanges): ToldSettings {
     const { verbose, info, warning, error, format, file = '' } = this.#settings;
     const all = {
@@ -117,7 +121,7 @@ export class Log implements LogControl {
     };
   }
 
-  /** Whether {@link verbose} says anything. */
+  /** Whether {@link verbose} writes anything. */
   get isVerbose(): boolean {
     return this.#settings.verbose > 0;
   }
@@ -126,7 +130,7 @@ export class Log implements LogControl {
     if (this.isVerbose) this.#line('I', printableLine(message));
   }
 
-  /** What a server writes to. */
+  /** The log as a server's logger. */
   get logger(): ServerLog {
     return {
       error: (message) => {
@@ -144,7 +148,7 @@ export class Log implements LogControl {
     };
   }
 
-  /** Resolves when all is written; nothing may be logged later. */
+  /** Resolves when everything is written; nothing may be logged afterwards. */
   async close(): Promise<void> {
     await this.#written;
     await this.#file?.close();
@@ -154,7 +158,7 @@ export class Log implements LogControl {
     const line = `${lineHead(level, performance.timeOrigin + performance.now(), this.#settings.format)} ${message}\n`;
     if (this.#file === undefined) process.stderr.write(line);
     else {
-      // Lines that come while others are written go together.
+      // Lines that arrive during a write are written together.
       if (this.#waiting === '') this.#written = this.#written.then(() => this.#write());
       this.#waiting += line;
     }
@@ -166,7 +170,7 @@ export class Log implements LogControl {
     try {
       await this.#file?.appendFile(text);
     } catch (error) {
-      // A log that cannot be written changes nothing. It is told of once, where somebody may see it.
+      // The server continues if the log cannot be written. The error is printed once to stderr.
       if (this.#isLost) return;
       this.#isLost = true;
       const why = error instanceof Error ? error.message : String(error);

@@ -1,4 +1,4 @@
-/** The table of models that is printed at the start, in Triton's form. */
+/** The table of models that is logged at start, in Triton's format. */
 
 import type { ModelStatus } from '../../api/metadata.js';
 import { printableLine } from '../../printable.js';
@@ -8,12 +8,12 @@ type Row = readonly [string, string, string];
 
 function rowsOf({ name, version, state, reason }: ModelStatus): Row[] {
   const status = reason === undefined || reason === '' ? (state ?? '') : `${state ?? ''}: ${reason}`;
-  // A folder's name may hold a line break, which would look like another row or another line of the log.
+  // A folder's name may contain a line break, which would look like another row or line of the log.
   const shown = printableLine(name);
   return status.split('\n').map((line, i): Row => (i === 0 ? [shown, version ?? '-', line] : ['', '', line]));
 }
 
-/** Whether the start was to load it: in mode 'explicit' most models may be left alone. */
+/** Whether the server tried to load the model. In mode 'explicit' most models may not be loaded. */
 function isAsked({ state, reason }: ModelStatus): boolean {
   return state !== undefined && reason !== 'unloaded';
 }

@@ -1,14 +1,14 @@
-/** Reads a command line by the table of flags. */
+/** Parses a command line according to the table of flags. */
 
 import { invalidArgument } from '../../errors.js';
 import { didYouMean } from '../../suggest.js';
 import type { Flag } from './flag.js';
 import { flags } from './flags.js';
 
-/** What a command line says. */
+/** The parsed command line. */
 export class FlagValues {
   readonly #given: ReadonlyMap<string, readonly string[]>;
-  /** Flags that have no effect here, as they were given. */
+  /** The given flags that have no effect here. */
   readonly hints: readonly Flag[];
 
   constructor(given: ReadonlyMap<string, readonly string[]>, hints: readonly Flag[]) {
@@ -16,18 +16,18 @@ export class FlagValues {
     this.hints = hints;
   }
 
-  /** All values of a flag that may be repeated. */
+  /** All values of a flag that may be given several times. */
   list(name: string): readonly string[] {
     if (!flags.has(name)) throw new RangeError(`there is no flag --${name}`);
     return this.#given.get(name) ?? [];
   }
 
-  /** Whether it is on the command line. */
+  /** Whether the flag is on the command line. */
   has(name: string): boolean {
     return this.list(name).length > 0;
   }
 
-  /** The last value, or the default. */
+  /** The flag's last value, or its default. */
   text(name: string): string | undefined {
     return this.list(name).at(-1) ?? flags.get(name)?.otherwise;
   }
@@ -36,25 +36,25 @@ export class FlagValues {
     return readBoolean(this.text(name) ?? 'false') === true;
   }
 
-  /** NaN for one that is not given and has no default. */
+  /** NaN if the flag is not given and has no default. */
   integer(name: string): number {
     return Number(this.text(name) ?? NaN);
   }
 
-  /** Undefined for one that is not given. */
+  /** Undefined if the flag is not given. */
   givenInteger(name: string): number | undefined {
     return this.has(name) ? this.integer(name) : undefined;
   }
 }
 
-/** As Triton's: true, false, 1 or 0, in any case. */
+/** Parses a boolean as Triton does: true, false, 1 or 0, in any case. */
 function readBoolean(value: string): boolean | undefined {
   const lower = value.toLowerCase();
   if (lower === 'true' || lower === '1') return true;
   return lower === 'false' || lower === '0' ? false : undefined;
 }
 
-/** What is wrong with a value of a flag; undefined: nothing. */
+/** What is wrong with a flag's value; undefined if it is valid. */
 function fault({ name, kind, effect, otherwise, text }: Flag, value: string): string | undefined {
   const expected = (what: string): string => `expected ${what} for --${name} but received '${value}'`;
   if (kind.type === 'boolean' && readBoolean(value) === undefined) return expected('true or false');
@@ -80,9 +80,9 @@ function isEqual(type: Flag['kind']['type'], a: string, b: string): boolean {
 }
 
 /**
- * Reads a command line: `--flag=value` or `--flag value`. What stands alone is a model repository.
+ * Parses a command line: `--flag=value` or `--flag value`. Any other argument is a model repository.
  *
- * @throws {@link TritonError} INVALID_ARG that lists everything that is wrong with it.
+ * @throws {@link TritonError} INVALID_ARG with a list of all faults.
  */
 export function parseFlags(args: readonly string[]): FlagValues {
   const given = new Map<string, string[]>();
@@ -109,7 +109,7 @@ export function parseFlags(args: readonly string[]): FlagValues {
     const flag = flags.get(name);
     if (flag === undefined) {
       faults.push(`unknown flag --${name}${didYouMean(name, flags.keys())}`);
-      // What follows it may be its value: nobody knows.
+      // The next argument may be the unknown flag's value, so it is skipped.
       if (equals < 0 && args[i + 1]?.startsWith('-') === false) i++;
       continue;
     }

@@ -1,11 +1,11 @@
-/** Logs each request over HTTP and gRPC when it has its answer, or cannot have one any more. */
+/** Logs each request over HTTP and gRPC when it has been answered, or when its client has left. */
 
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { ServerHttp2Stream } from 'node:http2';
 import { callStarted, type StartedCall } from '../../endpoints/grpc/call-channel.js';
 
-/** Node says this of all its HTTP servers; this process has those of the endpoints alone. */
+/** Node publishes this for all its HTTP servers; this process has only those of the endpoints. */
 const requestStarted = 'http.server.request.start';
 
 interface StartedRequest {
@@ -21,9 +21,9 @@ function from(address: string | undefined): string {
   return `request from ${address ?? 'nowhere'}`;
 }
 
-/** The status of a call, in its trailers, or in its headers where it has nothing else. */
+/** The gRPC status of a call. It is in the trailers, or in the headers if there are no trailers. */
 function statusOf({ sentTrailers, sentHeaders }: ServerHttp2Stream): string | undefined {
-  // A call that was reset has no headers, whatever their type says.
+  // A call that was reset has no headers, despite the type.
   const sent: readonly (OutgoingHttpHeaders | undefined)[] = [sentTrailers, sentHeaders];
   const [status] = sent.flatMap((headers) => headers?.['grpc-status'] ?? []);
   return status === undefined ? undefined : String(status);
@@ -38,7 +38,7 @@ export class RequestLog {
     this.#say = say;
   }
 
-  /** Begins to log, or ends it. */
+  /** Starts or stops logging. */
   set(on: boolean): void {
     if (on === this.#on) return;
     this.#on = on;
@@ -48,7 +48,7 @@ export class RequestLog {
   }
 
   readonly #onRequest = (message: unknown): void => {
-    // Node's own message, which its documents describe.
+    // Node's documentation describes this message.
     const { request, response } = message as StartedRequest;
     const begun = performance.now();
     response.once('close', () => {
@@ -61,7 +61,7 @@ export class RequestLog {
   readonly #onCall = (message: unknown): void => {
     const { stream, path } = message as StartedCall;
     const begun = performance.now();
-    // Both are gone when it has closed.
+    // Read now, because it is gone when the stream has closed.
     const address = stream.session?.socket.remoteAddress;
     stream.once('close', () => {
       const status = statusOf(stream);

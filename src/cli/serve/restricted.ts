@@ -1,9 +1,9 @@
-/** Flags that HTTP and gRPC have both: restricted calls, forwarded headers. */
+/** Reads flags that HTTP and gRPC share: restricted APIs and forwarded headers. */
 
 import { invalidArgument } from '../../errors.js';
 import type { FlagValues } from './parse-flags.js';
 
-/** Calls that need a header with a secret. */
+/** APIs that need a header with a secret. */
 export interface RestrictedApis<Group extends string> {
   readonly protocols: readonly Group[];
   readonly header: string;
@@ -11,12 +11,12 @@ export interface RestrictedApis<Group extends string> {
 }
 
 /**
- * Reads `<apis>:<key>=<value>`, each time that it is given.
+ * Reads all values `<apis>:<key>=<value>` of a flag.
  *
- * @param groups - The groups of calls that there are.
- * @param prefix - What comes before the key in the header's name.
- * @throws {@link TritonError} INVALID_ARG for another form, an unknown group, or one that is given twice. The secret is not
- *   shown.
+ * @param groups - The known groups of APIs.
+ * @param prefix - The prefix of the header's name before the key.
+ * @throws {@link TritonError} INVALID_ARG for another form, an unknown group, or a group that is given twice.
+ *   The message does not show the secret.
  */
 export function readRestricted<Group extends string>(
   flag: string,
@@ -42,10 +42,10 @@ export function readRestricted<Group extends string>(
 }
 
 /**
- * Reads a pattern in RE2's syntax, which for all that is usual is JavaScript's. It ignores case unless it begins with
- * `(?-i)`.
+ * Reads a pattern in RE2's syntax, which is JavaScript's for all common patterns. It ignores case unless it
+ * begins with `(?-i)`.
  *
- * @throws {@link TritonError} INVALID_ARG for a pattern that JavaScript does not have.
+ * @throws {@link TritonError} INVALID_ARG for a pattern that JavaScript does not support.
  */
 export function readPattern(flag: string, values: FlagValues): RegExp | undefined {
   const text = values.text(flag);

@@ -1,4 +1,4 @@
-/** `tritonts serve`: a server and its endpoints, from the command line to the signal that ends them. */
+/** `tritonts serve`: runs a server and its endpoints, from the command line to the signal that ends them. */
 
 import { resolve } from 'node:path';
 import { TritonError } from '../../errors.js';
@@ -16,14 +16,14 @@ import { parseFlags } from './parse-flags.js';
 import { RequestLog } from './request-log.js';
 import { settingsOf, type ServeSettings } from './settings.js';
 
-/** How long answers have to leave when their requests have ended, in milliseconds. */
+/** How long answers may take to be sent after their requests have ended, in milliseconds. */
 const lastAnswersMs = 2000;
 
 /**
- * Waits for the first signal, or for the end of the package manager that runs the command. As in Triton, further signals change
- * nothing: a terminal's Ctrl-C comes twice where npx passes it on.
+ * Waits for the first signal, or for the end of the package manager that runs the command. As in Triton,
+ * further signals have no effect: a terminal's Ctrl-C arrives twice if npx passes it on.
  *
- * @param onEnd - Called at once, with what came.
+ * @param onEnd - Called at once, with the reason.
  */
 function firstEnd(onEnd: (what: string) => void): {
   readonly came: Promise<void>;
@@ -58,7 +58,7 @@ function firstEnd(onEnd: (what: string) => void): {
   };
 }
 
-/** A server whose models are loaded, and how many of them failed. */
+/** A server whose models are loaded, with the number of models that failed. */
 interface Loaded {
   readonly server: InferenceServer;
   readonly failed: number;
@@ -84,11 +84,14 @@ async function load({ server: options }: ServeSettings, log: Log, signal: AbortS
       },
     },
   });
-  // What fails later has its own answer.
+  // Later failures do not count: their callers are told.
   return { server, failed: failed.size };
 }
 
-/** Refuses new requests, and lets those under way end. Endpoints answer until then: readiness is 503. */
+/**
+ * Refuses new requests, and waits for those in progress. Endpoints answer until the end; readiness is 503
+ * meanwhile.
+ */
 async function drain(
   { server }: Loaded,
   endpoints: readonly Endpoint[],
@@ -106,7 +109,7 @@ async function drain(
   return code;
 }
 
-/** What runs where, and on which folders: what somebody asks first who reads a log. */
+/** The version, platform and folders: the facts that a reader of a log needs first. */
 function startText({ server: { modelRepository = [], backendDirectory } }: ServeSettings): string {
   const folders = [modelRepository].flat().map((folder) => resolve(String(folder)));
   const noun = folders.length === 1 ? 'model repository' : 'model repositories';
@@ -114,7 +117,7 @@ function startText({ server: { modelRepository = [], backendDirectory } }: Serve
   return `tritonts ${packageVersion}, Node ${process.version}, ${process.platform}-${process.arch}; ${noun} ${folders.join(', ')}${backends}`;
 }
 
-/** Everything from the loads on. Returns the exit code. */
+/** Loads the models, serves, and waits for the end. Returns the exit code. */
 async function run(settings: ServeSettings, log: Log): Promise<number> {
   const loading = new AbortController();
   const { came, forget } = firstEnd((what) => {
@@ -163,7 +166,7 @@ function textOf(error: unknown): string {
   return error instanceof TritonError ? `${error.code}: ${error.message}` : String(error);
 }
 
-/** What the command line says; undefined where it asks for help. */
+/** Reads the command line; undefined if it asks for help. */
 function read(args: readonly string[]): ServeSettings | undefined {
   const values = parseFlags(args.includes('--help') || args.includes('-h') ? ['--help'] : args);
   return values.has('help') ? undefined : settingsOf(values);
@@ -172,7 +175,7 @@ function read(args: readonly string[]): ServeSettings | undefined {
 /**
  * Runs the command. It ends after SIGTERM or SIGINT, or when it cannot start.
  *
- * @param args - What comes after `serve`.
+ * @param args - The arguments after `serve`.
  * @returns The exit code.
  */
 export async function serve(args: readonly string[]): Promise<number> {

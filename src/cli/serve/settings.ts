@@ -1,4 +1,4 @@
-/** What the flags set: the options of the server, of its endpoints and of the log. */
+/** Turns flags into the options of the server, of its endpoints and of the log. */
 
 import { invalidArgument } from '../../errors.js';
 import { checkServeOptions } from '../../endpoints/http/options.js';
@@ -18,18 +18,21 @@ export interface ServeSettings {
   readonly server: ServerOptions;
   readonly exitOnError: boolean;
   readonly exitTimeoutMs: number;
-  /** Undefined where it is not to be served; so the others. */
+  /** Undefined if the endpoint is not served. The same holds for the others. */
   readonly http: ServeHttpOptions | undefined;
   readonly grpc: GrpcSettings | undefined;
   readonly metrics: ServeMetricsOptions | undefined;
-  /** How many event loops serve each. */
+  /** Number of event loops that serve each endpoint. */
   readonly threads: { readonly http: number; readonly grpc: number };
   readonly log: LogSettings;
-  /** What is ignored, for the log. */
+  /** Descriptions of ignored flags, for the log. */
   readonly ignored: readonly string[];
 }
 
-/** Backends of Triton's that are not here. Their options do no harm: a model that needs one cannot be loaded. */
+/**
+ * Triton's backends that do not exist here. Their options are harmless, because a model that needs such a
+ * backend cannot be loaded.
+ */
 const otherBackends: readonly string[] = [
   'dali',
   'fil',
@@ -105,7 +108,7 @@ function metricsConfig(values: FlagValues): MetricsConfig {
       case 'summary_latencies':
         return { ...all, summaryLatencies: metricsFlag(key, value) };
       case 'summary_quantiles':
-        // As in Triton, it means nothing where there are no summaries.
+        // As in Triton, ignored unless summaries are on.
         return given.get('summary_latencies') === 'true'
           ? { ...all, summaryQuantiles: quantiles(value) }
           : all;
@@ -143,7 +146,7 @@ function serverOptions(values: FlagValues, ignored: string[]): ServerOptions {
     modelRepository: repositories,
     modelControlMode: explicit ? 'explicit' : 'none',
     ...(explicit && { loadModels }),
-    // A failure ends the start when the table of models has been printed.
+    // A failed model ends the start only after the table of models has been printed.
     exitOnError: false,
     id: values.text('id'),
     strictReadiness: values.boolean('strict-readiness'),
@@ -165,7 +168,7 @@ function serverOptions(values: FlagValues, ignored: string[]): ServerOptions {
   };
 }
 
-/** Bytes by the id of a GPU, of `<id>:<bytes>`. */
+/** Memory sizes by GPU id, from `<id>:<bytes>`. */
 function gpuMemory(given: readonly string[]): Record<number, number> | undefined {
   if (given.length === 0) return undefined;
   return Object.fromEntries(
@@ -194,12 +197,12 @@ function httpOptions(values: FlagValues): ServeHttpOptions | undefined {
     restricted,
     headerForwardPattern,
   };
-  // What is wrong with it is said before models are loaded.
+  // Check now, so that errors are reported before models are loaded.
   checkServeOptions(options);
   return options;
 }
 
-/** How many threads serve an endpoint. */
+/** Number of threads that serve an endpoint. */
 function threadCount(flag: string, values: FlagValues): number {
   const count = values.integer(flag);
   if (count === 1 || canReusePort()) return count;
@@ -209,9 +212,9 @@ function threadCount(flag: string, values: FlagValues): number {
 }
 
 /**
- * What the flags set.
+ * Turns flags into settings.
  *
- * @throws {@link TritonError} INVALID_ARG for values that do not fit, or not together.
+ * @throws {@link TritonError} INVALID_ARG for invalid values or combinations.
  */
 export function settingsOf(values: FlagValues): ServeSettings {
   const ignored: string[] = [...new Set(values.hints)].map(({ name, text }) => `--${name}: ${text}`);

@@ -17,10 +17,10 @@ import {
   type Wish,
 } from './messages.js';
 
-/** How long a thread has to end when its endpoints have, in milliseconds. */
+/** How long a thread may take to end after its endpoints have closed, in milliseconds. */
 const endMs = 1000;
 
-/** Does what a thread cannot do itself. */
+/** Does for a thread what only the main thread can do. */
 async function grant(server: InferenceServer, log: LogControl, wish: Wish): Promise<unknown> {
   switch (wish.does) {
     case 'load':
@@ -45,16 +45,16 @@ export class EndpointThread implements Endpoint {
     this.#ended = new Promise((resolve) => {
       worker.once('exit', () => {
         resolve();
-        // With its port half of the requests would go on, and half would wait for ever.
+        // The thread's port would stay open: some connections would continue, and others would wait for ever.
         if (!this.#closing) throw new TritonError('INTERNAL', 'a thread of endpoints ended by itself');
       });
     });
   }
 
   /**
-   * Starts a thread. Resolves when it listens.
+   * Starts a thread. Resolves when its endpoints listen.
    *
-   * @throws {@link TritonError} UNAVAILABLE where it cannot.
+   * @throws {@link TritonError} UNAVAILABLE if they cannot listen.
    */
   static async start(server: InferenceServer, data: ThreadData, log: Log): Promise<EndpointThread> {
     const program = ownFile('dist/src/cli/serve/threads/thread.js', 'which several threads of a port need');

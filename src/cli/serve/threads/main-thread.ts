@@ -1,4 +1,4 @@
-/** The main thread, as threads of endpoints see it: it loads models, and has the log. */
+/** The main thread, as an endpoint thread sees it: it loads models, and owns the log. */
 
 import type { MessagePort } from 'node:worker_threads';
 import type { ServiceHost } from '../../../endpoints/service/host.js';
@@ -24,10 +24,10 @@ export class MainThread {
     this.#port.postMessage(message);
   }
 
-  /** What a service uses in place of the server. */
+  /** The model control and log settings that a service uses in this thread. */
   host(controlled: boolean): ServiceHost {
     return {
-      // What comes back is what the main thread's own service returns.
+      // The main thread returns the same type as its own service.
       log: { change: (changes) => this.#wish({ does: 'change log', changes }) as Promise<LogSettings> },
       control: controlled
         ? {

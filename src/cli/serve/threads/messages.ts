@@ -1,4 +1,4 @@
-/** What the main thread and the threads of endpoints say to each other. */
+/** The messages between the main thread and the endpoint threads. */
 
 import type { ServeGrpcOptions } from '../../../endpoints/grpc/serve.js';
 import type { ServeHttpOptions } from '../../../endpoints/http/serve.js';
@@ -7,18 +7,18 @@ import type { LogChanges } from '../../../endpoints/service/log-settings.js';
 import { TritonError, type TritonErrorCode } from '../../../errors.js';
 import type { ServerHandle } from '../../../index.js';
 
-/** What a thread starts with. */
+/** The data that a thread starts with. */
 export interface ThreadData {
   readonly handle: ServerHandle;
-  /** Undefined where it is not to be served; so the other. */
+  /** Undefined if the endpoint is not served. The same holds for gRPC. */
   readonly http: ServeHttpOptions | undefined;
   readonly grpc: ServeGrpcOptions | undefined;
-  /** Whether models are loaded and unloaded from outside. */
+  /** Whether clients may load and unload models. */
   readonly controlled: boolean;
   readonly verbose: boolean;
 }
 
-/** What only the main thread does. */
+/** Requests that only the main thread can carry out. */
 export type Wish =
   | {
       readonly does: 'load';
@@ -28,21 +28,21 @@ export type Wish =
   | { readonly does: 'unload'; readonly model: string; readonly dependents: boolean }
   | { readonly does: 'change log'; readonly changes: LogChanges };
 
-/** From a thread. */
+/** Messages from a thread. */
 export type ToMain =
   | { readonly says: 'listening' }
   | { readonly says: 'failed'; readonly error: SentError }
   | { readonly says: 'line'; readonly line: string }
   | { readonly says: 'wish'; readonly id: number; readonly wish: Wish };
 
-/** To a thread. */
+/** Messages to a thread. */
 export type ToThread =
   | { readonly says: 'granted'; readonly id: number; readonly value: unknown }
   | { readonly says: 'refused'; readonly id: number; readonly error: SentError }
   | { readonly says: 'verbose'; readonly on: boolean }
   | { readonly says: 'close'; readonly timeoutMs: number };
 
-/** An error's parts: a message keeps no class. */
+/** The parts of an error, because a posted message loses its class. */
 export interface SentError {
   readonly code: TritonErrorCode;
   readonly message: string;

@@ -3,15 +3,15 @@
 import { createServer, type AddressInfo } from 'node:net';
 import { listen, type Listening } from '../../../endpoints/service/listen.js';
 
-/** Where to listen, as options say it. */
+/** The address to listen on, from an endpoint's options. */
 type Given = { readonly [K in keyof Listening]?: Listening[K] | undefined };
 
 /**
- * Where all threads can listen. A port that others may not share is looked at first: what the threads share, another process
- * of the same user could share, too, and nobody would be told.
+ * Returns an address that all threads can listen on. If others may not share the port, it is first checked to
+ * be free. Otherwise another process of the same user could already share it, and nobody would be told.
  *
- * @param what - What is served, for the error.
- * @throws {@link TritonError} UNAVAILABLE where the port cannot be had.
+ * @param what - Name of the endpoint, for the error.
+ * @throws {@link TritonError} UNAVAILABLE if the port is not available.
  */
 export async function sharedPort(
   what: string,
@@ -19,7 +19,7 @@ export async function sharedPort(
 ): Promise<Listening> {
   const probe = createServer();
   await listen(what, probe, { host, port, reusePort });
-  // Not a pipe's name: it listens on a port.
+  // A TCP server's address is not a pipe's name.
   const found = (probe.address() as AddressInfo).port;
   await new Promise((resolve) => probe.close(resolve));
   return { host, port: found, reusePort: true };

@@ -1,4 +1,4 @@
-/** A thread of endpoints: the same ports as the main thread's, over a connection of its own to the server. */
+/** An endpoint thread: it serves the same ports as the main thread, over its own connection to the server. */
 
 import { parentPort, workerData } from 'node:worker_threads';
 import { provideHost } from '../../../endpoints/service/host.js';
@@ -7,10 +7,10 @@ import { RequestLog } from '../request-log.js';
 import { MainThread } from './main-thread.js';
 import { sentError, type ThreadData, type ToThread } from './messages.js';
 
-/** It is a worker_thread's first file. */
+/** This file is the entry of a worker_thread. */
 if (parentPort === null) throw new Error('this file is for a worker_thread');
 const port = parentPort;
-// The main thread's, which has just made it.
+// Set by the main thread when it made this worker.
 const { handle, http, grpc, controlled, verbose } = workerData as ThreadData;
 const main = new MainThread(port);
 const requests = new RequestLog((line) => {
@@ -18,7 +18,7 @@ const requests = new RequestLog((line) => {
 });
 requests.set(verbose);
 
-/** Starts what it is to serve. Returns what ends it. */
+/** Starts the endpoints. Returns a function that closes them. */
 async function start(): Promise<(timeoutMs: number) => Promise<void>> {
   const server = await attachServer(handle);
   provideHost(server, main.host(controlled));
@@ -48,7 +48,7 @@ try {
         break;
       case 'close':
         void close(message.timeoutMs).then(() => {
-          port.close(); // Nothing else keeps the thread.
+          port.close(); // Nothing else keeps the thread alive.
         });
     }
   });

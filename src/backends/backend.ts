@@ -4,90 +4,90 @@ import type { ModelConfig } from '../config/index.js';
 import type { TritonError } from '../errors.js';
 import type { BackendConfig } from '../options.js';
 
-/** What a backend may look at when it decides how a model version is opened. */
+/** The inputs for a backend's decision how a model version is opened. */
 export interface BackendContext {
   readonly config: ModelConfig;
   /**
-   * The model's folder, at which relative paths of its config start; undefined if the model was given as
-   * bytes.
+   * The model's folder, which relative paths of its configuration start from; undefined if the model was passed
+   * as bytes.
    */
   readonly modelDirectory: string | undefined;
-  /** The server's option of this name. */
+  /** The server's option `trustedFolders`. */
   readonly trustedFolders: readonly string[];
   /** The user's `backendConfig` for this backend. */
   readonly options: BackendConfig;
-  /** Cores the server may use. */
+  /** Number of cores that the server may use. */
   readonly cores: number;
   /**
-   * Makes the INVALID_ARG error for a field of `config`, with its place, from what was expected and what
-   * came.
+   * Makes the INVALID_ARG error for a field of `config`, with its location. `text` says what was expected and
+   * what was received.
    */
   readonly fault: (field: string, text: string) => TritonError;
-  /** The device of each instance that the version will have: the id of a GPU, or {@link cpu}. */
+  /** The device of each instance of the version: the id of a GPU, or {@link cpu}. */
   readonly devices: readonly number[];
-  /** Why no GPU can be used, in the driver's words where it has some; undefined: one can. */
+  /** Why no GPU can be used, in the driver's words if it gives any; undefined if one can. */
   readonly noGpu: () => string | undefined;
 }
 
-/** Stands for the CPU among the ids of devices. */
+/** Represents the CPU among device ids. */
 export const cpu: number = -1;
 
 /**
- * What a backend needs to run on GPUs. Its native side takes the file of each device (`native/backends/gpu/device_files.h`): GPUs of
- * different kinds may have different ones.
+ * A backend's requirements for running on GPUs. Its native side takes one file for each device
+ * (`native/backends/gpu/device_files.h`), because different kinds of GPUs may need different files.
  */
 export interface OnGpus {
-  /** What is missing for that, beside GPUs, and what helps; undefined: nothing is. */
+  /** What is missing, besides GPUs, and what to do; undefined if nothing is missing. */
   missing(options: BackendConfig): string | undefined;
 }
 
-/** The runtime of a backend, which is not part of the package. */
+/** The runtime library of a backend, which is not part of the package. */
 export interface Runtime {
-  /** What it is called, such as `ONNX Runtime`. */
+  /** The runtime's name, such as `ONNX Runtime`. */
   readonly title: string;
   /**
-   * The settings that open its library without a model, as those of {@link Backend.settings}.
+   * The settings that open the library without a model, in the form of {@link Backend.settings}.
    *
-   * @throws {@link TritonError} UNAVAILABLE that says what was looked for, where, and what to install.
+   * @throws {@link TritonError} UNAVAILABLE; it says what was searched, where, and what to install.
    */
   settings(options: BackendConfig): Record<string, string>;
 }
 
 /**
- * Where a backend's instances are: 'native' ones are opened by the native side alone; 'threads' run JavaScript (`src/javascript`),
- * and a 'process' runs Python (`src/python`).
+ * Where a backend's instances run. 'native' instances are opened by the native side alone; 'threads' run
+ * JavaScript (`src/javascript`); a 'process' runs Python (`src/python`).
  */
 export type InstanceHome = 'native' | 'threads' | 'process';
 
-/** The decisions of a backend that are made once a model. `native/backends/<name>/` runs the requests. */
+/** A backend's decisions that are made once per model. `native/backends/<name>/` runs the requests. */
 export interface Backend {
   readonly name: string;
-  /** The name of the native backend that runs it (default: its own). */
+  /** The name of the native backend that runs it (default: the same name). */
   readonly native?: string | undefined;
-  /** How its models' instances come to be. */
+  /** Where the instances of its models run. */
   readonly opens: InstanceHome;
-  /** Whether a request of its models may get any number of responses, as configured (default: it gets one). */
+  /** Whether a model may be configured as decoupled (default: no; each request gets one response). */
   readonly decoupled?: boolean;
-  /** Whether it needs the model's file. The identity backend does not. */
+  /** Whether it needs the model's file. The identity backend, for example, does not. */
   readonly needsFile: boolean;
   /** The keys of `backendConfig[name]` that it reads. */
   readonly optionKeys: readonly string[];
   /**
-   * The keys of these whose values are paths, or several of them separated by semicolons. Relative paths start
-   * at the working directory, except for a library's name without a folder.
+   * The option keys whose values are paths, or several paths separated by semicolons. Relative paths start from
+   * the working directory, except for a library's name without a folder.
    */
   readonly paths?: Readonly<Partial<Record<string, 'path' | 'library' | 'libraries'>>>;
-  /** Its runtime. A backend without this needs nothing but Node. */
+  /** The backend's runtime. A backend without one needs only Node. */
   readonly runtime?: Runtime;
-  /** What it needs to run on GPUs. A backend without this runs on the CPU only. */
+  /** The requirements for running on GPUs. A backend without them runs on the CPU only. */
   readonly onGpus?: OnGpus;
   /**
    * Settings for the native side, whose header documents them.
    *
-   * @throws {@link TritonError} INVALID_ARG for a parameter whose value makes no sense, UNAVAILABLE without
-   *   the runtime.
+   * @throws {@link TritonError} INVALID_ARG for an invalid parameter value, UNAVAILABLE if the runtime is
+   *   missing.
    */
   settings(context: BackendContext): Record<string, string>;
-  /** The field of `config` that an error of the native side is about, if its message tells. */
+  /** The field of `config` that an error of the native side concerns, if the message shows it. */
   blame?(message: string, context: BackendContext): string | undefined;
 }

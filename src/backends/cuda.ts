@@ -1,4 +1,4 @@
-/** ONNX Runtime on GPUs: whether it finds its CUDA provider, and the options of its providers. */
+/** ONNX Runtime on GPUs: whether its CUDA provider is present, and the options of its providers. */
 
 import { existsSync, realpathSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -10,9 +10,7 @@ import { onnxRuntimeLibrary } from './library.js';
 import { tensorRtSettings } from './onnx-tensorrt.js';
 import type { SettingsReader } from './settings-reader.js';
 
-/**
- * The files of the provider. The runtime looks for them in the folder of its own library, and nowhere else.
- */
+/** The files of the provider. The runtime searches them only in the folder of its own library. */
 const providerFiles: Readonly<Partial<Record<NodeJS.Platform, readonly string[]>>> = {
   linux: ['libonnxruntime_providers_cuda.so', 'libonnxruntime_providers_shared.so'],
   win32: ['onnxruntime_providers_cuda.dll', 'onnxruntime_providers_shared.dll'],
@@ -42,23 +40,23 @@ export function missingProvider(options: BackendConfig): string | undefined {
         'backendConfig.onnxruntime.library';
 }
 
-/** The runtime's names for the numbers of Triton's deprecated parameters. */
+/** The runtime's names for the numeric values of Triton's deprecated parameters. */
 const named: Readonly<Record<string, readonly string[]>> = {
   cudnn_conv_algo_search: ['EXHAUSTIVE', 'HEURISTIC', 'DEFAULT'],
   arena_extend_strategy: ['kNextPowerOfTwo', 'kSameAsRequested'],
 };
 
-/** Options that are set for each instance, so that models cannot set them. */
+/** Options that the server sets for each instance, so models cannot set them. */
 const own: readonly string[] = ['device_id', 'has_user_compute_stream'];
 
 /**
- * Settings of a model with instances on GPUs: their ids, how their batches run, and options of the TensorRT
- * provider ({@link tensorRtSettings}) and the CUDA provider. The latter's are the parameters of the accelerator
- * `cuda` in `gpu_execution_accelerator`. As in Triton, the model's
- * parameters `cudnn_conv_algo_search`, `gpu_mem_limit`, `arena_extend_strategy` and
- * `do_copy_in_default_stream` override them. A model on the CPU has no such settings.
+ * Settings of a model with instances on GPUs: the GPU ids, how batches run, and the options of the TensorRT
+ * provider ({@link tensorRtSettings}) and the CUDA provider. The CUDA provider's options are the parameters of
+ * the accelerator `cuda` in `gpu_execution_accelerator`. As in Triton, the model's parameters
+ * `cudnn_conv_algo_search`, `gpu_mem_limit`, `arena_extend_strategy` and `do_copy_in_default_stream` override
+ * them. A model on the CPU has no such settings.
  *
- * @throws {@link TritonError} INVALID_ARG for a number that has no meaning.
+ * @throws {@link TritonError} INVALID_ARG for a number without a meaning.
  */
 export function cudaSettings(read: SettingsReader, context: BackendContext): Record<string, string> {
   const { config, devices } = context;

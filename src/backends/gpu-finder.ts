@@ -7,16 +7,22 @@ import type { ResolvedOptions } from '../options.js';
 import type { Backend } from './backend.js';
 import { backends } from './index.js';
 
-/** The options that say what is used of GPUs. */
+/** The server options that affect the use of GPUs. */
 export type GpuOptions = Pick<
   ResolvedOptions,
   'backendConfig' | 'instanceKind' | 'minSupportedComputeCapability'
 >;
 
-/** What backends lack, as long as the options of a server exist. Every model asks, and files are looked at for it. */
+/**
+ * What each backend lacks, cached by the server's options, because every model asks and each answer reads the
+ * file system.
+ */
 const lacking = new WeakMap<GpuOptions, Map<string, string | undefined>>();
 
-/** What a backend lacks to run on GPUs, if there are any. A server asks once, as its runtimes are opened once. */
+/**
+ * What a backend lacks to run on GPUs, apart from the GPUs. It is determined once per server, because its
+ * runtimes are opened once.
+ */
 function lackOf({ name, onGpus }: Backend, options: GpuOptions): string | undefined {
   const known = lacking.get(options) ?? new Map<string, string | undefined>();
   lacking.set(options, known);
@@ -24,7 +30,7 @@ function lackOf({ name, onGpus }: Backend, options: GpuOptions): string | undefi
   return known.get(name);
 }
 
-/** Whether it matters to a server with these options which GPUs there are. */
+/** Whether a server with these options needs to know the machine's GPUs. */
 export function asksForGpus(options: GpuOptions): boolean {
   if (options.instanceKind === 'cpu') return false;
   return [...backends().values()].some(
@@ -33,16 +39,18 @@ export function asksForGpus(options: GpuOptions): boolean {
 }
 
 /**
- * Asks the CUDA driver on a thread of a server, if a backend can run on GPUs, or a configuration wants that.
+ * Asks the CUDA driver, on a thread of the server, if a backend can run on GPUs, or if a configuration asks for
+ * GPUs.
  *
- * @param wanted - Whether a configuration wants instances on GPUs. The error may then say what the driver says.
- * @throws {@link TritonError} CANCELLED if the server ends meanwhile.
+ * @param wanted - Whether a configuration asks for instances on GPUs. The error can then contain the driver's
+ *   reason.
+ * @throws {@link TritonError} CANCELLED if the server closes meanwhile.
  */
 export async function askForGpus(server: NativeServer, options: GpuOptions, wanted = false): Promise<void> {
   if (asksForGpus(options) || (wanted && options.instanceKind !== 'cpu')) await findGpus(server);
 }
 
-/** The GPUs of the machine that may be used, and why others may not. */
+/** The machine's GPUs that can be used, and why others cannot. */
 export function usableGpus({ minSupportedComputeCapability }: GpuOptions): Omit<Gpus, 'missing'> {
   const usable: number[] = [];
   const unusable = new Map<number, string>();
@@ -55,17 +63,18 @@ export function usableGpus({ minSupportedComputeCapability }: GpuOptions): Omit<
   return { usable, unusable };
 }
 
-/** Why no GPU of the machine may be used. */
+/** Why no GPU of the machine can be used. */
 function noGpu({ unusable }: Pick<Gpus, 'unusable'>): string {
   const reasons = [...unusable].map(([id, reason]) => `GPU ${id}: ${reason}`);
   return `there is no GPU to use: ${reasons.length > 0 ? reasons.join('; ') : knownGpus().reason}`;
 }
 
 /**
- * Finds the GPUs that a backend can use. KIND_AUTO means them if there are any; KIND_GPU needs them. Only what
- * {@link askForGpus} has found counts.
+ * Finds the GPUs that a backend can use. KIND_AUTO uses them if there are any; KIND_GPU requires them. Only
+ * GPUs that {@link askForGpus} has found count.
  *
- * @param isCustom - Whether there is such a backend besides those of the package. These run on the CPU.
+ * @param isCustom - Whether a backend of that name exists that is not part of the package. Such backends run on
+ *   the CPU.
  */
 export function gpuFinder(options: GpuOptions, isCustom: (name: string) => boolean = () => false): GpuFinder {
   return (name) => {

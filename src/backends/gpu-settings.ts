@@ -1,4 +1,4 @@
-/** How the instances of a model on GPUs run their batches. */
+/** The settings for how a model's instances on GPUs run batches. */
 
 import { keyPath } from '../config/index.js';
 import type { BackendContext } from './backend.js';
@@ -6,17 +6,18 @@ import type { BackendContext } from './backend.js';
 const concurrencyKey = 'max_concurrency';
 const mostConcurrency = 16;
 
-/** The largest number that the native side reads. */
+/** The largest number that the native side can parse. */
 const mostNumber = 0x7fff_ffff;
 
-/** Words of the native side. */
+/** The native side's names of priorities. */
 const priorities: Readonly<Record<string, string>> = { PRIORITY_MAX: 'max', PRIORITY_MIN: 'min' };
 
 /**
- * Settings of a model with instances on GPUs: how many batches of each may be under way (`max_concurrency` of its
- * `parameters`), and what `optimization` says of streams, events and the kernel that gathers inputs.
+ * Settings of a model with instances on GPUs: how many batches each instance may have in progress
+ * (`max_concurrency` of its `parameters`), and the fields of `optimization` about streams, events and the
+ * kernel that gathers inputs.
  *
- * @throws {@link TritonError} INVALID_ARG for a parameter that is no such number.
+ * @throws {@link TritonError} INVALID_ARG for a parameter that is not a number in that range.
  */
 export function gpuSettings({
   config,

@@ -1,6 +1,6 @@
 /**
- * The identity backend, whose outputs are its inputs. It is for tests, and for measuring what everything else
- * costs.
+ * The identity backend, whose outputs are its inputs. It is for tests, and for measuring the overhead of the
+ * rest.
  */
 
 import type { Backend, BackendContext } from './backend.js';

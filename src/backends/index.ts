@@ -12,7 +12,7 @@ const described: ReadonlyMap<string, Backend> = new Map(
   [onnxruntime, identity, javascript, python, tensorrt].map((backend) => [backend.name, backend]),
 );
 
-/** A backend that only a test build of the addon has. It gets a model's parameters as they are. */
+/** A backend that only a test build of the addon has. It receives a model's parameters unchanged. */
 function undescribed(name: string): Backend {
   return {
     name,
@@ -31,7 +31,7 @@ function undescribed(name: string): Backend {
 let present: ReadonlyMap<string, Backend> | undefined;
 
 /**
- * The addon's backends by the name that a config's `backend` gives.
+ * The addon's backends, by the name in a configuration's `backend`.
  *
  * @throws {@link TritonError} UNAVAILABLE if the addon cannot be loaded.
  */

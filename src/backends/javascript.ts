@@ -1,9 +1,9 @@
-/** The JavaScript backend's decisions. `src/javascript` has the rest: its models' threads. */
+/** The JavaScript backend's decisions. `src/javascript` runs its models on threads. */
 
 import type { ModelConfig } from '../config/index.js';
 import type { Backend, BackendContext } from './backend.js';
 
-/** Parameter: how many batches an instance may have under way at once. */
+/** Parameter: how many batches an instance may have in progress at once. */
 const concurrencyKey = 'max_concurrency';
 const mostConcurrency = 1024;
 /** Parameter: names of the models that are loaded before this one. */
@@ -24,9 +24,9 @@ export const javascript: Backend = {
 };
 
 /**
- * How many batches an instance of a JavaScript model may have under way at once.
+ * How many batches an instance of a JavaScript model may have in progress at once.
  *
- * @throws {@link TritonError} INVALID_ARG for a parameter that is no such number.
+ * @throws {@link TritonError} INVALID_ARG for a parameter that is not a number in that range.
  */
 export function concurrencyOf({ config, fault }: Pick<BackendContext, 'config' | 'fault'>): number {
   const text = config.parameters[concurrencyKey]?.string_value;
@@ -39,7 +39,7 @@ export function concurrencyOf({ config, fault }: Pick<BackendContext, 'config' |
   );
 }
 
-/** The models that a JavaScript model names as those that it calls, each once. */
+/** The models that a JavaScript model declares that it calls, each once. */
 export function requiredModels({ parameters }: Pick<ModelConfig, 'parameters'>): string[] {
   const names = (parameters[requiresKey]?.string_value ?? '').split(',').map((name) => name.trim());
   return [...new Set(names)].filter((name) => name !== '');

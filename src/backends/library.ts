@@ -15,7 +15,7 @@ const fileName: Readonly<Partial<Record<NodeJS.Platform, RegExp>>> = {
 let found: string | undefined;
 
 /**
- * Path of the library file that the options name, or else of the one in `onnxruntime-node`.
+ * Path of the library that the options name; without that option, of the library in `onnxruntime-node`.
  *
  * @throws {@link TritonError} UNAVAILABLE as {@link findOnnxRuntimeLibrary}.
  */
@@ -24,9 +24,9 @@ export function onnxRuntimeLibrary(options: BackendConfig): string {
 }
 
 /**
- * The library of `onnxruntime-node`, if the options name another one. Linux identifies libraries by the name
- * inside them. If this one is not opened first, a later `require('onnxruntime-node')` gets the other one, and
- * fails.
+ * The library of `onnxruntime-node`, if the options name another one. Linux identifies a library by the name
+ * inside its file. If this library were not opened first, a later `require('onnxruntime-node')` would get the
+ * other library, and fail.
  */
 export function libraryToOpenFirst(options: BackendConfig): string | undefined {
   if (process.platform !== 'linux' || options['library'] === undefined) return undefined;
@@ -38,7 +38,7 @@ export function libraryToOpenFirst(options: BackendConfig): string | undefined {
   }
 }
 
-/** The folder of `onnxruntime-node`, as this package sees it, or else as the working directory does. */
+/** The folder of `onnxruntime-node`, as resolved from this package, or else from the working directory. */
 function packageFolder(): string | undefined {
   for (const from of [import.meta.url, join(process.cwd(), 'index.js')]) {
     try {
@@ -50,15 +50,15 @@ function packageFolder(): string | undefined {
       }
       return folder;
     } catch {
-      // It is not installed there.
+      // The package is not installed there.
     }
   }
   return undefined;
 }
 
 /**
- * Where a file really is. Electron shows files that its packer left outside of an `app.asar` as if they were
- * inside. Node sees them there; the system's loader of libraries does not.
+ * The real path of a file. Electron shows files outside of an `app.asar` as if they were inside. Node can read
+ * them there, but the system's library loader cannot.
  */
 export function outsideOfArchive(file: string): string {
   const outside = file.replace(/\.asar(?=[\\/])/, '.asar.unpacked');
@@ -68,7 +68,7 @@ export function outsideOfArchive(file: string): string {
 /**
  * Path of the library file.
  *
- * @throws {@link TritonError} UNAVAILABLE that says what was looked for, where, and what to install.
+ * @throws {@link TritonError} UNAVAILABLE; it says what was searched, where, and what to install.
  */
 export function findOnnxRuntimeLibrary(): string {
   const help =

@@ -1,10 +1,10 @@
-/** TensorRT inside of ONNX Runtime: the options of that provider, from the accelerator `tensorrt`. */
+/** The TensorRT provider of ONNX Runtime: its options, from the accelerator `tensorrt`. */
 
 import { indexPath, keyPath } from '../config/index.js';
 import type { BackendContext } from './backend.js';
 import { confined, ownPlaces } from './trusted-places.js';
 
-/** What Triton calls `precision_mode`, as the provider's options. */
+/** The provider's options for Triton's `precision_mode`. */
 const precisions: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   FP32: {},
   FP16: { trt_fp16_enable: '1' },
@@ -12,14 +12,14 @@ const precisions: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   INT8: { trt_int8_enable: '1' },
 };
 
-/** Triton's names for options of the provider. */
+/** The provider's names for options that Triton names differently. */
 const renamed: Readonly<Record<string, string>> = {
   max_workspace_size_bytes: 'trt_max_workspace_size',
   int8_calibration_table_name: 'trt_int8_calibration_table_name',
   int8_use_native_calibration_table: 'trt_int8_use_native_calibration_table',
 };
 
-/** Options that name a file or folder, or several separated by semicolons. */
+/** Options whose value is a file or folder, or several separated by semicolons. */
 const paths: readonly string[] = [
   'trt_engine_cache_path',
   'trt_timing_cache_path',
@@ -29,7 +29,10 @@ const paths: readonly string[] = [
   'trt_extra_plugin_lib_paths',
 ];
 
-/** Options by which the provider writes files, and where to. Without a place it would write to the working directory. */
+/**
+ * Options that make the provider write files, each with the option for the place. Without a place the provider
+ * would write to the working directory.
+ */
 const writing: Readonly<Record<string, string>> = {
   trt_engine_cache_enable: 'trt_engine_cache_path',
   trt_timing_cache_enable: 'trt_timing_cache_path',
@@ -42,8 +45,8 @@ const own: readonly string[] = ['device_id', 'has_user_compute_stream'];
 /**
  * Settings of a model with the accelerator `tensorrt`; without it, none.
  *
- * @throws {@link TritonError} INVALID_ARG for a precision that is not known, a place where the model may not
- *   write or read, and a cache without a place.
+ * @throws {@link TritonError} INVALID_ARG for an unknown precision, a path where the model may not read or
+ *   write, and a cache without a path.
  */
 export function tensorRtSettings(context: BackendContext): Record<string, string> {
   const list = context.config.optimization?.execution_accelerators?.gpu_execution_accelerator ?? [];
@@ -74,7 +77,7 @@ export function tensorRtSettings(context: BackendContext): Record<string, string
         .join(';');
     } else {
       const name = renamed[key] ?? key;
-      // It is looked for in the folder of the cache.
+      // The provider searches it in the folder of the cache.
       if (name === 'trt_int8_calibration_table_name' && /[/\\]/.test(value))
         throw context.fault(
           field(key),

@@ -1,6 +1,4 @@
-/**
- * The ONNX Runtime backend's decisions: which library, how many threads, and which options a session gets.
- */
+/** The ONNX Runtime backend's decisions: the library, the number of threads, and the options of a session. */
 
 import { dirname, isAbsolute } from 'node:path';
 import { indexPath, keyPath } from '../config/index.js';
@@ -33,14 +31,14 @@ function graphLevel({ config, fault }: BackendContext): string {
   throw fault('optimization.graph.level', `${expected} but received ${level}`);
 }
 
-/** The path of the field that names a library of operators. */
+/** The path of the configuration field that names a library of custom operators. */
 function libraryField(index: number): string {
   return indexPath('model_operations.op_library_filename', index);
 }
 
 /**
- * Paths of the libraries of operators, in the order of the configuration. They may lie in the model's folder,
- * in the folder of the runtime's library, and in the server's trusted folders.
+ * Paths of the libraries of custom operators, in the order of the configuration. They may lie in the model's
+ * folder, in the folder of the runtime's library, and in the server's trusted folders.
  */
 function operatorLibraries(context: BackendContext): string[] {
   const files = context.config.model_operations?.op_library_filename ?? [];
@@ -48,7 +46,7 @@ function operatorLibraries(context: BackendContext): string[] {
   const library = onnxRuntimeLibrary(context.options);
   const places = [
     ...ownPlaces(context),
-    // The system looks up a name without a folder.
+    // The system searches for a name without a folder.
     ...(isAbsolute(library)
       ? [{ folder: dirname(realPath(library) ?? library), name: 'the folder of the ONNX Runtime library' }]
       : []),
@@ -57,8 +55,8 @@ function operatorLibraries(context: BackendContext): string[] {
 }
 
 /**
- * Where profiles are written. The server's options may name any place; a model may name only places that it
- * may write to.
+ * The path prefix of profiles. The server's options may name any path; a model may name only paths that it may
+ * write to.
  */
 function profilePrefix(read: SettingsReader, context: BackendContext): string | undefined {
   const key = 'profile_file_prefix';
@@ -71,8 +69,8 @@ function profilePrefix(read: SettingsReader, context: BackendContext): string | 
 const mostThreads = 1024;
 
 /**
- * Threads of a session. By default, a version with one instance runs on the runtime's one pool for all
- * models. A version with more instances has its own pool of max(1, cores − instances + 1) threads.
+ * Threads of a session. By default, a version with one instance uses the runtime's single pool for all models.
+ * A version with more instances has its own pool of max(1, cores − instances + 1) threads.
  */
 function threads(read: SettingsReader, { cores, devices }: BackendContext): Record<string, string> {
   const instances = devices.length;
@@ -95,8 +93,8 @@ function threads(read: SettingsReader, { cores, devices }: BackendContext): Reco
 }
 
 /**
- * The arenas to shrink after each run, such as `cpu:0;gpu:1`. The runtime looks at this text at each run and
- * not before. So an arena that the sessions do not have, which it would refuse then, is refused at load.
+ * The arenas to shrink after each run, such as `cpu:0;gpu:1`. The runtime parses this text only at each run. So
+ * an arena that the sessions do not have is refused when the model is loaded, not at the first run.
  */
 function shrinkage(read: SettingsReader, { devices }: BackendContext): string | undefined {
   const key = 'memory.enable_memory_arena_shrinkage';
@@ -115,15 +113,15 @@ function shrinkage(read: SettingsReader, { devices }: BackendContext): string | 
 }
 
 /**
- * ONNX Runtime. A version has one session on each device. Its instances there share the session, so the
- * weights exist once on each device.
+ * ONNX Runtime. A version has one session on each device. Its instances there share the session, so the weights
+ * exist once on each device.
  *
  * It reads `intra_op_thread_count`, `inter_op_thread_count`, `execution_mode`, `enable_mem_arena`,
  * `enable_mem_pattern`, `memory.enable_memory_arena_shrinkage`,
- * `session.use_device_allocator_for_initializers`, `session.intra_op.allow_spinning` and
- * `profile_file_prefix` from a model's `parameters` and, if they are not there, from
- * `backendConfig.onnxruntime`. It reads `library`, `enable-global-threadpool` and `default-max-batch-size`
- * from the latter only. For instances on GPUs see {@link cudaSettings}.
+ * `session.use_device_allocator_for_initializers`, `session.intra_op.allow_spinning` and `profile_file_prefix`
+ * from a model's `parameters`, or, if absent there, from `backendConfig.onnxruntime`. It reads `library`,
+ * `enable-global-threadpool` and `default-max-batch-size` only from `backendConfig.onnxruntime`.
+ * {@link cudaSettings} documents the settings of instances on GPUs.
  */
 export const onnxruntime: Backend = {
   name: 'onnxruntime',

@@ -1,4 +1,4 @@
-/** The Python backend's decisions. `src/python` has the rest: the processes of its models. */
+/** The Python backend's decisions. `src/python` runs its models in processes. */
 
 import { resolve, sep } from 'node:path';
 import { invalidArgument } from '../errors.js';
@@ -6,11 +6,11 @@ import type { BackendConfig } from '../options.js';
 import type { Backend, BackendContext } from './backend.js';
 import { confined, ownPlaces } from './trusted-places.js';
 
-/** Parameter: the environment that a model is run with, a folder or an archive of conda-pack. */
+/** Parameter: the Python environment that runs the model, a folder or an archive of conda-pack. */
 export const environmentKey = 'EXECUTION_ENV_PATH';
-/** In front of an environment's path it stands for the model's folder. */
+/** At the start of an environment's path this stands for the model's folder. */
 const modelVariable = '$$TRITON_MODEL_DIRECTORY';
-/** Parameter: whether inputs are in the memory of the CPU. They always are here. */
+/** Parameter: whether inputs are in host memory. Here they always are. */
 const cpuOnlyKey = 'FORCE_CPU_ONLY_INPUT_TENSORS';
 
 /** Runs models that are written in Python. */
@@ -38,18 +38,19 @@ export const python: Backend = {
   },
 };
 
-/** Where a model's own environment is: a folder, or an archive. */
+/** A model's own Python environment: a folder or an archive. */
 export interface Environment {
   readonly written: string;
-  /** Without links. */
+  /** The path with links resolved. */
   readonly path: string;
 }
 
 /**
- * The environment that a model is run with; undefined: none is named. It brings the program that is run, so it lies where
- * libraries may: who may name one over the network must not choose any program of the machine.
+ * The environment that runs a model; undefined if none is named. It contains the program that is run, so it
+ * must lie where libraries may lie. Otherwise a client that loads models over the network could run any program
+ * of the machine.
  *
- * @throws {@link TritonError} INVALID_ARG for a path elsewhere.
+ * @throws {@link TritonError} INVALID_ARG for a path outside of these folders.
  */
 export function environmentOf(context: BackendContext): Environment | undefined {
   const written = context.config.parameters[environmentKey]?.string_value ?? '';
@@ -61,17 +62,17 @@ export function environmentOf(context: BackendContext): Environment | undefined 
   return { written, path: confined(context, `parameters["${environmentKey}"]`, path, ownPlaces(context)) };
 }
 
-/** The options of the backend, with their defaults, which are Triton's. */
+/** The options of the backend, with Triton's defaults filled in. */
 export interface PythonSettings {
-  /** The interpreter; undefined: `python3` of the PATH. */
+  /** The interpreter; undefined: `python3` from the PATH. */
   readonly executable: string | undefined;
   readonly initialBytes: number;
   readonly growthBytes: number;
   readonly memoryName: string;
   readonly queueSize: number;
-  /** How long a process may take until it runs Python. */
+  /** How long a process may take to start Python, in milliseconds. */
   readonly startMs: number;
-  /** How many calls of other models may be awaited at once. */
+  /** How many calls of other models may be in progress at once. */
   readonly threads: number;
 }
 
@@ -80,7 +81,7 @@ const mebibyte = 1 << 20;
 /**
  * Reads the options of the backend.
  *
- * @throws {@link TritonError} INVALID_ARG for a value that makes no sense.
+ * @throws {@link TritonError} INVALID_ARG for an invalid value.
  */
 export function pythonSettings(options: BackendConfig): PythonSettings {
   const text = (key: string): string | undefined => {

@@ -4,7 +4,7 @@ import { keyPath } from '../config/index.js';
 import { invalidArgument, type TritonError } from '../errors.js';
 import type { BackendContext } from './backend.js';
 
-/** A setting as it was written, with its place for messages. */
+/** A setting's value, with a function that makes its error. */
 interface Written {
   readonly value: string | number | boolean;
   /** Makes the error for a wrong value. */
@@ -20,7 +20,7 @@ export interface TextRule {
 /** Reads settings. A model's `parameters` take precedence over the backend's configuration. */
 export class SettingsReader {
   readonly #context: BackendContext;
-  /** Whether the model has parameters. */
+  /** Whether the model has any parameters. */
   readonly #hasOwn: boolean;
 
   constructor(context: BackendContext) {
@@ -56,7 +56,7 @@ export class SettingsReader {
     return this.#flag(this.#find(key));
   }
 
-  /** As {@link flag}, from the backend's configuration only. */
+  /** Does the same as {@link flag}, for the backend's configuration only. */
   generalFlag(key: string): '0' | '1' | undefined {
     return this.#flag(this.#general(key));
   }

@@ -1,6 +1,6 @@
 /**
- * Looks for libraries where the system's loader would find them, without opening them: opening one may take
- * most of a second, and its code runs.
+ * Searches for libraries where the system's loader would find them, without opening them. Opening a library may
+ * take most of a second, and runs its code.
  */
 
 import { existsSync, readFileSync } from 'node:fs';
@@ -8,19 +8,19 @@ import { delimiter, join } from 'node:path';
 
 const cacheFile = '/etc/ld.so.cache';
 
-/** What glibc's cache writes in front of its entries. */
+/** The text that begins glibc's cache. */
 const cacheMagic = 'glibc-ld.so.cache1.1';
 
-/** How the cache marks libraries for this processor. */
+/** The flags of libraries for this processor in the cache. */
 const cacheFlags: Readonly<Partial<Record<NodeJS.Architecture, number>>> = { x64: 0x0303, arm64: 0x0a03 };
 
-/** Folders that the loader knows without a cache, and those that archives are usually unpacked to. */
+/** Folders that the loader searches without a cache, and the usual folders of unpacked archives. */
 const usualFolders: readonly string[] = ['/lib64', '/usr/lib64', '/lib', '/usr/lib', '/usr/local/lib'];
 
 /**
- * The libraries in a cache of `ldconfig` that are for this processor: their files, by name.
+ * The libraries for this processor in a cache of `ldconfig`: their paths, by name.
  *
- * @param cache - The content of the file. One that has another form has no libraries.
+ * @param cache - The content of the file. A file of another format yields no libraries.
  */
 export function readLoaderCache(cache: Buffer): ReadonlyMap<string, string> {
   const found = new Map<string, string>();
@@ -37,7 +37,7 @@ export function readLoaderCache(cache: Buffer): ReadonlyMap<string, string> {
   for (let at = header; at < header + count * size; at += size) {
     if (table.readInt32LE(at) !== cacheFlags[process.arch]) continue;
     const name = text(table.readUInt32LE(at + 4));
-    // The loader takes the first.
+    // The loader uses the first entry.
     if (!found.has(name)) found.set(name, text(table.readUInt32LE(at + 8)));
   }
   return found;
@@ -47,16 +47,16 @@ function loaderCache(): ReadonlyMap<string, string> {
   try {
     return readLoaderCache(readFileSync(cacheFile));
   } catch {
-    return new Map(); // Systems with another loader have none.
+    return new Map(); // Systems with another loader have no such file.
   }
 }
 
 /**
- * The first of some libraries that is there: in the folders of `LD_LIBRARY_PATH`, in the loader's cache, or in
- * the usual folders. If none is, the places that were looked at.
+ * The first existing file of the given library names: in the folders of `LD_LIBRARY_PATH`, in the loader's
+ * cache, or in the usual folders. If none exists, the places that were searched.
  *
- * @param names - Their file names, the best one first.
- * @param moreFolders - Folders to look in besides.
+ * @param names - File names of the library, the preferred one first.
+ * @param moreFolders - Further folders to search.
  */
 export function findLibrary(
   names: readonly string[],

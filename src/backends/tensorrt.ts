@@ -1,4 +1,4 @@
-/** The TensorRT backend's decisions: which library, and on which GPUs. */
+/** The TensorRT backend's decisions: the library, and the GPUs. */
 
 import { invalidArgument, TritonError, unavailable } from '../errors.js';
 import type { BackendConfig } from '../options.js';
@@ -7,8 +7,8 @@ import { gpuSettings } from './gpu-settings.js';
 import { findLibrary } from './system-libraries.js';
 
 /**
- * The libraries that can be used. The whole of TensorRT is looked for first, then the runtimes that read
- * version-compatible plans only, and TensorRT for RTX, whose plans are others. Newer versions come first.
+ * The supported libraries. The full TensorRT is searched first. Then come the runtimes that read only
+ * version-compatible plans, and TensorRT for RTX, whose plans have another format. Newer versions come first.
  */
 const fileNames: readonly string[] = [
   ...['libnvinfer', 'libnvinfer_lean', 'libnvinfer_dispatch'].flatMap((name) => [
@@ -18,10 +18,10 @@ const fileNames: readonly string[] = [
   'libtensorrt_rtx.so.1',
 ];
 
-/** Where NVIDIA's archives are usually unpacked. */
+/** The folders that NVIDIA's archives are usually unpacked to. */
 const usualFolders: readonly string[] = ['/usr/local/tensorrt/lib', '/opt/tensorrt/lib'];
 
-/** Path of the library, or why there is none. */
+/** Path of the library, or why it was not found. */
 function find(options: BackendConfig): { readonly path: string } | { readonly missing: string } {
   const named = options['library'];
   if (named !== undefined) return { path: String(named) };
@@ -35,7 +35,7 @@ function find(options: BackendConfig): { readonly path: string } | { readonly mi
   };
 }
 
-/** Reads the switch of an option: true, false, 1 or 0, as Triton's command line has them. */
+/** Reads a boolean option: true, false, 1 or 0, as on Triton's command line. */
 function isOn(options: BackendConfig, key: string): boolean {
   const text = String(options[key] ?? false).toLowerCase();
   if (text === 'true' || text === '1') return true;
@@ -46,8 +46,8 @@ function isOn(options: BackendConfig, key: string): boolean {
 }
 
 /**
- * Reads `execution-policy`: whether each instance has a thread that enqueues its batches. Otherwise one thread
- * does so for a GPU, which Triton calls DEVICE_BLOCKING and has as its default.
+ * Reads `execution-policy`: whether each instance has its own thread that enqueues its batches. If not, one
+ * thread per GPU does, which is Triton's default DEVICE_BLOCKING.
  */
 function isBlocking(options: BackendConfig): boolean {
   const policy = options['execution-policy'] ?? 'DEVICE_BLOCKING';
@@ -59,8 +59,8 @@ function isBlocking(options: BackendConfig): boolean {
 }
 
 /**
- * Reads `lean-runtime`: the library that reads version-compatible plans of its version that were built without it.
- * Its code is run in this process, as that of such plans is.
+ * Reads `lean-runtime`: the library that reads version-compatible plans of its version that were built without
+ * it. Its code runs in this process, like the code in such plans.
  */
 function leanRuntime(options: BackendConfig): string | undefined {
   const file = options['lean-runtime'];
@@ -71,7 +71,7 @@ function leanRuntime(options: BackendConfig): string | undefined {
   );
 }
 
-/** The profiles of each instance, in the order of the instances; '' where no group names any. */
+/** The optimization profiles of each instance, in the order of the instances; '' if no group names any. */
 function profilesOf({ config }: BackendContext): string {
   if (config.instance_group.every(({ profile }) => profile.length === 0)) return '';
   return config.instance_group
@@ -82,12 +82,12 @@ function profilesOf({ config }: BackendContext): string {
     .join(';');
 }
 
-/** The dims of one input of a graph, as the native side reads them. */
+/** The dims of a graph's input, in the native side's format. */
 const dimsText = (dims: readonly number[]): string => (dims.length === 0 ? '-' : dims.join(','));
 
 /**
- * What `optimization.cuda` says of the stream of copies back, and of graphs: whether there are any, of which shapes, and the preferred sizes of the
- * dynamic batcher, which Triton records where no `graph_spec` is given.
+ * The settings from `optimization.cuda`: the stream for output copies, and CUDA graphs. For graphs they include
+ * the shapes, and the dynamic batcher's preferred sizes, which Triton captures if there is no `graph_spec`.
  */
 function graphSettings({ config }: BackendContext): Record<string, string> {
   const cuda = config.optimization?.cuda;
@@ -115,8 +115,9 @@ function librarySettings(options: BackendConfig): Record<string, string> {
 }
 
 /**
- * TensorRT. A version has one engine on each GPU, which its instances there share. It reads `library`,
- * `version-compatible`, `lean-runtime`, `plugins` and `execution-policy` from `backendConfig.tensorrt`.
+ * TensorRT. A version has one engine on each GPU, which all its instances on that GPU share. It reads
+ * `library`, `version-compatible`, `lean-runtime`, `plugins` and `execution-policy` from
+ * `backendConfig.tensorrt`.
  */
 export const tensorrt: Backend = {
   name: 'tensorrt',
@@ -148,7 +149,7 @@ export const tensorrt: Backend = {
         ? new TritonError('UNSUPPORTED', `${text}: an instance_group must be KIND_GPU`)
         : unavailable('MISSING', `${text}, and ${reason}`);
     }
-    // Requests' inputs are always gathered in one piece.
+    // Only checked, because requests' inputs are always gathered into one piece.
     isOn(options, 'coalesce-request-input');
     const profiles = profilesOf(context);
     const lean = leanRuntime(options);

@@ -1,7 +1,7 @@
 /**
- * Where a model's configuration may name files that are run or written. Whoever writes a repository must not
- * reach other files of the machine. Links are followed before places are compared, and returned paths contain
- * no links.
+ * The places in which a model's configuration may name files to run or write. The author of a repository must
+ * not reach other files of the machine. Links are resolved before paths are compared, and returned paths
+ * contain no links.
  */
 
 import { lstatSync, readdirSync, realpathSync } from 'node:fs';
@@ -14,7 +14,7 @@ export interface Place {
   readonly name: string;
 }
 
-/** The folder of a model, and the trusted folders. */
+/** The model's folder, and the trusted folders. */
 export function ownPlaces({ modelDirectory, trustedFolders }: BackendContext): Place[] {
   return [
     ...(modelDirectory === undefined ? [] : [{ folder: modelDirectory, name: "the model's folder" }]),
@@ -23,13 +23,14 @@ export function ownPlaces({ modelDirectory, trustedFolders }: BackendContext): P
 }
 
 /**
- * The real path of a file that a configuration names. The file need not exist. Relative paths start at the
+ * The real path of a file that a configuration names. The file need not exist. Relative paths start from the
  * model's folder.
  *
- * @param field - The field that names it.
- * @param written - The path as it was written.
- * @param places - The folders where it may be.
- * @throws {@link TritonError} INVALID_ARG for a file elsewhere, and for a path that cannot be followed.
+ * @param field - The field that names the file.
+ * @param written - The path in the configuration.
+ * @param places - The allowed folders.
+ * @throws {@link TritonError} INVALID_ARG for a file outside of these folders, and for a path that cannot be
+ *   resolved.
  */
 export function confined(
   context: BackendContext,
@@ -40,7 +41,7 @@ export function confined(
   return follow(context, field, written, written, places);
 }
 
-/** {@link confined} for a part of what was written. */
+/** Does the same as {@link confined} for a part of the path in the configuration. */
 function follow(
   { modelDirectory, fault }: BackendContext,
   field: string,
@@ -56,7 +57,7 @@ function follow(
     throw fault(field, `'${written}' is relative, but a model given as bytes has no folder: ${expected}`);
   }
   const real = realPath(resolve(modelDirectory ?? '', part));
-  // Paths are handed to the native side one a line.
+  // Paths are passed to the native side separated by line feeds.
   if (real === undefined || real.includes('\n'))
     throw fault(field, `'${written}' is no path that can be followed: ${expected}`);
   const isAllowed = places.some(({ folder }) => {
@@ -68,11 +69,11 @@ function follow(
 }
 
 /**
- * The real path of the beginning of files to be written, as {@link confined}. Entries that begin this way
- * must be regular files: to write to a link would write to its target.
+ * The real path prefix of files to be written, as {@link confined}. Existing entries with this prefix must be
+ * regular files, because writing to a link would write to its target.
  *
- * @throws {@link TritonError} INVALID_ARG as {@link confined}, and for a link or another special entry of
- *   that beginning.
+ * @throws {@link TritonError} INVALID_ARG as {@link confined}, and for a link or another special entry with
+ *   that prefix.
  */
 export function confinedPrefix(
   context: BackendContext,
@@ -83,7 +84,7 @@ export function confinedPrefix(
   const folder = follow(context, field, written, dirname(written), places);
   const prefix = basename(written);
   const other = entries(folder).find((entry) => entry.name.startsWith(prefix) && !entry.isFile());
-  // This is not `join`: here `..` is the beginning of a file's name.
+  // Not `join`, because a prefix `..` would be taken for the parent folder.
   if (other === undefined) return `${folder}${sep}${prefix}`;
   const text = `'${other.name}' in '${folder}' is a link or folder; only files may begin like what is written`;
   throw context.fault(field, text);
@@ -93,7 +94,7 @@ function entries(folder: string): ReturnType<typeof listed> {
   try {
     return listed(folder);
   } catch {
-    return []; // Writing there fails with its own reason.
+    return []; // Writing to that folder fails with its own reason.
   }
 }
 
@@ -102,13 +103,14 @@ function listed(folder: string): readonly { readonly name: string; isFile(): boo
 }
 
 /**
- * The target of a path after all links, even if its last parts do not exist; undefined if links lead nowhere.
+ * The target of a path after resolving all links, even if its last parts do not exist; undefined if a link is
+ * broken.
  */
 export function realPath(path: string): string | undefined {
   try {
     return realpathSync.native(path);
   } catch (error) {
-    // The file system throws such errors.
+    // The file system throws errors of this type.
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || exists(path)) return undefined;
   }
   const parent = dirname(path);
@@ -116,7 +118,7 @@ export function realPath(path: string): string | undefined {
   return realParent === undefined ? undefined : join(realParent, basename(path));
 }
 
-/** Whether an entry of that name exists. A link that leads nowhere is one. */
+/** Whether an entry of that name exists. A broken link is an entry, too. */
 function exists(path: string): boolean {
   try {
     lstatSync(path);

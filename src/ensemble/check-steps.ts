@@ -1,4 +1,4 @@
-/** Triton's rules for an ensemble that depend on the models it is composed of. */
+/** Checks Triton's rules for an ensemble that depend on its composing models. */
 
 import { fieldPath, fullDims, indexPath, keyPath, type ModelConfig } from '../config/index.js';
 import { didYouMean } from '../suggest.js';
@@ -7,19 +7,22 @@ import { checkOrigins } from './origins.js';
 
 type Tensor = ModelConfig['input'][number] | ModelConfig['output'][number];
 
-/** A tensor of the ensemble, as the one who named it first sees it. */
+/** A tensor of the ensemble, as declared where its name appears first. */
 interface Seen {
   readonly tensor: Tensor;
   readonly batches: boolean;
-  /** Whether it is the ensemble's own, and no step has said yet whether it is a shape tensor. */
+  /**
+   * Whether it is the ensemble's own input or output, and no step has yet determined whether it is a shape
+   * tensor.
+   */
   readonly open: boolean;
-  /** Such as `the input 'x' of model 'a'`. */
+  /** A description such as `the input 'x' of model 'a'`. */
   readonly what: string;
 }
 
 const shape = (dims: readonly number[]): string => `[${dims.join(',')}]`;
 
-/** Whether dims are equal, where -1 stands for any. */
+/** Whether dims are equal; -1 equals any dim. */
 function agree(a: readonly number[], b: readonly number[]): boolean {
   return a.length === b.length && a.every((dim, i) => dim === b[i] || dim === -1 || b[i] === -1);
 }
@@ -44,8 +47,8 @@ const dimsText = (one: Seen): string =>
  * Checks the steps against their models.
  *
  * @param note - Called for each problem.
- * @returns The version of each step; undefined for one that has none. And the names of the ensemble's inputs and
- *   outputs that are shape tensors, because steps have them so.
+ * @returns The version of each step, undefined if there is none; and the names of the ensemble's inputs and
+ *   outputs that must be shape tensors, because their steps' tensors are.
  */
 export function checkSteps(
   config: ModelConfig,
@@ -78,12 +81,12 @@ export function checkSteps(
     const [a, b] = [known.tensor.dims, one.tensor.dims];
     const shapes = isShapeTensor(known) || isShapeTensor(one);
     const alike = isShapeTensor(known) === isShapeTensor(one);
-    // What the ensemble calls its own is a shape tensor if a step has it so.
+    // The ensemble's own tensor becomes a shape tensor if a step's tensor is one.
     if (shapes && !alike && known.batches && one.batches && (known.open || one.open) && agree(a, b)) {
       seen.set(name, { ...(known.open ? one : known), open: false });
       return;
     }
-    // A tensor may go between models of which only one batches.
+    // A tensor may connect a model that batches with one that does not.
     if ((alike && agree(a, b)) || agree(full(known), full(one))) {
       if (known.open) seen.set(name, { ...known, open: false });
       return;
@@ -131,7 +134,7 @@ export function checkSteps(
           );
           continue;
         }
-        // Between models a tensor has the dims that callers of these see, whatever they are reshaped to.
+        // Between models a tensor has the dims that the models' callers see, before any reshape.
         compare(at, name, {
           tensor,
           batches: model.max_batch_size > 0,

@@ -1,6 +1,6 @@
 /**
- * Compiles an ensemble: its rules are checked against its models, and its graph becomes a plan for the engine,
- * in which tensors have numbers.
+ * Compiles an ensemble: checks its rules against its models, and turns its graph into a plan for the engine, in
+ * which tensors have numbers.
  */
 
 import type { NativeEnsemblePlan, NativeTensorSpec } from '../addon/native/version-config.js';
@@ -24,21 +24,21 @@ export interface CompiledEnsemble {
   readonly plan: NativeEnsemblePlan;
   /** The version of each step. */
   readonly versions: readonly ComposingVersion[];
-  /** Labels of classes by output: those of the models that produce them. */
+  /** Class labels by output, from the models that produce the outputs. */
   readonly labels: Readonly<Record<string, readonly string[]>>;
-  /** The configuration, with what follows from the models. */
+  /** The configuration, completed from the models. */
   readonly config: ModelConfig;
-  /** What was completed. */
+  /** Notes about what was completed. */
   readonly notes: readonly string[];
 }
 
-/** A graph may be nested in others, and each step of a chain takes some stack. */
+/** Limits recursion: a graph may be nested in others, and each step of a chain uses some stack. */
 const mostSteps = 1024;
 
 /**
  * Compiles an ensemble.
  *
- * @param find - Finds the versions that are served now.
+ * @param find - Finds the versions that are currently served.
  * @throws {@link TritonError} INVALID_ARG or UNSUPPORTED with all problems, and the graph.
  */
 export function compileEnsemble(
@@ -74,7 +74,10 @@ export function compileEnsemble(
   };
 }
 
-/** The configuration with those inputs and outputs as shape tensors that steps have so; itself if nothing changes. */
+/**
+ * The configuration with `is_shape_tensor` set for the named inputs and outputs. Returns the same object if
+ * nothing changes.
+ */
 function withShapeTensors(config: ModelConfig, names: ReadonlySet<string>): ModelConfig {
   const lacks = [...config.input, ...config.output].some(
     ({ name, is_shape_tensor: is }) => names.has(name) && !is,
@@ -90,7 +93,7 @@ function withShapeTensors(config: ModelConfig, names: ReadonlySet<string>): Mode
   });
 }
 
-/** An ensemble's error when a model of it could not be loaded. */
+/** The error of an ensemble whose model could not be loaded. */
 export function failedStep(config: ModelConfig, source: ConfigSource, model: string, reason: Error): Error {
   const index = config.ensemble_scheduling?.step.findIndex(({ model_name: name }) => name === model) ?? 0;
   return fieldError(
@@ -122,7 +125,7 @@ function planOf(config: ModelConfig, versions: readonly ComposingVersion[]): Nat
     numbers.set(tensor, number);
     return number;
   };
-  // The engine takes the first tensors for the inputs.
+  // The engine takes the first tensors as the inputs.
   for (const { name } of config.input) numberOf(name);
   const mappings = (map: Readonly<Record<string, string>>): { name: string; tensor: number }[] =>
     Object.entries(map).map(([name, tensor]) => ({ name, tensor: numberOf(tensor) }));
@@ -145,7 +148,7 @@ function planOf(config: ModelConfig, versions: readonly ComposingVersion[]): Nat
   };
 }
 
-/** Whether the graph has branches that may be left out, which Triton does not have. */
+/** Whether the graph has branches that may be skipped, an extension that Triton does not have. */
 function isConditional({ parameters }: ModelConfig): boolean {
   return parameters['conditional']?.string_value === 'true';
 }

@@ -1,4 +1,4 @@
-/** The models that an ensemble is composed of, as its rules see them. */
+/** The composing models of an ensemble, as its rules need them. */
 
 import type { ModelConfig, ModelEnsemblingStep } from '../config/index.js';
 
@@ -8,30 +8,30 @@ export interface ComposingVersion {
   /** The engine's id of the version. */
   readonly uid: number;
   readonly config: ModelConfig;
-  /** Whether its model is told the ids of requests (default false). */
+  /** Whether its model receives the ids of requests (default false). */
   readonly takesIds?: boolean | undefined;
-  /** Labels of classes by output. */
+  /** Class labels by output. */
   readonly labels: Readonly<Record<string, readonly string[]>>;
 }
 
-/** Finds the served versions of a model, newest first. Undefined: no repository knows the model. */
+/** Finds the served versions of a model, newest first; undefined if no repository has the model. */
 export type FindComposing = (model: string) => readonly ComposingVersion[] | undefined;
 
-/** Notes a problem at a field. */
+/** Records a problem of a field. */
 export type Note = (path: string, text: string, code?: 'INVALID_ARG' | 'UNSUPPORTED' | 'UNAVAILABLE') => void;
 
-/** Names of the models that an ensemble is composed of, each once. */
+/** Names of an ensemble's composing models, each once. */
 export function composingModels(config: ModelConfig): string[] {
   return [...new Set((config.ensemble_scheduling?.step ?? []).map(({ model_name: name }) => name))];
 }
 
-/** Whether a configuration is an ensemble's. */
+/** Whether a configuration is that of an ensemble. */
 export function isEnsemble({ platform }: Pick<ModelConfig, 'platform'>): boolean {
   return platform === 'ensemble';
 }
 
 /**
- * The graph in words, a line for each step, for messages.
+ * The graph as text with one line per step, for messages.
  *
  * @example
  *   step[0] tokenizer: text=text → ids=token_ids

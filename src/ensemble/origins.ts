@@ -1,18 +1,18 @@
 /**
- * Decoupled steps of an ensemble: each of their responses starts the steps behind them on its own, so no step may
- * need responses of two of them.
+ * Checks the decoupled steps of an ensemble. Each of their responses starts the following steps independently,
+ * so no step may need responses of two decoupled steps.
  */
 
 import { fieldPath, indexPath, keyPath, type ModelConfig } from '../config/index.js';
 import type { ComposingVersion, Note } from './composing.js';
 
-/** Whether a step's model gives any number of responses. */
+/** Whether a step's model is decoupled. */
 export function isDecoupled(version: ComposingVersion | undefined): boolean {
   return version?.config.model_transaction_policy?.decoupled ?? false;
 }
 
 /**
- * Checks the paths of decoupled steps' responses.
+ * Checks which steps the responses of decoupled steps reach.
  *
  * @param versions - The version of each step.
  */
@@ -23,12 +23,12 @@ export function checkOrigins(
 ): void {
   if (!versions.some(isDecoupled)) return;
   const steps = config.ensemble_scheduling?.step ?? [];
-  /** The decoupled step, by its number, for each of whose responses there is a tensor of this name. */
+  /** Tensor names that depend on a decoupled step's responses, with the number of that step. */
   const origins = new Map<string, number>();
   const originsOf = (tensors: readonly string[], but?: number): number[] => [
     ...new Set(tensors.flatMap((name) => origins.get(name) ?? []).filter((origin) => origin !== but)),
   ];
-  // Steps may be listed in any order, and what is known of one goes one step further each time.
+  // Steps may be listed in any order. Each round propagates the origins by at least one step.
   for (let round = 0; round <= steps.length; round++) {
     for (const [index, step] of steps.entries()) {
       const [origin] = originsOf(Object.values(step.input_map), index);
@@ -63,7 +63,7 @@ export function checkOrigins(
   }
 }
 
-/** The configuration of an ensemble with these steps: it is decoupled if one of them is. */
+/** The configuration of an ensemble with these steps: it is decoupled if any step is. */
 export function withPolicy(
   config: ModelConfig,
   versions: readonly ComposingVersion[],

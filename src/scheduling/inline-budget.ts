@@ -5,8 +5,8 @@ import { readInline, type InlineOption, type ModelConfig } from '../config/index
 const autoUs = 50;
 
 /**
- * The longest time that a batch on the JS thread may take, in microseconds; 0: none may run there. The
- * model's parameter takes precedence over the server's option.
+ * The maximum time of a batch on the JS thread, in microseconds; 0: no batch may run there. The model's
+ * parameter takes precedence over the server's option.
  */
 export function inlineBudgetUs(config: ModelConfig, option: InlineOption): number {
   const inline = readInline(config.parameters['inline']?.string_value) ?? option;

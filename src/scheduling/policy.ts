@@ -1,4 +1,4 @@
-/** Turns the scheduling part of a checked config into the engine's policy. */
+/** Turns the scheduling section of a checked configuration into the engine's policy. */
 
 import type {
   NativeQueuePolicies,
@@ -10,7 +10,8 @@ import { readSwitch, type ModelConfig, type ModelQueuePolicy } from '../config/i
 /**
  * The dynamic batcher's policy; undefined if requests run one by one.
  *
- * @param acrossShapes - Whether batches are made across shapes where the model's parameter says nothing.
+ * @param acrossShapes - Whether requests of a batch's shape may join it ahead of others, unless the model's
+ *   parameter says otherwise.
  */
 export function schedulingOf(config: ModelConfig, acrossShapes: boolean): NativeScheduling | undefined {
   const batching = config.dynamic_batching;
@@ -20,21 +21,22 @@ export function schedulingOf(config: ModelConfig, acrossShapes: boolean): Native
     maxBatchSize: config.max_batch_size,
     preferredBatchSizes: batching.preferred_batch_size,
     maxQueueDelayUs: batching.max_queue_delay_microseconds,
-    // Answers in the order of requests would wait for what was passed over.
+    // With preserved ordering, the answers of the batch would have to wait for the requests that were skipped.
     acrossShapes:
       !batching.preserve_ordering &&
       (readSwitch(config.parameters['batch_across_shapes']?.string_value) ?? acrossShapes),
   };
 }
 
-/** Whether a batch that fails as a whole is run again in halves: unless the model's parameter says no. */
+/** Whether a batch that fails as a whole is run again in halves. The model's parameter can turn it off. */
 export function rerunsInHalves(config: ModelConfig): boolean {
   return readSwitch(config.parameters['rerun_in_halves']?.string_value) ?? true;
 }
 
 /**
- * The same for a model in JavaScript or Python, which runs code of the user's: only if the parameter says yes, as that
- * code may do something outside of itself. Responses of decoupled models cannot be taken back.
+ * Whether this holds for a JavaScript or Python model. The default is no, because the user's code may have side
+ * effects; the model's parameter can turn it on. It never holds for a decoupled model, whose responses cannot
+ * be taken back.
  */
 export function codeRerunsInHalves(config: ModelConfig): boolean {
   if (config.model_transaction_policy?.decoupled === true) return false;
@@ -42,9 +44,9 @@ export function codeRerunsInHalves(config: ModelConfig): boolean {
 }
 
 /**
- * Levels and queue policies; undefined where they come to one queue without limits, which costs less.
+ * Priority levels and queue policies; undefined if they amount to one queue without limits, which costs less.
  *
- * They apply with max_batch_size 0, too, as in Triton.
+ * As in Triton, they also apply with max_batch_size 0.
  */
 export function queuePoliciesOf({
   dynamic_batching: batching,

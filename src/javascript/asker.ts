@@ -1,36 +1,36 @@
-/** Who asks a server for loads and unloads: a model that waits for the answer, or somebody else. */
+/** Finds out which model, if any, requests a load or unload from its server and waits for it. */
 
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { invalidArgument, TritonError } from '../errors.js';
 import { Wait } from '../waits.js';
 import { CallingRequest } from './batches/calling-request.js';
 
-/** The models of a server that are asking it for something. */
+/** The models of a server that are requesting loads or unloads right now. */
 export class Asking {
-  /** Who asks from the code that runs right now. */
+  /** The requester whose code runs synchronously right now. */
   #now: Wait | undefined;
   readonly #storage: AsyncLocalStorage<Wait> = new AsyncLocalStorage();
-  /** By the instances that they run. */
+  /** Askers by the instance that runs them. */
   readonly #askers: WeakMap<object, Asker> = new WeakMap();
-  /** How many tasks are followed over their promises. */
+  /** How many tasks are tracked across their promises. */
   #followed = 0;
 
-  /** What would wait for what is asked for right now; undefined: nothing that is known. */
+  /** The model's load or run that would wait for a load requested right now; undefined: none is known. */
   get asker(): Wait | undefined {
     const asker = this.#now ?? (this.#followed > 0 ? this.#storage.getStore() : undefined);
     return asker?.ended === true ? undefined : asker;
   }
 
-  /** `instance` is of a version that asks. */
+  /** Notes the asker of an instance's version. */
   note(instance: object, asker: Asker): void {
     this.#askers.set(instance, asker);
   }
 
   /**
-   * What would wait for what is asked for, with `parent` as `options.parent`; undefined: nothing that is known.
+   * The model's load or run that would wait for a load with `parent` as `options.parent`; undefined: none is known.
    *
-   * @throws {@link TritonError} INVALID_ARG for something that is no request of a model of this server that runs in this
-   *   environment, CANCELLED if it has ended.
+   * @throws {@link TritonError} INVALID_ARG unless `parent` is a request of a model of this server that runs in this
+   *   environment, CANCELLED if that request has ended.
    */
   askerOf(model: string, parent: unknown): Wait | undefined {
     if (parent === undefined) return this.asker;
@@ -49,7 +49,7 @@ export class Asking {
     );
   }
 
-  /** Calls a function. What it asks for before it returns, `asker` waits for. */
+  /** Calls a function. `asker` counts as waiting for loads that are requested before it returns. */
   now<T>(asker: Wait, call: () => T): T {
     const before = this.#now;
     this.#now = asker;
@@ -60,9 +60,9 @@ export class Asking {
     }
   }
 
-  /** Does a task. What it asks for until its promise settles, `asker` waits for. */
+  /** Runs a task. `asker` counts as waiting for loads that are requested until the task's promise settles. */
   async during<T>(asker: Wait, task: () => T | Promise<T>): Promise<T> {
-    // What the task leaves behind, such as timers, asks for itself.
+    // Timers and other callbacks that outlive the task must not count as the task. They see that `part` has ended.
     const part = new Wait(asker.kind, '');
     const end = asker.begin(part);
     this.#followed++;
@@ -71,13 +71,13 @@ export class Asking {
     } finally {
       part.end();
       end();
-      // Otherwise every promise of the program would cost more from now on.
+      // An enabled AsyncLocalStorage makes every promise of the program slower.
       if (--this.#followed === 0) this.#storage.disable();
     }
   }
 }
 
-/** A version of a model as one that asks: as a part of its load, or, when that has ended, of what the model runs. */
+/** A version of a model as a requester of loads: as its load, or after that as the model's run. */
 export class Asker {
   readonly #asking: Asking;
   readonly #load: Wait;
@@ -89,12 +89,12 @@ export class Asker {
     this.#run = run;
   }
 
-  /** What it asks as now. */
+  /** The load of the version while it lasts, then its run. */
   get wait(): Wait {
     return this.#load.ended ? this.#run : this.#load;
   }
 
-  /** An instance of the version runs in this environment. */
+  /** Notes an instance of the version that runs in this environment. */
   runs(instance: object): void {
     this.#asking.note(instance, this);
   }

@@ -1,9 +1,9 @@
-/** Where a JavaScript model's code is. */
+/** The place of a JavaScript model's code. */
 
 import type { JavaScriptModel, JavaScriptModelClass } from '../api/javascript-model.js';
 
-/** What a file exports: a class of models, or a model. */
+/** The export of a model's file: a class of models, or a model. */
 export type ModelExport = JavaScriptModelClass | JavaScriptModel;
 
-/** In a file, or in this program. */
+/** The code of a model: a file, or a value of this program. */
 export type ModelCode = { readonly url: string } | { readonly model: ModelExport };

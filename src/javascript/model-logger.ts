@@ -1,8 +1,8 @@
 /**
  * The log of a model: its messages go to the server's `logger`, from its thread through the instance's port.
  *
- * A thread sends at most {@link mostUnread} messages that its owner has not read. What comes beyond them is
- * counted, and told of when there is room again.
+ * A thread sends at most {@link mostUnread} messages that its owner has not read. Further messages are dropped and
+ * counted, and the count is logged when there is room again.
  */
 
 import type { MessagePort } from 'node:worker_threads';
@@ -13,12 +13,12 @@ import type { ModelLogger } from '../api/javascript-model.js';
 const levels = ['error', 'warn', 'info', 'verbose'] as const;
 type Level = (typeof levels)[number];
 
-/** How many messages of a thread may wait for its owner. */
+/** How many messages of a thread its owner may have unread. */
 const mostUnread = 1000;
 /** A longer message is cut, in characters. */
 const longest = 16_384;
 
-/** A message on its way to the owner. An error crosses as its message and stack. */
+/** A message to the owner. An error is sent as its message and stack. */
 export interface LoggedMessage {
   readonly level: Level;
   readonly text: string;
@@ -26,12 +26,12 @@ export interface LoggedMessage {
   readonly stack?: string | undefined;
 }
 
-/** The levels that a log does not ignore: others need not be sent. */
+/** The levels that a log does not ignore. Messages of other levels are not sent. */
 export function levelsOf(log: Log): readonly Level[] {
   return levels.filter((level) => log[level] !== ignore);
 }
 
-/** The functions of a logger, for the levels that somebody reads. */
+/** A logger that passes on messages of the given levels, and ignores others. */
 function loggerOf(read: readonly Level[], take: (message: LoggedMessage) => void): ModelLogger {
   const at = (level: Level): ModelLogger[Level] =>
     read.includes(level)
@@ -56,7 +56,7 @@ export function logMessage(log: Log, model: string, { level, text, error, stack 
   write(`model '${model}': ${text}`, reason === undefined ? { model } : { model, error: reason });
 }
 
-/** Tells that a model threw when it ended: nobody waits for that. */
+/** Logs that a model's `finalize` has thrown, because no caller waits for it. */
 export function logFinalize(log: Log, model: string, error: unknown): void {
   log.warn(
     `model '${model}': finalize has failed: ${textOf(error instanceof Error ? error.message : error)}`,
@@ -74,7 +74,7 @@ export function ownLogger(log: Log, model: string): ModelLogger {
   });
 }
 
-/** The logger of a model on a thread. The owner answers on the port with how many messages it has read. */
+/** The logger of a model on a thread. The owner answers on the port with the number of messages that it has read. */
 export function portLogger(port: MessagePort, read: readonly Level[]): ModelLogger {
   let unread = 0;
   let dropped = 0;
@@ -116,7 +116,7 @@ export class LogReader {
   read(message: LoggedMessage, port: MessagePort): void {
     logMessage(this.#log, this.#model, message);
     if (++this.#read > 1) return;
-    // One answer for all that have come in a turn of the event loop.
+    // One answer for all messages of a turn of the event loop.
     setImmediate(() => {
       port.postMessage(this.#read);
       this.#read = 0;

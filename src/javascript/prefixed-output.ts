@@ -1,8 +1,7 @@
-/** Puts a name in front of the lines that this thread writes. */
+/** Prefixes the lines that this thread writes. */
 
 /**
- * Has every line that this thread writes to stdout and stderr begin with `[name] `, so that it can be told
- * who wrote it.
+ * Prefixes every line that this thread writes to stdout and stderr with `[name] `, so that readers know its source.
  */
 export function prefixOutput(name: string): void {
   for (const stream of [process.stdout, process.stderr]) {
@@ -14,7 +13,7 @@ export function prefixOutput(name: string): void {
       atStart = text.endsWith('\n');
       const body = atStart ? text.slice(0, -1) : text;
       const lines = begin + body.replaceAll('\n', `\n[${name}] `) + (atStart ? '\n' : '');
-      // The encoding does not matter: it is text now. A callback comes last.
+      // The chunk is a string now, so the encoding argument is dropped. A callback is the last argument.
       const done = rest.at(-1);
       return typeof done === 'function' ? write(lines, done as () => void) : write(lines);
     };

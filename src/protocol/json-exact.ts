@@ -1,7 +1,7 @@
 /**
- * Parses JSON without loss: large integers come as bigints, and numbers with a point or an exponent can be told from
- * integers. NaN, Infinity and -Infinity are numbers, as Triton's clients may write them. JSON.parse does none of this, and is
- * several times as fast: json.ts chooses.
+ * Parses JSON without loss: large integers become bigints, and numbers with a point or an exponent become
+ * {@link Fraction}. NaN, Infinity and -Infinity are accepted, because Triton's clients may write them. JSON.parse does
+ * none of this, but is several times as fast, so json.ts chooses between the two.
  */
 
 import { invalidArgument, type TritonError } from '../errors.js';
@@ -15,7 +15,7 @@ export class Fraction {
   }
 }
 
-/** Of an integer that is read as one. */
+/** The most digits of a number that is read as an integer. */
 const mostDigits = 40;
 
 const quote = 0x22;
@@ -23,7 +23,7 @@ const minus = 0x2d;
 const point = 0x2e;
 const zero = 0x30;
 
-/** Reads one text. It recurses as deep as scanJson lets texts be. */
+/** Reads one text. It recurses; scanJson has bounded the depth. */
 class Reader {
   readonly #text: string;
   #at = 0;
@@ -75,7 +75,7 @@ class Reader {
     const text = this.#text;
     const start = this.#at;
     let end = start + (text.charCodeAt(start) === minus ? 1 : 0);
-    // Behind a zero at its start there is no digit.
+    // No digit may follow a leading zero.
     end = text.charCodeAt(end) === zero ? end + 1 : this.#digits(end);
     const integerEnd = end;
     if (text.charCodeAt(end) === point) end = this.#digits(end + 1);
@@ -91,11 +91,11 @@ class Reader {
     this.#at = end;
     if (end > integerEnd) return new Fraction(value);
     if (Number.isSafeInteger(value)) return value;
-    // No tensor takes longer ones as integers.
+    // No integer tensor takes longer integers.
     return written.length > mostDigits ? new Fraction(value) : BigInt(written);
   }
 
-  /** Where the digits end, of which one at least must be there. */
+  /** The end of the digits at `from`. Throws if there is no digit. */
   #digits(from: number): number {
     let at = from;
     while (isDigit(this.#text.charCodeAt(at))) at++;
@@ -112,7 +112,7 @@ class Reader {
     if (end < 0) throw invalidArgument('failed to parse the JSON: a string has no end');
     this.#at = end + 1;
     try {
-      // Only a string comes of a text in quotes.
+      // JSON.parse of a text in quotes returns a string.
       return JSON.parse(this.#text.slice(start, end + 1)) as string;
     } catch {
       this.#at = start;
@@ -120,7 +120,7 @@ class Reader {
     }
   }
 
-  /** Whether the quote there has an odd number of backslashes before it. */
+  /** Whether the quote at `end` has an odd number of backslashes before it. */
   #isEscaped(end: number): boolean {
     let before = end;
     while (this.#text[before - 1] === '\\') before--;
@@ -147,13 +147,13 @@ class Reader {
       const name = this.#string();
       this.#expect(':');
       members.push([name, this.#value()]);
-      // As with JSON.parse the last member of a name counts, and `__proto__` is a name like others.
+      // As with JSON.parse, the last member of a name counts, and `__proto__` is a name like any other.
       if (this.#next('}')) return Object.fromEntries(members);
       this.#expect(',');
     }
   }
 
-  /** Whether this character is next, which is read then. */
+  /** Reads the next character if it is this one. Returns whether it is. */
   #next(character: string): boolean {
     this.#skip();
     if (this.#text[this.#at] !== character) return false;
@@ -187,7 +187,7 @@ function isSpace(code: number): boolean {
 /**
  * Parses a text; see the head of this file.
  *
- * @throws {@link TritonError} INVALID_ARG for what is no JSON.
+ * @throws {@link TritonError} INVALID_ARG for text that is not JSON.
  */
 export function parseExactly(text: string): unknown {
   return new Reader(text).readAll();

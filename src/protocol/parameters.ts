@@ -1,4 +1,4 @@
-/** Request parameters as they travel: alike over HTTP and gRPC. */
+/** Request parameters, independent of the protocol (HTTP or gRPC). */
 
 /** A parameter's value. */
 export type ParameterValue = string | number | bigint | boolean;

@@ -1,9 +1,9 @@
-/** The ranges of integers, and the error for a value that a datatype cannot hold: one for all protocols. */
+/** The ranges of integers, and the error for a value that a datatype cannot hold, for all protocols. */
 
 import { invalidArgument, type TritonError } from '../errors.js';
 import type { Datatype } from '../tensor/datatype.js';
 
-/** The least and the most of integers that a number holds. */
+/** The least and greatest value of each integer datatype that a number holds. */
 export const integerRanges: Readonly<Partial<Record<Datatype, readonly [number, number]>>> = {
   INT8: [-(2 ** 7), 2 ** 7 - 1],
   INT16: [-(2 ** 15), 2 ** 15 - 1],

@@ -1,8 +1,8 @@
-/** The one place where an error's code becomes a status of a protocol. */
+/** Maps error codes to statuses of HTTP and gRPC. */
 
 import { TritonError, type TritonErrorCode, type TritonErrorReason } from '../errors.js';
 
-/** HTTP statuses, as Triton's. */
+/** Triton's HTTP statuses. */
 const httpStatuses: Readonly<Record<TritonErrorCode, number>> = {
   UNKNOWN: 400,
   INTERNAL: 500,
@@ -14,7 +14,7 @@ const httpStatuses: Readonly<Record<TritonErrorCode, number>> = {
   CANCELLED: 400,
 };
 
-/** gRPC status codes, as Triton's. */
+/** Triton's gRPC status codes. */
 const grpcStatuses: Readonly<Record<TritonErrorCode, number>> = {
   UNKNOWN: 2,
   INTERNAL: 13,
@@ -26,17 +26,17 @@ const grpcStatuses: Readonly<Record<TritonErrorCode, number>> = {
   CANCELLED: 1,
 };
 
-/** Where HTTP has a better word than 503 for what is UNAVAILABLE. Clients of Triton's take all three for that. */
+/** More precise HTTP statuses than 503 for some reasons of UNAVAILABLE. Triton's clients treat all three alike. */
 const httpStatusesByReason: Readonly<Partial<Record<TritonErrorReason, number>>> = {
   QUEUE_FULL: 429,
   TOO_MUCH_IN_FLIGHT: 429,
   TIMED_OUT: 504,
 };
 
-/** The name of the header (HTTP) or of the metadata (gRPC) that carries an error's reason. */
+/** The name of the header (HTTP) or metadata (gRPC) with an error's reason. */
 export const reasonHeader = 'tritonts-reason';
 
-/** The parameters that carry code and reason of an error in gRPC's streams, whose messages have but a text for it. */
+/** Parameters with an error's code and reason in gRPC streams, whose messages have only a text for errors. */
 export const streamCodeName = 'tritonts_code';
 export const streamReasonName = 'tritonts_reason';
 
@@ -51,7 +51,7 @@ export function grpcStatus(code: TritonErrorCode): number {
   return grpcStatuses[code];
 }
 
-/** What was thrown, as a TritonError: anything else is a fault of this package, INTERNAL. */
+/** Converts a thrown value to a TritonError. Other errors are faults of this package, and become INTERNAL. */
 export function asTritonError(error: unknown): TritonError {
   return TritonError.from(error);
 }

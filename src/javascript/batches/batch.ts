@@ -12,7 +12,7 @@ import { CallingRequest } from './calling-request.js';
 import type { ModelRequest } from '../../api/model-request.js';
 import { tensorsOf } from '../versions/version-spec.js';
 
-/** What a request says besides its inputs. Requests that were submitted together share it. */
+/** The properties of a request besides its inputs. Requests of one group share them. */
 interface Said {
   readonly id: string;
   readonly wanted: readonly string[];
@@ -21,7 +21,7 @@ interface Said {
   readonly parameters: ModelRequest['parameters'];
 }
 
-/** What the engine tells of these, where there is something to tell. */
+/** Those properties that the engine passes only if they are not the defaults. */
 interface Extra {
   readonly id: string;
   readonly priority: number;
@@ -29,9 +29,9 @@ interface Extra {
   readonly parameters: readonly (readonly [string, string | number | bigint | boolean])[];
 }
 
-/** What requests need of their instance. */
+/** The functions of an instance that its requests need. */
 export interface RequestHost {
-  /** Watches for a request to be cancelled. */
+  /** Starts watching whether a request is cancelled. */
   watch(request: BatchRequest): void;
   /** The engine's number for calls of a request, or of any request of its batch (-1); 0: the batch has ended. */
   caller(batch: Batch, position: number): number;
@@ -43,14 +43,14 @@ export class Batch {
   readonly requests: readonly BatchRequest[];
   /** Rows of each request; empty for a model without a batch dimension. */
   readonly rows: readonly number[];
-  /** Memory of the engine, to be detached at the end. */
+  /** The engine's memory, detached when the batch ends. */
   readonly buffers: readonly ArrayBuffer[];
   ended = false;
-  /** Whether each of its requests has a promise of its own, so that none of them can fail another one. */
+  /** Whether each request has a promise of its own, so that no request can fail another. */
   isApart = false;
-  /** How many of its requests are streams that have not ended. */
+  /** How many of the requests are streams that have not ended. */
   open = 0;
-  /** The engine's numbers for calls of its requests, by position; -1: of any. */
+  /** The engine's numbers for calls of the requests, by position; -1: of any request. */
   readonly callers: Map<number, number> = new Map();
 
   constructor(
@@ -77,7 +77,7 @@ export class BatchRequest extends CallingRequest implements ModelRequest {
   readonly position: number;
   /** Set when the batch is complete. */
   batch: Batch | undefined;
-  /** Called when its caller has given it up, while it is watched. */
+  /** Called when the caller has cancelled the request, while it is watched. */
   onCancel: (() => void) | undefined;
   #ended = false;
 
@@ -120,27 +120,27 @@ export class BatchRequest extends CallingRequest implements ModelRequest {
     return this.#calls.signal;
   }
 
-  /** Whether calls were made for it. */
+  /** Whether the model has made calls for this request. */
   get calls(): boolean {
     return this.#calls !== undefined;
   }
 
-  /** Whether what its calls reject with can be of no concern to others: it has a stream or a promise of its own. */
+  /** Whether a rejected call can fail only this request, because it has a stream or a promise of its own. */
   get isAlone(): boolean {
     return this.onCancel !== undefined || this.batch?.isApart === true;
   }
 
-  /** Cancels the calls that were made for it. */
+  /** Cancels the calls that the model has made for this request. */
   abortCalls(): void {
     this.#calls?.abort();
   }
 
-  /** Whether it has had its last response. */
+  /** Whether the request has had its final response. */
   get ended(): boolean {
     return this.#ended || this.batch?.ended === true;
   }
 
-  /** Notes that it has had its last response, before its batch has ended. */
+  /** Notes that the request has had its final response, before its batch has ended. */
   end(): void {
     this.#ended = true;
     this.onCancel = undefined;
@@ -154,7 +154,7 @@ export class BatchRequest extends CallingRequest implements ModelRequest {
     return this.batch === undefined ? 0 : this.#host.caller(this.batch, this.position);
   }
 
-  /** Aborts its signal, if that was asked for. */
+  /** Aborts the request's signal, if the model has read it. */
   abort(): void {
     this.#controller?.abort();
   }
@@ -193,7 +193,7 @@ export class BatchReader {
   /**
    * Reads the batch that {@link NativeInstance.next} has written.
    *
-   * @param objects - Its large inputs, and what requests say besides.
+   * @param objects - The large inputs, and the properties of requests that do not fit into words.
    */
   read(words: Int32Array, bytes: MemoryViews, objects: readonly unknown[]): Batch {
     const requests: BatchRequest[] = [];
@@ -216,7 +216,7 @@ export class BatchReader {
       for (let k = 0; k < count; k++) {
         const values = new this.#Inputs();
         made.push(values);
-        // Its tensors are put in below.
+        // The loop below fills in the tensors.
         const given = values as Record<string, AnyTensor>;
         requests.push(new BatchRequest(given, said, first + k, this.#host));
       }
@@ -234,7 +234,7 @@ export class BatchReader {
           if (place >= 0) {
             tensor = input.cut(shape, bytes, place + k * size, size);
           } else {
-            // The engine has put it there.
+            // The engine passes large inputs as ArrayBuffers.
             const buffer = objects[~place + k] as ArrayBuffer | undefined;
             if (buffer === undefined) throw new Error(`no memory for an input of ${size} bytes`);
             buffers.push(buffer);
@@ -266,14 +266,14 @@ export class BatchReader {
   }
 }
 
-/** How often cancelled requests are looked for while somebody has their signals, in milliseconds. */
+/** How often watched requests are checked for cancellation, in milliseconds. */
 const watchMs = 10;
 
-/** Aborts the signals of requests whose callers gave them up. An instance has one. */
+/** Aborts the signals of cancelled requests. Each instance has its own. */
 export class Signals implements RequestHost {
   readonly #native: NativeInstance;
   readonly #watched: Set<BatchRequest> = new Set();
-  /** Those that were cancelled and have calls, which go on for the sake of others in their batches. */
+  /** Cancelled requests whose calls go on, because other requests of the batch may need them. */
   readonly #calling: Set<BatchRequest> = new Set();
   #timer: NodeJS.Timeout | undefined;
 
@@ -298,7 +298,7 @@ export class Signals implements RequestHost {
     return number;
   }
 
-  /** Whether somebody still waits for another request of a batch. */
+  /** Whether another request of the batch is still wanted by its caller. */
   #othersWait({ batch }: BatchRequest): boolean {
     if (batch === undefined) return false;
     return batch.requests.some((one) => !one.ended && !this.#native.cancelled(batch.slot, one.position));

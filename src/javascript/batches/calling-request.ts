@@ -1,15 +1,15 @@
-/** Requests that calls can be made for: those that a model in this environment runs. */
+/** Requests that a model in this environment runs, and for which it can call other models. */
 
-/** See the head of this file. A class of its own, so that `options.parent` is checked without the code that runs models. */
+/** See the head of this file. A separate class, so that checking `options.parent` does not load the code that runs models. */
 export abstract class CallingRequest {
   /** The engine's number for calls of this request; 0: the request has ended. */
   abstract get caller(): number;
-  /** What runs it. */
+  /** The instance that runs the request. */
   abstract get instance(): object;
   /**
-   * Aborts the calls that were made for it: when its own caller has given up, and what the calls then reject with can
-   * reach no other request of its batch. `execute` may await the calls of a batch together, so these go on as long as
-   * anybody waits for another request of it.
+   * Aborts the calls that the model made for this request. It fires when the request is cancelled and a rejected call can
+   * fail no other request. `execute` may await the calls of a batch together, so they go on while any other request of
+   * the batch is wanted.
    */
   abstract get callSignal(): AbortSignal;
 }

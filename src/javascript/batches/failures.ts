@@ -1,4 +1,4 @@
-/** What models throw, in a form that can be told to another thread. */
+/** Converts errors that models throw to a form that can be cloned to another thread, and back. */
 
 import { withOrigin } from '../../addon/status.js';
 import { TritonError, type TritonErrorCode, type TritonErrorReason } from '../../errors.js';
@@ -9,14 +9,14 @@ export interface Failure {
   readonly code: TritonErrorCode;
   readonly reason?: TritonErrorReason | undefined;
   readonly message: string;
-  /** What the model's own message was, and its stack. */
+  /** The message and stack of the model's own error. */
   readonly origin?: { readonly message: string; readonly stack: string } | undefined;
 }
 
-/** The engine cuts messages beyond 16 KiB, and a stack goes with each. */
+/** The longest message here. The engine cuts messages beyond 16 KiB, stack included. */
 const longestText = 4096;
 
-/** Any value as text, which nothing that a model throws can make fail. */
+/** Converts any value to text. It never throws. */
 export function textOf(value: unknown): string {
   try {
     return String(value);
@@ -25,7 +25,7 @@ export function textOf(value: unknown): string {
   }
 }
 
-/** What a model has thrown, or rejected with. A TritonError keeps its code and reason. A package that is not there is MISSING. */
+/** Converts an error of a model. A TritonError keeps its code and reason. A missing package gets the reason MISSING. */
 export function failureOf(model: string, thrown: unknown): Failure {
   let code: TritonErrorCode = 'INTERNAL';
   let reason: TritonErrorReason | undefined;
@@ -54,7 +54,7 @@ function cut(text: string): string {
   return text.length > longestText ? `${text.slice(0, longestText)}…` : text;
 }
 
-/** The error of a failure. Its cause has the stack of the model's thread. */
+/** The error of a failure. The error's cause has the stack of the model's thread. */
 export function errorOf({ code, reason, message, origin }: Failure, model: string): TritonError {
   if (origin === undefined) return new TritonError(code, message, { model, reason });
   const cause = new Error(origin.message);
@@ -62,7 +62,7 @@ export function errorOf({ code, reason, message, origin }: Failure, model: strin
   return new TritonError(code, message, { model, reason, cause });
 }
 
-/** A failure as a message for the engine, of which {@link errorOf}'s error is made where it comes out. */
+/** A failure as a message for the engine. The environment that receives it makes the same error as {@link errorOf}. */
 export function engineMessage({ message, origin }: Failure): string {
   return origin === undefined ? message : withOrigin(message, origin.message, origin.stack);
 }

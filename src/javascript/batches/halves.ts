@@ -1,6 +1,6 @@
 /**
- * A batch whose `execute` has thrown is run again in halves, so that one bad request does not fail the others. Only a
- * model that says it may run again is (`rerun_in_halves`): what `execute` did outside of itself it does twice.
+ * Runs a batch again in halves when `execute` has thrown, so that one bad request does not fail the others. The model has
+ * to allow it (`rerun_in_halves`), because side effects of `execute` then happen twice.
  *
  *   [a b c d]  throws
  *   [a b]      answered
@@ -14,7 +14,7 @@ import type { BatchRequest } from './batch.js';
 import { notResults } from '../results/results.js';
 import { areAwaited, resultOf, settled } from '../results/settle-results.js';
 
-/** Whether other requests of the batch may be the reason of an error; as in `native/engine/version/halves.cc`. */
+/** Whether a single request may be the reason of a batch's error; as in `native/engine/version/halves.cc`. */
 export function mayBeAnothers(error: unknown): boolean {
   try {
     if (!(error instanceof TritonError)) return true;
@@ -27,8 +27,8 @@ export function mayBeAnothers(error: unknown): boolean {
 /**
  * Runs the halves of requests whose `execute` has failed.
  *
- * @param execute - Runs some of them.
- * @param isGone - Whether nobody waits for a request any more.
+ * @param execute - Runs some of the requests.
+ * @param isGone - Whether a request's caller has cancelled it.
  * @returns One result for each request, in their order.
  */
 export async function inHalves(
@@ -65,7 +65,7 @@ async function run(
     const results = areAwaited(given) ? await settled(model, given) : given;
     const wrong = notResults(model, requests.length, results);
     if (wrong !== undefined) throw wrong;
-    // `notResults` has looked.
+    // `notResults` has checked that it is an array.
     return results as readonly unknown[];
   } catch (error) {
     return inHalves(model, requests, error, execute, isGone);

@@ -1,17 +1,17 @@
 /** Results of decoupled models: iterables, whose items are the responses to a request. */
 
-/** What gives the responses to a request, one after the other. */
+/** The iterator that yields the responses to a request. */
 export interface OpenedIterator {
   readonly isAsync: boolean;
-  /** Calls the iterator. What it returns is any value of the model, and what it throws is the model's. */
+  /** Calls the iterator's `next()`. It may return any value, and throws what the model throws. */
   next(): unknown;
-  /** Tells it that nobody reads any more, if it wants to know. */
+  /** Calls the iterator's `return()`, if it has one, because its responses are no longer read. */
   leave(): unknown;
 }
 
 /** A stream among the results of a batch. */
 export interface OpenedStream {
-  /** Of its request in the batch. */
+  /** The position of its request in the batch. */
   readonly position: number;
   readonly iterator: OpenedIterator;
 }
@@ -21,7 +21,7 @@ interface Iterates {
   readonly [Symbol.asyncIterator]?: unknown;
 }
 
-/** Whether a result is an iterable of responses. A string is none. */
+/** Whether a result is an iterable of responses. A string is not. */
 export function iterates(result: unknown): result is object {
   if (typeof result !== 'object' || result === null) return false;
   const { [Symbol.iterator]: plain, [Symbol.asyncIterator]: async }: Iterates = result;
@@ -29,19 +29,19 @@ export function iterates(result: unknown): result is object {
 }
 
 /**
- * Begins to iterate. Of a result that can be iterated in both ways the asynchronous one is taken.
+ * Opens the iterator of a result. The asynchronous iterator is preferred.
  *
  * @throws What the model's function throws; an Error if it returns no iterator.
  */
 export function iteratorOf(result: object): OpenedIterator {
   const isAsync = typeof (result as Iterates)[Symbol.asyncIterator] === 'function';
-  // `iterates` has looked.
+  // `iterates` has checked that one of the two is a function.
   const iterable = result as Record<symbol, () => unknown>;
   const made = iterable[isAsync ? Symbol.asyncIterator : Symbol.iterator]?.();
   if (typeof made !== 'object' || made === null || !('next' in made)) {
     throw new Error('an iterable of responses returned no iterator');
   }
-  // What it does not have, or has in another form, throws when it is called.
+  // A missing or malformed method throws when it is called.
   const iterator = made as { next(): unknown; return?(): unknown };
   return {
     isAsync,
@@ -50,16 +50,16 @@ export function iteratorOf(result: object): OpenedIterator {
   };
 }
 
-/** What a call of next() has given. */
+/** The result of a call of next(). */
 export interface Item {
   readonly done: boolean;
   readonly value: unknown;
 }
 
 /**
- * Reads what next() has returned, or resolved to.
+ * Reads the value that next() has returned or resolved to.
  *
- * @throws An Error if it is no iterator's result.
+ * @throws An Error if the value is not an object.
  */
 export function itemOf(given: unknown): Item {
   if (typeof given !== 'object' || given === null) {

@@ -1,16 +1,16 @@
-/** Outputs that a result does not have: those that a model leaves out on purpose, and those that it forgot. */
+/** Handles outputs that are missing in a result: left out on purpose (null), or forgotten. */
 
 import { types } from 'node:util';
 import { TritonError } from '../../errors.js';
 import { describe, quote } from '../../tensor/describe.js';
 
-/** A result without the outputs that are null in it, and their names; undefined if there is none. */
+/** A result without its null outputs, and the names of those outputs. */
 export interface LeftOut {
   readonly rest: Readonly<Record<string, unknown>>;
   readonly names: ReadonlySet<string>;
 }
 
-/** See {@link LeftOut}. */
+/** See {@link LeftOut}. Undefined if no output is null. */
 export function leftOutOf(result: unknown): LeftOut | undefined {
   if (typeof result !== 'object' || result === null || types.isProxy(result)) return undefined;
   const entries = Object.entries(result);
@@ -19,7 +19,7 @@ export function leftOutOf(result: unknown): LeftOut | undefined {
   return { rest: Object.fromEntries(entries.filter(([name]) => !names.has(name))), names };
 }
 
-/** What a result is, in words that follow 'but got'. It runs no code of the model. */
+/** Describes a result, for a message that says 'but got …'. It runs no code of the model. */
 export function describeResult(result: unknown): string {
   const what = describe(result);
   if (what !== 'an object' || typeof result !== 'object' || result === null) return what;
@@ -31,7 +31,7 @@ export function describeResult(result: unknown): string {
   return typeof name === 'string' && name !== '' ? `an instance of ${name}` : what;
 }
 
-/** The error for an output that the caller wants, and that the result neither has nor leaves out on purpose. */
+/** The error for an output that the caller wants, and that is neither in the result nor null there. */
 export function missingOutput(model: string, output: string, result: unknown): TritonError {
   return new TritonError(
     'INTERNAL',

@@ -5,8 +5,8 @@
  *                        ^                                              |
  *                        '---- the engine lists who has read <----------'
  *
- * A stream is at most 16 responses ahead of its reader, and all streams take turns. What an iterator does at once
- * goes to the engine together.
+ * A stream is at most 16 responses ahead of its reader, and all streams take turns. Responses that an iterator yields
+ * synchronously go to the engine together.
  */
 
 import { performance } from 'node:perf_hooks';
@@ -19,29 +19,29 @@ import { itemOf, type OpenedIterator, type OpenedStream } from './iterators.js';
 import type { ResultWriter } from '../results/results.js';
 import { isThenable, silence } from '../results/settle-results.js';
 
-/** What a stream does at once is sent after so long, in milliseconds, and others have their turn. */
+/** How long a stream may yield responses before they are sent and the next stream has its turn, in milliseconds. */
 const mostMs = 0.2;
 
-/** A request whose responses follow one after the other. */
+/** A request whose responses come from an iterator. */
 interface OutputStream {
   readonly batch: Batch;
   readonly request: BatchRequest;
   readonly iterator: OpenedIterator;
-  /** How many responses it may give before it asks again whether there is room. */
+  /** How many responses it may yield before it has to ask the engine for room again. */
   room: number;
-  /** Whether next() has been called and is not answered. */
+  /** Whether next() was called and its promise has not settled. */
   isPulling: boolean;
   isQueued: boolean;
 }
 
-/** What the streams need of their instance. */
+/** The parts of an instance that its streams use. */
 export interface StreamsContext {
   readonly model: string;
   readonly native: NativeInstance;
   readonly memory: InstanceMemory;
   readonly writer: ResultWriter;
   readonly signals: Signals;
-  /** Called when the streams have something to do and nobody asks. */
+  /** Called when the streams have work and the instance's loop is not running. */
   readonly wake: () => void;
   /** Called when a batch has ended. */
   readonly onEnd: (batch: Batch) => void;
@@ -50,10 +50,10 @@ export interface StreamsContext {
 /** See the head of this file. */
 export class OutputStreams {
   readonly #context: StreamsContext;
-  /** Those that have not ended. */
+  /** Streams that have not ended, by their request. */
   readonly #open: Map<BatchRequest, OutputStream> = new Map();
   readonly #batches: Map<number, Batch> = new Map();
-  /** Those whose turn it is. */
+  /** Streams that are ready to go on, in order. */
   readonly #queue: Queue<OutputStream> = new Queue();
   #pulling = 0;
   readonly #leaving: Set<Promise<unknown>> = new Set();
@@ -62,17 +62,17 @@ export class OutputStreams {
     this.#context = context;
   }
 
-  /** Whether an iterator is awaited, so that the event loop has to go round. */
+  /** Whether an iterator is awaited, so that the event loop must run. */
   get isAwaiting(): boolean {
     return this.#pulling > 0 || this.#leaving.size > 0;
   }
 
-  /** The iterators that were told to end, and have not. */
+  /** Iterators whose `return()` was called and has not settled. */
   get leaving(): readonly Promise<unknown>[] {
     return [...this.#leaving];
   }
 
-  /** Begins with streams of a batch. */
+  /** Opens the streams of a batch. */
   open(batch: Batch, streams: readonly OpenedStream[]): void {
     batch.open = streams.length;
     this.#batches.set(batch.slot, batch);
@@ -86,11 +86,11 @@ export class OutputStreams {
       };
       this.#enqueue(stream);
     }
-    // The others have their responses.
+    // Requests without a stream have had their responses.
     for (const request of batch.requests) if (!this.#open.has(request)) request.end();
   }
 
-  /** Looks who may go on. */
+  /** Queues the streams whose callers have read responses. */
   listen(): void {
     const { native, memory } = this.#context;
     const count = native.readers();
@@ -100,14 +100,14 @@ export class OutputStreams {
     }
     const { words } = memory;
     for (let i = 0; i < count; i++) {
-      // It may have ended meanwhile, and its slot may have another batch.
+      // The request may have ended meanwhile, and its slot may hold another batch.
       const request = this.#batches.get(words[2 * i] ?? 0)?.requests[words[2 * i + 1] ?? 0];
       const stream = request && this.#open.get(request);
       if (stream !== undefined) this.#enqueue(stream);
     }
   }
 
-  /** Lets the next stream do something. Returns false if there is none. */
+  /** Gives the next stream its turn. Returns false if no stream is ready. */
   step(): boolean {
     if (this.#open.size > 0 && this.#queue.length === 0) this.listen();
     const stream = this.#queue.shift();
@@ -117,7 +117,7 @@ export class OutputStreams {
     return true;
   }
 
-  /** The instance ends: nobody reads any more. */
+  /** Ends all streams, because the instance ends. */
   close(): void {
     for (const stream of this.#open.values()) this.#leave(stream);
   }
@@ -139,7 +139,7 @@ export class OutputStreams {
     else if (stream.room > 0) this.#pullMany(stream);
   }
 
-  /** Takes what an iterator gives at once. */
+  /** Takes the responses that an iterator yields synchronously. */
   #pullMany(stream: OutputStream): void {
     const { words } = this.#context.writer;
     const end = performance.now() + mostMs;
@@ -164,7 +164,7 @@ export class OutputStreams {
     this.#await(stream, () => stream.iterator.next());
   }
 
-  /** Awaits what an iterator's next() has given. */
+  /** Awaits the result of an iterator's next(). */
   #await(stream: OutputStream, ask: () => unknown): void {
     const { model, signals, writer } = this.#context;
     const settled = (): boolean => {
@@ -220,7 +220,7 @@ export class OutputStreams {
         return false;
       }
       if (isThenable(value)) {
-        // What it resolves to is the response. The iterator is asked for no other one before.
+        // The resolved value is the response. next() is not called again before that.
         this.#await(stream, async () => ({ done: false, value: await value }));
         return true;
       }
@@ -234,7 +234,7 @@ export class OutputStreams {
     }
   }
 
-  /** Ends a stream, behind what is written. */
+  /** Ends a stream, after the responses written so far. */
   #end({ batch, request }: OutputStream, failure: Failure | undefined): void {
     const { writer, onEnd } = this.#context;
     this.#open.delete(request);
@@ -249,7 +249,7 @@ export class OutputStreams {
     onEnd(batch);
   }
 
-  /** Nobody reads it any more. */
+  /** Ends a stream whose responses are no longer read. */
   #leave(stream: OutputStream): void {
     if (!this.#isOpen(stream)) return;
     const { model, writer } = this.#context;
@@ -260,7 +260,7 @@ export class OutputStreams {
     this.#return(stream);
   }
 
-  /** Tells an iterator that nobody reads it. */
+  /** Calls an iterator's `return()`. An error there is only a warning. */
   #return({ iterator }: OutputStream): void {
     const { model } = this.#context;
     const warn = (error: unknown): void => {

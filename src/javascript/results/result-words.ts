@@ -1,4 +1,4 @@
-/** Results as words and bytes, on their way to the engine; see `native/binding/instance_wrap.h`. */
+/** Writes results as words and bytes for the engine; see `native/binding/instance_wrap.h`. */
 
 import type { NativeInstance } from '../../addon/native/instance.js';
 import { statusNumber } from '../../addon/status.js';
@@ -9,13 +9,13 @@ import type { Batch } from '../batches/batch.js';
 import type { InstanceMemory } from '../threads/instance-memory.js';
 import { engineMessage, type Failure } from '../batches/failures.js';
 
-/** First words of results. */
+/** The first word of each record of results: its kind. */
 const together = 0;
 const one = 1;
 const failed = 2;
 const oneOfMany = 3;
 const endOfMany = 4;
-/** An output that is at least so long is copied from its own array instead of the memory. */
+/** The engine copies an output of at least this size straight from its array, not through the shared memory. */
 export const largeBytes: number = 64 << 10;
 
 /** An output of the model. */
@@ -24,11 +24,11 @@ export interface ResultOutput {
   readonly datatype: number;
   readonly wire: ViewKind;
   readonly elementBytes: number;
-  /** Whether its elements have different sizes. */
+  /** Whether the elements have different sizes. */
   readonly isBytes: boolean;
 }
 
-/** What the outputs of all requests of a batch have in common, while they are written together. */
+/** The common layout of the outputs of all requests of a batch, while they are written together. */
 export interface Together {
   readonly outputs: readonly {
     readonly index: number;
@@ -60,13 +60,13 @@ export class ResultWords {
     this.#outputs = outputs;
   }
 
-  /** Begins anew. What was not sent is dropped. */
+  /** Starts over. Records that were not sent are dropped. */
   begin(): void {
     this.#words = this.#bytes = 0;
     this.#objects = [];
   }
 
-  /** All requests of a batch get the outputs that lie in the memory, as planned. */
+  /** Writes the record that gives all requests of a batch the outputs in the memory, as planned. */
   putTogether({ outputs }: Together, rows: number): void {
     this.#put(together, outputs.length);
     for (const { index, tail, rowBytes, offset } of outputs) {
@@ -75,10 +75,10 @@ export class ResultWords {
   }
 
   /**
-   * A request gets a response.
+   * Writes a response to a request.
    *
-   * @param isFinal - Whether it is the last one.
-   * @returns Whether an output of it is large: it has to be sent before the model may write to its array again.
+   * @param isFinal - Whether this is the final response.
+   * @returns Whether an output is large. It must then be sent before the model may write to its array again.
    */
   putResponse(batch: Batch, position: number, encoded: EncodedInputs, isFinal: boolean): boolean {
     let words = 3;
@@ -113,7 +113,7 @@ export class ResultWords {
     return isLarge;
   }
 
-  /** A request, or all (-1), ends with an error. */
+  /** Writes the error that ends a request, or all requests (-1). */
   putFailure(batch: Batch, position: number, failure: Failure): void {
     this.#reserve(batch, 4, 0);
     const message = engineMessage(failure);
@@ -125,13 +125,13 @@ export class ResultWords {
     );
   }
 
-  /** A request ends with the responses that it got. */
+  /** Writes the end of a request without a further response. */
   putEnd(batch: Batch, position: number): void {
     this.#reserve(batch, 2, 0);
     this.#put(endOfMany, position);
   }
 
-  /** Gives what was written to the engine. With `last` the batch has ended. */
+  /** Sends the written records to the engine. With `last` the batch ends. */
   send(batch: Batch, last: boolean): void {
     if (!this.#native.answer(batch.slot, this.#words, this.#objects, last)) {
       throw new Error(`model '${this.#model}': malformed results`);
@@ -147,7 +147,7 @@ export class ResultWords {
     return offset;
   }
 
-  /** Makes room: what is written goes to the engine first, if there is too much of it. */
+  /** Makes room for a record. If the memory is full, the written records are sent first. */
   #reserve(batch: Batch, words: number, bytes: number): void {
     const { words: list, bytes: memory } = this.#memory;
     if (this.#words + words <= list.length && this.#bytes + bytes <= memory.buffer.byteLength) return;

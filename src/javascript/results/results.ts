@@ -1,4 +1,4 @@
-/** Checks the results of a batch, and gives them to the engine as words and bytes. */
+/** Checks the results of a batch, and sends them to the engine as words and bytes. */
 
 import type { NativeInstance } from '../../addon/native/instance.js';
 import type { ModelConfig } from '../../config/index.js';
@@ -19,7 +19,7 @@ import { describeResult, leftOutOf, missingOutput } from '../batches/left-out.js
 import { resultOf, silence } from './settle-results.js';
 import { tensorsOf } from '../versions/version-spec.js';
 
-/** Batches with more bytes of outputs are given to the engine in pieces, request by request. */
+/** Batches with more bytes of outputs are sent to the engine request by request. */
 const mostTogether = 64 << 20;
 
 const shiftOf: Readonly<Record<string, number>> = {
@@ -35,7 +35,7 @@ const shiftOf: Readonly<Record<string, number>> = {
   BigUint64Array: 8,
 };
 
-/** See the head of this file. An instance has one. */
+/** See the head of this file. Each instance has its own. */
 export class ResultWriter {
   /** Where the results are written. */
   readonly words: ResultWords;
@@ -79,9 +79,9 @@ export class ResultWriter {
   }
 
   /**
-   * Gives the results of a batch, and ends it.
+   * Sends the results of a batch, and ends it.
    *
-   * @returns The streams among the results of a decoupled model. If there are some, the batch goes on with them.
+   * @returns The streams among the results of a decoupled model. If there are any, the batch goes on with them.
    */
   give(batch: Batch, results: unknown): readonly OpenedStream[] {
     const wrong = notResults(this.#model, batch.requests.length, results);
@@ -90,7 +90,7 @@ export class ResultWriter {
       this.fail(batch, failureOf(this.#model, wrong));
       return [];
     }
-    // `notResults` has looked.
+    // `notResults` has checked that it is an array.
     let list = results as readonly unknown[];
     if (this.#decoupled) list = list.map((one) => this.#readable(one));
     const hasStreams = this.#decoupled && list.some(iterates);
@@ -104,7 +104,7 @@ export class ResultWriter {
     return streams;
   }
 
-  /** The result itself, or the error of one of which nothing can be read. */
+  /** The result itself, or its error if reading its properties throws. */
   #readable(result: unknown): unknown {
     try {
       iterates(result);
@@ -114,7 +114,7 @@ export class ResultWriter {
     }
   }
 
-  /** Encodes a result. Only one that has outputs which are null, or something wrong, is looked at twice. */
+  /** Encodes a result. If that fails, encodes it again without the outputs that are null. */
   #encode(result: unknown, rows: number, wanted: readonly string[]): EncodedInputs {
     try {
       return this.#encodeAll(result, rows, wanted);
@@ -130,7 +130,7 @@ export class ResultWriter {
   }
 
   #encodeAll(result: unknown, rows: number, wanted: readonly string[]): EncodedInputs {
-    // It is checked like the inputs of a request, which is any value of a caller.
+    // A result may be any value of the model. It is checked like the inputs of a caller's request.
     const encoded = this.#encoder.encode(result as Inputs, rows);
     for (let i = 0; i < this.#outputs.length; i++) {
       const shape = encoded.shapes[i];
@@ -148,7 +148,7 @@ export class ResultWriter {
     return encoded;
   }
 
-  /** Writes the outputs of all requests one after the other. Returns false if they are not alike. */
+  /** Writes the outputs of all requests as one record. Returns false if their outputs differ in form. */
   #giveTogether(batch: Batch, results: readonly unknown[]): boolean {
     const { rows } = batch;
     let all = 0;
@@ -166,7 +166,7 @@ export class ResultWriter {
         before += count;
       }
     } catch {
-      // The general way finds the request again, and its error.
+      // The general path finds the faulty request and its error again.
       return false;
     } finally {
       this.#encoder.release();
@@ -178,7 +178,7 @@ export class ResultWriter {
     return true;
   }
 
-  /** Where the outputs of all requests go, if they are like those of the first one. */
+  /** The layout for the outputs of all requests, if all have the form of the first request's. */
   #plan(encoded: EncodedInputs, rows: number, all: number): Together | undefined {
     const outputs = [];
     let offset = 0;
@@ -193,7 +193,7 @@ export class ResultWriter {
       offset += (rowBytes * all + 7) & ~7;
       words += 4 + shape.length;
     }
-    // Whoever grows the memory loses what is in it, and nothing is in it now.
+    // Growing discards the memory's contents. It is empty here.
     if (words > this.#memory.words.length || offset > this.#memory.bytes.buffer.byteLength) {
       this.#memory.grow(words, offset);
     }
@@ -216,7 +216,7 @@ export class ResultWriter {
     return true;
   }
 
-  /** Writes a response; see {@link ResultWords.putResponse}. What is wrong with it is thrown. */
+  /** Writes a response; see {@link ResultWords.putResponse}. Throws if the response is invalid. */
   #respond(batch: Batch, position: number, result: unknown, isFinal: boolean): boolean {
     try {
       const wanted = batch.requests[position]?.wanted ?? [];
@@ -247,28 +247,28 @@ export class ResultWriter {
     );
   }
 
-  /** What is wrong with a result is the model's fault, not the caller's. */
+  /** The failure for an invalid result: INTERNAL, because it is the model's fault and not the caller's. */
   faultOf(error: unknown): Failure {
     let message = 'something that cannot be read';
     try {
       message = String(error instanceof Error ? error.message : error);
     } catch {
-      // Nothing that a model throws may leave this.
+      // Reading the model's error must not throw.
     }
     return { code: 'INTERNAL', message };
   }
 
   /**
-   * Writes a response that others follow.
+   * Writes a response that is not final.
    *
-   * @returns Whether it is to be sent before the model goes on.
-   * @throws An error that says what is wrong with it.
+   * @returns Whether it must be sent before the model goes on.
+   * @throws An error that describes an invalid response.
    */
   giveNext(batch: Batch, position: number, result: unknown): boolean {
     return this.#respond(batch, position, result, false);
   }
 
-  /** Opens the streams among the results. One that cannot be opened has failed. */
+  /** Opens the streams among the results. A request whose stream cannot be opened fails. */
   #open(batch: Batch, results: readonly unknown[]): readonly OpenedStream[] {
     const opened: OpenedStream[] = [];
     for (let position = 0; position < results.length; position++) {
@@ -284,7 +284,7 @@ export class ResultWriter {
   }
 }
 
-/** The error for what is no list of results, one for each request; undefined if it is one. */
+/** The error for a value that is not an array with one result for each request; undefined if it is. */
 export function notResults(model: string, requests: number, results: unknown): TritonError | undefined {
   if (Array.isArray(results) && results.length === requests) return undefined;
   const got = Array.isArray(results) ? `an array of ${results.length}` : describeResult(results);

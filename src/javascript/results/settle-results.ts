@@ -1,4 +1,4 @@
-/** Awaits what a model has returned, so that what one result rejects with is the failure of its request alone. */
+/** Awaits the results of a model one by one, so that a rejected result fails only its request. */
 
 import { types } from 'node:util';
 import { errorOf, failureOf } from '../batches/failures.js';
@@ -12,36 +12,36 @@ export function isThenable(value: unknown): value is PromiseLike<unknown> {
   );
 }
 
-/** Whether one of the results is not there yet, as those of `requests.map(async …)`. */
+/** Whether one of the results is a promise, as those of `requests.map(async …)` are. */
 export function areAwaited(results: unknown): results is readonly unknown[] {
   try {
     if (!Array.isArray(results)) return false;
   } catch {
-    // A proxy that was revoked. Who reads it next says so.
+    // A revoked proxy. The next reader reports it.
     return false;
   }
   try {
     for (const result of results) if (isThenable(result)) return true;
   } catch {
-    // Only `settled` looks at them one by one.
+    // Reading a result has thrown. `settled` handles each result by itself.
     return true;
   }
   return false;
 }
 
-/** What a model has thrown for one request, as its result. */
+/** A value that a model has thrown for one request, as an Error. */
 export function resultOf(model: string, thrown: unknown): Error {
   try {
     if (thrown instanceof Error) return thrown;
   } catch {
-    // A proxy that was revoked.
+    // A revoked proxy.
   }
   return errorOf(failureOf(model, thrown), model);
 }
 
-/** The results, when all are there. One that rejects is an Error. */
+/** Resolves with the results when all have settled. A rejected result becomes an Error. */
 export async function settled(model: string, results: readonly unknown[]): Promise<unknown[]> {
-  // Only `found` is awaited, so that a result that has a `then` of its own is not asked again.
+  // Each result's `then` is called once only: the results are stored in `found` and not returned from the promises.
   const found: unknown[] = [];
   await Promise.all(
     results.map(async (result, i) => {
@@ -55,7 +55,7 @@ export async function settled(model: string, results: readonly unknown[]): Promi
   return found;
 }
 
-/** Promises that nobody awaits any more, in a result that was refused: what they reject with would end the thread. */
+/** Handles promises in a refused result, which are no longer awaited. An unhandled rejection would end the thread. */
 export function silence(refused: unknown): void {
   try {
     if (types.isPromise(refused)) void Promise.prototype.then.call(refused, undefined, () => undefined);

@@ -1,11 +1,11 @@
-/** Packages that models import: those of the app are a second place for models whose folders lie outside of it. */
+/** Lets models outside of the app's folder import packages that are installed in the app. */
 
 import nodeModule, { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { errorCode } from '../../addon/load-error.js';
 
-/** What is used of the context of Node's hook `resolve`. */
+/** The used part of the context of Node's hook `resolve`. */
 interface Context {
   readonly parentURL?: string | undefined;
   readonly conditions?: readonly string[];
@@ -17,7 +17,7 @@ type Resolve = (
   next: (specifier: string, context: Context) => unknown,
 ) => unknown;
 
-/** Node 22.15 and newer have it, and the types of Node 20 do not know it. */
+/** Node 22.15 and newer have `registerHooks`, but the types for Node 20 lack it. */
 interface WithHooks {
   readonly registerHooks: (hooks: { readonly resolve: Resolve }) => unknown;
 }
@@ -26,13 +26,13 @@ const hasHooks = (value: object): value is WithHooks => 'registerHooks' in value
 
 const registerHooks = hasHooks(nodeModule) ? nodeModule.registerHooks : undefined;
 
-/** Whether a specifier names a package: no path, no URL. */
+/** Whether a specifier names a package, and is neither a path nor a URL. */
 const isPackage = (specifier: string): boolean => /^(?:@[\w.-]+\/)?[\w-][^:\\]*$/.test(specifier);
 
 const isAbsence = (error: unknown): boolean =>
   ['ERR_MODULE_NOT_FOUND', 'MODULE_NOT_FOUND'].includes(errorCode(error) ?? '');
 
-/** Files that see what is installed in the app: the working directory, and where this package is installed. */
+/** Files from which the app's packages resolve: one in the working directory, and one of this package. */
 const placesOfApp = (): readonly string[] => [
   pathToFileURL(join(process.cwd(), 'index.js')).href,
   import.meta.url,
@@ -44,12 +44,12 @@ const resolve: Resolve = (specifier, context, next) => {
   } catch (error) {
     const places = placesOfApp();
     const { parentURL } = context;
-    // A package has its own dependencies: what it does without is not to be found all of a sudden.
+    // Imports inside of packages are left alone: a package that probes for an optional dependency must not find the app's.
     if (!isPackage(specifier) || !isAbsence(error) || parentURL === undefined) throw error;
     if (places.includes(parentURL) || parentURL.includes('/node_modules/')) throw error;
     for (const place of places) {
       try {
-        // Node's own resolution for `require` does not look at the context's parent.
+        // Node's own resolution for `require` ignores the context's parent.
         return context.conditions?.includes('require') === true
           ? { url: pathToFileURL(createRequire(place).resolve(specifier)).href, shortCircuit: true }
           : next(specifier, { ...context, parentURL: place });
@@ -71,9 +71,9 @@ export function findPackagesOfApp(): void {
 }
 
 /**
- * What to do about an error of Node that says that a package is not installed; undefined for other values.
+ * Advice for Node's error that a package is not installed; undefined for other values.
  *
- * @param thrown - What a model's file, or one of its functions, has thrown.
+ * @param thrown - The value that a model's file or function has thrown.
  */
 export function absentPackage(thrown: unknown): string | undefined {
   if (!(thrown instanceof Error) || !isAbsence(thrown)) return undefined;

@@ -1,10 +1,10 @@
-/** How long models may take to end: on a thread, in a process, or in this environment. */
+/** Limits the time that models take to end: on a thread, in a process, or in this environment. */
 
 import type { Log } from '../../logger.js';
 
-/** How long an instance that was asked to end may go on with what it runs, before it begins to finalize. */
+/** How long an instance that was asked to end may go on running before it begins to finalize. */
 export const busyMs = 2000;
-/** What a timer of Node can count to. */
+/** The longest delay of Node's timers. */
 const longestMs = 2 ** 31 - 1;
 
 /** Whether a promise, which does not reject, resolves within a time. */
@@ -21,7 +21,7 @@ export async function endsWithin(ended: Promise<unknown>, ms: number): Promise<b
 }
 
 /**
- * Waits for an instance that was asked to end. Returns false if its `finalize` takes longer than it may.
+ * Waits for an instance that was asked to end. Returns false if its `finalize` takes longer than the limit.
  *
  * @param finalizing - Resolves when `finalize` begins. An instance that is still busy then is not waited for.
  * @param ended - Resolves when the instance has ended.
@@ -35,7 +35,7 @@ export async function finalizesWithin(
   return endsWithin(ended, limitMs);
 }
 
-/** Tells that a model has not finalized in time. */
+/** Logs that a model has not finalized in time. */
 export function logLateFinalize(log: Log, model: string, limitMs: number, then: string): void {
   log.warn(`model '${model}': finalize did not end within ${limitMs / 1000} s (finalizeTimeoutMs); ${then}`, {
     model,

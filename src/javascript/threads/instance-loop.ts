@@ -1,6 +1,6 @@
 /**
- * Runs the batches of one instance in this environment: takes them from the engine, calls the model, and gives
- * its results back.
+ * Runs the batches of one instance in this environment: takes them from the engine, calls the model, and sends the
+ * results back.
  */
 
 import { performance } from 'node:perf_hooks';
@@ -26,9 +26,9 @@ import { areAwaited, isThenable, settled } from '../results/settle-results.js';
 import type { JavaScriptModel } from '../../api/javascript-model.js';
 import type { InstanceSpec } from '../versions/version-spec.js';
 
-/** How long batches that follow each other may hold the event loop, in milliseconds. */
+/** How long successive batches may hold the event loop, in milliseconds. */
 const mostMs = 1;
-/** How long iterators that nobody reads any more may take to end before the instance ends, in milliseconds. */
+/** How long abandoned iterators may take to end before the instance ends, in milliseconds. */
 const leaveMs = 500;
 
 /** See the head of this file. */
@@ -42,7 +42,7 @@ export class InstanceLoop {
   readonly #streams: OutputStreams;
   readonly #signals: Signals;
   readonly #underWay: Set<Batch> = new Set();
-  /** What belongs to the batch that is being taken. */
+  /** The objects of the batch that is being read. */
   readonly #objects: unknown[] = [];
   /** Batches whose results are awaited. */
   #awaited = 0;
@@ -51,7 +51,7 @@ export class InstanceLoop {
   #hasDetached = false;
   #draining = false;
   #closed = false;
-  /** Whether a batch that fails as a whole is run again in halves. */
+  /** Whether a batch whose `execute` throws is run again in halves. */
   readonly #mayRunAgain: boolean;
   readonly #ended: Promise<void>;
   #end: () => void = () => undefined;
@@ -77,7 +77,7 @@ export class InstanceLoop {
     try {
       this.#memory = new InstanceMemory(native);
     } catch (error) {
-      // Nobody would detach it any more.
+      // Detach it here, because the constructor fails and no caller could.
       native.detach();
       throw error;
     }
@@ -103,25 +103,25 @@ export class InstanceLoop {
     return this.#ended;
   }
 
-  /** What its requests call their instance. */
+  /** The object that identifies this instance to its requests. */
   get instance(): object {
     return this.#signals;
   }
 
-  /** From now on it runs batches. */
+  /** Starts taking batches. */
   start(): void {
     this.#native.up();
     this.#drain();
   }
 
-  /** Leaves the instance. What it has not answered fails. */
+  /** Detaches from the instance. Unanswered requests fail. */
   detach(): void {
     this.#closed = true;
     this.#native.detach();
     this.#end();
   }
 
-  /** The engine's number for a call that says no parent: of the batch under way, if that is the only one; else 0. */
+  /** The engine's number for a call without a parent: that of the batch under way, if there is only one; else 0. */
   get caller(): number {
     const [only] = this.#underWay;
     if (only === undefined || this.#underWay.size > 1) return 0;
@@ -151,11 +151,10 @@ export class InstanceLoop {
       const end = performance.now() + mostMs;
       for (;;) {
         const streamed = this.#streams.step();
-        // An instance that has all the batches it may have gets none.
+        // At the limit of concurrent batches no further batch is taken.
         const ran = this.#awaited < this.#spec.concurrency && this.#runNext(!streamed);
         if (!streamed && !ran) return;
-        // Node gives detached memory back in a turn of the event loop. Meanwhile the next batches would come in
-        // memory that no cache has.
+        // Node frees detached memory in a later turn of the event loop. Until then further batches would get cold memory.
         if (performance.now() <= end && !this.#hasDetached) continue;
         this.#hasDetached = false;
         this.#drainSoon();
@@ -169,7 +168,7 @@ export class InstanceLoop {
   /**
    * Runs the next batch. Returns false if there is none.
    *
-   * @param mayWait - Whether there is nothing else to do.
+   * @param mayWait - Whether the loop has no other work, so that it may spin for a batch.
    */
   #runNext(mayWait: boolean): boolean {
     const objects = this.#objects;
@@ -202,26 +201,26 @@ export class InstanceLoop {
     let results: unknown;
     let waits: boolean;
     try {
-      // The model's own list: it may take requests off it.
+      // A copy, because the model may modify the list.
       results = this.#model.execute(batch.requests.slice());
       waits = isThenable(results);
     } catch (error) {
       this.#failed(batch, error);
       return;
     }
-    // This makes a promise like any other of a thenable that throws, or settles twice.
+    // Promise.resolve makes a well-behaved promise of a thenable that throws or settles twice.
     if (waits) this.#await(batch, Promise.resolve(results));
     else if (areAwaited(results)) this.#awaitEach(batch, results);
     else this.#give(batch, results);
   }
 
-  /** Gives results some of which are promises. */
+  /** Sends results, some of which are promises. */
   #awaitEach(batch: Batch, results: readonly unknown[]): void {
     batch.isApart = true;
     this.#await(batch, settled(this.#spec.model, results));
   }
 
-  /** Gives what a batch's execute has promised. */
+  /** Sends the results of a batch when the promise of `execute` settles. */
   #await(batch: Batch, promised: Promise<unknown>): void {
     this.#awaited++;
     promised.then(
@@ -237,7 +236,7 @@ export class InstanceLoop {
     );
   }
 
-  /** What is done when `execute` has thrown, or rejected. */
+  /** Handles an error of `execute`: runs the batch in halves, or fails it. */
   #failed(batch: Batch, error: unknown): void {
     const { requests } = batch;
     const model = this.#spec.model;
@@ -261,7 +260,7 @@ export class InstanceLoop {
     try {
       return this.#reader.read(this.#memory.words, this.#memory.bytes, objects);
     } catch (error) {
-      // There was no memory for its inputs.
+      // There was no memory for the batch's inputs.
       const slot = this.#memory.words[0] ?? 0;
       this.#memory.words.set([2, -1, 5, ~0]);
       const message = error instanceof Error ? error.message : String(error);
@@ -302,7 +301,7 @@ export class InstanceLoop {
     }
     this.#streams.open(batch, streams);
     this.#native.part(batch.slot);
-    // Whoever awaited the results looks after them next.
+    // Inside of the drain loop the streams get their turn next; otherwise schedule it.
     if (!this.#draining) this.#drainSoon();
   }
 

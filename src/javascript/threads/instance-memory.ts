@@ -21,9 +21,9 @@ export class InstanceMemory {
   }
 
   /**
-   * Makes room for these numbers of words and bytes. What is in the memory is lost.
+   * Makes room for these numbers of words and bytes. The contents are lost.
    *
-   * @throws An Error if there is no memory. Nothing has changed then.
+   * @throws An Error if there is no memory. Then nothing has changed.
    */
   grow(words: number, bytes: number): void {
     let list = this.words;

@@ -1,9 +1,9 @@
 /**
- * The thread of one instance, on its owner's side: starts it, starts it anew when it has died, and ends it.
+ * The thread of one instance, on its owner's side: starts it, restarts it when it has died, and ends it.
  *
- * Each instance has a pool of one thread. Piscina keeps the owner's event loop alive while a task runs, and an
- * idle server must not, so the task that starts an instance ends when the instance serves. A pool of several
- * threads would then take a thread that serves for an idle one, and give it the next instance, too.
+ * Each instance has a pool of one thread. Piscina keeps the owner's event loop alive while a task runs, and an idle
+ * server must not. So the task that starts an instance ends when the instance serves. A pool of several threads would
+ * then treat a serving thread as idle, and start the next instance on it.
  */
 
 import { MessageChannel, receiveMessageOnPort, type MessagePort } from 'node:worker_threads';
@@ -20,10 +20,10 @@ import type { WorkersOptions } from '../../api/javascript-model.js';
 import type { InstanceSpec } from '../versions/version-spec.js';
 import type { CompleteTask, InstanceMessage, ServeTask, TaskOutcome } from './worker.js';
 
-/** The pause before a thread is started anew: at first, and at most; each is twice the one before. */
+/** The pause before a restart: the first and the longest. Each pause is twice the previous one. */
 const firstPauseMs = 50;
 const mostPauseMs = 10_000;
-/** After so long a life its deaths before do not count. */
+/** A thread that has lived this long resets the count of deaths. */
 const longLifeMs = 60_000;
 
 /** See the head of this file. */
@@ -39,7 +39,7 @@ export class InstanceThread {
   #ended: Promise<void> = Promise.resolve();
   #finalizing: Promise<void> = Promise.resolve();
   #readRest: () => void = () => undefined;
-  /** Whether it would learn that its instance is closed, and finalize. */
+  /** Whether the instance serves, so that its thread learns of its end and finalizes. */
   #serves = false;
   #ending = false;
   #timer: NodeJS.Timeout | undefined;
@@ -91,7 +91,7 @@ export class InstanceThread {
     const levels = levelsOf(this.#log);
     const connection = this.#connection;
     await this.#do({ kind: 'serve', url: this.#url, spec, levels, port: port2, connection }, [port2]);
-    // It was ended meanwhile.
+    // `end` or `kill` was called meanwhile.
     if (this.#ending) return;
     this.#serves = true;
     const began = performance.now();
@@ -109,11 +109,11 @@ export class InstanceThread {
     if (worker === undefined) this.#died(spec, reason);
   }
 
-  /** Takes what the thread tells. */
+  /** Makes the function that takes the thread's messages. */
   #reader(port: MessagePort, finalizing: () => void, ended: () => void): (message: InstanceMessage) => void {
     const log = new LogReader(this.#log, this.#model);
     this.#readRest = (): void => {
-      // What a thread has said before it died is still in the port.
+      // Messages that a thread sent before it died are still in the port.
       for (let rest = receiveMessageOnPort(port); rest !== undefined; rest = receiveMessageOnPort(port))
         take(rest.message as InstanceMessage);
     };
@@ -134,7 +134,7 @@ export class InstanceThread {
   }
 
   /**
-   * Ends the thread: by itself if it has a moment for that, else in the midst of what it does.
+   * Ends the thread: it may finish within a time limit; then it is terminated.
    *
    * @param finalizeMs - How long `finalize` may take. Returns false if it took longer.
    */
@@ -147,7 +147,7 @@ export class InstanceThread {
     return inTime;
   }
 
-  /** Ends the thread in the midst of what it does. */
+  /** Terminates the thread at once. */
   async kill(): Promise<void> {
     this.#ending = true;
     clearTimeout(this.#timer);
@@ -158,7 +158,7 @@ export class InstanceThread {
     await pool?.destroy();
   }
 
-  /** Starts the instance anew, after a pause. */
+  /** Restarts the instance after a pause. */
   #died(spec: InstanceSpec, reason: string): void {
     const pool = this.#pool;
     this.#pool = undefined;
@@ -183,7 +183,7 @@ export class InstanceThread {
       filename: ownFile('dist/src/server/creation/model-thread.js', 'which JavaScript models need'),
       minThreads: 1,
       maxThreads: 1,
-      // Otherwise the thread waits for tasks without its event loop.
+      // Otherwise an idle thread blocks in Atomics.wait, and its event loop stands still.
       atomics: 'disabled',
       ...(resourceLimits && { resourceLimits: definedOnly(resourceLimits) }),
       ...(env && { env: { ...env } }),
@@ -201,7 +201,7 @@ export class InstanceThread {
     this.#pool ??= this.#makePool();
     let outcome: TaskOutcome;
     try {
-      // `worker.ts` says what comes of a task.
+      // `worker.ts` defines the outcome of a task.
       outcome = (await this.#pool.run(task, { transferList: transfer })) as TaskOutcome;
     } catch (cause) {
       const why = cause instanceof Error ? cause.message : String(cause);
@@ -219,7 +219,7 @@ export class InstanceThread {
   }
 }
 
-/** The properties that are set. */
+/** The properties that are not undefined. */
 function definedOnly(limits: NonNullable<WorkersOptions['resourceLimits']>): Record<string, number> {
   return Object.fromEntries(
     Object.entries(limits).filter((entry): entry is [string, number] => entry[1] !== undefined),

@@ -24,7 +24,7 @@ export async function importModel(model: string, url: string): Promise<ModelExpo
     throw withPlace(error, url);
   });
   let found: unknown = isObject(loaded) ? loaded['default'] : undefined;
-  // A module that was compiled to CommonJS.
+  // An ES module that was compiled to CommonJS.
   if (isObject(found) && found['__esModule'] === true) found = found['default'];
   if (isModelExport(found)) return found;
   throw new TritonError(
@@ -35,7 +35,7 @@ export async function importModel(model: string, url: string): Promise<ModelExpo
 }
 
 /**
- * The error of an import, with the place of what cannot be read. Node writes the place into the stack, of some errors only.
+ * The error of an import, with the place of the syntax error. Node writes the place only into the stack of some errors.
  *
  * @param url - The model's file.
  */
@@ -63,15 +63,15 @@ export function isModelExport(value: unknown): value is ModelExport {
   return isObject(prototype) && typeof prototype['execute'] === 'function';
 }
 
-/** One object of a model. */
+/** Makes an object of a model. */
 export function makeModel(exported: ModelExport): JavaScriptModel {
   return typeof exported === 'function' ? new exported() : exported;
 }
 
 /**
- * Tells a model what it is part of.
+ * Calls a model's `initialize` with its context.
  *
- * @param server - Returns the server that it may call. It is asked when the model first reads `context.server`.
+ * @param server - Returns the server that the model may call. It is called when the model first reads `context.server`.
  */
 export async function initializeModel(
   model: JavaScriptModel,

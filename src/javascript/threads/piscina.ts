@@ -11,7 +11,7 @@ export interface Pool {
   on(event: 'error', listener: (error: unknown) => void): void;
 }
 
-/** The options of a pool that are used. */
+/** The used options of a pool. */
 export interface PoolOptions {
   readonly filename: string;
   readonly minThreads: number;

@@ -1,6 +1,6 @@
 /**
- * What is done on a model's thread. A task either completes a configuration, or starts the instance, which then
- * serves until it is closed. `src/server/creation/model-thread.ts` is what Piscina runs.
+ * The work of a model's thread. A task either completes a configuration, or starts the instance, which then serves until
+ * it is closed. Piscina runs `src/server/creation/model-thread.ts`, which calls this.
  */
 
 import type { MessagePort } from 'node:worker_threads';
@@ -24,37 +24,37 @@ export interface CompleteTask {
   readonly config: ModelConfig;
 }
 
-/** What an instance's thread tells its owner: a message of its log, that it finalizes, or that it has ended, and with what. */
+/** A message of an instance's thread to its owner: a line of its log, the start of `finalize`, or its end. */
 export type InstanceMessage =
   | { readonly logged: LoggedMessage }
   | { readonly logged?: undefined; readonly finalizing: true }
   | { readonly logged?: undefined; readonly finalizing?: undefined; readonly failure: Failure | undefined };
 
-/** Starts an instance. `port` takes {@link InstanceMessage}. */
+/** Starts an instance. `port` carries {@link InstanceMessage}. */
 export interface ServeTask {
   readonly kind: 'serve';
   readonly url: string;
   readonly spec: InstanceSpec;
-  /** The levels of the server's log that somebody reads. */
+  /** The levels that the server's log does not ignore. */
   readonly levels: ReturnType<typeof levelsOf>;
   readonly port: MessagePort;
-  /** For `context.server`; undefined where no models are served. */
+  /** For `context.server`; undefined if no models are served. */
   readonly connection: Connection | undefined;
 }
 
-/** What comes of a task. */
+/** The outcome of a task. */
 export type TaskOutcome =
   | { readonly failure: Failure }
   | { readonly failure?: undefined; readonly completed?: ModelConfigInput | undefined };
 
 /**
- * Connects this thread to its server. Returns undefined if that is closed.
+ * Connects this thread to its server. Returns undefined if the server is closed.
  *
- * @param caller - Returns the engine's number for calls that say no parent; 0: none.
+ * @param caller - Returns the engine's number for calls without a parent; 0: none.
  */
 export type Connect = (connection: Connection, caller: () => number) => ConnectedServer | undefined;
 
-/** The server as a thread has it, which ends its connection. */
+/** A thread's connection to its server. The thread closes it. */
 export interface ConnectedServer extends ModelServer {
   close(options: { readonly timeoutMs: number }): Promise<void>;
 }

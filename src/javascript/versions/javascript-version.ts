@@ -19,7 +19,7 @@ import type { JavaScriptModel, WorkersOptions } from '../../api/javascript-model
 import type { InstanceSpec } from './version-spec.js';
 import type { RunningVersion } from './versions.js';
 
-/** What is known of a version when it is opened. */
+/** The data with which a version is opened. */
 export interface VersionSource {
   readonly model: string;
   readonly version: number;
@@ -28,16 +28,16 @@ export interface VersionSource {
   readonly directory: string;
   readonly instances: readonly Omit<InstanceSpec['instance'], 'index'>[];
   readonly concurrency: number;
-  /** On how many cores of the process threads may spin. */
+  /** The number of cores on which threads may spin. */
   readonly cores: number;
   readonly workers: WorkersOptions;
   readonly finalizeTimeoutMs: number;
   readonly log: Log;
-  /** How its threads connect to the server; undefined where no models are served. */
+  /** How the version's threads connect to the server; undefined if no models are served. */
   readonly connection: Connection | undefined;
   /** The server, for a model that runs in this environment. */
   readonly server: () => ModelServer;
-  /** The model as one that asks the server for loads and unloads. Models on threads cannot. */
+  /** The model as a requester of loads and unloads. Models on threads cannot request them. */
   readonly asker: Asker;
 }
 
@@ -45,7 +45,7 @@ const unloadMs = 30_000;
 
 /** See the head of this file. */
 export class JavaScriptVersion implements RunningVersion {
-  /** The number of its inboxes. */
+  /** The number of the version's inboxes. */
   readonly inboxes: number;
   readonly #source: VersionSource;
   readonly #threads: InstanceThread[] = [];
@@ -55,7 +55,7 @@ export class JavaScriptVersion implements RunningVersion {
   #cancel: (error: TritonError) => void = () => undefined;
   readonly #cancelled: Promise<never>;
   readonly #restarts: Map<string, string> = new Map();
-  /** Called when an instance was started anew, with what the index says of it. */
+  /** Called when an instance was restarted, with the reason for the repository index. */
   onRestart: (reason: string) => void = () => undefined;
 
   constructor(source: VersionSource) {
@@ -83,8 +83,8 @@ export class JavaScriptVersion implements RunningVersion {
   /**
    * Starts all instances. Resolves when they can take batches.
    *
-   * @throws {@link TritonError} With what the model throws, UNAVAILABLE if a thread ends, CANCELLED if loading
-   *   is cancelled.
+   * @throws {@link TritonError} The error that the model throws, UNAVAILABLE if a thread ends, CANCELLED if loading is
+   *   cancelled.
    */
   async start(config: ModelConfig): Promise<void> {
     const { instances, model, version, directory, concurrency, cores, code } = this.#source;
@@ -96,7 +96,7 @@ export class JavaScriptVersion implements RunningVersion {
       instance: { ...instance, index },
       inboxes: this.inboxes,
       concurrency,
-      // The event loop of this environment is not ours to hold.
+      // No spinning in this environment: its event loop belongs to the program.
       cores: 'url' in code ? cores : 0,
     }));
     if ('url' in code) {
@@ -114,7 +114,7 @@ export class JavaScriptVersion implements RunningVersion {
       const model = makeModel(exported);
       const { log, server, asker } = this.#source;
       await asker.during(() => initializeModel(model, spec, ownLogger(log, spec.model), server));
-      // What it asks for once `execute` has returned cannot be told from what the program asks for, unless it says the parent.
+      // Loads that the model requests after `execute` has returned count as the program's, unless they name a parent.
       const asking: JavaScriptModel = {
         execute: (requests) => asker.now(() => model.execute(requests)),
       };
@@ -126,7 +126,7 @@ export class JavaScriptVersion implements RunningVersion {
     this.#here.loop.start();
   }
 
-  /** The version takes no more requests. What does not end in time is ended. */
+  /** Called when the version takes no more requests. Instances that do not end in time are terminated. */
   settle(): void {
     addon().settleInstances(this.inboxes, false);
     this.#timer ??= setTimeout(() => {
@@ -134,13 +134,13 @@ export class JavaScriptVersion implements RunningVersion {
     }, this.#source.workers.unloadTimeoutMs ?? unloadMs).unref();
   }
 
-  /** Gives up what is being loaded. */
+  /** Cancels the load. */
   cancel(): void {
     const { model } = this.#source;
     this.#cancel(new TritonError('CANCELLED', `model '${model}': loading was cancelled`, { model }));
   }
 
-  /** Ends the instances. The engine has no more batches for them. */
+  /** Ends the instances, which get no more batches. */
   async end(): Promise<void> {
     clearTimeout(this.#timer);
     const here = this.#here;
@@ -157,7 +157,7 @@ export class JavaScriptVersion implements RunningVersion {
     if (ends.includes(false)) logLateFinalize(log, model, finalizeTimeoutMs, 'its thread was ended');
   }
 
-  /** It does not reject. */
+  /** Calls `finalize`. Never rejects. */
   async #finalize(model: JavaScriptModel): Promise<void> {
     try {
       await this.#source.asker.during(() => model.finalize?.());
@@ -172,7 +172,7 @@ export class JavaScriptVersion implements RunningVersion {
   }
 
   async #thread(index: number): Promise<InstanceThread> {
-    // Piscina is loaded only where a model needs it.
+    // Piscina is loaded only if a model needs it.
     const { InstanceThread: Thread } = await import('../threads/instance-thread.js');
     const { code, model, workers, log, connection } = this.#source;
     return (this.#threads[index] ??= new Thread(

@@ -9,7 +9,7 @@ import type { JavaScriptBackend } from '../../api/javascript-model.js';
 
 const registered = new Map<string, ModelCode>();
 
-/** Whether a backend could have this name in a `config.pbtxt` and as a folder. */
+/** Whether a backend may have this name, which appears in `config.pbtxt` and as a folder. */
 export function isBackendName(name: string): boolean {
   return /^[\w.-]+$/.test(name) && !/^\.+$/.test(name);
 }
@@ -19,16 +19,16 @@ export function isBackendName(name: string): boolean {
  * `backend: "<name>"`. `context.directory` is the folder of the model's version, with the model's own files.
  * Triton: a Python-based backend.
  *
- * Servers that are created later have it; those that are there already do not. Names are kept by this
- * environment, and stay until it ends. A folder `<backendDirectory>/<name>/model.js` does the same without
- * code in the program ({@link ServerOptions.backendDirectory}).
+ * Servers that are created later have the backend; existing servers do not. The registration belongs to this environment
+ * and lasts until it ends. A folder `<backendDirectory>/<name>/model.js` does the same without code in the program
+ * ({@link ServerOptions.backendDirectory}).
  *
- * @param name - Letters, digits, `_`, `-` and `.`. Not that of a backend of the package, nor `ensemble`.
- * @param module - The file: URL of a module whose default export is the class. Then each instance has a
- *   thread. Or the class itself: then its models run on the event loop of the environment that creates the
- *   server, as one instance each. Of an object instead of a class there is only one, for all models.
- * @throws {@link TritonError} INVALID_ARG for another name or module; ALREADY_EXISTS for a name that is
- *   registered; UNAVAILABLE if the addon cannot be loaded.
+ * @param name - Letters, digits, `_`, `-` and `.`. Not the name of a backend of the package, nor `ensemble`.
+ * @param module - The file: URL of a module whose default export is the class. Then each instance has a thread. Or the
+ *   class itself: then its models run on the event loop of the environment that creates the server, as one instance each.
+ *   An object instead of a class is shared by all models.
+ * @throws {@link TritonError} INVALID_ARG for an invalid name or module; ALREADY_EXISTS for a name that is registered;
+ *   UNAVAILABLE if the addon cannot be loaded.
  *
  * @example
  * registerBackend('rules', new URL('../rules-backend.js', import.meta.url));
@@ -54,7 +54,7 @@ function codeOf(name: string, module: unknown): ModelCode {
   );
 }
 
-/** The backends that are registered now. */
+/** The registered backends. */
 export function registeredBackends(): ReadonlyMap<string, ModelCode> {
   return new Map(registered);
 }

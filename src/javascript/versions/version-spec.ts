@@ -1,4 +1,4 @@
-/** What a thread has to know of the version that it runs. It can be cloned to another thread. */
+/** The description of a version for the thread that runs it. It can be cloned to another thread. */
 
 import { datatypeOf, type ModelConfig } from '../../config/index.js';
 import { TritonError } from '../../errors.js';
@@ -20,7 +20,7 @@ export interface InstanceSpec {
   readonly inboxes: number;
   /** How many batches may be under way at once. */
   readonly concurrency: number;
-  /** On how many cores of the process its thread may spin. */
+  /** The number of cores on which the instance's thread may spin. */
   readonly cores: number;
 }
 

@@ -1,31 +1,31 @@
-/** The versions of each server whose instances are this package's to run, from their load to their end. */
+/** The versions of each server whose instances JavaScript starts and ends, from their load to their end. */
 
 import { addon } from '../../addon/load.js';
 import type { NativeServer } from '../../addon/native/server.js';
 
 /** A version whose instances are threads with JavaScript, or processes with Python. */
 export interface RunningVersion {
-  /** The number of its inboxes. */
+  /** The number of the version's inboxes. */
   readonly inboxes: number;
-  /** Called when an instance was started anew, with what the index says of it. */
+  /** Called when an instance was restarted, with the reason for the repository index. */
   onRestart: (reason: string) => void;
-  /** Whether its instances say that they are ready; undefined: they are not asked. */
+  /** Whether the instances report that they are ready; absent: instances are not asked. */
   isReady?(): Promise<boolean>;
-  /** Gives up what is being loaded. */
+  /** Cancels the load. */
   cancel(): void;
-  /** The version takes no more requests. What does not end in time is ended. */
+  /** Called when the version takes no more requests. Instances that do not end in time are terminated. */
   settle(): void;
-  /** Its server closes, and the engine ends its instances when they have no requests left. */
+  /** Called when the server closes. The engine then closes the instances when they have no requests left. */
   serverCloses?(): void;
-  /** Ends the instances. The engine has no more batches for them. */
+  /** Ends the instances, which get no more batches. */
   end(): Promise<void>;
 }
 
-/** Those that are loaded, by the engine's id of the version. */
+/** Loaded versions, by the engine's id. */
 const versions = new WeakMap<NativeServer, Map<number, RunningVersion>>();
-/** The ends of versions that are under way. */
+/** Promises of versions that are ending. */
 const ending = new WeakMap<NativeServer, Set<Promise<void>>>();
-/** Those that are being loaded. */
+/** Versions that are being loaded. */
 const opening = new WeakMap<NativeServer, Set<RunningVersion>>();
 
 /** Notes that a version is being loaded. */
@@ -42,7 +42,7 @@ export function noteOpened(server: NativeServer, version: RunningVersion, uid: n
   versions.set(server, known.set(uid, version));
 }
 
-/** The version of this id, if its instances are run here. */
+/** The version of this id, if JavaScript runs its instances. */
 export function runningVersion(server: NativeServer, uid: number): RunningVersion | undefined {
   return versions.get(server)?.get(uid);
 }
@@ -80,6 +80,6 @@ export async function endVersion(server: NativeServer, uid: number): Promise<voi
 export async function endVersions(server: NativeServer): Promise<void> {
   const known = [...(versions.get(server)?.keys() ?? [])];
   const others = [...(ending.get(server) ?? [])];
-  // Whoever ends them has what they reject with.
+  // The callers that end the other versions handle their rejections.
   await Promise.all([Promise.all(known.map((uid) => endVersion(server, uid))), Promise.allSettled(others)]);
 }

@@ -1,4 +1,4 @@
-/** How many bytes of messages an endpoint holds. */
+/** Counts the bytes of messages that an endpoint holds, and limits them. */
 
 import { unavailable } from '../../errors.js';
 
@@ -11,7 +11,7 @@ export class Budget {
     this.#max = max;
   }
 
-  /** The most that there may be. */
+  /** The limit in bytes. */
   get max(): number {
     return this.#max;
   }
@@ -23,7 +23,7 @@ export class Budget {
   /**
    * Counts bytes of requests.
    *
-   * @throws {@link TritonError} UNAVAILABLE beyond the limit; they are not counted then.
+   * @throws {@link TritonError} UNAVAILABLE beyond the limit; then the bytes are not counted.
    */
   take(bytes: number): void {
     if (this.#held + bytes > this.#max) {
@@ -35,7 +35,7 @@ export class Budget {
     this.#held += bytes;
   }
 
-  /** Counts bytes of answers, which are there in any case. */
+  /** Counts bytes of answers, even beyond the limit, because they exist already. */
   add(bytes: number): void {
     this.#held += bytes;
   }

@@ -1,6 +1,6 @@
 /**
- * gRPC over HTTP/2: https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md. A call is a stream; each message has a
- * prefix of one byte that tells whether it is compressed, and four with its size; the status comes in trailers.
+ * gRPC over HTTP/2: https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md. A call is a stream. Each message has a
+ * prefix: one byte for the compressed flag, four for the size. The status is sent in trailers.
  */
 
 import { unavailable } from '../../errors.js';
@@ -10,10 +10,10 @@ import { RpcError, status } from './status.js';
 /** The size of a message's prefix. */
 export const prefixBytes = 5;
 
-/** Clients take 8 KiB of headers, so texts of errors are cut before that. */
+/** The longest text of an error. Clients accept 8 KiB of headers, so longer texts are cut. */
 const longestText = 4 << 10;
 
-/** A status's text as a header carries it: bytes beyond printable ASCII, and %, are percent-encoded UTF-8. */
+/** Encodes a status's text for a header: UTF-8, with % and all bytes beyond printable ASCII percent-encoded. */
 export function encodeText(text: string): string {
   if (text.length <= longestText && /^[ -$&-~]*$/.test(text)) return text;
   let encoded = '';
@@ -25,7 +25,7 @@ export function encodeText(text: string): string {
   return encoded;
 }
 
-/** A status's text as {@link encodeText} writes it. What is not encoded right is taken as it is. */
+/** Decodes a status's text; see {@link encodeText}. Malformed escapes stay as they are. */
 export function decodeText(text: string): string {
   if (!text.includes('%')) return text;
   const bytes: number[] = [];
@@ -46,7 +46,7 @@ const units: Readonly<Record<string, number>> = { H: 3_600_000, M: 60_000, S: 10
 /**
  * The time of a `grpc-timeout`, in milliseconds.
  *
- * @throws {@link RpcError} INTERNAL for what is none.
+ * @throws {@link RpcError} INTERNAL for a malformed timeout.
  */
 export function readTimeout(text: string): number {
   const [, digits, unit = ''] = /^(\d{1,8})([HMSmun])$/.exec(text) ?? [];
@@ -62,27 +62,27 @@ export function isGrpc(contentType: string | undefined): boolean {
   return contentType !== undefined && /^application\/grpc(\+proto)?\s*(;|$)/i.test(contentType);
 }
 
-/** Takes what {@link MessageReader} reads. */
+/** Takes the messages that {@link MessageReader} reads. */
 export interface MessageSink {
-  /** The bytes count as held until whoever takes them gives them back. */
+  /** Takes a message. Its bytes count as held until the sink releases them. */
   message(bytes: Buffer, compressed: boolean): void;
 }
 
-/** A message's buffer begins with this, and grows as bytes arrive: a size alone gets no memory. */
+/** The first size of a message's buffer. It grows as bytes arrive, so that an announced size alone allocates nothing. */
 const firstBytes = 64 << 10;
-/** By how much it grows. */
+/** The growth factor of that buffer. */
 const growth = 64;
 
-/** Finds the messages in a stream's bytes. Those that come in one piece are views of it. */
+/** Finds the messages in a stream's bytes. A message that comes in one chunk is a view of it. */
 export class MessageReader {
   readonly #limit: number;
   readonly #budget: Budget;
   readonly #sink: MessageSink;
-  /** The prefix, as far as it came alone. */
+  /** The bytes of a prefix that is not complete yet. */
   #prefix: Buffer | undefined;
   #prefixed = 0;
   #compressed = false;
-  /** The size of the message that is collected; -1: none is. */
+  /** The size of the message that is being collected; -1: none. */
   #size = -1;
   #buffer: Buffer = nothing;
   #at = 0;
@@ -99,7 +99,7 @@ export class MessageReader {
     return this.#size >= 0 || this.#prefixed > 0;
   }
 
-  /** Forgets a message that has begun. */
+  /** Drops an incomplete message. */
   drop(): void {
     this.#budget.give(this.#buffer.length);
     this.#buffer = nothing;
@@ -108,10 +108,10 @@ export class MessageReader {
   }
 
   /**
-   * Takes bytes, and hands on the messages that end in them.
+   * Takes bytes, and passes on the messages that end in them.
    *
    * @throws {@link RpcError} RESOURCE_EXHAUSTED for a message over the limit, INTERNAL for a wrong flag.
-   * @throws {@link TritonError} UNAVAILABLE where too many bytes are held beside it.
+   * @throws {@link TritonError} UNAVAILABLE if the message does not fit beside the other held bytes.
    */
   push(chunk: Buffer): void {
     let at = 0;
@@ -152,7 +152,7 @@ export class MessageReader {
     if (flag !== 0 && flag !== 1)
       throw new RpcError(status.internal, `a message's prefix begins with ${flag}, which is neither 0 nor 1`);
     const size = prefix.readUInt32BE(at + 1);
-    // A message that has no room alone is too large, however little is under way: to ask again would not help.
+    // A message beyond the whole budget is too large, not UNAVAILABLE: a retry would not help.
     const most = this.#budget.max;
     if (size > this.#limit || size > most) {
       const which =
@@ -163,7 +163,7 @@ export class MessageReader {
     this.#size = size;
   }
 
-  /** Takes bytes of a message that comes in pieces. */
+  /** Takes bytes of a message that comes in several chunks. */
   #collect(chunk: Buffer, from: number): number {
     const taken = Math.min(this.#size - this.#at, chunk.length - from);
     const needed = this.#at + taken;
@@ -182,7 +182,7 @@ export class MessageReader {
   #grow(needed: number): void {
     const capacity = Math.min(this.#size, Math.max(firstBytes, growth * needed));
     this.#budget.take(capacity - this.#buffer.length);
-    // The end lies at a multiple of 8: what comes last in a message are tensors, whose sizes mostly are, too.
+    // The end is aligned to 8. Tensors come last in a message, and their sizes mostly are multiples of 8, so they are aligned.
     const pad = (8 - (capacity % 8)) % 8;
     const buffer = allocate(pad + capacity).subarray(pad);
     this.#buffer.copy(buffer, 0, 0, this.#at);

@@ -1,4 +1,4 @@
-/** Fields that requests and responses of inference share: parameters, and what describes a tensor. */
+/** Fields that requests and responses of inference share: parameters, and a tensor's name, datatype and shape. */
 
 import { invalidArgument } from '../../errors.js';
 import { mostParameters } from '../../server/requests/request-attributes.js';
@@ -6,7 +6,7 @@ import type { ParameterValue } from '../parameters.js';
 import { unreadable, wireType, type ProtoReader } from '../protobuf/reader.js';
 import type { ProtoWriter } from '../protobuf/writer.js';
 
-/** The most inputs and outputs of a request, and parameters of an answer: each is an object, however few bytes it has. */
+/** The most inputs and outputs of a request, and parameters of an answer. Each becomes an object, however small. */
 export const mostParts: number = 1 << 20;
 /** The most dims of a shape. */
 const mostDims = 1024;
@@ -80,7 +80,7 @@ export function writeTensor(
 /** Kinds of `InferParameter`, by the number of the field. */
 export type ParameterKind = 'none' | 'bool' | 'int64' | 'string' | 'double' | 'uint64';
 
-/** A parameter as it came. */
+/** A parameter of a message. */
 export interface Parameter {
   readonly kind: ParameterKind;
   readonly value: ParameterValue;
@@ -100,19 +100,19 @@ function readParameter(reader: ProtoReader): Parameter {
   return found;
 }
 
-/** Parameters of a message by name. The last entry of a name counts, as protobuf has it. */
+/** Parameters of a message by name. As in protobuf, the last entry of a name counts. */
 export class ParameterMap extends Map<string, Parameter> {
-  /** How many entries were read: those of a name that comes again, too. */
+  /** How many entries were read, repeated names included. */
   entriesRead = 0;
 }
 
 /**
  * Reads an entry of a map of parameters into `into`.
  *
- * @throws {@link TritonError} INVALID_ARG for more than `most` of them: a request's, unless given.
+ * @throws {@link TritonError} INVALID_ARG for more than `most` entries. The default is the limit for a request.
  */
 export function readEntry(reader: ProtoReader, into: ParameterMap, most: number = mostParameters): void {
-  // Before it is read: a name that comes a million times costs as much as a million names.
+  // Count before reading: a name repeated a million times costs as much as a million names.
   if (++into.entriesRead > most)
     throw invalidArgument(`a message has more than ${most} parameters, which is the limit`);
   let name = '';
@@ -126,7 +126,7 @@ export function readEntry(reader: ProtoReader, into: ParameterMap, most: number 
   into.set(name, value);
 }
 
-/** Reads dims into `shape`: one, or all of them packed. */
+/** Reads dims into `shape`: one dim, or all dims packed. */
 export function readShape(tag: number, reader: ProtoReader, shape: number[]): void {
   const part = (tag & 7) === wireType.bytes ? reader.message() : undefined;
   if (part === undefined && (tag & 7) !== wireType.varint)

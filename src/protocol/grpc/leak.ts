@@ -1,4 +1,4 @@
-/** Counts what may happen so often at once, and so often a second after that. */
+/** A leaky bucket: allows a burst of events, and then a fixed rate per second. */
 
 /** See the head of this file. */
 export class Leak {
@@ -13,10 +13,10 @@ export class Leak {
   }
 
   /**
-   * It happened once more.
+   * Counts an event.
    *
-   * @param now - The time in milliseconds, of a clock that never goes back.
-   * @returns Whether it has happened too often.
+   * @param now - The time in milliseconds, of a monotonic clock.
+   * @returns Whether the events exceed the limit.
    */
   add(now: number): boolean {
     this.#count = Math.max(0, this.#count - ((now - this.#last) / 1000) * this.#perSecond) + 1;

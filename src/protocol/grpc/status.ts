@@ -26,7 +26,7 @@ export class RpcError extends Error {
   }
 }
 
-/** The status and the text of what was thrown. */
+/** The status and text of a thrown value. */
 export function statusOf(error: unknown): {
   readonly code: number;
   readonly message: string;

@@ -1,4 +1,4 @@
-/** Elements that a request writes as numbers and texts of Protocol Buffers: `InferTensorContents`. */
+/** Reads tensors whose elements are typed fields of Protocol Buffers: `InferTensorContents`. */
 
 import { invalidArgument, type TritonError } from '../../errors.js';
 import { BytesWriter } from '../../tensor/bytes.js';
@@ -8,7 +8,7 @@ import { elementCount, formatShape } from '../../tensor/shape.js';
 import { integerRanges, outsideRange } from '../ranges.js';
 import { unreadable, wireType, type ProtoReader } from './reader.js';
 
-/** The lists, by their field's number. */
+/** The names of the lists, by field number. */
 const lists = [
   undefined,
   'bool_contents',
@@ -21,7 +21,7 @@ const lists = [
   'bytes_contents',
 ] as const;
 
-/** The list that elements of a datatype come in; FP16 and BF16 have none. */
+/** The list of each datatype's elements; FP16 and BF16 have none. */
 const listOf: Readonly<Partial<Record<Datatype, number>>> = {
   BOOL: 1,
   INT8: 2,
@@ -37,7 +37,7 @@ const listOf: Readonly<Partial<Record<Datatype, number>>> = {
   BYTES: 8,
 };
 
-/** How each list is written. */
+/** The wire type of each list's elements. */
 const wires: readonly number[] = [
   -1,
   wireType.varint,
@@ -66,7 +66,7 @@ const arrays: Readonly<Partial<Record<Datatype, new (count: number) => Elements>
   FP64: Float64Array,
 };
 
-/** What the elements become. */
+/** The tensor made of the elements. */
 export type ContentsTensor =
   | BytesTensor
   | {
@@ -75,7 +75,7 @@ export type ContentsTensor =
       readonly datatype: Datatype;
     };
 
-/** Reads one element of a list other than bytes_contents and those of 64 bits. It may be out of its datatype's range. */
+/** Reads an element of any list except bytes_contents and the 64-bit lists. It may be out of its datatype's range. */
 function readElement(list: number, reader: ProtoReader): number | bigint {
   if (list === 1) return reader.bool() ? 1 : 0;
   if (list === 6) return reader.float();
@@ -83,7 +83,7 @@ function readElement(list: number, reader: ProtoReader): number | bigint {
 }
 
 /**
- * Calls `take` with every element of a list where it lies, in one pass: a list that is not packed may have hundreds of millions.
+ * Calls `take` for every element of a list, in one pass and without a copy. A list may have hundreds of millions.
  *
  * @param other - The error for an element of another list.
  */
@@ -115,10 +115,10 @@ function forEach(
 /**
  * Reads the elements of a tensor.
  *
- * @param what - Whether it is an input or an output, for errors.
- * @throws {@link TritonError} INVALID_ARG for a list of another datatype, for another number of elements than the shape
- *   has, and for values that the datatype cannot hold.
- * @throws {@link UnreadableMessage} For what cannot be read.
+ * @param what - Whether the tensor is an input or an output, for errors.
+ * @throws {@link TritonError} INVALID_ARG for a list of another datatype, for a number of elements that does not match
+ *   the shape, and for values that the datatype cannot hold.
+ * @throws {@link UnreadableMessage} For malformed bytes.
  */
 export function readContents(
   what: 'input' | 'output',
@@ -138,7 +138,7 @@ export function readContents(
   const other = (field: number): TritonError =>
     refuse(`expected elements of ${datatype} in ${lists[list]} but received ${lists[field]}`);
   let seen = 0;
-  /** Reads all elements, of which there must be as many as the shape has. */
+  /** Reads all elements, and checks that their number matches the shape. */
   const readAll = (take: (reader: ProtoReader, i: number) => void): void => {
     forEach(contents, list, other, (reader) => {
       if (seen === count) throw fail('more');
@@ -146,7 +146,7 @@ export function readContents(
     });
     if (seen < count) throw fail(String(seen));
   };
-  // Each element has a byte at least, so an array is never made for a shape that the message cannot fill.
+  // Each element takes at least one byte. If the message cannot fill the shape, no array is allocated.
   if (contents.end - contents.at < count) {
     readAll((reader) => {
       if (list === 8) reader.view();
@@ -169,7 +169,7 @@ export function readContents(
   const [least, most] = integerRanges[datatype] ?? [-Infinity, Infinity];
   readAll((reader, i) => {
     const value = readElement(list, reader);
-    // A bigint is beyond all numbers that these arrays hold. NaN is in every range.
+    // A bigint is outside of all ranges of these arrays. The comparisons accept NaN.
     if (typeof value === 'bigint' || value < least || value > most)
       throw outsideRange(what, name, i, value, datatype);
     data[i] = value;

@@ -1,4 +1,4 @@
-/** What each .proto file declares that the endpoint answers to, by the names that others know the files by. */
+/** The declarations of the endpoint's .proto files, under the files' usual names. */
 
 import { enumTable, messageTable, type FieldRow, type MessageTable } from '../../config/index.js';
 import { inferenceMessages } from './inference-messages.js';
@@ -16,10 +16,10 @@ export const scalarTypes = [
   'uint32',
 ] as const;
 
-/** A field, as the configuration's schema has them. */
+/** A field, in the form of the configuration's schema. */
 export type Row = FieldRow;
 
-/** A method: the messages that it takes and returns, and which of them come as streams. */
+/** A method: its request and response messages, and which of them are streams. */
 export type MethodRow = readonly [request: string, response: string, streams?: 'response' | 'both'];
 
 /** A file. */
@@ -36,7 +36,7 @@ export interface ProtoFile {
 
 const unary = (name: string): MethodRow => [`${name}Request`, `${name}Response`];
 
-/** The RPCs that take and return one message named after them. */
+/** The RPCs with one request and one response message, named after the RPC. */
 const unaryNames = [
   ...[
     'ServerLive',

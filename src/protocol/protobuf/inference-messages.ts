@@ -1,4 +1,4 @@
-/** The messages of `inference.GRPCInferenceService`, but for `ModelConfig`, which the configuration's schema has. */
+/** The messages of `inference.GRPCInferenceService`, except `ModelConfig`, which is in the configuration's schema. */
 
 import type { MessageTable } from '../../config/index.js';
 

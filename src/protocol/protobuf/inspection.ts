@@ -1,13 +1,13 @@
 /**
- * Looks through the bytes of a message before protobufjs makes objects of them: a message that its type cannot hold, or that has too
- * many fields, is refused while it costs nothing.
+ * Checks the bytes of a message before protobufjs makes objects of them. A message that does not match its type, or has too
+ * many fields, is refused before it costs memory.
  */
 
 import type { Enum, Field, MapField, Type } from 'protobufjs';
 import { unreadable, wireType, type ProtoReader } from './reader.js';
 import { isMessage } from './types.js';
 
-/** How a scalar is written; other types are messages and enums. */
+/** The wire type of each scalar; other types are messages and enums. */
 const wires: Readonly<Record<string, number>> = {
   string: wireType.bytes,
   bytes: wireType.bytes,
@@ -15,13 +15,13 @@ const wires: Readonly<Record<string, number>> = {
   double: wireType.fixed64,
 };
 
-/** The least and the most of integers that have less than the 64 bits in which they travel. */
+/** The ranges of integers of less than 64 bits. Varints always carry 64. */
 const ranges: Readonly<Record<string, readonly [number, number]>> = {
   int32: [-(2 ** 31), 2 ** 31 - 1],
   uint32: [0, 2 ** 32 - 1],
 };
 
-/** What is looked at as a field: an entry's key and value, too. */
+/** A field to check, or the key or value of a map's entry. */
 interface Part {
   readonly name: string;
   readonly type: string;
@@ -41,12 +41,12 @@ export class Inspection {
   readonly #most: number;
   #count = 0;
 
-  /** @param most - The most fields of the message, those of messages in it and elements of lists included. */
+  /** @param most - The most fields of the message, nested messages and elements of lists included. */
   constructor(most: number) {
     this.#most = most;
   }
 
-  /** @throws {@link UnreadableMessage} For bytes that are no message of this type, or are too many fields. */
+  /** @throws {@link UnreadableMessage} For bytes that are not a message of this type, or have too many fields. */
   look(type: Type, reader: ProtoReader): void {
     while (!reader.done) {
       const tag = reader.tag();
@@ -103,7 +103,7 @@ function checkWire({ name }: Part, wire: number, expected: number): void {
   if (wire !== expected) throw unreadable(`field ${name} has the wire type ${wire}`);
 }
 
-/** An integer that is cut would be another one. */
+/** Refuses an integer out of range, which protobufjs would truncate to another value. */
 function checkRange({ name, type }: Part, value: number | bigint): void {
   const range = ranges[type];
   if (range === undefined || (value >= range[0] && value <= range[1])) return;

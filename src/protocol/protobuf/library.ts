@@ -1,4 +1,4 @@
-/** protobufjs, loaded with the first message that is not of inference: most processes need none of it. */
+/** Loads protobufjs at the first message that is not an inference message. Most processes never need it. */
 
 import { createRequire } from 'node:module';
 import type * as Protobufjs from 'protobufjs';
@@ -9,14 +9,14 @@ let loaded: typeof Protobufjs | undefined;
 /**
  * Loads protobufjs, without its parser of .proto files.
  *
- * @throws {@link TritonError} UNAVAILABLE where it is not installed beside this package.
+ * @throws {@link TritonError} UNAVAILABLE if it is not installed beside this package.
  */
 export function protobufjs(): typeof Protobufjs {
-  // The types are those of the package, whose light part has all that is used here.
+  // The types describe the whole package. Its light part has all functions used here.
   return (loaded ??= requireBeside('protobufjs/light.js') as typeof Protobufjs);
 }
 
-/** Requires a file of protobufjs. `require` is used because calls answer at once, which `import()` cannot. */
+/** Requires a file of protobufjs. `require` is synchronous, as calls need; `import()` is not. */
 export function requireBeside(file: string): unknown {
   try {
     return createRequire(import.meta.url)(file);
@@ -31,10 +31,10 @@ export function requireBeside(file: string): unknown {
 }
 
 /**
- * protobufjs makes functions from strings. Where Node refuses that, no management call could be answered.
+ * Checks that code generation from strings is allowed. protobufjs needs it for all calls except inference.
  *
  * @param caller - The function that needs it, for the error.
- * @throws {@link TritonError} UNSUPPORTED where the process refuses it.
+ * @throws {@link TritonError} UNSUPPORTED if the process disallows it.
  */
 export function checkCodeFromStrings(caller: string): void {
   try {

@@ -1,16 +1,16 @@
-/** Messages off the path of a request: protobufjs reads and writes them by the names of their fields. */
+/** Messages of all calls except inference. protobufjs reads and writes them by the names of their fields. */
 
 import type { Field, Type } from 'protobufjs';
 import { Inspection } from './inspection.js';
 import { ProtoReader, unreadable } from './reader.js';
 import { allTypes, isMessage } from './types.js';
 
-/** Fields by name, in Triton's JSON shape: enums by name, integers as numbers, which beyond 2^53 are not exact. */
+/** Fields by name, in Triton's JSON form: enums by name, and integers as numbers, which are inexact beyond 2^53. */
 export type Fields = Readonly<Record<string, unknown>>;
 
 const asJson = { longs: Number, enums: String } as const;
 
-/** A message that was read: its fields that were written. */
+/** A message that was read, with the fields that it contained. */
 export class Message {
   readonly fields: Fields;
 
@@ -45,7 +45,7 @@ export class Message {
   entries(name: string): (readonly [key: string, value: Message])[] {
     const map = this.fields[name];
     if (typeof map !== 'object' || map === null) return [];
-    // Every value of a map of messages is one.
+    // All values of such a map are messages.
     return Object.entries(map).map(([key, value]) => [key, new Message(value as Fields)] as const);
   }
 }
@@ -56,7 +56,7 @@ export class Messages {
   readonly #mostFields: number;
   readonly #types: Map<string, Type> = new Map();
 
-  /** @param mostFields - The most fields of a message that is read, those of messages in it included. */
+  /** @param mostFields - The most fields of a message that is read, nested messages included. */
   constructor(of: string, mostFields: number) {
     this.#package = of;
     this.#mostFields = mostFields;
@@ -65,14 +65,14 @@ export class Messages {
   /**
    * Reads a message.
    *
-   * @throws {@link UnreadableMessage} For bytes that are none, or have too many fields.
+   * @throws {@link UnreadableMessage} For bytes that are not such a message, or have too many fields.
    */
   read(name: string, bytes: Buffer): Message {
     return new Message(this.#read(this.#type(name), bytes));
   }
 
   /**
-   * Reads a message with the defaults of fields that were not written; those of a oneof are absent.
+   * Reads a message, with defaults for absent fields. Absent fields of a oneof stay absent.
    *
    * @throws {@link UnreadableMessage} As {@link read}.
    */
@@ -81,7 +81,7 @@ export class Messages {
     return wholeOf(type, this.#read(type, bytes));
   }
 
-  /** Writes a message. Members that are no fields are left out. */
+  /** Writes a message. Members that are not fields are ignored. */
   write(name: string, fields: object): Buffer {
     const type = this.#type(name);
     const { buffer, byteOffset, byteLength } = type.encode(type.fromObject(fields)).finish();
@@ -102,7 +102,7 @@ export class Messages {
     try {
       return type.toObject(type.decode(bytes), asJson);
     } catch (error) {
-      // Only texts were not looked at.
+      // The inspection checked everything except that texts are UTF-8.
       throw unreadable(error instanceof Error ? error.message : String(error));
     }
   }
@@ -117,7 +117,7 @@ function wholeOf(type: Type, fields: Fields): Fields {
   return Object.fromEntries(entries);
 }
 
-/** What was read has the type of its field. */
+/** The value of a field that was read, with defaults in nested messages. */
 function present({ map, resolvedType: type }: Field, value: unknown): unknown {
   if (!isMessage(type)) return value;
   if (Array.isArray(value)) return value.map((one: Fields) => wholeOf(type, one));

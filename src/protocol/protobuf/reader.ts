@@ -2,12 +2,12 @@
 
 import { RpcError, status } from '../grpc/status.js';
 
-/** How a field's value is written. */
+/** The wire types of fields. */
 export const wireType = { varint: 0, fixed64: 1, bytes: 2, fixed32: 5 } as const;
 
 /**
- * Bytes are no message. It is the client's fault, and yet INTERNAL, as gRPC's specification fixes for it and for what cannot be
- * decompressed: https://github.com/grpc/grpc/blob/master/doc/statuscodes.md. INVALID_ARGUMENT is for messages that were read.
+ * Bytes are not a valid message. This is the client's fault, but gRPC's specification requires INTERNAL for it, and for
+ * failed decompression: https://github.com/grpc/grpc/blob/master/doc/statuscodes.md. INVALID_ARGUMENT is for valid messages.
  */
 export class UnreadableMessage extends RpcError {
   constructor(why: string) {
@@ -15,20 +15,20 @@ export class UnreadableMessage extends RpcError {
   }
 }
 
-/** The error for bytes that are no message. */
+/** The error for bytes that are not a valid message. */
 export function unreadable(why: string): UnreadableMessage {
   return new UnreadableMessage(why);
 }
 
 const strictText = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** Of texts up to this length each byte is looked at; longer ones go to a decoder at once. */
+/** Texts up to this length are checked byte by byte; longer texts go to a decoder at once. */
 const shortText = 64;
 
-/** See the head of this file. It reads a part of `bytes`, and never beyond it. */
+/** See the head of this file. It reads a range of `bytes`, and never beyond it. */
 export class ProtoReader {
   readonly bytes: Buffer;
-  /** Where the next byte is. */
+  /** The offset of the next byte. */
   at: number;
   readonly end: number;
 
@@ -66,7 +66,7 @@ export class ProtoReader {
     throw unreadable(`the integer before byte ${this.at} has more than 10 bytes`);
   }
 
-  /** A varint of 64 bits; a bigint only where a number is not exact. */
+  /** A varint of 64 bits; a bigint only if a number would not be exact. */
   varint64(signed: boolean): number | bigint {
     const start = this.at;
     let low = 0;
@@ -102,7 +102,7 @@ export class ProtoReader {
     return this.bytes.readDoubleLE(this.#skipped(8));
   }
 
-  /** The size of what follows, all of which is there. */
+  /** The size of the value that follows. Checks that all its bytes are present. */
   size(): number {
     const size = this.varint32();
     if (size > this.end - this.at)
@@ -110,7 +110,7 @@ export class ProtoReader {
     return size;
   }
 
-  /** The bytes of a field, where they lie. */
+  /** The bytes of a field, as a view. */
   view(): Buffer {
     const size = this.size();
     this.at += size;
@@ -142,7 +142,7 @@ export class ProtoReader {
     return new ProtoReader(this.bytes, this.at - size, this.at);
   }
 
-  /** Passes over a field that is not known. */
+  /** Skips an unknown field. */
   skip(tag: number): void {
     const type = tag & 7;
     if (type === wireType.varint) this.varint32();
@@ -169,7 +169,7 @@ export class ProtoReader {
 /** 64 bits from two halves. */
 function joined(low: number, high: number, signed: boolean): number | bigint {
   if (high === 0) return low >>> 0;
-  // 2^53 is 2^21 in the upper half.
+  // 2^53 has the upper half 2^21.
   const top = signed ? high | 0 : high >>> 0;
   if (top < 2 ** 21 && top >= -(2 ** 21)) {
     const value = top * 2 ** 32 + (low >>> 0);

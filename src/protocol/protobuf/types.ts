@@ -1,10 +1,10 @@
-/** The files' tables as types of protobufjs. */
+/** Converts the files' tables to types of protobufjs. */
 
 import type { Enum, INamespace, Root, Type } from 'protobufjs';
 import { protoFiles, scalarTypes, type MethodRow, type ProtoFile, type Row } from './files.js';
 import { protobufjs } from './library.js';
 
-/** What protobufjs is given of a message, an enum, a service or a package while it is put together. */
+/** The JSON descriptor of a message, enum, service or package, under construction. */
 interface Declared {
   edition?: string;
   fields?: Record<string, { type: string; id: number; rule?: string; keyType?: string }>;
@@ -34,7 +34,7 @@ function methodOf(of: string, [request, response, streams]: MethodRow): object {
   };
 }
 
-/** The place of a name with dots, which is made where it is not there. */
+/** The descriptor of a dotted name. Missing ones are created. */
 function placeOf(root: Declared, name: string): Declared {
   return name
     .split('.')
@@ -68,7 +68,7 @@ export function descriptorOf(files: readonly ProtoFile[]): INamespace {
 
 let root: Root | undefined;
 
-/** The types of all files. Their functions are made when a message of a type is first read or written. */
+/** The types of all files. protobufjs makes a type's functions when a message of it is first read or written. */
 export function allTypes(): Root {
   if (root === undefined) {
     root = protobufjs().Root.fromJSON(descriptorOf(protoFiles));

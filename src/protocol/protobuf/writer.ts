@@ -1,13 +1,14 @@
 /** Writes the wire format of Protocol Buffers. */
 
-/** Messages are written one behind the other into blocks of this size. */
+/** Messages are written one after the other into blocks of this size. */
 const blockBytes = 16 << 10;
 
 /** The most bytes of a varint. */
 const longestVarint = 10;
 
 /**
- * See the head of this file. One writer makes one message after another; what {@link take} has returned is not touched again.
+ * See the head of this file. A writer writes one message after another. It never modifies bytes that {@link take} has
+ * returned.
  */
 export class ProtoWriter {
   #block: Buffer = Buffer.allocUnsafeSlow(blockBytes);
@@ -18,7 +19,7 @@ export class ProtoWriter {
   take(): Buffer {
     const message = this.#block.subarray(this.#start, this.#at);
     this.#start = this.#at;
-    // A large block is not kept for the sake of small messages.
+    // A large block is not reused for small messages, which would keep it in memory.
     if (this.#block.length > blockBytes) this.#start = this.#at = this.#block.length;
     return message;
   }
@@ -47,7 +48,7 @@ export class ProtoWriter {
     block[this.#at++] = rest;
   }
 
-  /** An integer of 64 bits. Negative ones have ten bytes. */
+  /** An integer of 64 bits. Negative integers take ten bytes. */
   integer(value: number | bigint): void {
     if (typeof value === 'number' && value >= 0) {
       this.varint(value);
@@ -69,22 +70,22 @@ export class ProtoWriter {
     this.#at = this.#block.writeFloatLE(value, this.#at);
   }
 
-  /** A text and its size before it. */
+  /** A text, preceded by its size. */
   text(value: string): void {
-    // Three bytes a character at most, and one byte of size for most texts.
+    // At most three bytes per UTF-16 code unit. For most texts the size takes one byte.
     this.#reserve(longestVarint + 3 * value.length);
     const from = this.open();
     this.#at += this.#block.write(value, this.#at);
     this.close(from);
   }
 
-  /** Bytes and their size before them. */
+  /** Bytes, preceded by their size. */
   view(value: Uint8Array): void {
     this.varint(value.length);
     this.raw(value);
   }
 
-  /** Bytes as they are. */
+  /** Bytes without a size. */
   raw(value: Uint8Array): void {
     this.#reserve(value.length);
     this.#block.set(value, this.#at);
@@ -107,14 +108,14 @@ export class ProtoWriter {
     this.#block[this.#start + offset] = value;
   }
 
-  /** Begins a message within the message. Returns what {@link close} wants. */
+  /** Begins a nested message. Returns the argument for {@link close}. */
   open(): number {
     this.#reserve(1);
     this.#at++;
     return this.size;
   }
 
-  /** Ends it: its size comes before it, for which it may have to move. */
+  /** Ends a nested message: writes its size before it, and moves its bytes if the size takes more than one byte. */
   close(from: number): void {
     const size = this.size - from;
     let more = 0;
@@ -132,7 +133,7 @@ export class ProtoWriter {
   #reserve(size: number): void {
     if (this.#at + size <= this.#block.length) return;
     const written = this.size;
-    // A message that outgrows its block gets larger ones of its own.
+    // A message that outgrows a block gets a larger one.
     const needed = written + size;
     const block = Buffer.allocUnsafeSlow(Math.max(blockBytes, needed > blockBytes / 2 ? needed * 2 : needed));
     this.#block.copy(block, 0, this.#start, this.#at);

@@ -7,7 +7,7 @@
 namespace tritonts::test {
 
 namespace {
-std::mutex mutex;  // guards what is printed
+std::mutex mutex;  // guards the output
 std::atomic<int> failures{0};
 std::string skipped;
 }  // namespace

@@ -1,4 +1,4 @@
-// The CUDA driver: which GPUs it reports, and why there are none.
+// The CUDA driver: the GPUs that it reports, and the reasons when there are none.
 #include "device/cuda.h"
 
 #include <cstdio>
@@ -53,7 +53,7 @@ TEST(cuda_lists_the_gpus_by_id) {
   CHECK_EQ(found.devices[1].major * 10 + found.devices[1].minor, 121);
 }
 
-// The fake ends the process where something is called after that.
+// The fake ends the process if any function is called after that.
 TEST(cuda_calls_nothing_of_a_driver_whose_start_failed) {
   const ScopedVariable failing("TRITONTS_FAKE_CUDA", "100");
   const auto known = device::AskCudaDriver(FakeCudaDriver());

@@ -1,5 +1,5 @@
-// Tensors that stay in a GPU's memory between the steps of an ensemble: which do, how they get to
-// the next batch, and that nothing is left of them.
+// Tensors that stay in a GPU's memory between the steps of an ensemble: which do, how they reach
+// the next batch, and that none is left.
 #include "gpu_chain.h"
 
 namespace tritonts::test {
@@ -31,7 +31,7 @@ BlockRef TensorOf(device::Gpu& gpu) {
 TEST(gpu_ensembles_leave_a_tensor_between_their_steps_where_it_is) {
   {
     GpuChain chain({{PlanText()}, {PlanText()}, {PlanText()}});
-    // The first ones allocate.
+    // The first requests allocate memory.
     for (uint32_t i = 0; i < 4; i++) {
       chain.Ask({1});
       CHECK(chain.sink.Wait(i + 1));
@@ -41,9 +41,9 @@ TEST(gpu_ensembles_leave_a_tensor_between_their_steps_where_it_is) {
     chain.Ask({1, 2, 3});
     CHECK(chain.sink.Wait(5));
     CHECK(chain.Answered(4, {4, 5, 6}));
-    // Once to the device and once back, and the first plan's output is the next plan's input.
+    // One copy to the device and one back; the first plan's output is the next plan's input.
     CHECK(before.Since() == (Counts{1, 1, 0}));
-    // What three batches need of their own, without the copies in between.
+    // The calls of three separate batches, minus the copies in between.
     CHECK_EQ(CallsForBatches() - calls, 3 * 9 - 2 * (1 + 1));
   }
   CHECK(Objects() == kNone);
@@ -74,8 +74,8 @@ TEST(gpu_batches_are_put_together_of_tensors_on_the_device) {
   CHECK(before.Since() == (Counts{2, 1, 2}));
 }
 
-// TensorRT wants addresses that are multiples of 256, and the second row is 16 bytes behind the
-// first.
+// TensorRT requires addresses that are multiples of 256, and the second row begins 16 bytes after
+// the first.
 TEST(gpu_tensors_that_begin_within_another_one_are_copied) {
   GpuChain chain({{PlanText(), {0}, Dynamic(8, {2}, kLong)}, {PlanText(), {0}, Dynamic(1)}});
   const Copies before;
@@ -100,7 +100,7 @@ TEST(gpu_batches_are_put_together_of_tensors_on_the_device_and_on_the_host) {
   CHECK(chain.Answered(1, {11}));
   CHECK(chain.Answered(2, {21}));
   CHECK(chain.Answered(3, {4}));
-  // What is from the host and follows each other is copied together.
+  // Adjacent host tensors are copied together.
   CHECK(before.Since() == (Counts{3, 1, 2}));
 }
 
@@ -109,7 +109,7 @@ TEST(gpu_tensors_are_copied_down_where_a_step_is_on_the_cpu) {
   const Copies before;
   chain.Ask({1, 2});
   CHECK(chain.sink.Wait(1));
-  // The identity on the CPU returns what it gets.
+  // The identity on the CPU returns its input.
   CHECK(chain.Answered(0, {3, 4}));
   CHECK(before.Since() == (Counts{2, 2, 0}));
 }
@@ -159,7 +159,7 @@ TEST(gpu_tensors_are_copied_down_for_inputs_that_are_read_on_the_host) {
   CHECK(before.Since() == (Counts{2, 2, 0}));
 }
 
-// Rows of an output whose shape depends on data, and what a graph of fixed addresses computes.
+// Rows of an output whose shape depends on data, and the outputs of a graph with fixed addresses.
 TEST(gpu_tensors_that_are_computed_elsewhere_are_copied_on_the_device) {
   GpuChain chain({{PlanText()}, {PlanText(), {0}, Dynamic(8), {{"graphs", "true"}}}, {PlanText()}});
   for (uint32_t i = 0; i < 4; i++) {
@@ -170,7 +170,7 @@ TEST(gpu_tensors_that_are_computed_elsewhere_are_copied_on_the_device) {
   chain.Ask({1});
   CHECK(chain.sink.Wait(5));
   CHECK(chain.Answered(4, {4}));
-  // To the memory of the graph, and from there.
+  // To the graph's memory, and from there.
   CHECK(before.Since() == (Counts{1, 1, 2}));
   GpuChain told_late({{PlanText("positive")}, {PlanText()}});
   const Copies late;
@@ -180,7 +180,7 @@ TEST(gpu_tensors_that_are_computed_elsewhere_are_copied_on_the_device) {
   CHECK(late.Since() == (Counts{1, 1, 1}));
 }
 
-// What a graph is padded with is put between the rows, on the host. Rows behind them need nothing.
+// Padding within rows happens on the host. Missing rows at the end need no padding.
 TEST(gpu_graphs_are_padded_with_rows_for_tensors_on_the_device_and_not_within_them) {
   const std::string plan =
       "fake-plan 10\nop add\ninput x 0 0 0 -1 -1\noutput y 0 0 0 -1 -1\nprofile x 1 1 4 8 8 16\n";
@@ -222,7 +222,7 @@ TEST(gpu_tensors_come_back_however_their_request_ends) {
   {
     GpuChain chain({{PlanText()}, {PlanText(), {0}, Dynamic(8, {8}, kLong)}});
     Request* const request = chain.Ask({1});
-    // Likewise, with the tensor that waits.
+    // Likewise, with the waiting tensor.
     CHECK(Eventually([&] { return chain.step(0).statistics().success.count == 1; }));
     CHECK(Used(4 * kPage));
     chain.Cancel(request);
@@ -240,7 +240,7 @@ TEST(gpu_tensors_come_back_from_a_gpu_that_is_lost) {
     chain.Ask({1});
     CHECK(Eventually([&] { return chain.step(0).statistics().success.count == 1; }));
     LoseGpu(0);
-    // The second step's batch has both, or the first step fails.
+    // The second step's batch contains both requests, or the first step fails.
     chain.AskStep(1, {2});
     CHECK(chain.sink.Wait(2));
     CHECK(!chain.sink.Of(0).status.ok());
@@ -249,7 +249,7 @@ TEST(gpu_tensors_come_back_from_a_gpu_that_is_lost) {
   CHECK(Objects() == kNone);
 }
 
-// Whoever drops a tensor may be the JS thread, which calls nothing of the driver.
+// The last reference may be released on the JS thread, which must not call the driver.
 TEST(gpu_tensors_beyond_the_pool_are_freed_by_another_thread) {
   device::Gpu::LimitDevice(0, 0);
   {
@@ -276,7 +276,7 @@ TEST(gpu_ends_when_its_tensors_have_come_back) {
     ended = true;
   });
   CHECK(Eventually([&] { return weak.expired(); }));
-  // Long enough for an end that does not wait.
+  // Long enough for a destructor that does not wait.
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
   CHECK(!ended);
   tensor.reset();

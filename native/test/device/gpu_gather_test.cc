@@ -13,7 +13,7 @@ int Modules() {
   return OfDriver<int()>("fakeCudaModules")();
 }
 
-// Two steps, the second of which waits for so many rows.
+// Two steps, the second of which waits for this many rows.
 std::vector<ChainStep> Gathering(uint32_t rows, const std::string& threshold) {
   return {{PlanText()},
           {PlanText(),
@@ -22,7 +22,7 @@ std::vector<ChainStep> Gathering(uint32_t rows, const std::string& threshold) {
            {{"gather_kernel_buffer_threshold", threshold}}}};
 }
 
-// Asks for one row after the other, each of which the first step computes alone.
+// Submits one row after the other; the first step computes each one alone.
 void AskApart(GpuChain* chain, uint32_t count) {
   const uint64_t before = chain->step(0).statistics().success.count;
   for (uint32_t i = 0; i < count; i++) {
@@ -73,14 +73,14 @@ TEST(gpu_kernel_is_not_used_for_fewer_pieces_or_other_inputs) {
     CHECK(fewer.sink.Wait(2));
     CHECK(fewer.Answered(1, {12}));
   }
-  // What is on the host alone is one piece in pinned memory.
+  // Parts that are all on the host are one piece in pinned memory.
   {
     GpuChain host(Gathering(3, "1"));
     for (const float first : {1, 2, 3}) host.AskStep(1, {first});
     CHECK(host.sink.Wait(3));
     CHECK(host.Answered(2, {4}));
   }
-  // The kernel reads the memory of its own GPU.
+  // The kernel reads only the memory of its own GPU.
   {
     std::vector<ChainStep> steps = Gathering(2, "1");
     steps[0].devices = {1};
@@ -92,7 +92,7 @@ TEST(gpu_kernel_is_not_used_for_fewer_pieces_or_other_inputs) {
   CHECK_EQ(Kernels(), kernels);
 }
 
-// The device cannot read plain memory, where the list of pieces would be.
+// The device cannot read plain host memory, where the table of pieces would be.
 TEST(gpu_kernel_is_not_used_without_pinned_memory) {
   device::Gpu::LimitPinned(0);
   {

@@ -1,4 +1,4 @@
-// Graphs: work that is recorded, and enqueued again by one call.
+// CUDA graphs: work that is recorded, and enqueued again by one call.
 #include "device/cuda.h"
 #include "device/gpu.h"
 #include "device/graph.h"
@@ -12,7 +12,7 @@ using device::DeviceMemory;
 using device::Gpu;
 using device::Graph;
 
-// A GPU with two streams, an event and memory of a number.
+// A GPU with two streams, an event, and memory for a number.
 struct Bench {
   std::shared_ptr<Gpu> gpu = Gpu::Open(device::FindCudaDevices().driver, 0).take();
   Gpu::Current current{*gpu};
@@ -43,7 +43,7 @@ struct Bench {
     return gpu->Check(gpu->call().MemcpyDtoHAsync(to->data(), memory.address(), sizeof(int), on),
                       "down");
   }
-  // Has one stream wait for the other.
+  // Makes one stream wait for the other.
   Status Follow(device::cuda::Stream after, device::cuda::Stream before, device::cuda::Event by) {
     Status status = gpu->Check(gpu->call().EventRecord(by, before), "record");
     if (status.ok()) status = gpu->Check(gpu->call().StreamWaitEvent(after, by, 0), "wait");
@@ -105,7 +105,7 @@ TEST(gpu_graph_takes_streams_in_that_wait_for_its_own) {
     bench.gpu->Drain(bench.stream);
     CHECK_EQ(bench.Number(bench.to), 5);
     CHECK(Contains(forked(false).status(), "CUDA_ERROR_STREAM_CAPTURE_UNJOINED"));
-    // The streams are not recording any more.
+    // The streams are no longer recording.
     CHECK(bench.Up(bench.other).ok());
     bench.gpu->Drain(bench.other);
   }

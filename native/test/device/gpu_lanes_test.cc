@@ -1,5 +1,5 @@
-// Several batches of an instance on a GPU under way: what overlaps, what it takes, and how its
-// times are told.
+// Several batches of an instance under way on a GPU: what overlaps, which calls it needs, and how
+// times are reported.
 #include "gpu_work.h"
 
 namespace tritonts::test {
@@ -10,7 +10,7 @@ bool WaitUntilDone(GpuWork kind, int64_t count) {
   return Eventually([&] { return DoneOf(kind) >= count; });
 }
 
-// Lets this much time pass, at least.
+// Waits for at least this time.
 void Pass(uint64_t ns) {
   const uint64_t began = NowNs();
   CHECK(Eventually([&] { return NowNs() - began > ns; }));
@@ -37,7 +37,7 @@ TEST(gpu_copies_the_inputs_of_a_batch_while_the_one_before_is_computed) {
 }
 
 TEST(gpu_computes_a_batch_while_the_outputs_of_the_one_before_are_copied) {
-  // As many rows as are copied back on a stream of their own.
+  // Enough rows that the outputs are copied back on a separate stream.
   constexpr uint32_t kRows = 8192;
   const std::string plan =
       "fake-plan 10\nop add\ninput x 0 0 0 -1 4\noutput y 0 0 0 -1 4\n"
@@ -69,7 +69,7 @@ TEST(gpu_copies_small_outputs_of_a_batch_that_is_alone_where_it_was_computed) {
   bench.Ask({1});
   CHECK(WaitUntilDone(GpuWork::kKernels, computed + 1));
   bench.Ask({2});
-  // It is not alone, and copied on a stream of its own.
+  // This batch is not alone, so it is copied on a separate stream.
   CHECK(WaitUntilDone(GpuWork::kUp, copied + 2));
   CHECK_EQ(DoneOf(GpuWork::kKernels), computed + 1);
   down.LetGo();
@@ -78,7 +78,7 @@ TEST(gpu_copies_small_outputs_of_a_batch_that_is_alone_where_it_was_computed) {
   CHECK(bench.Answered(1, 2));
 }
 
-// What comes later waits in the queue, where it becomes part of a larger batch.
+// Later requests wait in the queue, where they join a larger batch.
 TEST(gpu_has_no_more_batches_under_way_than_max_concurrency) {
   for (const int64_t most : {1, 2, 3}) {
     PlanBench bench(PlanWith({{"max_concurrency", std::to_string(most)}}));
@@ -127,17 +127,18 @@ TEST(gpu_makes_exactly_the_calls_that_a_batch_needs) {
     int64_t before = CallsForBatches();
     int64_t questions = CallsOf("cuEventQuery");
     ask(50);
-    // A copy each way, the plan, three events, the call back and two for times. Each batch is asked
-    // once how it ended.
+    // A copy each way, the plan, three events, the callback and two queries of times. The end of
+    // each batch is queried once.
     CHECK_EQ(CallsForBatches() - before, 50 * 9);
     CHECK(CallsOf("cuEventQuery") - questions >= 50);
     before = CallsForBatches();
     questions = CallsOf("cuEventQuery");
     ask_together();
-    // The second one also has an event and a wait for the way up, and a wait for the way down.
+    // The second batch also needs an event and a wait for the copy up, and a wait for the copy
+    // down.
     CHECK_EQ(CallsForBatches() - before, most == 1 ? 9 : 9 + 12);
     CHECK(CallsOf("cuEventQuery") - questions >= most);
-    // A tensor each way for each batch under way, and at most one that is still given back.
+    // A tensor each way for each batch under way, and at most one that is still being freed.
     CHECK(Allocations() - allocated <= 3 * most);
     CHECK(PinnedAllocations() - pinned <= 3 * most);
   }
@@ -184,7 +185,7 @@ TEST(gpu_spins_for_the_end_of_batches_only_if_it_is_told_to) {
     CHECK(Eventually([&] { return CallsOf("cuEventQuery") > asked + 1000; }));
     kernels.LetGo();
     CHECK(bench.sink.Wait(51));
-    // Nothing is under way.
+    // No batch is under way.
     const int64_t last = CallsOf("cuEventQuery");
     Pass(kTime);
     CHECK_EQ(CallsOf("cuEventQuery"), last);
@@ -212,7 +213,7 @@ TEST(gpu_streams_have_the_priority_of_their_model) {
   CHECK_EQ(of(-5), 3);
   const PlanBench least(PlanWith({{"priority", "min"}}));
   CHECK_EQ(of(-5), 3);
-  // One of these is the pool's.
+  // One of these is the pool's stream.
   CHECK_EQ(of(0), 4);
 }
 

@@ -1,5 +1,5 @@
-// What versions do that have instances on several GPUs when one of these is lost. GPUs, driver and
-// runtimes are fakes; what they do is in test/fakes.
+// Versions with instances on several GPUs, one of which is lost. GPUs, driver and runtimes are the
+// fakes of test/fakes.
 #include "device/cuda.h"
 #include "onnxruntime_gpu_fixture.h"
 
@@ -14,7 +14,7 @@ std::vector<float> EightRows() {
   return values;
 }
 
-// Asks for a full batch, which answers 32 times 2.
+// Submits a full batch, which gets 32 times 2.
 void AskFully(VersionBench& bench) {
   Request* const request = bench.requests.Add(8);
   bench.requests.Input(request, 0, DataType::kFp32, {8, 4}, BytesOf(EightRows()));
@@ -23,7 +23,7 @@ void AskFully(VersionBench& bench) {
 
 struct Outcomes {
   uint32_t answered = 0;
-  uint32_t failed = 0;  // with UNAVAILABLE and the driver's words
+  uint32_t failed = 0;  // with UNAVAILABLE and the driver's text
 };
 Outcomes OutcomesOf(VersionBench& bench, uint32_t count) {
   Outcomes outcomes;
@@ -43,7 +43,7 @@ Outcomes OutcomesOf(VersionBench& bench, uint32_t count) {
 }
 
 // Loses GPU 0 while each of two instances, on GPUs 0 and 1, has two batches under way and others
-// wait. What it had fails, and the rest is answered.
+// wait. The batches on GPU 0 fail, the others succeed.
 void CheckOthersGoOn(VersionBench& bench) {
   const uint32_t count = 4 + kWaiting;
   HeldWork kernels(GpuWork::kKernels);
@@ -57,7 +57,7 @@ void CheckOthersGoOn(VersionBench& bench) {
   const Outcomes outcomes = OutcomesOf(bench, count);
   CHECK_EQ(outcomes.failed, 2u);
   CHECK_EQ(outcomes.answered, 2 + kWaiting);
-  // The idle instance on GPU 0 is left out.
+  // The idle instance on GPU 0 gets no batches.
   for (uint32_t i = 0; i < kWaiting; i++) {
     AskFully(bench);
     CHECK(bench.sink.Wait(count + i + 1));
@@ -65,7 +65,7 @@ void CheckOthersGoOn(VersionBench& bench) {
   CHECK_EQ(OutcomesOf(bench, count + kWaiting).failed, 2u);
 }
 
-// With no instance left, requests are told why.
+// Without instances, requests fail with the reason.
 void CheckNoneIsLeft(VersionBench& bench) {
   const auto before = static_cast<uint32_t>(bench.sink.responses().size());
   LoseGpu(1);
@@ -111,7 +111,7 @@ RUNTIME_TEST(gpu_that_is_lost_leaves_its_batches_to_the_processor) {
     config.instances.push_back({"m_1", 1, MemoryKind::kHost, 0});
     CHECK_EQ(bench.version().Start(std::move(config)).message(), "");
     LoseGpu(0);
-    // At most what it is lost with fails.
+    // At most the requests that reveal the loss fail.
     for (uint32_t i = 0; i < 20; i++) {
       AskFully(bench);
       CHECK(bench.sink.Wait(i + 1));
@@ -123,7 +123,7 @@ RUNTIME_TEST(gpu_that_is_lost_leaves_its_batches_to_the_processor) {
   CHECK(Objects() == before);
 }
 
-// Their tensors are in host memory, and their instances have threads.
+// Strings are in host memory, and these instances have threads.
 RUNTIME_TEST(gpu_that_is_lost_leaves_strings_to_the_other_instances) {
   const FakeRuntime runtime;
   const auto before = Objects();

@@ -1,4 +1,4 @@
-// The pools of pinned memory and of a GPU's memory: what is kept, what is over their limits, and
+// The pools of pinned memory and of a GPU's memory: what they keep, what exceeds their limits, and
 // how that is counted.
 #include "device/cuda.h"
 #include "device/gpu.h"
@@ -10,7 +10,7 @@ namespace {
 
 using device::Gpu;
 
-// Sets the limit of a pool until the end.
+// Sets the limits of the pools, and restores them in the destructor.
 class ScopedLimits {
  public:
   ScopedLimits(size_t pinned, size_t memory) {
@@ -43,7 +43,7 @@ TEST(gpu_memory_that_was_given_back_is_used_again) {
       bench.Ask({1});
       CHECK(bench.sink.Wait(k + 1));
     }
-    // The lane that was given back last is used first: a tensor each way. The contexts have one.
+    // The lane that became idle last is used first: a tensor each way. The contexts have one.
     CHECK_EQ(Allocations() - before, (i == 0 ? 3 : 0));
     CHECK_EQ(PinnedAllocations() - pinned, (i == 0 ? 2 : 0));
   }
@@ -84,7 +84,7 @@ TEST(gpu_memory_of_sizes_that_nobody_asks_for_makes_room_for_others) {
                                      device::DeviceMemory(gpu), device::DeviceMemory(gpu)};
     for (auto& one : small) CHECK(one.Reserve(1).ok());
     CHECK_EQ(Gpu::DeviceCounts(0).used_bytes, 4 * kPage);
-    // Four pages are left, so this is beyond the pool while these are used.
+    // Four pages are left, so this exceeds the pool while the others are used.
     device::DeviceMemory large(gpu);
     CHECK(large.Reserve(8 * kPage).ok());
     CHECK_EQ(Gpu::DeviceCounts(0).plain_blocks, plain + 1);
@@ -96,7 +96,7 @@ TEST(gpu_memory_of_sizes_that_nobody_asks_for_makes_room_for_others) {
   CHECK_EQ(Gpu::DeviceCounts(0).plain_blocks, plain + 1);
 }
 
-// Rounded as the pool's memory is, a large tensor could take twice what it needs.
+// Rounded like the pool's memory, a large tensor could take twice what it needs.
 TEST(gpu_memory_beyond_the_pool_is_little_more_than_was_asked_for) {
   const ScopedLimits limits(Gpu::kMostPinnedBytes, 8 * kPage);
   const auto gpu = OpenGpu();
@@ -124,7 +124,7 @@ TEST(gpu_memory_that_is_idle_stays_where_a_tensor_is_too_large_for_the_pool) {
   use(kPage);
   CHECK_EQ(CallsOf("cuMemFreeAsync"), freed);
   CHECK_EQ(CallsOf("cuMemAllocAsync"), allocated);
-  // If the device has no more, it is given back.
+  // If the device runs out of memory, idle memory is freed.
   FailOnce("cuMemAlloc_v2", 2);
   use(9 * kPage);
   CHECK_EQ(CallsOf("cuMemFreeAsync"), freed + 1);
@@ -139,15 +139,15 @@ TEST(gpu_pinned_memory_of_sizes_that_nobody_asks_for_makes_room_for_others) {
     BlockRef small[4];
     for (BlockRef& one : small) one = gpu->Pinned(1);
     CHECK_EQ(Gpu::PinnedCounts().used_bytes, 4 * kPage);
-    // Four pages are left, so this is plain memory while these are used.
+    // Four pages are left, so this is plain memory while the others are used.
     CHECK(gpu->Pinned(8 * kPage)->kind() == MemoryKind::kHost);
     CHECK_EQ(Gpu::PinnedCounts().plain_blocks, plain + 1);
-    // One larger than the limit does not have the others freed.
+    // A request larger than the limit does not free the others.
     small[0].reset();
     CHECK(gpu->Pinned(16 * kPage)->kind() == MemoryKind::kHost);
   }
   const int64_t freed = CallsOf("cuMemFreeHost");
-  // It takes no more than it needs.
+  // It frees no more than necessary.
   {
     const BlockRef two = gpu->Pinned(2 * kPage);
     const BlockRef other_two = gpu->Pinned(2 * kPage);

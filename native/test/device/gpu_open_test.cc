@@ -1,4 +1,4 @@
-// How GPUs are opened: each by itself, and one for all who ask at the same time.
+// How GPUs are opened: independently, and once for all threads that open the same one.
 #include <thread>
 
 #include "device/cuda.h"
@@ -34,14 +34,14 @@ TEST(gpu_that_takes_long_to_open_does_not_hold_other_gpus_up) {
       opened = true;
     });
     CHECK(Eventually([&] { return opened.load(); }));
-    // Otherwise it would not end.
+    // Otherwise the thread would not end.
     if (!opened) hold(-1);
     other.join();
   }
   CHECK_EQ(held(), 1);
   hold(-1);
   for (std::thread& opener : openers) opener.join();
-  // Both have the one that was opened.
+  // Both threads got the same Gpu.
   CHECK(slow[0] && slow[0] == slow[1]);
   slow[0].reset();
   slow[1].reset();

@@ -1,4 +1,4 @@
-// Tensors that go from one GPU to another between the steps of an ensemble.
+// Tensors that pass from one GPU to another between the steps of an ensemble.
 #include "gpu_chain.h"
 
 namespace tritonts::test {
@@ -66,7 +66,7 @@ TEST(gpu_tensors_go_to_a_gpu_that_cannot_reach_the_other_one) {
   CHECK(chain.sink.Wait(1));
   CHECK(chain.Answered(0, {4}));
   CHECK_EQ(CallsOf("cuCtxEnablePeerAccess") - enabled, 1);
-  // What asks for access may fail: the copy does not need it.
+  // The call that asks for access may fail: the copy does not need it.
   FailOnce("cuDeviceCanAccessPeer", 2);
   GpuChain other({{PlanText(), {1}}, {PlanText(), {0}}});
   other.Ask({1});
@@ -74,7 +74,7 @@ TEST(gpu_tensors_go_to_a_gpu_that_cannot_reach_the_other_one) {
   CHECK(other.Answered(0, {3}));
 }
 
-// A version may have instances on several GPUs, and a batch tensors of several.
+// A version may have instances on several GPUs, and a batch may have tensors from several.
 TEST(gpu_batches_are_put_together_of_tensors_of_several_gpus) {
   const ScopedVariable delay("TRITONTS_FAKE_DELAY_US", "200");
   {
@@ -83,7 +83,7 @@ TEST(gpu_batches_are_put_together_of_tensors_of_several_gpus) {
     for (uint32_t i = 0; i < 200; i++) chain.Ask({static_cast<float>(i)});
     CHECK(chain.sink.Wait(200));
     for (uint32_t i = 0; i < 200; i++) CHECK(chain.Answered(i, {static_cast<float>(i + 3)}));
-    // Nothing but what comes from the caller and goes to it.
+    // Only copies from and to the caller.
     const auto batches = [&](size_t step) {
       return static_cast<int64_t>(chain.step(step).statistics().execution_count);
     };
@@ -99,13 +99,13 @@ TEST(gpu_batches_fail_whose_tensors_are_on_a_gpu_that_is_lost) {
     chain.Ask({1});
     CHECK(Eventually([&] { return chain.step(0).statistics().success.count == 1; }));
     LoseGpu(0);
-    // The driver tells of it with the next work.
+    // The driver reports the loss with the next work.
     chain.AskStep(0, {1});
     CHECK(chain.sink.Wait(1));
     chain.AskStep(1, {2});
     CHECK(chain.sink.Wait(3));
     CHECK(Contains(chain.sink.Of(0).status, "the GPU is lost for this process: GPU 0: "));
-    // The other GPU goes on.
+    // The other GPU continues.
     chain.AskStep(1, {3, 4});
     CHECK(chain.sink.Wait(4));
     CHECK(chain.Answered(3, {4, 5}));

@@ -13,7 +13,7 @@ int64_t KernelsOf(int id) {
   return OfDriver<int64_t(int)>("fakeCudaKernels")(id);
 }
 
-// Kernels that begin one by one.
+// Kernels that begin one by one, when the test permits it.
 class SteppedKernels {
  public:
   SteppedKernels() { Step(true); }
@@ -71,8 +71,8 @@ TEST(gpu_requests_end_once_whatever_the_delays_and_whichever_gpu_is_lost) {
   CHECK(Objects() == kNone);
 }
 
-// The time is the test's: each device takes as much of it for a batch as is said here, and the one
-// that is through first goes on.
+// The test simulates time: a batch takes each device this long, and the device that finishes first
+// continues.
 TEST(gpu_work_goes_to_the_devices_by_their_speed) {
   const ScopedVariable gpus("TRITONTS_FAKE_GPUS", "4");
   constexpr int64_t kTimes[] = {1, 4, 16, 64};
@@ -88,7 +88,7 @@ TEST(gpu_work_goes_to_the_devices_by_their_speed) {
   int64_t through[] = {kTimes[0], kTimes[1], kTimes[2], kTimes[3]};
   for (int64_t i = 0; i < count - kLeft; i++) {
     const auto id = static_cast<int>(std::min_element(through, through + 4) - through);
-    // What is ready is not the one that was let begin last.
+    // The kernel that is ready must not be the one that was last permitted.
     const bool ready = Eventually([&] { return KernelsOf(id) - before[id] == ran[id]; }) &&
                        Eventually([&] { return kernels.ReadyOf(id) > 0; });
     CHECK(ready);
@@ -107,7 +107,7 @@ TEST(gpu_work_goes_to_the_devices_by_their_speed) {
     all += kernels_of;
   }
   CHECK_EQ(all, static_cast<int64_t>(count));
-  // Each is four times as fast as the next one.
+  // Each device is four times as fast as the next.
   for (int id = 0; id < 3; id++) CHECK(ran[id] >= 4 * ran[id + 1]);
   CHECK(ran[3] > 0);
 }

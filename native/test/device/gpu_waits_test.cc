@@ -1,5 +1,5 @@
-// What happens while a call of the driver waits for all that a GPU does, and other calls wait for
-// that one: host functions end, and who calls nothing of the driver does not wait.
+// A driver call waits for all work of a GPU, and other calls wait for that call. Meanwhile host
+// functions must end, and threads that do not call the driver must not wait.
 #include <atomic>
 #include <thread>
 
@@ -19,7 +19,7 @@ std::shared_ptr<Gpu> OpenGpu() {
   return gpu.take();
 }
 
-// A thread with a call that waits until the GPU has done all its work.
+// A thread in a call that waits until the GPU has done all its work.
 class WaitingCall {
  public:
   explicit WaitingCall(const Gpu& gpu) {
@@ -36,7 +36,7 @@ class WaitingCall {
   WaitingCall(const WaitingCall&) = delete;
   WaitingCall& operator=(const WaitingCall&) = delete;
 
-  // Until other calls wait for it.
+  // Waits until this many calls are blocked by it.
   static bool HoldsUp(int count) {
     return Eventually([&] { return OfDriver<int()>("fakeCudaHeldUp")() >= count; });
   }
@@ -45,7 +45,7 @@ class WaitingCall {
   std::thread thread_;
 };
 
-// Asks for a batch. Its kernels are on their stream then.
+// Submits a batch. When this returns, its kernels are on their stream.
 void AskAndEnqueue(PlanBench* bench) {
   const int64_t enqueued = CallsOf("cuLaunchHostFunc");
   bench->Ask({1});
@@ -54,7 +54,7 @@ void AskAndEnqueue(PlanBench* bench) {
 
 }  // namespace
 
-// A host function must not wait for a thread that is in a call of the driver.
+// A host function must not wait for a thread that is inside a driver call.
 TEST(gpu_batch_ends_although_the_question_for_its_event_waits_in_the_driver) {
   {
     const auto gpu = OpenGpu();
@@ -62,7 +62,7 @@ TEST(gpu_batch_ends_although_the_question_for_its_event_waits_in_the_driver) {
     HeldWork kernels(GpuWork::kKernels);
     AskAndEnqueue(&bench);
     const WaitingCall call(*gpu);
-    // The finishing thread looks whether the GPU is lost.
+    // The finishing thread checks whether the GPU is lost.
     CHECK(WaitingCall::HoldsUp(1));
     kernels.LetGo();
     CHECK(bench.sink.Wait(1));
@@ -71,7 +71,7 @@ TEST(gpu_batch_ends_although_the_question_for_its_event_waits_in_the_driver) {
   CHECK(Objects() == kNone);
 }
 
-// It may be a JS thread that drops a tensor, such as when a request is cancelled.
+// A JS thread may release a tensor, for example when a request is cancelled.
 TEST(gpu_tensor_is_dropped_without_waiting_for_who_allocates) {
   {
     const auto gpu = OpenGpu();

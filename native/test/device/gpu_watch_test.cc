@@ -1,4 +1,4 @@
-// What GPUs do: the management library and the thread that asks it.
+// Sampling of GPUs: the management library, and the thread that queries it.
 #include "device/gpu_watch.h"
 
 #include <cstdio>
@@ -63,7 +63,7 @@ TEST(gpu_watch_sees_each_gpu_and_counts_energy_from_its_beginning) {
     CHECK_EQ(samples[id].memory_used_bytes.value_or(0), uint64_t{1} << 30);
     CHECK_EQ(samples[id].power_watts.value_or(-1), 61.5);
     CHECK_EQ(samples[id].power_limit_watts.value_or(-1), 300.0);
-    // Each look after the first one took 3 J.
+    // Each look after the first consumed 3 J.
     const double joules = samples[id].energy_joules.value_or(-1);
     CHECK(joules >= 6);
     CHECK_EQ(joules / 3, static_cast<double>(static_cast<int>(joules / 3)));

@@ -1,13 +1,13 @@
-// A fake CUDA driver with fake GPUs, for tests on machines without one.
+// A fake CUDA driver with fake GPUs, for tests on machines without GPUs.
 //
-//   TRITONTS_FAKE_GPUS           how many GPUs there are; default 2
-//   TRITONTS_FAKE_CUDA           what cuInit returns; default 0, success
+//   TRITONTS_FAKE_GPUS           number of GPUs; default 2
+//   TRITONTS_FAKE_CUDA           result of cuInit; default 0, success
 //   TRITONTS_FAKE_CUDA_LOST      id of a GPU that has fallen off the bus
 //   TRITONTS_FAKE_CAPABILITIES   such as "9.0,5.2", by id; default 9.0
 //   TRITONTS_FAKE_MEMORY_POOLS   0: the GPUs have no stream-ordered memory
 //   TRITONTS_FAKE_OFF_MAIN       1: a call on the process' main thread aborts
 //
-// As the real driver may, it crashes where something is called before cuInit has succeeded.
+// Like the real driver, it may crash if a function is called before cuInit has succeeded.
 #include "cuda_driver.h"
 
 #include <sys/syscall.h>
@@ -24,7 +24,7 @@ using namespace tritonts::fakes;
 
 constexpr int kNoDevice = 100;
 constexpr int kInvalidDevice = 101;
-constexpr int kLost = 79;          // a number that this driver has no name for
+constexpr int kLost = 79;          // an error number without a name
 constexpr int kFirstHandle = 100;  // handles differ from the ids
 constexpr int kLaunchFailed = 719;
 constexpr int kOutOfMemory = 2;
@@ -65,7 +65,7 @@ bool Initialized() {
 
 namespace {
 
-// What a question about a device returns before it looks at anything else.
+// The common checks of functions that query a device.
 int Ask(const char* function, int handle) {
   Enter(function);
   const int id = IdOf(handle);
@@ -73,7 +73,7 @@ int Ask(const char* function, int handle) {
   return id == Number("TRITONTS_FAKE_CUDA_LOST", -1) ? kLost : 0;
 }
 
-// The digits of the compute capability of a device.
+// Parses the compute capability of a device.
 void CapabilityOf(int id, int* major, int* minor) {
   *major = 9;
   *minor = 0;

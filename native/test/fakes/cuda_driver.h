@@ -1,4 +1,4 @@
-// What the files of the fake CUDA driver share.
+// Shared by the files of the fake CUDA driver.
 #pragma once
 
 #define EXPORTED extern "C" __attribute__((visibility("default")))
@@ -10,9 +10,9 @@ inline constexpr int kMostGpus = 16;
 
 // The number in an environment variable.
 int Number(const char* variable, int otherwise);
-// Ends the process, and says who did what.
+// Ends the process with a message that names the function and the reason.
 [[noreturn]] void Abort(const char* function, const char* why);
-// At the beginning of each call.
+// Call it at the beginning of each driver function.
 void Enter(const char* function, bool first = false);
 // The id of a handle; -1: there is no such device.
 int IdOf(int handle);

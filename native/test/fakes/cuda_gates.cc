@@ -1,5 +1,5 @@
-// What tests hold back in the fake driver: the opening of devices, kinds of work, and kernels one
-// by one. Kinds are 0: copies to devices, 1: copies from them, 2: kernels, 3: the rest.
+// Lets tests hold back the opening of devices, kinds of work, and single kernels. Kinds are 0:
+// copies to devices, 1: copies from them, 2: kernels, 3: the rest.
 #include <atomic>
 
 #include "cuda_state.h"
@@ -8,7 +8,7 @@ using namespace tritonts::fakes;
 
 namespace {
 
-// Devices that tests have the driver open slowly.
+// Devices whose opening is held back.
 class Openings {
  public:
   void Pass(int id) {
@@ -39,7 +39,7 @@ Openings& AllOpenings() {
   return *openings;
 }
 
-// Work of a kind that tests hold back, and how much of each was done.
+// Kinds of work that are held back, and the amount of work done of each kind.
 struct Gates {
   std::mutex mutex;  // guards all
   std::condition_variable changed;
@@ -52,7 +52,7 @@ Gates& AllGates() {
   return *gates;
 }
 
-// Kernels that tests let begin one by one, by device.
+// Kernels that begin only when a test permits it, by device.
 struct Steps {
   std::mutex mutex;  // guards all
   std::condition_variable changed;
@@ -99,16 +99,16 @@ void Do(Kind kind, const Work& work) {
 
 }  // namespace tritonts::fakes
 
-// Holds the opening of a device back; -1: of none.
+// Holds back the opening of a device; -1: of none.
 EXPORTED void fakeCudaHoldOpening(int id) {
   AllOpenings().Hold(id);
 }
-// How many calls are held back there.
+// The number of calls held back there.
 EXPORTED int fakeCudaOpening() {
   return AllOpenings().waiting();
 }
 
-// Holds work of a kind back, or lets it go on.
+// Holds back work of a kind, or releases it.
 EXPORTED void fakeCudaHold(int kind, bool held) {
   Gates& gates = AllGates();
   gates.used = true;
@@ -117,7 +117,7 @@ EXPORTED void fakeCudaHold(int kind, bool held) {
   gates.changed.notify_all();
 }
 
-// Has kernels begin only when they are let, or not any more.
+// Switches stepping: kernels then begin only when fakeCudaStep permits it.
 EXPORTED void fakeCudaStepping(bool stepping) {
   Steps& steps = AllSteps();
   const std::lock_guard lock(steps.mutex);
@@ -125,21 +125,21 @@ EXPORTED void fakeCudaStepping(bool stepping) {
   for (int64_t& allowed : steps.allowed) allowed = 0;
   steps.changed.notify_all();
 }
-// Lets one kernel of a device begin.
+// Permits one kernel of a device to begin.
 EXPORTED void fakeCudaStep(int id) {
   Steps& steps = AllSteps();
   const std::lock_guard lock(steps.mutex);
   steps.allowed[id]++;
   steps.changed.notify_all();
 }
-// How many kernels of a device are ready to begin, and wait for that.
+// The number of a device's kernels that wait for permission to begin.
 EXPORTED int fakeCudaReady(int id) {
   Steps& steps = AllSteps();
   const std::lock_guard lock(steps.mutex);
   return steps.waiting[id];
 }
 
-// How much work of a kind was done since the first call of fakeCudaHold.
+// The amount of work of a kind done since the first call of fakeCudaHold.
 EXPORTED int64_t fakeCudaDone(int kind) {
   Gates& gates = AllGates();
   const std::lock_guard lock(gates.mutex);

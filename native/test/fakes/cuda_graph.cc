@@ -1,5 +1,5 @@
-// The fake driver's graphs: what streams are given is recorded, and put on a stream when the graph
-// is launched. Work of several streams is kept in the order of the calls.
+// Graphs of the fake driver: the work of streams is recorded, and enqueued when the graph is
+// launched. Work of several streams is kept in the order of the calls.
 #include <memory>
 
 #include "cuda_state.h"
@@ -94,12 +94,12 @@ EXPORTED int cuGraphDestroy(Graph* graph) {
   return result;
 }
 
-// Whether what the stream is given is recorded, for other fakes.
+// For other fakes: whether the stream's work is being recorded.
 EXPORTED bool fakeCudaRecords(Stream* stream) {
   return stream->capture != nullptr;
 }
 
-// For tests: how many graphs and launchable copies of them there are.
+// For tests: the number of graphs and instantiated graphs.
 EXPORTED int fakeCudaGraphs() {
   State& state = Here();
   const std::lock_guard lock(state.mutex);

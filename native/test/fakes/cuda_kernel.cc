@@ -1,5 +1,5 @@
-// The fake driver's kernels. It knows two, and does what their PTX texts say: add_one, of the
-// program in test/gpu, and gather, of device/gather_kernel.cc.
+// Kernels of the fake driver. It implements two PTX texts: add_one, of the program in test/gpu, and
+// gather, of device/gather_kernel.cc.
 #include <cstring>
 
 #include "cuda_state.h"
@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kNotFound = 500;
 
-// Modules have one kernel; the address of its name is the handle of both.
+// A module has one kernel; the address of its name serves as the handle of both.
 constexpr const char* kKernels[] = {"add_one", "gather"};
 std::atomic<int> modules{0};
 
@@ -20,7 +20,7 @@ const char* const* KernelOf(const char* text) {
   return nullptr;
 }
 
-// Where a kernel finds memory of its device, or pinned memory.
+// Returns the address through which a kernel accesses its device's memory or pinned memory.
 char* Reachable(uint64_t address, size_t size) {
   State& state = Here();
   {
@@ -110,7 +110,7 @@ EXPORTED int cuLaunchKernel(const char* const* function, unsigned blocks, unsign
   return 0;
 }
 
-// For tests: how many modules are loaded.
+// For tests: the number of loaded modules.
 EXPORTED int fakeCudaModules() {
   return modules;
 }

@@ -1,7 +1,7 @@
-// The fake driver's memory.
+// Memory of the fake driver.
 //
-// Device memory is mapped twice. At its address nobody may read or write, so a processor that takes
-// it for its own crashes. The fake itself uses the other mapping.
+// Device memory is mapped twice. The mapping at its address is not accessible, so code that treats
+// it as host memory crashes. The fake itself uses the other mapping.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -55,7 +55,7 @@ int Allocate(uint64_t* address, size_t bytes) {
   return 0;
 }
 
-// Waits for all work, and has other calls wait meanwhile.
+// Waits for all work of the context, and blocks other calls meanwhile.
 void AwaitDevice(Context& context) {
   State& state = Here();
   const std::lock_guard waiting(context.waits);
@@ -64,7 +64,7 @@ void AwaitDevice(Context& context) {
     const std::lock_guard lock(state.mutex);
     streams.assign(state.streams.begin(), state.streams.end());
   }
-  // None is destroyed meanwhile, as that call would wait.
+  // No stream is destroyed meanwhile, because that call would block.
   for (Stream* const stream : streams)
     if (stream->context() == &context) stream->Synchronize();
 }
@@ -136,7 +136,7 @@ EXPORTED int cuMemFreeHost(void* memory) {
   return result;
 }
 
-// Where a kernel of another fake finds device memory.
+// For other fakes: the address through which a kernel accesses device memory.
 EXPORTED void* fakeCudaShadow(uint64_t address, size_t bytes) {
   return ShadowOf("a kernel", address, bytes);
 }

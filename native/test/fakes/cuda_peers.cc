@@ -1,7 +1,7 @@
-// The fake driver's copies between devices, and who may access whose memory.
+// Copies between devices and peer access, for the fake driver.
 //
 //   TRITONTS_FAKE_PEERS   such as "0:1,1:0": which device can access the memory of which; default:
-//                         each that of all
+//                         each can access all
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -23,13 +23,13 @@ bool CanAccess(int id, int peer) {
   return ("," + std::string(text) + ",").find("," + pair + ",") != std::string::npos;
 }
 
-// What a pool's access is set with.
+// The argument that sets a pool's access.
 struct Access {
   int location;
   int id;
   int access;
 };
-// A device's own pool; its address is its handle.
+// The default pools of devices; an entry's address is its handle.
 int pools[kMostGpus];
 
 }  // namespace
@@ -81,7 +81,7 @@ EXPORTED int cuMemcpyPeerAsync(uint64_t to, Context* to_context, uint64_t from,
   return 0;
 }
 
-// How many pairs of contexts may access each other's memory, counted each way.
+// The number of pairs of contexts with peer access, each direction counted.
 EXPORTED int fakeCudaPeers() {
   State& state = Here();
   const std::lock_guard lock(state.mutex);

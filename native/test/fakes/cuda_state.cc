@@ -1,4 +1,4 @@
-// The fake driver's calls and contexts, and what tests ask of it.
+// Calls and contexts of the fake driver, and the controls for tests.
 //
 // Functions named fakeCuda… are for tests and for other fakes.
 #include "cuda_state.h"
@@ -63,7 +63,8 @@ Call::Call(const char* name) : name_(name) {
 
 namespace {
 
-// What the driver refuses while any thread captures, except to those that say they know.
+// Whether the driver refuses this call while any thread captures, except on threads that have
+// relaxed their capture mode.
 bool MayWait(const std::string& name) {
   return name.starts_with("cuMemAlloc") || name.starts_with("cuMemFree") ||
          name.starts_with("cuMemHostAlloc") || name == "cuEventQuery" ||
@@ -75,7 +76,7 @@ std::atomic<int> captured_everywhere{0};
 
 std::atomic<int> held_up{0};
 
-// Waits while a call of another thread waits for all that the device does.
+// Waits while a call on another thread waits for all work of the device.
 void AwaitOthers(Context& context) {
   std::shared_lock lock(context.waits, std::try_to_lock);
   if (lock || context.lost) return;
@@ -156,7 +157,7 @@ EXPORTED int cuDevicePrimaryCtxRelease_v2(int device) {
   const std::lock_guard lock(state.mutex);
   Context& context = state.contexts[IdOf(device)];
   if (--context.retained < 0) Abort("cuDevicePrimaryCtxRelease_v2", "too often");
-  // The next one is a new context.
+  // The next retain creates a new context.
   if (context.retained == 0) {
     context.lost = false;
     context.peers.clear();
@@ -191,34 +192,34 @@ EXPORTED bool fakeCudaInitialized() {
 EXPORTED const void* fakeCudaCurrent() {
   return CurrentContext();
 }
-// Whether the device of a context does no more work.
+// Whether the device of a context is lost.
 EXPORTED bool fakeCudaLost(const Context* context) {
   return context->lost;
 }
 
 // --- For tests
 
-// A call of the function returns this once, after so many that succeed.
+// Makes one call of the function return `result`, after `after` calls that succeed.
 EXPORTED void fakeCudaFail(const char* function, int result, int after) {
   Call::Fail(function, result, after);
 }
 
-// The device does no more work, and each call for it fails.
+// The device stops working, and each call for it fails.
 EXPORTED void fakeCudaLose(int id) {
   Here().contexts[id].lost = true;
 }
 
-// How often the function was called, or all of them with "".
+// The number of calls of the function; "": of all functions.
 EXPORTED int64_t fakeCudaCalls(const char* function) {
   return Call::CountOf(function);
 }
 
-// How many calls wait for one that waits for all work of its device.
+// The number of calls blocked by a call that waits for all work of its device.
 EXPORTED int fakeCudaHeldUp() {
   return held_up;
 }
 
-// How many objects there are: contexts, device memory, pinned memory, streams, events, graphs.
+// The numbers of live objects: contexts, device memory, pinned memory, streams, events, graphs.
 EXPORTED void fakeCudaCount(int* counts) {
   State& state = Here();
   const std::lock_guard lock(state.mutex);
@@ -237,7 +238,7 @@ EXPORTED int cuThreadExchangeStreamCaptureMode(int* mode) {
   return 0;
 }
 
-// A thread captures in the mode that concerns all others, or does not any more.
+// A thread begins or ends a capture in the global mode, which affects all other threads.
 EXPORTED void fakeCudaCaptureEverywhere(bool captures) {
   tritonts::fakes::captured_everywhere += captures ? 1 : -1;
 }

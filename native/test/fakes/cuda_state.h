@@ -1,4 +1,4 @@
-// What the files of the fake driver share about its calls, contexts and streams.
+// Shared by the files of the fake driver: calls, contexts and streams.
 #pragma once
 
 #include <atomic>
@@ -31,9 +31,9 @@ inline constexpr int kCapturedEvent = 907;
 struct Context {
   int id = 0;
   int retained = 0;
-  std::set<Context*> peers;  // whose memory it may access
+  std::set<Context*> peers;  // contexts whose memory it may access
   std::atomic<bool> lost{false};
-  // Held by a call that waits for all that the device does. Other calls wait for it, as they may in
+  // Held by a call that waits for all work of the device. Other calls wait for it, as may happen in
   // the real driver.
   std::shared_mutex waits;
 };
@@ -44,7 +44,7 @@ struct Allocation {
   Context* context = nullptr;
 };
 
-// Never destroyed, as streams may outlive static destructors.
+// Never destroyed, because streams may outlive static destructors.
 struct State {
   std::mutex mutex;  // guards all
   Context contexts[kMostGpus];
@@ -57,19 +57,19 @@ struct State {
 };
 State& Here();
 
-// The context of the calling thread; null: none.
+// The calling thread's context; null: none.
 Context* CurrentContext();
 
-// A function of the driver: how often it was called, and whether it is to fail. Each call is
+// A driver function: counts its calls, and fails on request. In each driver function:
 //
 //   static Call call("cuMemFree_v2");
 //   if (const int result = call.Begin()) return result;
 class Call {
  public:
   explicit Call(const char* name);
-  // What the call returns before it does anything.
+  // Returns the result that the function must return at once, or 0.
   int Begin(bool needs_context = true);
-  // Of all functions of this name that were called so far.
+  // The number of calls so far of all functions with this name.
   static int64_t CountOf(const std::string& name);
   static void Fail(const std::string& name, int result, int after);
 
@@ -78,17 +78,18 @@ class Call {
   std::atomic<int64_t> count_{0};
 };
 
-// Whether a call that destroys something does so: also on a lost device, which it then tells.
+// Whether a function that destroys an object does so: on a lost device, too, where it returns an
+// error.
 bool Ends(int result);
 
-// The fake's own address of device memory. The process ends if it is none, or too small, or not of
-// this context (null: of any).
+// The fake's own mapping of device memory. Ends the process if the address is invalid, the memory
+// too small, or of another context (null: any).
 char* ShadowOf(const char* function, uint64_t address, size_t size, Context* context = nullptr);
 
-// The process ends where something is put on a stream without the context of its device.
+// Ends the process if work is enqueued on a stream while its device's context is not current.
 void CheckContext(const char* function, const class Stream* stream);
 
-// What a piece of work is, for those who look when it was done.
+// The kind of a piece of work, for tests that wait for it.
 enum class Kind : int { kUp, kDown, kKernel, kOther };
 inline constexpr int kKinds = 4;
 
@@ -102,20 +103,22 @@ struct Event {
   uint64_t recorded = 0;
   uint64_t passed = 0;
   int64_t passed_ns = 0;
-  // Of a capture: recorded there, and not in a stream.
+  // During a capture: recorded in this graph instead of a stream.
   struct Graph* captured = nullptr;
   class Stream* captured_on = nullptr;
 };
 
-// Work that was recorded, in an order in which it may run.
+// Recorded work, in a valid order of execution.
 struct Graph {
   std::vector<std::pair<Kind, Work>> work;
-  std::vector<class Stream*> streams;  // that take part in the recording, the first one first
-  bool invalid = false;                // something was called that must not be
+  // streams that take part in the recording, the capturing one first
+  std::vector<class Stream*> streams;
+  bool invalid = false;  // a forbidden function was called during the recording
 };
-// What the calling thread records; null: nothing.
+// The graph that the calling thread records; null: none.
 void SetCapturing(Graph* graph);
-// At what must not be called while the thread records. Not 0: what the call returns.
+// Called by functions that are forbidden during a recording. If not 0, the function must return
+// this.
 int RefuseInCapture();
 
 class Stream {
@@ -123,14 +126,14 @@ class Stream {
   Stream(Context* context, int priority);
   ~Stream();
   void Put(Kind kind, Work work);
-  // Until all that was put so far is done; on a lost device, not done any more.
+  // Waits until all enqueued work is done; on a lost device it returns without that.
   void Synchronize();
   Context* context() const { return context_; }
   int priority() const { return priority_; }
 
-  // What is put goes there instead, and does not run; null: it runs.
+  // Work is recorded there instead of running; null: it runs.
   Graph* capture = nullptr;
-  // It was given something to record that the first stream of the recording does not wait for.
+  // Recorded work that the recording's first stream does not wait for.
   bool unjoined = false;
 
  private:
@@ -146,16 +149,16 @@ class Stream {
   std::thread thread_;
 };
 
-// --- What tests hold back (cuda_gates.cc).
+// --- Work that tests hold back (cuda_gates.cc).
 
-// Waits while the opening of the device is held back.
+// Waits while the device's opening is held back.
 void AwaitOpening(int id);
 // Waits until a kernel of the device may begin.
 void AwaitStep(int id);
-// Does the work of a stream, when its kind is not held back.
+// Runs a stream's work once its kind is not held back.
 void Do(Kind kind, const Work& work);
 
-// The process ends where a thread in a host function calls the driver.
+// Marks the calling thread as in a host function: calling the driver then ends the process.
 void SetInHostFunction(bool in);
 
 }  // namespace tritonts::fakes

@@ -1,11 +1,10 @@
-// The fake driver's streams, events and copies. Streams have threads of their own; what is enqueued
-// happens there, after a random delay.
+// Streams, events and copies of the fake driver. Each stream has a thread, which runs enqueued work
+// after a random delay.
 //
-//   TRITONTS_FAKE_DELAY_US    the longest delay of a piece of work; default 0
-//   TRITONTS_FAKE_KERNEL_US   how long a kernel takes, by id of its device, such as "100,400";
-//                             default 0
-//   TRITONTS_FAKE_LOSE        such as "0:3": the GPU of this id is lost at its kernel of this
-//   number
+//   TRITONTS_FAKE_DELAY_US    longest delay of a piece of work; default 0
+//   TRITONTS_FAKE_KERNEL_US   duration of a kernel, by id of its device, such as "100,400"; default
+//   0 TRITONTS_FAKE_LOSE        such as "0:3": the GPU with this id is lost at its kernel with this
+//                             number
 #include <unistd.h>
 
 #include <chrono>
@@ -39,7 +38,7 @@ int KernelTimeOf(int id) {
 // By device.
 std::atomic<int64_t> kernels[kMostGpus];
 
-// Counts a kernel. True: its device is lost at it.
+// Counts a kernel. Returns true if its device is lost at this kernel.
 bool LosesAtKernel(int id) {
   const int64_t count = ++kernels[id];
   int which = -1;
@@ -101,7 +100,7 @@ void Stream::Run() {
     if (kernel > 0 && kind == Kind::kKernel) usleep(static_cast<unsigned>(kernel));
     if (kind == Kind::kKernel) AwaitStep(context_->id);
     if (kind == Kind::kKernel && LosesAtKernel(context_->id)) context_->lost = true;
-    // A lost device does nothing more, and tells nobody.
+    // A lost device does no more work, and reports nothing.
     if (!context_->lost) Do(kind, work);
     lock.lock();
     done_++;
@@ -114,7 +113,7 @@ void Stream::Run() {
 EXPORTED int cuCtxGetStreamPriorityRange(int* least, int* greatest) {
   static Call call("cuCtxGetStreamPriorityRange");
   if (const int result = call.Begin()) return result;
-  // As on real devices, smaller numbers are more urgent.
+  // As on real devices, smaller numbers mean higher priority.
   *least = 0;
   *greatest = -5;
   return 0;
@@ -175,7 +174,7 @@ EXPORTED int cuStreamWaitEvent(Stream* stream, Event* event, unsigned) {
   Context* const context = stream->context();
   stream->Put(Kind::kOther, [=] {
     std::unique_lock waiting(event->mutex);
-    // A lost device passes no event any more.
+    // A lost device passes no more events.
     while (event->passed < target && !context->lost)
       event->changed.wait_for(waiting, std::chrono::milliseconds(1));
   });
@@ -309,7 +308,7 @@ EXPORTED int cuLaunchHostFunc(Stream* stream, void (*function)(void*), void* dat
   return 0;
 }
 
-// Runs a copy of the function as a kernel, for other fakes.
+// For other fakes: runs a copy of the function as a kernel.
 EXPORTED int fakeCudaLaunch(Stream* stream, const std::function<void()>* kernel) {
   static Call call("fakeCudaLaunch");
   if (const int result = call.Begin()) return result;
@@ -320,14 +319,14 @@ EXPORTED int fakeCudaLaunch(Stream* stream, const std::function<void()>* kernel)
 
 // --- For tests
 
-// How many streams of a priority there are.
+// The number of streams with this priority.
 EXPORTED int fakeCudaStreamsOf(int priority) {
   State& state = Here();
   const std::lock_guard lock(state.mutex);
   return state.priorities[priority];
 }
 
-// How many kernels of a device have begun.
+// The number of a device's kernels that have begun.
 EXPORTED int64_t fakeCudaKernels(int id) {
   return kernels[id];
 }

@@ -1,5 +1,5 @@
-// The paths of the fakes, and how tests control them. The test program finds the fake CUDA driver
-// and management library before any real ones.
+// The paths of the fakes, and controls for tests. The test program finds the fake CUDA driver and
+// management library before any real ones.
 #pragma once
 
 #include <cstdlib>
@@ -11,7 +11,7 @@ namespace tritonts::test {
 inline std::string FakeCudaDriver() {
   return TRITONTS_FAKES "/libcuda.so.1";
 }
-// TensorRT 10.0.1, unless another one is named: "10.16", "11", "lean", "dispatch", "rtx".
+// TensorRT 10.0.1 by default; others: "10.16", "11", "lean", "dispatch", "rtx".
 inline std::string FakeTensorRt(const std::string& which = "10") {
   const std::string file = which == "10.16"      ? "10.16/libnvinfer.so.10"
                            : which == "lean"     ? "10.16/libnvinfer_lean.so.10"
@@ -26,12 +26,12 @@ inline std::string FakeNvml() {
 inline std::string FakeOnnxRuntime() {
   return TRITONTS_FAKES "/libfakeonnxruntime.so";
 }
-// A library that nobody else opens.
+// A library that only the test opens.
 inline std::string PlainLibrary() {
   return TRITONTS_FAKES "/libfakeplain.so";
 }
 
-// Sets an environment variable, and restores it at the end.
+// Sets an environment variable, and restores it in the destructor.
 class ScopedVariable {
  public:
   ScopedVariable(const char* name, const std::string& value) : name_(name) {

@@ -1,7 +1,7 @@
-// A fake TensorRT for a small plan format (nvinfer_plan.cc), with the tables of functions that its
-// version has. It computes on the fake CUDA driver.
+// A fake TensorRT for a small plan format (nvinfer_plan.cc), with the function tables of its
+// version. It computes on the fake CUDA driver.
 //
-//   TRITONTS_FAKE_NVINFER_VERSION   what getInferLibVersion returns, instead of its own
+//   TRITONTS_FAKE_NVINFER_VERSION   result of getInferLibVersion, instead of its own version
 #include "nvinfer.h"
 
 #include <dlfcn.h>
@@ -20,7 +20,7 @@ namespace {
 std::mutex plugins_mutex;  // guards plugins
 std::set<std::string> plugins;
 
-// Readers of a plan say why they do not take it in these words.
+// Reads a plan. Errors are logged with these texts.
 Object* Deserialize(Runtime* self, const void* bytes, size_t size) {
   const auto refuse = [self](const char* why) {
     Log(self->logger, 1, why);
@@ -50,7 +50,7 @@ void SetHostCodeAllowed(Runtime* self, bool allowed) {
   self->host_code = allowed;
 }
 
-// Loads a lean runtime, and makes an object that is called like this one.
+// Loads a lean runtime, and returns an object with this runtime's interface.
 Object* LoadRuntime(Runtime* self, const char* path) {
   if (self->lean != 0) Die("a lean runtime was to load another one");
   const auto refuse = [&](const std::string& why) {
@@ -87,7 +87,7 @@ void FillTraps(void** table, std::index_sequence<Slots...>) {
   ((table[Slots] = At(&Trap<Slots>)), ...);
 }
 
-// The destructor that the table of an object itself has.
+// The destructor in an object's own table.
 void Delete(Object* object) {
   object->impl->destroy(object->impl);
   delete object;
@@ -173,7 +173,7 @@ EXPORTED int32_t getInferLibVersion() {
 }
 
 #if FAKE_NVINFER_VERSION != 100001
-// Old versions lack it.
+// Old versions lack this function.
 EXPORTED int32_t getInferLibMajorVersion() {
   return FAKE_NVINFER_VERSION / 10000;
 }
@@ -183,27 +183,27 @@ EXPORTED Object* createInferRuntime_INTERNAL(void* logger, int32_t version) {
   if (version != getInferLibVersion()) Die("another version was named");
   const auto initialized = Driver<bool()>("fakeCudaInitialized");
   if (!initialized || !initialized()) {
-    // As the real one.
+    // Like the real library.
     Log(logger, 1, "CUDA initialization failure with error: 35");
     return reinterpret_cast<Object*>(0x228);
   }
   return Make(MakeRuntime(logger));
 }
 
-// Only its presence is asked for.
+// Callers only test whether this function exists.
 #if defined(FAKE_NVINFER_BUILDS)
 EXPORTED Object* createInferBuilder_INTERNAL(void*, int32_t) {
   Die("a builder was asked for");
 }
 #endif
 
-// For the libraries of plugins.
+// For plugin libraries.
 EXPORTED void fakeInferRegister(const char* name) {
   const std::lock_guard lock(plugins_mutex);
   plugins.insert(name);
 }
 
-// For tests: how many runtimes, engines and contexts there are.
+// For tests: the number of runtimes, engines and contexts.
 EXPORTED int fakeInferLive() {
   return live;
 }

@@ -1,9 +1,9 @@
-// What the files of the fake TensorRT share.
+// Shared by the files of the fake TensorRT.
 //
-// It is built once a version: FAKE_NVINFER_VERSION is what getInferLibVersion returns, and
-// FAKE_NVINFER_KIND is "full", "lean", "dispatch" or "rtx"; the first and last are built with
-// FAKE_NVINFER_BUILDS. What the real library makes undefined
-// ends the process, with the reason.
+// It is built once per version: FAKE_NVINFER_VERSION is the result of getInferLibVersion, and
+// FAKE_NVINFER_KIND is "full", "lean", "dispatch" or "rtx"; full and rtx are built with
+// FAKE_NVINFER_BUILDS. Calls with undefined behaviour in the real library end the process with a
+// reason.
 #pragma once
 
 #include <array>
@@ -23,7 +23,7 @@
 namespace tritonts::fakes::infer {
 
 inline constexpr std::string_view kKind = FAKE_NVINFER_KIND;
-// TensorRT for RTX counts its versions anew; its objects are those of 11.
+// TensorRT for RTX has its own version numbers; its objects are those of 11.
 inline constexpr int kLayout = kKind == "rtx" ? 11 : FAKE_NVINFER_VERSION / 10000;
 inline constexpr int kMinor = kKind == "rtx" ? 1 : FAKE_NVINFER_VERSION / 100 % 100;
 
@@ -35,7 +35,7 @@ struct Dims {
 };
 
 enum Type : int32_t { kFloat, kHalf, kInt8, kInt32, kBool, kUint8, kFp8, kBf16, kInt64, kInt4 };
-// Bytes of an element.
+// The bytes of an element.
 size_t SizeOf(int32_t type);
 
 // --- Plans
@@ -47,18 +47,18 @@ struct Tensor {
   bool host = false;
   int32_t format = 0;
   Dims dims;
-  // By profile: smallest, best and largest dims; of a shape tensor also values.
+  // By profile: minimum, optimal and maximum dims; of a shape tensor also values.
   std::vector<std::array<Dims, 3>> profiles;
   std::vector<std::array<Dims, 3>> values;
 };
 
 struct Plan {
-  int major = 0;  // of the library that reads it
+  int major = 0;  // of the library for which it was built
   bool compatible = false;
-  bool without_lean = false;  // it brings no code, which a lean runtime has
+  bool without_lean = false;  // it contains no code, so it needs a lean runtime
   std::string plugin;
   std::string op;
-  std::string rows;  // the shape tensor whose first value is the rows of the other inputs
+  std::string rows;  // the shape tensor whose first value is the number of rows of the other inputs
   std::vector<float> weights;
   std::vector<Tensor> tensors;
   int32_t profiles = 1;
@@ -67,11 +67,10 @@ struct Plan {
   const Tensor& Find(const char* name) const;
 };
 
-// Null: the text is no plan.
+// Null if the text is not a plan.
 std::shared_ptr<const Plan> ReadPlan(const std::string& text);
 
-// --- Objects, as the headers have them: a table of their own for the destructor, and what does the
-// work.
+// --- Objects with the headers' layout: an own table for the destructor, and an implementation.
 
 struct Impl {
   void* const* table;
@@ -82,11 +81,11 @@ struct Object {
   Impl* impl;
 };
 
-// Makes an object around an Impl that was made with `new`.
+// Makes an object around an Impl that was created with `new`.
 Object* Make(Impl* impl);
 
-// A function's place in the tables of versions 10 and 11, and the minor of 10 that it came with.
-// -1: it is not there.
+// A function's index in the tables of versions 10 and 11, and the minor version of 10 that
+// introduced it. -1: not in this table.
 struct Place {
   const char* name;
   int in10;
@@ -94,7 +93,7 @@ struct Place {
   int since;  // minor version of 10
   void* function;
 };
-// The table of this version. Each other place ends the process.
+// The table of this version. Calling any other index ends the process.
 void* const* TableOf(std::initializer_list<Place> places);
 template <typename Function>
 void* At(Function* function) {
@@ -104,15 +103,15 @@ void* At(Function* function) {
 struct Runtime : Impl {
   void* logger = nullptr;
   bool host_code = false;
-  int32_t lean = 0;  // the version of the lean runtime that this one calls; 0: it calls none
+  int32_t lean = 0;  // the version of the loaded lean runtime that this one forwards to; 0: none
   std::shared_ptr<int> parent_uses;                      // of the runtime that loaded it
-  std::shared_ptr<int> uses = std::make_shared<int>(0);  // shared with what it made
+  std::shared_ptr<int> uses = std::make_shared<int>(0);  // shared with the objects that it made
 };
 Runtime* MakeRuntime(void* logger);
 
 struct Engine : Impl {
   void* logger = nullptr;
-  const void* device = nullptr;  // the context that it was made with
+  const void* device = nullptr;  // the context in which it was created
   std::shared_ptr<const Plan> plan;
   std::shared_ptr<int> runtime_uses;
   std::shared_ptr<int> uses = std::make_shared<int>(0);  // shared with its contexts
@@ -122,7 +121,7 @@ Engine* MakeEngine(void* logger, std::shared_ptr<const Plan> plan);
 struct Context : Impl {
   void* logger = nullptr;
   const void* device = nullptr;
-  // Batches on a stream, other than those of graphs.
+  // The number of batches on a stream, except those of graphs.
   std::shared_ptr<std::atomic<int>> running = std::make_shared<std::atomic<int>>(0);
   std::shared_ptr<const Plan> plan;
   std::shared_ptr<int> uses;
@@ -136,27 +135,27 @@ struct Context : Impl {
   std::map<std::string, void*> allocators;
 };
 Context* MakeContext(const Engine& engine, bool owns_memory);
-// Bytes of device memory that a context needs with a profile.
+// The bytes of device memory that a context needs with a profile.
 size_t MemoryFor(const Plan& plan, int32_t profile);
 
-// Computes a batch of a context on a stream.
+// Computes a context's batch on a stream.
 bool Compute(Context* self, void* stream);
 // The values of a shape tensor whose shape and address are set.
 Dims ValuesOf(Context* self, const Tensor& tensor);
 // The shape of an output, -1 where it depends on data.
 Dims OutputShape(Context* self, const Tensor& tensor);
 
-// --- The world outside
+// --- Other libraries
 
-// Writes to a logger, an object of the caller's.
+// Writes to a logger, an object of the caller.
 void Log(void* logger, int severity, const char* text);
-// A function of the fake CUDA driver; null: that is not open.
+// A function of the fake CUDA driver; null if the driver is not open.
 void* OfDriver(const char* name);
 template <typename Function>
 Function* Driver(const char* name) {
   return reinterpret_cast<Function*>(OfDriver(name));
 }
-// The process ends if the calling thread has not the context of this device.
+// Ends the process if this device's context is not current on the calling thread.
 void CheckDevice(const void* device, const char* what);
 bool HasPlugin(const std::string& name);
 

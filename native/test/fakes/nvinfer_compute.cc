@@ -7,7 +7,7 @@
 //   positive  y [-1,...] has the rows of x whose first element is above 0; the number depends on
 //             data
 //   fill      y has the dims that the shape tensor `s` says, and x's first element everywhere
-//   expand    likewise, but each row has the first element of that row of x
+//   expand    the same dims, but each row has the first element of that row of x
 //   shape     y, in host memory, has the dims of x; the first one has `weights` added
 //   fail      a batch cannot be enqueued
 //   nocontext there is no memory for a context
@@ -24,7 +24,7 @@ struct Bound {
   const Tensor* tensor;
   Dims dims;
   size_t count;
-  void* memory;  // where a kernel reads and writes
+  void* memory;  // the memory that a kernel accesses
 };
 
 size_t CountOf(const Dims& dims) {
@@ -81,7 +81,7 @@ void Multiply(const Bound& x, const Bound& y, const std::vector<float>& weights)
   }
 }
 
-// The address that a caller's allocator gives for an output, and whose shape it is told.
+// Calls the caller's allocator for an output: it returns the address, and is told the shape.
 class Allocator {
  public:
   explicit Allocator(void* object) : object_(object), table_(*static_cast<void***>(object)) {
@@ -109,7 +109,7 @@ bool Launch(void* stream, const std::function<void()>& kernel) {
   return Driver<int(void*, const std::function<void()>*)>("fakeCudaLaunch")(stream, &kernel) == 0;
 }
 
-// As the real one, which has to know the data, it waits for the stream.
+// Like the real library, it waits for the stream, because it needs the data.
 bool Positive(Context* self, const Bound& x, const Tensor& y, void* stream) {
   const auto allocator = self->allocators.find(y.name);
   if (allocator == self->allocators.end() || !allocator->second) {
@@ -142,12 +142,12 @@ bool Positive(Context* self, const Bound& x, const Tensor& y, void* stream) {
   });
 }
 
-// Runs `work` on the stream. Meanwhile the device memory of the context is in use, and whoever else
-// uses it then ends the process.
+// Runs `work` on the stream. Meanwhile the context's device memory is marked as used, and any other
+// use ends the process.
 bool Run(Context* self, void* stream, std::function<void()> work) {
   auto* const mark =
       self->owns_memory ? nullptr : static_cast<char*>(ShadowOf(self->memory, self->memory_size));
-  // What is recorded runs later, and more often.
+  // Recorded work runs later, and possibly several times.
   std::shared_ptr<std::atomic<int>> running;
   if (!Driver<bool(void*)>("fakeCudaRecords")(stream)) running = self->running;
   if (running) ++*running;
@@ -180,7 +180,7 @@ Dims OutputShape(Context* self, const Tensor& tensor) {
   const std::string& op = self->plan->op;
   if (op == "positive") return dims;
   if (op == "fill" || op == "expand") return ValuesOf(self, self->plan->Find("s"));
-  const Tensor* like = nullptr;  // the input with the same place
+  const Tensor* like = nullptr;  // the input with the same index
   size_t position = 0;
   for (const Tensor& one : self->plan->tensors) {
     if (&one == &tensor) break;

@@ -1,5 +1,4 @@
-// Execution contexts of the fake TensorRT. They insist on the order of calls that the real ones
-// need.
+// Execution contexts of the fake TensorRT. They enforce the order of calls that the real ones need.
 #include <condition_variable>
 #include <mutex>
 
@@ -68,7 +67,7 @@ bool SetOutputAllocator(Context* self, const char* name, void* allocator) {
   return true;
 }
 
-// Whether the first value of the plan's shape tensor is the first dim of all other inputs.
+// Whether the first value of the plan's shape tensor equals the first dim of all other inputs.
 bool HasRowsOfValues(Context* self) {
   if (self->plan->rows.empty()) return true;
   const int64_t rows = ValuesOf(self, self->plan->Find(self->plan->rows.c_str())).d[0];
@@ -111,11 +110,11 @@ void SetSizedMemory(Context* self, uint64_t memory, int64_t size) {
   self->memory_size = static_cast<size_t>(size);
 }
 
-// Holds batches of a kind of plan back on the threads that enqueue them.
+// Holds back batches of some plans on the enqueuing threads.
 struct Gate {
   std::mutex mutex;  // guards all
   std::condition_variable changed;
-  std::string op;  // "": none is held back
+  std::string op;  // "": no batch is held back
   int waiting = 0;
 };
 Gate& TheGate() {
@@ -144,7 +143,7 @@ bool Enqueue(Context* self, void* stream) {
     if (self->memory == 0 || self->memory % kAlignment != 0 || self->memory_size < needed)
       Die("a context has too little device memory");
   }
-  // What is done only once for new shapes can't be recorded.
+  // The one-time work for new shapes cannot be recorded.
   if (self->fresh && Driver<bool(void*)>("fakeCudaRecords")(stream)) {
     Log(self->logger, 1, "a batch is recorded with shapes that no batch had before");
     return false;
@@ -188,14 +187,14 @@ Context* MakeContext(const Engine& engine, bool owns_memory) {
 
 }  // namespace tritonts::fakes::infer
 
-// Holds batches of plans with this `op` back where they are enqueued; "": lets them go on.
+// Holds back batches of plans with this `op` while they are enqueued; "": releases them.
 EXPORTED void fakeInferHold(const char* op) {
   auto& gate = tritonts::fakes::infer::TheGate();
   const std::lock_guard lock(gate.mutex);
   gate.op = op;
   gate.changed.notify_all();
 }
-// How many batches are held back.
+// The number of batches held back.
 EXPORTED int fakeInferHeld() {
   auto& gate = tritonts::fakes::infer::TheGate();
   const std::lock_guard lock(gate.mutex);

@@ -61,7 +61,7 @@ const Dims& Values(Engine* self, const char* name, int32_t profile, int32_t whic
 const int64_t* ProfileValues(Engine* self, const char* name, int32_t profile, int32_t which) {
   return Values(self, name, profile, which).d;
 }
-// The older function, which has no 64 bits.
+// The older function, which has no 64-bit values.
 const int32_t* ProfileValues32(Engine* self, const char* name, int32_t profile, int32_t which) {
   if (self->plan->Find(name).type == kInt64) return nullptr;
   static thread_local int32_t values[8];

@@ -1,18 +1,18 @@
 // The plans of the fake TensorRT. A plan is text:
 //
-//   fake-plan 10 [compatible [without-lean]]   the major version of the library that reads it, or
-//                               `rtx`
-//   op add                      what it computes; see nvinfer_compute.cc
+//   fake-plan 10 [compatible [without-lean]]   the major version for which it was built, or `rtx`
+//   op add                      its computation; see nvinfer_compute.cc
 //   weights 1 2 3
-//   plugin Name                 it needs a plugin of this name
+//   plugin Name                 it needs the plugin with this name
 //   memory 4096                 device memory that a context needs
 //   input x 0 0 0 -1 16         name, type, location (1: host), format, dims
 //   output y 0 0 0 -1 16
-//   profile x 1 16 4 16 8 16    name; smallest, best and largest dims. The second line of a name is
+//   profile x 1 16 4 16 8 16    name; minimum, optimal and maximum dims. The second line of a name
+//   is
 //                               the second profile
-//   values s 1 2 3              likewise, values of a shape tensor
-//   rows s                      the first value of this shape tensor must be the rows of all other
-//                               inputs
+//   values s 1 2 3              the same for the values of a shape tensor
+//   rows s                      the first value of this shape tensor must be the number of rows of
+//                               all other inputs
 #include <sstream>
 
 #include "nvinfer.h"

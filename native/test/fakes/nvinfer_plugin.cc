@@ -1,5 +1,5 @@
-// A library of plugins for the fake TensorRT. As NVIDIA's, it registers them when it is asked to;
-// as those of others, built with FAKE_PLUGIN_AT_ONCE, when it is opened.
+// A plugin library for the fake TensorRT. Like NVIDIA's, it registers its plugins on request; built
+// with FAKE_PLUGIN_AT_ONCE, it registers them when opened, like other libraries.
 #include <dlfcn.h>
 
 #include <cstdlib>

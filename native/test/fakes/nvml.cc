@@ -1,8 +1,8 @@
-// A fake management library for the GPUs of the fake CUDA driver. Each question about energy takes
+// A fake management library for the GPUs of the fake CUDA driver. Each query of the energy consumes
 // 3 J.
 //
-//   TRITONTS_FAKE_NVML        what nvmlInit_v2 returns; default 0, success
-//   TRITONTS_FAKE_NVML_QUIET  id of a GPU that tells nothing but its memory, as parts of one do
+//   TRITONTS_FAKE_NVML        result of nvmlInit_v2; default 0, success
+//   TRITONTS_FAKE_NVML_QUIET  id of a GPU that reports only its memory, like a MIG part
 //   TRITONTS_FAKE_OFF_MAIN    1: a call on the process' main thread aborts
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -71,7 +71,7 @@ EXPORTED int nvmlSystemGetDriverVersion(char* text, unsigned size) {
   return Tell("580.65.06", text, size);
 }
 
-// The fake driver's UUIDs end in the id; the last byte is 0xf0 + id. A quiet GPU is a part of one.
+// The fake driver's UUIDs end in the id; the last byte is 0xf0 + id. A quiet GPU is a MIG part.
 EXPORTED int nvmlDeviceGetHandleByUUID(const char* uuid, Gpu** gpu) {
   Enter();
   for (int id = 0; id < kMostGpus; id++) {

@@ -1,13 +1,13 @@
 // ONNX Runtime with a fake CUDA provider and a fake TensorRT provider, for tests on machines
-// without a GPU. It forwards to the library that TRITONTS_TEST_ORT_LIBRARY names, except for what
-// has to do with providers, sessions on GPUs, and tensors in their memory (onnxruntime_runs.cc).
+// without a GPU. It forwards to the library of TRITONTS_TEST_ORT_LIBRARY, except for functions that
+// concern providers, sessions on GPUs, and tensors in device memory (onnxruntime_runs.cc).
 //
 //   TRITONTS_FAKE_CUDA_LOG    a file; a line of key=value for each provider of a session, device_id
 //                             first, after "tensorrt " for that provider
 //   TRITONTS_FAKE_CUDA_ERROR  providers cannot be loaded, for this reason
-//   TRITONTS_FAKE_ORT_VERSION the version that it says it has
+//   TRITONTS_FAKE_ORT_VERSION the version that it reports
 //
-// The option `no_such_option` is refused.
+// The option `no_such_option` is rejected.
 #include "onnxruntime.h"
 
 #include <dlfcn.h>
@@ -70,7 +70,7 @@ void Release(Options* options) {
   Here().live--;
 }
 
-// As the real one, it forgets what it was told before.
+// Like the real function, it resets all options first.
 void* Update(Options* options, const char* const* keys, const char* const* values, size_t count) {
   if (const char* error = std::getenv("TRITONTS_FAKE_CUDA_ERROR")) return Fail(1, error);
   options->told.clear();
@@ -130,13 +130,13 @@ struct ApiBase {
   const char* (*get_version_string)();
 };
 
-// How many functions of a version the backend may use (its table.h).
+// The number of functions of a version that the backend may use (see its table.h).
 constexpr size_t kFunctions = 415;
 size_t FunctionsOf(uint32_t version) {
   return version >= 24 ? kFunctions : version >= 23 ? 390 : version >= 18 ? 280 : 276;
 }
 
-// Set once and kept, like the real library.
+// Set once and never released, like the real library.
 const ApiBase* real = nullptr;
 Function table[kFunctions];
 
@@ -168,7 +168,7 @@ EXPORTED const ApiBase* OrtGetApiBase() {
   return &base;
 }
 
-// Provider options, bindings, sessions on GPUs, and tensors in memory of the runtime.
+// The number of provider options, bindings, sessions on GPUs, and tensors in the runtime's memory.
 EXPORTED int fakeOrtLive() {
   const std::lock_guard lock(Here().mutex);
   return Here().live + static_cast<int>(Here().sessions.size());

@@ -1,4 +1,4 @@
-// What the files of the fake ONNX Runtime share.
+// Shared by the files of the fake ONNX Runtime.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ Result Real(size_t index, Parameters... parameters) {
   return reinterpret_cast<Result (*)(Parameters...)>(real_table[index])(parameters...);
 }
 
-// A status of the real library.
+// Creates a status of the real library.
 void* Fail(int code, const std::string& text);
 // Ends the process.
 [[noreturn]] void Die(const std::string& why);
@@ -34,12 +34,12 @@ Function* Driver(const char* name) {
   return reinterpret_cast<Function*>(OfDriver(name));
 }
 
-// What a session with the CUDA provider was told.
+// The options of a session with the CUDA provider.
 struct Place {
   int device = 0;
   void* stream = nullptr;
   bool graphs = false;
-  uint64_t weights = 0;  // their memory
+  uint64_t weights = 0;  // address of their memory
 };
 
 struct State {
@@ -47,11 +47,11 @@ struct State {
   std::map<const void*, Place> options;                            // by session options
   std::map<void*, Place, std::less<>> sessions;                    // by session
   std::map<const void*, std::map<std::string, std::string>> runs;  // by run options
-  int live = 0;  // provider options, bindings, and tensors in memory of the runtime
+  int live = 0;  // number of provider options, bindings, and tensors in the runtime's memory
 };
 State& Here();
 
-// Puts functions in the place of the real ones.
+// Replaces functions of the real table.
 void ReplaceProviders(Function* table);
 void ReplaceRuns(Function* table);
 

@@ -1,13 +1,13 @@
-// Sessions on GPUs of the fake ONNX Runtime. The real library computes them on the processor, in
-// their turn on the stream, from the fake driver's memory to it.
+// Sessions on GPUs of the fake ONNX Runtime. The real library computes them on the CPU, in the
+// stream's order, and the fake copies between its memory and the fake driver's.
 //
-// A session has its inputs and outputs on the device, except for those whose names begin with
-// "host_". Where an output's memory is not bound, a run waits for the stream, as the real one does
-// where it must know data. Of outputs named as an input it cannot tell where they are.
+// A session has its inputs and outputs on the device, except those whose names begin with "host_".
+// If an output's memory is not bound, a run waits for the stream, like the real runtime when it
+// needs the data. For an output with the name of an input it cannot report a place.
 //
-//   TRITONTS_FAKE_ORT_RUN_ERROR   runs on GPUs fail, with these words
+//   TRITONTS_FAKE_ORT_RUN_ERROR   runs on GPUs fail with this text
 //
-// What the real library would answer with a race, or with wrong numbers, ends the process.
+// Misuse that would cause a race or wrong numbers in the real library ends the process.
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
@@ -22,7 +22,7 @@ namespace tritonts::fakes::ort {
 
 namespace {
 
-// A tensor of a binding: its memory, or where the runtime is to allocate it.
+// A tensor of a binding: its memory, or where the runtime shall allocate it.
 struct Bound {
   std::string name;
   void* value = nullptr;
@@ -40,11 +40,11 @@ struct Tensor {
   std::vector<int64_t> shape;
   int32_t type = 0;
   size_t bytes = 0;
-  void* data = nullptr;  // as the processor may use it
+  void* data = nullptr;  // the address for the CPU
   bool on_device = false;
 };
 
-// Values that are bound, and those with memory of the runtime.
+// Values that are bound or in the runtime's memory.
 struct Value {
   int bound = 0;
   bool released = false;
@@ -54,7 +54,7 @@ std::map<void*, Value>& Values() {
   static auto* const values = new std::map<void*, Value>();
   return *values;
 }
-// The work of graphs, by session and number.
+// The recorded work of graphs, by session and number.
 std::map<std::pair<void*, int>, std::function<void()>>& Graphs() {
   static auto* const graphs = new std::map<std::pair<void*, int>, std::function<void()>>();
   return *graphs;
@@ -83,7 +83,7 @@ const Place* PlaceOf(const void* session) {
   return found == Here().sessions.end() ? nullptr : &found->second;
 }
 
-// The runtime's memory information of a GPU.
+// The memory information object for a GPU.
 const void* MemoryOf(int device) {
   static auto* const known = new std::map<int, void*>();
   const std::lock_guard lock(Here().mutex);
@@ -100,7 +100,7 @@ const void* HostMemory() {
   return memory;
 }
 
-// The id of the GPU that a value is on; -1: the host.
+// The id of a value's GPU; -1: on the host.
 int DeviceOf(const void* value) {
   const void* memory = nullptr;
   int32_t kind = 0;
@@ -138,7 +138,7 @@ Tensor Read(const Bound& bound) {
   return tensor;
 }
 
-// Runs the real session. Outputs without memory are allocated by it.
+// Runs the real session. It allocates outputs without memory.
 void* Compute(void* session, const std::vector<Tensor>& inputs, std::vector<Tensor> outputs,
               std::vector<void*>* values) {
   static char nothing[64];
@@ -171,8 +171,8 @@ void Free(const std::vector<void*>& values) {
   for (void* const value : values) Real<void>(96, value);
 }
 
-// What must hold of shapes is found out before the work is put on the stream, with other data for
-// what is on the device. (What the real one reads on the host, it reads at once.)
+// Validates shapes before the work is enqueued, with placeholder data for tensors on the device.
+// (The real runtime reads host tensors at once.)
 void* Check(void* session, const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs) {
   std::vector<std::vector<char>> memory;
   const auto replace = [&](std::vector<Tensor> tensors, bool are_inputs) {
@@ -201,7 +201,7 @@ void* Enqueue(void* stream, const std::function<void()>& work) {
   return result == 0 ? nullptr : Fail(11, "CUDA failure " + std::to_string(result));
 }
 
-// Copies a tensor of the real library to memory of the runtime on the device.
+// Copies a tensor of the real library to device memory owned by the runtime.
 void* OnDevice(void* value, int device) {
   const Tensor tensor = Read({"", value, false});
   uint64_t address = 0;
@@ -228,7 +228,7 @@ std::string RunOption(const void* options, const std::string& key) {
   return found == entries.end() ? "" : found->second;
 }
 
-// Allocates what is not bound, for which the data must be there.
+// Runs at once and allocates outputs that are not bound; that needs the data.
 void* RunNow(Binding* binding, const Place& place, const std::vector<Tensor>& inputs,
              std::vector<Tensor> outputs) {
   if (Synchronize(place.stream) != 0) return Fail(11, "CUDA failure in the stream");
@@ -246,7 +246,7 @@ void* RunNow(Binding* binding, const Place& place, const std::vector<Tensor>& in
       if (!output.value) return Fail(1, "out of memory on the device");
       const std::lock_guard lock(Here().mutex);
       Values()[output.value].bound++;
-      Values()[output.value].released = true;  // the binding alone has it
+      Values()[output.value].released = true;  // now only the binding owns it
     }
   }
   return nullptr;
@@ -302,7 +302,7 @@ void* RunWithBinding(void* session, const void* options, Binding* binding) {
     if (with_graph) {
       if (!all_on_device) Die("a graph is captured of tensors on the host");
       captured++;
-      // Captured in the mode that concerns all threads.
+      // Captures in the global mode, which affects all threads.
       const auto capture = Driver<void(bool)>("fakeCudaCaptureEverywhere");
       capture(true);
       void* const failed = Check(session, inputs, outputs);
@@ -326,8 +326,8 @@ void Bind(void* value) {
   Values()[value].bound++;
 }
 
-// Releases a value that nobody has any more. With the lock. Returns its memory, to be freed without
-// the lock, or 0.
+// Releases a value without owners. Requires the lock. Returns the address of its memory, to be
+// freed without the lock, or 0.
 uint64_t Drop(void* value) {
   uint64_t address = 0;
   const auto found = Values().find(value);
@@ -423,7 +423,7 @@ void* GetBoundOutputs(const Binding* binding, void* allocator, void*** out, size
   if (void* const status = Real(75, allocator, *count * sizeof(void*), &memory)) return status;
   *out = static_cast<void**>(memory);
   for (size_t i = 0; i < *count; i++) {
-    // The caller shares the value with the binding.
+    // The caller and the binding share the value.
     void* const value = binding->outputs[i].value;
     const std::lock_guard lock(Here().mutex);
     Value& known = Values()[value];
@@ -432,15 +432,15 @@ void* GetBoundOutputs(const Binding* binding, void* allocator, void*** out, size
       (*out)[i] = value;
       continue;
     }
-    // One that the caller bound itself and has still.
+    // The caller bound this value itself and still owns it.
     Die("a bound output was not released by who bound it");
   }
   return nullptr;
 }
 
-// --- Sessions and runs' options.
+// --- Sessions and run options.
 
-// Makes the device's context current, as the runtime's own calls do.
+// Makes the device's context current, like the runtime's own calls.
 class OnDeviceOf {
  public:
   explicit OnDeviceOf(const Place& place) {
@@ -461,7 +461,7 @@ class OnDeviceOf {
   int device_ = 0;
 };
 
-// The weights of a session on a GPU are in memory there.
+// The weights of a session on a GPU are in device memory.
 void* Made(void* status, const void* options, void** session) {
   if (status) return status;
   Place place;
@@ -494,7 +494,7 @@ void ReleaseSession(void* session) {
     const auto lost = Driver<bool(const void*)>("fakeCudaLost");
     if (lost(Driver<const void*()>("fakeCudaCurrent")()))
       Die("a session is released on a lost device: the real one throws in its destructors");
-    // As the real one, it does not look how that ends.
+    // Like the real runtime, it ignores the result.
     (void)Driver<int(uint64_t)>("cuMemFree_v2")(place->weights);
   }
   {
@@ -546,7 +546,7 @@ void* OutputPlaces(void* session, const void** memory, size_t count) {
   return Places(session, memory, count, 37, 381);
 }
 
-// Tensors are on the host, and the real one waits for the device.
+// Tensors are on the host, and the real runtime waits for the device.
 void* Run(void* session, const void* options, const char* const* input_names,
           const void* const* inputs, size_t input_count, const char* const* output_names,
           size_t output_count, void** outputs) {
@@ -609,7 +609,7 @@ void ReplaceRuns(Function* table) {
 
 }  // namespace tritonts::fakes::ort
 
-// Holds runs on GPUs back where they begin, on the thread that calls them, or lets them go on.
+// Holds back runs on GPUs at their beginning, on the calling thread, or releases them.
 EXPORTED void fakeOrtHold(bool held) {
   auto& gate = tritonts::fakes::ort::TheGate();
   const std::lock_guard lock(gate.mutex);
@@ -622,8 +622,8 @@ EXPORTED void fakeOrtAwaitHeld() {
   std::unique_lock lock(gate.mutex);
   gate.changed.wait(lock, [&] { return gate.waiting > 0; });
 }
-// Releases the sessions that were left because their device was lost, after that was opened anew.
-// Returns how many there were.
+// Releases sessions that were leaked on lost devices, after the devices were reopened. Returns
+// their number.
 EXPORTED int fakeOrtReleaseLeft() {
   using namespace tritonts::fakes::ort;
   std::vector<void*> left;
@@ -634,7 +634,7 @@ EXPORTED int fakeOrtReleaseLeft() {
   for (void* const session : left) ReleaseSession(session);
   return static_cast<int>(left.size());
 }
-// How many graphs were captured.
+// The number of captured graphs.
 EXPORTED int fakeOrtCaptured() {
   return tritonts::fakes::ort::captured;
 }

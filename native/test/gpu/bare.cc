@@ -1,4 +1,4 @@
-// The same work as an instance does, by calls of the driver alone: what could be reached at most.
+// The work of an instance with calls of the driver alone: the upper bound of what can be reached.
 #include <algorithm>
 #include <chrono>
 #include <cstring>

@@ -1,4 +1,4 @@
-// What the parts of the program for GPUs share.
+// Shared by the files of the GPU program.
 #pragma once
 
 #include <cstdint>
@@ -12,17 +12,17 @@
 
 namespace tritonts::test {
 
-// Ends the program with the words, if the status is not ok.
+// Ends the program with an error message if the status is not ok.
 void Expect(const Status& status);
 void Expect(bool holds, const std::string& what);
-// The driver's function of this symbol, which the server has no use for.
+// A function of the driver that the server does not use.
 void* DriverSymbol(const char* symbol);
 void ExpectDriver(const device::Gpu& gpu, int result, const char* function);
 
-// A kernel of PTX text: to[i] = from[i] + 1, of floats.
+// A kernel in PTX: to[i] = from[i] + 1, for floats.
 class AddOne {
  public:
-  // Needs the context current, as Launch does.
+  // The context must be current, also for Launch.
   explicit AddOne(const device::Gpu& gpu);
   ~AddOne();
   AddOne(const AddOne&) = delete;
@@ -36,25 +36,25 @@ class AddOne {
   void* function_ = nullptr;
 };
 
-// Whether memory, streams, events, graphs and the kernel do what they should.
+// Checks memory, streams, events, graphs and the kernel.
 void CheckGpu(const std::shared_ptr<device::Gpu>& gpu);
 // Prints a table of the bandwidth of copies.
 void PrintBandwidths(const std::shared_ptr<device::Gpu>& gpu);
 
-// Rows of floats that are to go through the kernel, many at once.
+// A load of rows of floats for the kernel, many at once.
 struct Load {
-  uint32_t outstanding = 64;  // rows
+  uint32_t outstanding = 64;  // rows per batch
   uint32_t most = 64;         // rows of a batch
   uint32_t lanes = 2;         // batches under way
-  size_t floats = 256;        // of a row
+  size_t floats = 256;        // per row
 };
 struct Measured {
   double rows_a_second = 0;
   double batches_a_second = 0;
 };
-// Does the same with calls of the driver alone, by one thread.
+// Runs the load with calls of the driver alone, on one thread.
 Measured RunBare(const std::shared_ptr<device::Gpu>& gpu, const Load& load, double seconds);
-// Through the engine: a version with one instance, asked for as many rows at once.
+// Runs the load through the engine: a version with one instance and as many outstanding rows.
 Measured RunEngine(const std::shared_ptr<device::Gpu>& gpu, const Load& load, double seconds);
 
 }  // namespace tritonts::test

@@ -1,4 +1,4 @@
-// Whether a GPU does what the layer asks of it, and how fast it copies.
+// Checks that a GPU does what the device layer needs, and measures its copies.
 #include <chrono>
 #include <cstdio>
 #include <cstring>

@@ -1,4 +1,4 @@
-// An instance of the engine whose model is the kernel, asked for many rows at once.
+// An instance of the engine whose model is the kernel, under load with many rows.
 #include <chrono>
 #include <condition_variable>
 #include <cstring>
@@ -70,7 +70,7 @@ class KernelBackend final : public Backend {
   bool may_run_on_js_thread() const override { return false; }
 };
 
-// Keeps requests that are answered until they are asked again.
+// Collects answered requests until they are submitted again.
 class Answers final : public ResponseSink {
  public:
   void Deliver(std::span<const Response> responses) override {
@@ -80,7 +80,7 @@ class Answers final : public ResponseSink {
       for (const OutputTensor& output : response.outputs) {
         const auto* const numbers = static_cast<const float*>(output.data);
         if (numbers[0] != 2 || numbers[output.size / sizeof(float) - 1] != 2) wrong_++;
-        // As a caller would keep it.
+        // Copy the output, like a caller that keeps it.
         std::memcpy(kept_[response.request->header->slot].data(), numbers, output.size);
       }
       response.request->set_state(Request::State::kIdle);
@@ -88,7 +88,7 @@ class Answers final : public ResponseSink {
     }
     changed_.notify_one();
   }
-  // Those that are answered, at least one.
+  // Waits for at least one answered request, and returns all.
   void Take(std::vector<Request*>* requests) {
     requests->clear();
     std::unique_lock lock(mutex_);

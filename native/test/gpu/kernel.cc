@@ -4,7 +4,7 @@ namespace tritonts::test {
 
 namespace {
 
-// For all GPUs from compute capability 5.0 on: the driver compiles it.
+// For all GPUs with compute capability 5.0 or more: the driver compiles it.
 constexpr char kPtx[] = R"(.version 6.0
 .target sm_50
 .address_size 64

@@ -2,7 +2,8 @@
 //
 //   tritonts_gpu [seconds]
 //
-// Each figure takes so many seconds; default 1. Without a GPU it says why, and ends with 0.
+// Each figure is measured for this long; default 1. Without a GPU it prints the reason and exits
+// with 0.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -43,7 +44,7 @@ double Median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// Prints a row: the engine beside the bare loop, in turns.
+// Prints a row: the engine beside the bare loop, measured alternately.
 void PrintRow(const std::shared_ptr<device::Gpu>& gpu, const char* name, const Load& load,
               double seconds) {
   std::vector<double> engine;

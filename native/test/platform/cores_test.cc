@@ -1,4 +1,4 @@
-// The limits of control groups, read from folders that tests write.
+// The limits of control groups, read from folders that the tests write.
 #include "platform/cores.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-// Open libraries, which stay open.
+// Opening libraries, which stay open.
 #include "platform/dynamic_library.h"
 
 #include "check.h"

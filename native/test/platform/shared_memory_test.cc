@@ -1,4 +1,4 @@
-// Memory that is shared with a process, where the system has little of it.
+// Memory shared with a process, on a system with little of it.
 #if defined(__linux__)
 
 #include "platform/shared_memory.h"
@@ -28,12 +28,12 @@ using platform::SharedMemory;
 constexpr size_t kMiB = size_t{1} << 20;
 constexpr int kNotAllowed = 77;
 
-// Runs it in a process of its own. Returns how that has ended.
+// Runs a function in a child process. Returns its exit status.
 int Apart(const std::function<int()>& run) {
   const pid_t child = fork();
   if (child == 0) _exit(run());
-  // ThreadSanitizer keeps memory for each thread that there was, and a system forks no process that
-  // has a mapping larger than its memory.
+  // ThreadSanitizer keeps memory for each thread that ever existed, and a system does not fork a
+  // process with a mapping larger than its memory.
   if (kWatched && child < 0 && errno == ENOMEM) return kNotAllowed;
   int status = 0;
   CHECK(child > 0);
@@ -41,7 +41,7 @@ int Apart(const std::function<int()>& run) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 
-// Puts a file system of its own in place of /dev/shm, for this process alone.
+// Replaces /dev/shm with a separate file system, for this process only.
 bool Replace(const char* options, unsigned long flags) {
   return unshare(CLONE_NEWNS) == 0 &&
          mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
@@ -71,7 +71,7 @@ TEST(shared_memory_says_that_dev_shm_is_too_small_and_how_much_is_left) {
     std::string fault;
     if (!memory.Create("test", 64 * kMiB, kMiB, SharedMemory::Place::kFile, &fault)) return 1;
     if (!memory.may_run_out() || !memory.Commit(0, kMiB, &fault)) return 2;
-    // What is there can be used, and what is not is refused without a signal.
+    // Committed memory is usable; a commit beyond the limit is refused without a signal.
     memory.data()[kMiB - 1] = 1;
     if (memory.Commit(kMiB, 4 * kMiB, &fault)) return 3;
     if (!Has(fault, "no room for 4194304 bytes of shared memory in /dev/shm, where ")) return 4;

@@ -1,4 +1,4 @@
-// The engine's threads: how they start and end, and what they ask of the system's scheduler.
+// The engine's threads: start, end, and scheduling requests to the system.
 #include "platform/thread.h"
 
 #include <cstdint>
@@ -119,7 +119,7 @@ TEST(thread_has_8_MiB_of_stack_whatever_the_systems_default_is) {
 
 namespace {
 
-// The slice of the calling thread in nanoseconds; 0: the kernel does not tell.
+// The calling thread's time slice in nanoseconds; 0: the kernel does not report it.
 uint64_t Slice() {
   struct {
     uint32_t size, policy;

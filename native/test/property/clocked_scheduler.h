@@ -1,5 +1,5 @@
-// A scheduler by the clock of a test instead of the caller's. It checks that its owner asks about
-// free instances only.
+// A scheduler that uses the test's clock instead of the caller's. It checks that its owner asks
+// only about free instances.
 #pragma once
 
 #include <atomic>
@@ -10,13 +10,13 @@
 
 namespace tritonts::test {
 
-// What the test and the scheduler tell each other.
+// State shared by the test and the scheduler.
 struct SchedulerView {
   std::atomic<uint64_t> now_ns{0};
   std::atomic<size_t> waiting{0};
-  std::atomic<uint32_t> occupied{0};  // a bit for each instance
-  std::atomic<uint32_t> broken{0};    // rules
-  std::atomic<uint64_t> kept{0};      // outputs that were kept
+  std::atomic<uint32_t> occupied{0};  // one bit per instance
+  std::atomic<uint32_t> broken{0};    // violations of rules
+  std::atomic<uint64_t> kept{0};      // number of kept outputs
 };
 
 // Keeps output 1.
@@ -36,8 +36,8 @@ class CountingKeeper final : public OutputKeeper {
 
 class ClockedScheduler final : public Scheduler {
  public:
-  // `adds`: a batch has an empty slot at its end if it has an odd number of requests, input 1 says
-  // each slot's number, and output 1 is kept.
+  // `adds`: a batch with an odd number of requests gets an empty slot at its end, input 1 is each
+  // slot's number, and output 1 is kept.
   ClockedScheduler(std::unique_ptr<Scheduler> inner, std::shared_ptr<SchedulerView> view, bool adds)
       : inner_(std::move(inner)), view_(std::move(view)) {
     if (adds) keeper_ = std::make_shared<CountingKeeper>(view_);
@@ -107,7 +107,7 @@ class ClockedScheduler final : public Scheduler {
 
   const std::unique_ptr<Scheduler> inner_;
   const std::shared_ptr<SchedulerView> view_;
-  std::shared_ptr<OutputKeeper> keeper_;  // null: nothing is added
+  std::shared_ptr<OutputKeeper> keeper_;  // null: no additions
   std::vector<Overlay> overlays_;
   BlockPool pool_{1 << 12};
 };

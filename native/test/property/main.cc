@@ -1,9 +1,9 @@
-// Plays random schedules with a version and compares it with the model of what it must do.
+// Plays random schedules against a version and compares it with a model of the correct behaviour.
 //
 //   tritonts_property [--schedules NUMBER | --seconds SECONDS] [--seed NUMBER]
 //
-// Schedule i has the seed `seed + i`: `--schedules 1 --seed N` plays one again. One that fails is
-// printed as short as it can be made.
+// Schedule i has the seed `seed + i`: `--schedules 1 --seed N` repeats a single one. A failing
+// schedule is printed after it was shortened.
 #include <chrono>
 #include <csignal>
 #include <cstdlib>

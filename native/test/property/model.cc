@@ -16,7 +16,7 @@ VersionModel::VersionModel(Setup setup)
   if (preferred_.empty()) preferred_.push_back(setup_.max_batch_size);
 }
 
-// --- What runs together.
+// --- Which requests run together.
 
 std::vector<Life*> VersionModel::queue() const {
   std::vector<Life*> all;
@@ -116,7 +116,7 @@ std::vector<Life*> VersionModel::BatchOf(const std::vector<Life*>& eligible) con
 }
 
 void VersionModel::Expire() {
-  // In the order of their deadlines; of equal ones, in that of their headers.
+  // In the order of their deadlines, then of their headers.
   std::vector<Life*> all = queue();
   std::stable_sort(all.begin(), all.end(), [this](const Life* one, const Life* other) {
     return std::pair(ExpiresAt(*one), header_turns_.at(one->header)) <
@@ -139,7 +139,7 @@ void VersionModel::Ask(uint32_t awake) {
   if (terminated_ || abandoned_) return;
   Expire();
   if (awake != kNobody) Offer(awake);
-  // Until no instance that is free could have anything.
+  // Repeat until no free instance can get a batch.
   for (size_t before = queue().size() + 1; queue().size() < before;) {
     before = queue().size();
     for (uint32_t i = 0; i < instances_.size(); i++) Offer(i);
@@ -234,7 +234,7 @@ void VersionModel::Halve(ModelRun* run) {
     const size_t to = std::min(from + first, left.size());
     const ModelRun* const before = halves.empty() ? run : halves.back();
     auto turn = turns_.begin();
-    // Behind the last turn of the one before.
+    // Behind the last turn of the previous run.
     for (auto one = turns_.begin(); one != turns_.end(); ++one) {
       if (one->run == before) turn = one + 1;
     }
@@ -254,7 +254,7 @@ uint64_t VersionModel::wake_ns() const {
   uint64_t wake = 0;
   const auto note = [&](uint64_t at) { wake = wake == 0 ? at : std::min(wake, at); };
   for (const auto& [level, waiting] : waiting_) {
-    // What is delayed is told to nobody.
+    // Delaying a request produces no response, so no wake-up is needed.
     for (const Life* life : waiting.in_time) {
       if (ExpiresAt(*life) != 0 && !SetupOf(level).delays) note(ExpiresAt(*life));
     }
@@ -289,7 +289,7 @@ void VersionModel::Submit(const std::vector<Life*>& lives) {
     refusal.limited = !closed_ && !terminated_;
     life->accepted = refusal.limited && Queue(life);
     if (refusal.limited && !life->accepted) {
-      // What an instance has time for makes room.
+      // Dispatching requests to free instances makes room.
       Ask(kNobody);
       life->accepted = Queue(life);
     }
@@ -340,7 +340,7 @@ void VersionModel::Terminate() {
 }
 
 void VersionModel::Abandon() {
-  // Nothing is held for what never comes.
+  // No response is held back any more for one that never comes.
   abandoned_ = true;
   GiveHeld(true);
   for (const auto& run : runs_) {
@@ -430,7 +430,7 @@ void VersionModel::GiveHeld(bool quiet) {
     if (!turn.over && !abandoned_) return;
     ModelRun* const run = turn.run;
     turns_.pop_front();
-    // An abandoned version adds up no runs any more.
+    // An abandoned version no longer accounts for runs.
     run->passed = !abandoned_ && (turns_.empty() || turns_.front().run != run);
   }
 }
@@ -496,7 +496,7 @@ void VersionModel::Reschedule(ModelRun* run, uint32_t position) {
   run->done[position] = true;
   Life* const life = run->batch[position];
   if (setup_.ordered) {
-    // Others have their turn after it is queued again.
+    // Others may respond once it is queued again.
     TurnOf(run, position).over = true;
   }
   if (life->cancelled) {

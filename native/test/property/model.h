@@ -1,9 +1,9 @@
-// What a version must do with requests, written down a second time and in the plainest way: no
-// locks, threads or recycled memory, some queues and lists.
+// A second, minimal implementation of what a version must do with requests: no locks, threads or
+// recycled memory, just queues and lists.
 //
-// Each function is one call of the version, or what a backend says to a run. It decides at once
-// what comes of it: which batches instances get (`next`, `runs`), and which responses requests get
-// (`expected`). Who drives the engine compares. Not thread-safe.
+// Each function is a call of the version, or a backend's call of a run. It decides the results at
+// once: the batches that instances get (`next`, `runs`), and the responses that requests get
+// (`expected`). The player compares them with the engine. Not thread-safe.
 #pragma once
 
 #include <algorithm>
@@ -19,12 +19,12 @@
 
 namespace tritonts::test {
 
-// How requests of a level wait.
+// The queue policy of a level.
 struct LevelSetup {
   bool delays = false;        // those that waited too long go behind the others; else they end
-  uint64_t timeout_ns = 0;    // 0: they may wait for ever
-  bool may_override = false;  // with a time of their own, if that is shorter or the only one
-  uint32_t most = 0;          // how many may wait; 0: any number
+  uint64_t timeout_ns = 0;    // 0: no timeout
+  bool may_override = false;  // requests may have a timeout, if it is shorter or the only one
+  uint32_t most = 0;          // maximum number of waiting requests; 0: no limit
 };
 
 struct QueueSetup {
@@ -34,29 +34,29 @@ struct QueueSetup {
   std::map<uint32_t, LevelSetup> own;
 };
 
-// How a version is made.
+// The configuration of a version.
 struct Setup {
   std::vector<bool> asynchronous;   // by instance
   uint32_t max_batch_size = 0;      // 0: no batching
   std::vector<uint32_t> preferred;  // sizes
   uint64_t delay_ns = 0;
   std::optional<QueueSetup> queue;
-  bool across = false;   // requests of other shapes are passed over
+  bool across = false;   // requests with other shapes are passed over
   bool ordered = false;  // responses leave in the order of their requests
   bool adds = false;     // batches carry more than requests (clocked_scheduler.h)
-  uint32_t gate = 0;     // so many instances run at a time; 0: any number
-  bool halves = false;   // a batch that fails as a whole is run again in halves
+  uint32_t gate = 0;     // number of instances that may run at a time; 0: no limit
+  bool halves = false;   // a batch that fails as a whole runs again in halves
   bool runs_inline = false;
   bool has_device = false;
-  // Whether a request may get several responses. Such versions never run inline, and of blocking
-  // instances the schedules know only those that respond once.
+  // Whether a request may get several responses. Such versions never run inline. In schedules,
+  // blocking instances respond only once.
   bool decoupled() const {
     return !runs_inline &&
            std::find(asynchronous.begin(), asynchronous.end(), false) == asynchronous.end();
   }
 };
 
-// A response that a request is to get.
+// A response that a request must get.
 struct Expected {
   Code code = Code::kOk;
   bool final = true;
@@ -64,29 +64,29 @@ struct Expected {
   bool unserved = false;
   bool abandoned = false;
   bool limited = false;
-  uint32_t rows = 0;               // of the batch that it ran in
+  uint32_t rows = 0;               // of its batch
   std::vector<float> values = {};  // of its output; empty: none
-  bool quiet = false;  // the engine is in the middle of something: nothing may be done now
+  bool quiet = false;  // sent from the middle of an engine call: the sink must not call back
 };
 
 struct ModelRun;
 
-// A request, from when it is submitted until its final response.
+// A request, from Submit until its final response.
 struct Life {
   static constexpr uint32_t kUnbound = ~0u;
   uint32_t id = 0;
-  uint32_t header = 0;  // the first id of those that share its header
+  uint32_t header = 0;  // id of the first request with the same header
   uint32_t rows = 1;
-  uint32_t width = 1;  // only requests of one width run together
+  uint32_t width = 1;  // only requests of equal width run together
   uint32_t bound = kUnbound;
   uint64_t arrival_ns = 0;
   uint32_t priority = 0;
-  uint64_t timeout_ns = 0;  // its own; 0: none
+  uint64_t timeout_ns = 0;  // the request's own; 0: none
   bool accepted = false;
   bool cancelled = false;
   bool released = false;
   bool ended = false;
-  ModelRun* run = nullptr;  // the last one that it was part of
+  ModelRun* run = nullptr;  // the last run that contained it
   std::deque<Expected> expected;
 };
 
@@ -97,19 +97,19 @@ struct ModelRun {
   std::vector<bool> done;  // by position
   uint32_t rows = 0;
   bool begun = false;
-  bool returned = false;      // Execute has
-  bool freed = false;         // its instance is
-  bool passed = true;         // it keeps no later responses back
-  bool half = false;          // of a batch that failed
-  bool repeatable = false;    // it may fail as a whole, and nothing was said to it yet
-  bool failed_whole = false;  // it did, and Execute has not returned
+  bool returned = false;      // Execute has returned
+  bool freed = false;         // its instance is free
+  bool passed = true;         // it no longer delays responses of later runs
+  bool half = false;          // half of a batch that failed
+  bool repeatable = false;    // it may still fail as a whole: nothing was responded yet
+  bool failed_whole = false;  // it failed as a whole, and Execute has not returned
   uint32_t ok = 0;
   uint32_t ok_rows = 0;
   uint32_t failed = 0;
   uint32_t cancelled = 0;
 
   bool all_done() const;
-  // Nothing is left of it, and who holds no reference must not touch it.
+  // The run has ended completely: only the holder of a reference may touch it.
   bool over() const { return all_done() && returned && freed && passed; }
 };
 
@@ -137,7 +137,7 @@ class VersionModel {
   void Submit(const std::vector<Life*>& lives);
   void Cancel(const std::vector<Life*>& lives);
   void OnTimer() { Ask(kNobody); }
-  // With the reason that it is to be aborted for; kOk: it is not.
+  // `reason`: of the abort; kOk: no abort.
   void Close(Code reason = Code::kOk) {
     closed_ = true;
     if (reason != Code::kOk) refusal_ = reason;
@@ -146,13 +146,12 @@ class VersionModel {
   void Terminate();
   void Abandon();
 
-  // --- What becomes of runs.
-  // Execute is called of an instance: the run it was given; null: it was given none.
+  // --- Calls of runs.
   ModelRun* Begin(uint32_t instance);
-  // Execute returned, or threw.
+  // Execute returned or threw.
   void Returned(ModelRun* run, bool threw = false);
   void InstanceFree(ModelRun* run);
-  // `values`: by position, of the output; empty: none was declared.
+  // `values`: of the output, by position; empty: none declared.
   void Respond(ModelRun* run, uint32_t position, Code code, bool final,
                const std::vector<std::vector<float>>& values);
   void Release(ModelRun* run, uint32_t position);
@@ -160,22 +159,22 @@ class VersionModel {
   // Whether a response to the request is held back for its order.
   bool Holds(const ModelRun* run, uint32_t position);
 
-  // --- What is to be seen.
+  // --- Observable state.
   uint64_t now_ns = 1'000'000;
-  // Those that wait, in the order in which they are served.
+  // The waiting requests, in the order in which they are served.
   std::vector<Life*> queue() const;
   const std::vector<std::unique_ptr<ModelRun>>& runs() const { return runs_; }
-  // The batch that an instance was given and that Execute was not called with.
+  // The batch assigned to an instance for which Execute was not called yet.
   const ModelRun* next(uint32_t instance) const { return instances_[instance].next; }
   bool occupied(uint32_t instance) const { return instances_[instance].occupied; }
   bool drained() const;
   bool closed() const { return closed_; }
   bool abandoned() const { return abandoned_; }
   uint32_t terminations() const { return terminations_; }
-  // When the version must be called back, at the latest; 0: it need not be.
+  // The latest time of the version's next wake-up; 0: none.
   uint64_t wake_ns() const;
   Counts counts() const;
-  // How many outputs were kept.
+  // The number of kept outputs.
   uint64_t kept() const { return kept_; }
 
  private:
@@ -184,10 +183,10 @@ class VersionModel {
     bool occupied = false;
     ModelRun* next = nullptr;
     ModelRun* held = nullptr;      // waits at the gate
-    std::deque<ModelRun*> halves;  // what it runs before the next batch
+    std::deque<ModelRun*> halves;  // halves that it runs before the next batch
   };
 
-  // The requests of a level that wait.
+  // The waiting requests of a level.
   struct Waiting {
     std::deque<Life*> in_time;
     std::deque<Life*> delayed;
@@ -197,44 +196,45 @@ class VersionModel {
     ModelRun* run = nullptr;
     uint32_t position = 0;
     std::deque<Expected> held;
-    bool over = false;  // nothing is to come of the run
+    bool over = false;  // the run sends no further response
   };
-  // What there is to say of a request that runs together with those before it.
+  // The requests that may run together with the first one.
   struct Head {
     std::vector<Life*> batch;    // all that may run together
-    std::vector<uint32_t> rows;  // of each beginning of these
-    uint64_t oldest_ns = 0;      // when the first of these came
-    uint64_t first_ns = 0;       // the same, of those that they passed over, too
-    bool closed = false;         // who comes later cannot join
+    std::vector<uint32_t> rows;  // total after each request
+    uint64_t oldest_ns = 0;      // arrival of the oldest of these
+    uint64_t first_ns = 0;       // the same, including requests that they passed over
+    bool closed = false;         // later requests cannot join
   };
 
   uint32_t LevelOf(const Life& life) const;
   LevelSetup SetupOf(uint32_t level) const;
   uint64_t ExpiresAt(const Life& life) const;  // 0: never
-  bool Forget(Life* life);                     // false: it does not wait
+  bool Forget(Life* life);                     // false: it is not waiting
   Head HeadOf(const std::vector<Life*>& eligible) const;
   void Expire();
   std::vector<Life*> EligibleFor(uint32_t instance) const;
-  // Those of them that run together now; none: they wait.
+  // The requests that run together now; empty: they wait.
   std::vector<Life*> BatchOf(const std::vector<Life*>& eligible) const;
-  // Whether the two are of one level, and both in time or both late.
+  // Whether both are of one level, and both in time or both late.
   bool SamePart(const Life* one, const Life* other) const;
   void Ask(uint32_t awake);
   void Offer(uint32_t instance);
-  // A run of these requests, whose turns are at `turn`.
+  // Makes a run of these requests, whose turns are at `turn`.
   ModelRun* MakeRun(uint32_t instance, std::vector<Life*> batch, std::deque<Turn>::iterator turn);
-  // An instance leaves the gate; those that it lets in. They begin when all others were asked.
+  // An instance leaves the gate. Returns the instances that it lets in; they begin after all others
+  // were asked.
   std::vector<uint32_t> Leave(uint32_t instance);
   void BeginHeld(const std::vector<uint32_t>& let_in);
-  // Takes back what waits at the gate.
+  // Withdraws runs that wait at the gate.
   void Withdraw(Code code);
   void Halve(ModelRun* run);
   bool Queue(Life* life);
-  // Ends requests that no run has.
+  // Ends a request that is not in a run.
   void Fail(Life* life, Code code, bool quiet = false);
   void RespondTo(ModelRun* run, uint32_t position, const Expected& response);
   Turn& TurnOf(const ModelRun* run, uint32_t position);
-  // Gives the responses whose turn it is; all there are, when nothing is held any more.
+  // Sends the responses whose turn it is; all, once nothing is held back any more.
   void GiveHeld(bool quiet);
   static void Give(Life* life, const Expected& response);
   void SetFree(ModelRun* run, uint32_t awake);
@@ -246,7 +246,7 @@ class VersionModel {
   std::deque<uint32_t> line_;  // at the gate
   uint64_t kept_ = 0;
   std::map<uint32_t, Waiting> waiting_;  // by level
-  // By header: since when some of its requests wait in time.
+  // By header: the order in which its requests began to wait in time.
   std::map<uint32_t, uint64_t> header_turns_;
   uint64_t turns_given_ = 0;
   std::deque<Turn> turns_;
@@ -254,10 +254,10 @@ class VersionModel {
   uint64_t open_ = 0;  // accepted, and not ended
   uint64_t failed_ = 0;
   uint64_t failed_cancelled_ = 0;
-  uint64_t expired_ = 0;  // of failed_
+  uint64_t expired_ = 0;  // part of failed_
   uint64_t refused_ = 0;
   Code aborted_ = Code::kOk;
-  Code refusal_ = Code::kUnavailable;  // of what comes when it is closed
+  Code refusal_ = Code::kUnavailable;  // for requests after Close
   bool closed_ = false;
   bool terminated_ = false;
   bool abandoned_ = false;

@@ -96,7 +96,7 @@ bool Player::Start() {
   for (uint32_t i = 0; i < setup.asynchronous.size(); i++) {
     config.instances.push_back({"m_" + std::to_string(i), i, MemoryKind::kHost, 0});
   }
-  // Whatever was measured once fits.
+  // The budget fits any measured time.
   if (setup.runs_inline) config.inline_budget_ns = uint64_t{3600} * 1'000'000'000;
   config.preserve_ordering = setup.ordered;
   config.rerun_in_halves = setup.halves;
@@ -153,13 +153,13 @@ void Player::End() {
       return Fail("the version does not run out of requests: " +
                   std::to_string(model_.queue().size()) + " wait");
     }
-    // Another one may come of each.
+    // Each of them may start another.
     for (size_t i = 0; i < model_.runs().size(); i++) {
       const ModelRun* const run = model_.runs()[i].get();
       if (!run->begun || run->over()) continue;
       PlayedRun* const played = played_[run].get();
       RespondToAll(played, {Do::kRespondToAll});
-      // Its memory may be another run's by now.
+      // Its memory may already be another run's.
       if (run->over()) continue;
       On(played, false, [&] {
         {
@@ -306,7 +306,7 @@ void Player::Settle() {
     if (std::count(visible_.begin(), visible_.end(), played) == 0) visible_.push_back(played);
     if (!run->over()) CheckInputs(*played);
   }
-  // What is over and has no reference is nobody's concern any more.
+  // A run that is over and has no reference must not be used any more.
   std::erase_if(visible_,
                 [](const PlayedRun* one) { return one->model->over() && !one->reference; });
 }

@@ -1,9 +1,9 @@
-// Plays a schedule with a version, and compares all it does with the model's.
+// Plays a schedule against a version, and compares the results with the model.
 //
-// The backend is the schedule: what a run is to be told comes from the steps, from within Execute
-// and Deliver or after them, on the player's thread or on that of a blocking instance. Only one of
-// them does something at a time, so that what happens depends on nothing but the schedule. Each
-// call is first made of the model, which says what must come of it, and then of the version.
+// The backend follows the schedule: the calls of a run come from the steps, from within Execute and
+// Deliver or after them, on the player's thread or on a blocking instance's thread. Only one of
+// these threads acts at a time, so the result depends only on the schedule. Each call goes to the
+// model first, which determines its results, and then to the version.
 #pragma once
 
 #include <atomic>
@@ -29,7 +29,7 @@ namespace tritonts::test {
 
 class Player {
  public:
-  // What went wrong; empty: nothing.
+  // Returns a description of the failure; empty on success.
   static std::string Play(const Schedule& schedule);
 
  private:
@@ -38,46 +38,46 @@ class Player {
   class PlayedModel;
   class PlayedInstance;
 
-  // What requests have in common that are submitted together and differ in their bytes alone.
+  // The data of requests that are submitted together and differ only in their bytes.
   struct Group {
     RequestHeader header;
-    std::unique_ptr<float[]> input;  // their bytes, one after the other
-    uint32_t open = 0;               // how many have not ended
+    std::unique_ptr<float[]> input;  // the requests' bytes, concatenated
+    uint32_t open = 0;               // number of requests not yet ended
   };
-  // A request's memory, used for one request after the other.
+  // The memory of a request, reused for later requests.
   struct Slot {
     RequestHeader header;
     Request request;
     Group* group = nullptr;
-    Life* life = nullptr;  // null: nobody uses it
+    Life* life = nullptr;  // null: unused
     std::vector<float> place;
-    bool held = false;  // an abandoned run may use it for ever
+    bool held = false;  // an abandoned run may use it forever
   };
   // The engine's side of a model's run.
   struct PlayedRun {
     ModelRun* model = nullptr;
-    Run* run = nullptr;   // not to be used when it is over
-    RunRef reference;     // not of all: then it may be
-    bool parked = false;  // Execute waits, on the instance's thread, for one of these
+    Run* run = nullptr;   // invalid once the run is over
+    RunRef reference;     // only for some runs; such a run may be used after its end
+    bool parked = false;  // Execute waits on the instance's thread for the next task
     bool leaves = false;
     bool throws = false;
     std::function<void()> task;
   };
 
-  // How long what is on its way on another thread may take.
+  // The longest wait for other threads.
   static constexpr auto kPatience = std::chrono::seconds(60);
 
   explicit Player(const Schedule& schedule);
   bool Start();
   std::string Run();
-  // Lets the version run out of requests, and destroys it.
+  // Ends the version's requests and destroys it.
   void End();
-  // Lets go of a version that is never to be destroyed.
+  // Leaks a version that must never be destroyed.
   void Leave();
 
   // --- Steps (player_steps.cc).
   void Do(const Step& step);
-  // Those that are to be done within the call that has just come.
+  // Does the steps that belong inside the current call.
   void DoInside();
   void Submit(const Step& step);
   void Cancel(const Step& step);
@@ -88,17 +88,16 @@ class Player {
   void Return(PlayedRun* played, bool throws);
   void Abandon();
   void FireTimer();
-  // Runs of which something may be said; with `parked`, only those whose Execute waits.
+  // Picks a run that can be called; with `parked`, only runs whose Execute waits.
   PlayedRun* PickRun(uint32_t number, bool parked = false);
   void On(PlayedRun* played, bool its_thread, const std::function<void()>& task);
 
-  // --- Requests (player_requests.cc): whatever touches their fields.
-  // Makes requests, which share a header or have one each.
+  // --- Requests (player_requests.cc): all access to their fields.
   std::vector<Life*> Prepare(const Step& step, uint32_t count);
   Group* MakeGroup(uint32_t hash, uint32_t count);
   Life* MakeLife(Group* group, uint32_t position, uint32_t hash);
   static uint32_t IdOf(const Request& request);
-  // Nobody may read a request's bytes any more.
+  // Overwrites a request's bytes, which must not be read any more.
   static void Spoil(const Slot& slot);
   Slot* SlotOf(const Life& life);
   void CheckInputs(const PlayedRun& played);
@@ -113,14 +112,14 @@ class Player {
 
   // --- Comparing (player.cc).
   void Fail(const std::string& what);
-  // Waits for what is on its way on other threads, and compares what is to be seen.
+  // Waits for other threads, and compares the observable state.
   void Settle();
   std::string Difference();
 
   const Schedule schedule_;
   const std::thread::id thread_ = std::this_thread::get_id();
   const std::shared_ptr<SchedulerView> view_ = std::make_shared<SchedulerView>();
-  std::shared_ptr<CountingGate> gate_;  // null: there is none
+  std::shared_ptr<CountingGate> gate_;  // null: no gate
   Timer timer_;
   std::unique_ptr<Sink> sinks_[2];
   std::shared_ptr<ModelVersion> version_;
@@ -131,21 +130,21 @@ class Player {
   std::string failure_;
   std::atomic<bool> failed_{false};
 
-  std::mutex mutex_;  // guards all below where there are threads of instances
+  std::mutex mutex_;  // guards all members below if instances have threads
   std::condition_variable changed_;
   VersionModel model_;
   std::vector<std::unique_ptr<Life>> lives_;
   std::vector<std::unique_ptr<Group>> groups_;
   std::vector<std::unique_ptr<Slot>> slots_;
   std::map<const ModelRun*, std::unique_ptr<PlayedRun>> played_;
-  std::vector<PlayedRun*> visible_;                 // those that steps may pick, in order
+  std::vector<PlayedRun*> visible_;                 // runs that steps may pick, in order
   std::vector<std::vector<PlayedRun*>> executing_;  // by instance
 
-  // The player's thread.
+  // Used only on the player's thread.
   size_t next_ = 0;                      // step
-  int depth_ = 0;                        // calls of the version within each other
-  std::vector<PlayedRun*> inner_;        // whose Execute these are
-  std::multiset<const ModelRun*> busy_;  // with a response that is not final
+  int depth_ = 0;                        // nested calls of the version
+  std::vector<PlayedRun*> inner_;        // the runs whose Execute these calls are
+  std::multiset<const ModelRun*> busy_;  // runs with a response in progress that is not final
 };
 
 }  // namespace tritonts::test

@@ -41,7 +41,7 @@ void Player::OnExecute(uint32_t instance, tritonts::Run& run) {
   if (run.total_batch_size() != model->rows) Fail(who + ": another number of rows");
   CheckInputs(*one);
   for (const PlayedRun* other : executing_[instance]) {
-    // Only a run on the thread that submits may be left by the instance's own thread.
+    // Execute may overlap only with a run that has freed its instance.
     if (asynchronous || other->parked || !other->model->freed)
       Fail(who + ": Execute within Execute");
   }

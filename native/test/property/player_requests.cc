@@ -165,7 +165,7 @@ void Player::CheckResponse(const Response& response, const Life& life, const Exp
 void Player::GiveBack(Slot* slot, bool abandoned) {
   slot->life = nullptr;
   slot->held = abandoned;
-  // Its group is never used again.
+  // The group of an abandoned request is never reused.
   if (abandoned) return;
   Spoil(*slot);
   if (--slot->group->open == 0) slot->group->input.reset();

@@ -1,4 +1,4 @@
-// What the steps of a schedule do.
+// The steps of a schedule.
 #include <algorithm>
 #include <utility>
 
@@ -64,8 +64,8 @@ void Player::Do(const Step& step) {
       return;
     case Do::kReschedule:
       if (!played) return;
-      // With responses held, a request is queued again at some time in its turn: that is for the
-      // order's own tests.
+      // With preserved order and responses held back, the time of the requeue is not determined
+      // here; the tests of the response order cover that.
       if (schedule_.setup.ordered && depth_ > 0) return;
       return On(played, its_thread, [&] {
         bool held = false;
@@ -151,7 +151,7 @@ void Player::Cancel(const Step& step) {
     std::lock_guard lock(mutex_);
     std::vector<Life*> lives;
     for (uint32_t i = 0; i <= step.b % 3 && !slots_.empty(); i++) {
-      // Whoever has it now; nobody, maybe.
+      // The slot's current request, if any.
       Slot* const slot = slots_[(step.a + i * 7) % slots_.size()].get();
       if (slot->held || std::count(requests.begin(), requests.end(), &slot->request) > 0) continue;
       requests.push_back(&slot->request);
@@ -180,7 +180,7 @@ void Player::Respond(PlayedRun* played, const Step& step) {
   tritonts::Run& run = *played->run;
   std::vector<int64_t> shape{int64_t{life->rows}, int64_t{life->width}};
   BlockRef block;
-  std::vector<float> own;  // memory of the backend's
+  std::vector<float> own;  // the backend's own memory
   if (open && how == 7) {
     block = run.pool().Acquire(values.size() * sizeof(float));
     std::copy(values.begin(), values.end(), static_cast<float*>(block->data()));
@@ -204,7 +204,7 @@ void Player::Respond(PlayedRun* played, const Step& step) {
     }
   }
   run.Respond(position, {code, "as it was told"}, final);
-  // From here on they are the backend's again.
+  // After Respond they belong to the backend again.
   std::fill(own.begin(), own.end(), -1.0f);
   std::fill(shape.begin(), shape.end(), -1);
 }
@@ -217,7 +217,7 @@ void Player::RespondToAll(PlayedRun* played, const Step& step) {
   std::vector<std::vector<float>> values;
   std::vector<float> whole;
   bool open = false;
-  // Without a batch dimension a tensor for all is one request's.
+  // Without a batch dimension, an output for all belongs to one request.
   const bool declares = how > 1;
   {
     std::lock_guard lock(mutex_);
@@ -273,7 +273,7 @@ void Player::Advance(const Step& step) {
   model_.now_ns += 1000 * uint64_t{step.a % 12};
   view_->now_ns = model_.now_ns;
   const uint64_t at = ScheduledAt(version_.get());
-  // A timer comes late at times.
+  // Timers are sometimes late.
   if (at != 0 && at <= model_.now_ns && step.b % 2 == 0) FireTimer();
 }
 

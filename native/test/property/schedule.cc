@@ -12,7 +12,7 @@ namespace {
 class Draw {
  public:
   explicit Draw(uint64_t seed) : engine_(seed) {}
-  // 0 to `most`; not a distribution of the library, which differ.
+  // 0 to `most`. The standard library's distributions differ between systems, so none is used.
   uint32_t Up(uint32_t most) { return static_cast<uint32_t>(engine_() % (uint64_t{most} + 1)); }
   bool Once(uint32_t in) { return Up(in - 1) == 0; }
 
@@ -144,7 +144,7 @@ Schedule Shorten(Schedule schedule, const std::function<bool(const Schedule&)>& 
         }
       }
     }
-    // One thing less of how the version is made, and plainer steps.
+    // Remove one setting at a time, and simplify the steps.
     const auto plainer = [&](auto change) {
       Schedule changed = schedule;
       change(&changed);

@@ -1,7 +1,7 @@
-// A random schedule: how a version is made, and what is done with it.
+// A random schedule: the configuration of a version, and the steps to play.
 //
-// A step's numbers are taken modulo what there is when it comes (runs under way, requests, …), so
-// that a schedule without some of its steps is one, too: that is how one that fails is made short.
+// A step's numbers are taken modulo the number of candidates (runs under way, requests, …). So a
+// schedule stays valid if steps are removed, which is how a failing one is shortened.
 #pragma once
 
 #include <cstdint>
@@ -22,11 +22,11 @@ enum class Do : uint8_t {
   kReschedule,
   kRelease,
   kInstanceFree,
-  kReturn,  // a blocking Execute does
-  kThrow,   // Execute does, where it is called meanwhile or waits
-  kLate,    // something is said to a run that is over
+  kReturn,  // from a blocking Execute
+  kThrow,   // from Execute, if one is called meanwhile or waits
+  kLate,    // a call of a run that is over
   kAdvance,
-  kTimer,  // for no reason
+  kTimer,  // without a reason
   kClose,
   kTerminate,
   kAbort,
@@ -36,7 +36,7 @@ enum class Do : uint8_t {
 
 struct Step {
   Do what = Do::kAdvance;
-  // To be done within the call of Execute or Deliver that comes meanwhile, where there is one.
+  // Do the step inside the next call of Execute or Deliver, if there is one.
   bool inside = false;
   uint32_t a = 0;
   uint32_t b = 0;
@@ -49,8 +49,8 @@ struct Schedule {
 };
 
 Schedule DrawSchedule(uint64_t seed);
-// The shortest one found for which `fails` is true, as it is for `schedule`. Gives up looking when
-// `time_is_over`.
+// The shortest schedule found for which `fails` is true, as for `schedule`. Stops searching when
+// `time_is_over` returns true.
 Schedule Shorten(Schedule schedule, const std::function<bool(const Schedule&)>& fails,
                  const std::function<bool()>& time_is_over);
 std::string Show(const Setup& setup);

@@ -1,4 +1,4 @@
-// Where the responses of a player's requests go.
+// Receives the responses of a player's requests.
 #pragma once
 
 #include "player.h"
@@ -7,7 +7,7 @@ namespace tritonts::test {
 
 class Player::Sink final : public ResponseSink {
  public:
-  // `own`: it has places of its own for outputs, and takes those that lie on a device.
+  // `own`: it provides memory for outputs, and accepts outputs on a device.
   Sink(Player* player, bool own) : player_(player), own_(own) {}
   void Deliver(std::span<const Response> responses) override { player_->OnDeliver(responses); }
   Buffer Place(const Request& request, uint32_t output, size_t size, MemoryKind preferred) override;

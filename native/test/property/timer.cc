@@ -1,5 +1,5 @@
-// The Timer of this program (engine/base/timer.h), in place of the engine's: it has no thread, and
-// calls nobody back. Who drives the version asks when it is to be called, and does so.
+// This program's Timer (engine/base/timer.h), which replaces the engine's: it has no thread, and
+// calls no client. The player asks for the time and makes the call.
 #include "engine/base/timer.h"
 
 #include "timer.h"

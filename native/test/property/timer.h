@@ -1,4 +1,4 @@
-// When a version asked to be called back, in the program whose timer has no thread (timer.cc).
+// The time of a version's next wake-up, in the program whose timer has no thread (timer.cc).
 #pragma once
 
 #include <atomic>
@@ -8,7 +8,7 @@
 
 namespace tritonts::test {
 
-// 0: it did not. One version at a time is played with. Any thread.
+// 0: none. Only one version at a time is played. Thread-safe.
 inline std::atomic<uint64_t>& ScheduledAt(TimerClient*) {
   static std::atomic<uint64_t> at_ns{0};
   return at_ns;

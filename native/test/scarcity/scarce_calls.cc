@@ -13,17 +13,18 @@
 
 namespace {
 
-// Which call fails, and whether all later ones do. Calls are counted while it is armed.
+// The number of the failing call, and whether all later ones fail, too. Calls are counted while
+// armed.
 std::atomic<bool> armed{false};
 std::atomic<int> calls{0};
 std::atomic<int> failing{0};
 std::atomic<bool> for_good{false};
 std::atomic<bool> everything{false};
-// Whose calls a thread makes. The test's own calls never fail.
+// On whose behalf a thread makes calls. The test's own calls never fail.
 enum class Whose { kEngine, kTest, kJs };
 thread_local Whose whose = Whose::kEngine;
 
-// Whether to print where the first call failed, as addresses for addr2line.
+// Whether to print the stack of the first failed call, as addresses for addr2line.
 const bool trace = std::getenv("TRITONTS_TRACE") != nullptr;
 
 bool Fails(bool is_small = false) {

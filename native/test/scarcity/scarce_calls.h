@@ -1,5 +1,5 @@
-// Makes calls for memory and threads fail. Linux only: scarce_calls.cc defines functions of the C
-// library, so only the scarcity program may have it.
+// Makes calls that allocate memory or start threads fail. Linux only: scarce_calls.cc defines
+// functions of the C library, so only the scarcity program may contain it.
 #pragma once
 
 #include <climits>
@@ -7,16 +7,15 @@
 namespace tritonts::test {
 
 // From now on call number `first` for memory or a thread fails, and with `for_good` all later ones.
-// With `small`, calls for small memory count, too; otherwise only those that threads within
-// InEngine make count, if only one call fails. With TRITONTS_TRACE, the first call that fails
-// prints its stack.
+// With `small`, small allocations count, too. Otherwise, if only one call fails, only calls within
+// InEngine count. With TRITONTS_TRACE, the first failing call prints its stack.
 void Arm(int first, bool for_good, bool small);
 void Disarm();
-// How many calls were counted since Arm.
+// The number of calls counted since Arm.
 int CallsCounted();
 
-// While this lives, calls of this thread are the engine's, or the test's own, which never fail.
-// Other threads are the engine's own.
+// While an InEngine lives, its thread's calls count as the engine's. While an InTest lives, they
+// count as the test's own, which never fail. Otherwise threads count as the engine's.
 class InEngine {
  public:
   InEngine();

@@ -1,10 +1,10 @@
-// Tests what happens when the system has no memory or no thread. This program lets the first call
-// for either fail, then the second, and so on, once or for good, while a server is made, loads,
-// serves, and ends. It must see only coded errors and right responses, every request and load must
-// end, and nothing may stay in flight. When there is memory again, the next requests must be
+// Tests the behaviour when the system has no memory or no thread. This program makes the first such
+// call fail, then the second, and so on, once or permanently, while a server is created, loads,
+// serves, and ends. It must see only coded errors and correct responses; every request and load
+// must end, and nothing may stay in flight. Once there is memory again, later requests must be
 // served.
 //
-// tritonts_scarcity [first [last]] which calls fail
+//   tritonts_scarcity [first [last]]   which calls fail
 #include "scarcity.h"
 
 #include <algorithm>
@@ -26,10 +26,10 @@ namespace {
 
 std::atomic<int> failures{0};
 
-// A server with versions of all kinds, made before anything fails.
-// Shorter than what replaces a message for which there is no memory.
+// A message shorter than the text that replaces it without memory.
 constexpr const char* kTogether = "not more than one";
 
+// A server with versions of all kinds, created before any call fails.
 struct Rig {
   explicit Rig(bool warm) {
     const auto serve = [&](Backend* backend, VersionConfig config) {
@@ -42,7 +42,7 @@ struct Rig {
     ModelIo io = FloatIo(0);
     io.inputs[0].dims = io.outputs[0].dims = {-1};
     large = serve(&identity, ConfigOf(io));
-    // These outputs have no block, so they last only as long as the run.
+    // These outputs have no block, so they are valid only during the run.
     Script script;
     script.execute = [](uint32_t, Run& run) {
       static const std::vector<char> bytes(100'000, 'x');
@@ -65,7 +65,7 @@ struct Rig {
     by_level.queue = QueuePolicies{
         3, 2, {QueuePolicy::OnTimeout::kDelay, 1000, true, 100'000}, {{1, QueuePolicy()}}};
     levelled = serve(&identity, std::move(by_level));
-    // What has several requests fails, and its halves do until each is alone.
+    // A batch of several requests fails, and so do its halves until each request is alone.
     Script alone;
     alone.may_run_again = true;
     alone.execute = [](uint32_t, Run& run) {
@@ -144,7 +144,7 @@ class Life {
       TakeAll();
     }
     if (many_) {
-      // There are more responses than the reserved page has room for, before any is taken.
+      // More responses than the reserved page can hold, before any is taken.
       for (int i = 0; i < 6000; i++) WriteGroup(rig_->fast, 1);
       Submit(false);
       const auto version = rig_->server.server().FindVersion(rig_->fast);
@@ -169,7 +169,7 @@ class Life {
       InEngine engine;
       port_->Shrink();
     }
-    // It detaches with requests in flight.
+    // Detach with requests in flight.
     WriteGroup(rig_->fast, 10);
     WriteGroup(rig_->delayed, 3);
     WriteGroup(rig_->ordered, 1);
@@ -297,7 +297,7 @@ class Life {
   int32_t generation_ = 0;
 };
 
-// Plays a life. Returns whether a call failed at all.
+// Plays a life. Returns whether any call failed.
 bool Play(int number, const Scarcity& scarcity) {
   Rig rig(scarcity.warm);
   Arm(number, scarcity.for_good, scarcity.small);
@@ -325,12 +325,12 @@ void Fail(const char* file, int line, const std::string& text) {
 
 namespace {
 
-// The next call to let fail. The steps grow, because a life makes thousands of calls.
+// The next call to fail. The steps grow, because a life makes thousands of calls.
 int After(int number) {
   return number + 1 + std::max(0, number - 200) / 30;
 }
 
-// False: a check failed.
+// Returns false if a check failed.
 template <typename Play>
 bool PlayAll(const char* what, int first, int last, const Scarcity& scarcity, const Play& play) {
   const std::string how = std::string(what) + (scarcity.small ? ", small ones too" : "") +

@@ -26,7 +26,7 @@ class OneResponse final : public ResponseSink {
   std::atomic<int> count{0};
 };
 
-// A value that any thread sets once.
+// A value that is set once, by any thread.
 template <typename T>
 struct Told {
   std::function<void(T)> Callback() {
@@ -42,7 +42,7 @@ struct Told {
   std::atomic<int> count{0};
 };
 
-// Calls the engine. If that throws, calls it again when there is memory.
+// Calls the engine. If that throws, calls it again with memory available.
 template <typename Call>
 void InsistOn(const Call& call) {
   for (bool done = false; !done;) {
@@ -61,7 +61,7 @@ bool Fine(const Status& status) {
   return status.ok();
 }
 
-// Loads a version and sends it a request. Returns its uid; 0: it could not be opened.
+// Loads a version and sends it a request. Returns its uid; 0 if it could not be opened.
 uint32_t LoadAndRun(Server* server, Backend* backend, bool* served) {
   *served = false;
   Told<OpenResult> opened;
@@ -119,7 +119,7 @@ bool PlayServer(int number, const Scarcity& scarcity) {
   Told<bool> retired;
   auto on_retired = retired.Callback();
   InsistOn([&] { server->Retire(uid, on_retired); });
-  // Closing waits for memory, so it must come back.
+  // Closing waits for memory, so memory must be available again.
   if (scarcity.for_good) Disarm();
   CHECK(retired.done.Wait());
   CHECK(!retired.value);

@@ -49,7 +49,7 @@ void Controller::Serve() {
                         : kind == Kind::kFault                           ? "fault"
                                                                          : "identity";
   auto opened = bench_->Open(kind == Kind::kContract ? &contract_ : FindBackend(backend), spec);
-  // A GPU may be lost, until all versions have left it.
+  // Opening may fail if a GPU is lost, until all versions have left it.
   const auto is_lost = [&](const Status& status) {
     return IsOnGpus(kind) && Contains(status, "CUDA_ERROR_LAUNCH_FAILED");
   };
@@ -97,7 +97,7 @@ void Controller::RetireOne() {
                      static_cast<ptrdiff_t>(random_.Up(static_cast<uint32_t>(served_.size() - 1)));
   const uint32_t uid = which->uid;
   served_.erase(which);
-  // Mostly it publishes first, as it should. Seldom the version is retired while environments
+  // Usually it publishes first, as it should. Sometimes the version is retired while environments
   // still use it.
   if (!random_.Once(5)) Publish();
   Retire(uid);

@@ -16,7 +16,7 @@ namespace tritonts::test {
 // Owned and used by one thread.
 class Controller {
  public:
-  // `gpus` outlives it.
+  // `gpus` must outlive the controller.
   Controller(ServerBench* bench, const Gpus* gpus, uint64_t seed)
       : bench_(bench), gpus_(*gpus), random_(seed) {
     if (LibraryPath().empty()) return;

@@ -9,8 +9,8 @@ namespace tritonts::test {
 
 namespace {
 
-// Whether a request that asks for the fault still gets its rows. A slow one does, too, unless
-// another request of its batch throws.
+// Whether a request with this fault still gets its rows. A slow one does, too, unless another
+// request of its batch throws.
 bool GetsRows(Fault fault) {
   return fault == Fault::kNone || fault == Fault::kAnswersTwice || fault == Fault::kOtherThread ||
          fault == Fault::kWrongRequest;
@@ -36,10 +36,10 @@ void Environment::Run() {
       if (!pending_.empty() && random_.Once(3)) CancelSome();
       client.WaitForWake(std::chrono::microseconds(random_.Up(300)));
       Take();
-      // This bounds the slabs and pages of an environment.
+      // Limits the slabs and pages of an environment.
       while (pending_.size() > 1000 && !failed) TakeOrFail();
     }
-    // An environment that ends in order waits for its responses. One that is killed does not.
+    // An environment that ends in order waits for its responses; a killed one does not.
     if (!closed_ && random_.Once(3)) {
       for (int i = 0; i < 50 && !targets_.empty(); i++) Write();
       if (!client.Flush().ok()) Complain("a submission was refused");
@@ -88,7 +88,7 @@ Fault Environment::AnyFault() {
 }
 
 void Environment::Write() {
-  // Mostly a request like the previous one, which may join its group.
+  // Usually a request like the previous one, which may join its group.
   if (next_target_ >= targets_.size() || random_.Once(4)) {
     next_target_ = random_.Up(static_cast<uint32_t>(targets_.size() - 1));
     next_rows_ = random_.Up(1000);

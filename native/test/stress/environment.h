@@ -31,15 +31,15 @@ class Environment {
     std::vector<uint32_t> wanted;
     Fault fault = Fault::kNone;
     Way way = Way::kPlain;
-    uint32_t responses = 0;  // responses so far that were not final
+    uint32_t responses = 0;  // responses so far, except final ones
     bool cancelled = false;
   };
 
-  // Reads the published models if they changed: "uid kind max_batch_size" of each version.
+  // Reads the published models if they changed: "uid kind max_batch_size" for each version.
   void Refresh();
   PortInput Input(uint32_t index, std::vector<int32_t> shape);
-  // Any fault but those whose run somebody must end, and the one for which a sanitizer's allocator
-  // ends the process.
+  // Any fault except those whose run must be ended from outside, and the one for which a
+  // sanitizer's allocator ends the process.
   Fault AnyFault();
   void Write();
   void CancelSome();

@@ -40,7 +40,7 @@ void Gpus::Place(VersionConfig* config, Random* random) {
 
 bool Gpus::LeftSomething() const {
   if (!Eventually([] { return Objects()[0] == 0; })) return true;
-  // Sessions on GPUs that were lost stay there.
+  // Sessions on lost GPUs were leaked there.
   if (runtime_) (void)runtime_->ReleaseLeft();
   const bool objects = Eventually([] { return Objects() == kNone; });
   return !objects || (runtime_ && runtime_->live() != 0) ||

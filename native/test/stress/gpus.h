@@ -1,4 +1,4 @@
-// Versions of the stress program on GPUs. GPUs, driver and runtimes are fakes (test/fakes).
+// Versions of the stress program on GPUs. GPUs, driver and runtimes are the fakes of test/fakes.
 #pragma once
 
 #include <memory>
@@ -8,25 +8,25 @@
 
 namespace tritonts::test {
 
-// The process has one. Only the thread of the controller uses it.
+// One per process. Used only on the controller's thread.
 class Gpus {
  public:
   Gpus();
 
-  // Two GPUs, at most.
+  // Up to two GPUs.
   static constexpr int kGpus = 2;
 
-  // A version of such a kind, for both GPUs.
+  // The spec of a version of this kind, for both GPUs.
   ModelSpec SpecOf(Kind kind, uint32_t max_batch_size, Random* random) const;
-  // Puts the instances on GPUs.
+  // Places the instances on GPUs.
   static void Place(VersionConfig* config, Random* random);
-  // Loses one.
+  // Makes the process lose a GPU.
   static void LoseOne(Random* random) { LoseGpu(static_cast<int>(random->Up(kGpus - 1))); }
-  // When no version is left: something of a version is.
+  // Call it when no version is left. Returns whether any of their objects are.
   bool LeftSomething() const;
 
  private:
-  std::unique_ptr<FakeRuntime> runtime_;  // null: it has no real one to compute with
+  std::unique_ptr<FakeRuntime> runtime_;  // null: there is no real runtime to forward to
 };
 
 }  // namespace tritonts::test

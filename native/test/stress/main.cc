@@ -5,7 +5,7 @@
 //
 //   tritonts_stress [seconds] [seed]
 //
-// Some versions run on GPUs, which are fakes, and one of these is lost now and then. With
+// Some versions run on fake GPUs, one of which is lost now and then. With
 // TRITONTS_TEST_ORT_LIBRARY, the path of a runtime library, some versions run an ONNX model.
 #include <iostream>
 #include <mutex>
@@ -73,9 +73,9 @@ int Play(double seconds, uint64_t seed) {
   const uint64_t end = NowNs() + static_cast<uint64_t>(seconds * 1e9);
   const Gpus gpus;
   std::weak_ptr<Server> left;
-  // Several servers are closed while their environments use them.
+  // Several servers, one after the other, are closed while their environments use them.
   while (NowNs() < end && !failed) {
-    // There may be more cores than the machine has, so that threads spin.
+    // The number of cores may exceed the machine's, so that threads spin.
     ServerBench bench(kMaxInFlightBytes, random.Once(3) ? 0 : 1 + random.Up(9));
     Controller controller(&bench, &gpus, random.Seed());
     std::vector<std::thread> threads;

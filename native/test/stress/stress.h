@@ -9,7 +9,7 @@
 
 namespace tritonts::test {
 
-// What a version computes from inputs 0 and 1. The first three use the identity backend.
+// The computation of a version from inputs 0 and 1. The first three use the identity backend.
 enum class Kind : uint32_t {
   kFixed,     // 16 floats a row, and 2 more
   kVariable,  // rows of any width
@@ -17,7 +17,7 @@ enum class Kind : uint32_t {
   kFault,     // 4 floats a row, and a fault
   kContract,  // 4 floats a row, and a way (contract_backend.h)
   kPlan,      // 4 floats a row, by TensorRT on GPUs
-  // The last ones are not there without ONNX Runtime: twice its 4 floats a row.
+  // These two need ONNX Runtime: twice the 4 floats of each row.
   kOnnx,
   kOnnxOnGpus,
   kCount
@@ -38,7 +38,7 @@ struct Target {
   uint32_t max_batch_size = 0;
 };
 
-// Each thread has its own.
+// A random generator. Each thread has its own.
 class Random {
  public:
   explicit Random(uint64_t seed) : engine_(seed) {}

@@ -1,6 +1,6 @@
 // A test framework of one page: TEST(name) { CHECK(…); CHECK_EQ(a, b); }
 //
-// A failed check is printed with its line and values, and the test goes on. main() (main.cc) runs
+// A failed check is printed with its line and values, and the test continues. main() (main.cc) runs
 // all tests, or those whose name contains the argument, and prints a line of counts at the end.
 #pragma once
 
@@ -28,9 +28,9 @@ struct Registration {
   }
 };
 
-// Notes a failure of the running test. Any thread that the test joins may make checks.
+// Records a failure of the running test. Thread-safe; the test must join threads that make checks.
 void Fail(const char* file, int line, const std::string& text);
-// Ends the running test as skipped, with the reason printed.
+// Ends the running test as skipped, and prints the reason.
 void Skip(const std::string& reason);
 
 template <typename T>

@@ -14,7 +14,7 @@ namespace tritonts::test {
 
 namespace {
 
-// The threads of a model. They do tasks in no particular order.
+// A model's worker threads. They run tasks in no particular order.
 class Workers {
  public:
   Workers() {
@@ -58,7 +58,7 @@ class Workers {
   std::vector<std::thread> threads_;
 };
 
-// A blocking Execute waits here until all requests of its run are done.
+// Blocks Execute until all requests of its run are done.
 class Latch {
  public:
   explicit Latch(size_t count) : left_(count) {}
@@ -100,11 +100,11 @@ class ContractInstance final : public Instance {
     if (!later) {
       RespondEach(&run, latch);
     } else {
-      // This task needs no reference: its requests keep the run and its instance. When they are
-      // done, neither may be touched.
+      // This task needs no reference: its requests keep the run and its instance alive. Once they
+      // are done, neither may be touched.
       shared_->workers.Add([this, latch, apart, frees, held = &run] {
         if (apart && frees == 1) held->InstanceFree();
-        // This one does: the requests may be done before the instance is free.
+        // This task needs a reference: its requests may be done before InstanceFree is called.
         const RunRef reference(*held);
         RespondEach(held, latch);
         if (apart && frees == 2) reference->InstanceFree();
@@ -125,7 +125,7 @@ class ContractInstance final : public Instance {
     return request.chunk(*run->input(position, index));
   }
 
-  // The caller still has a hold of the run.
+  // The caller holds the run.
   void RespondTo(Run* run, uint32_t position, const std::shared_ptr<Latch>& latch) {
     auto* asked = static_cast<char*>(BytesOf(run, position, 1).data);
     int32_t number = 0;
@@ -161,8 +161,8 @@ class ContractInstance final : public Instance {
         EchoReleased(run, position);
         break;
       case Way::kLate: {
-        // This is read before the request is done. Afterwards the run may be done, and the instance
-        // gone.
+        // Captured before the request is done. Afterwards the run may be done and the instance
+        // destroyed.
         const auto ended = std::make_shared<std::atomic<bool>>(false);
         shared_->workers.Add([position, ended, late = RunRef(*run)] {
           while (!*ended) std::this_thread::yield();

@@ -10,7 +10,7 @@
 
 namespace tritonts::test {
 
-// Lets so many instances in at a time, first come, first served.
+// Admits a limited number of instances at a time, in the order in which they ask.
 class CountingGate final : public Gate {
  public:
   explicit CountingGate(size_t most) : most_(most) {}
@@ -48,12 +48,12 @@ class CountingGate final : public Gate {
     const std::lock_guard lock(mutex_);
     return line_.size();
   }
-  // How often one asked that was not outside.
+  // The number of requests to enter by instances that were not outside.
   size_t broken() {
     const std::lock_guard lock(mutex_);
     return broken_;
   }
-  // How often an instance asked.
+  // The number of requests to enter.
   size_t entered() {
     const std::lock_guard lock(mutex_);
     return entered_;

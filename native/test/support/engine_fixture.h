@@ -1,5 +1,5 @@
 // Shared by tests of the engine: waiting, a sink that records responses, requests, and a backend
-// whose runs a test writes.
+// whose runs are scripted by a test.
 #pragma once
 
 #include <chrono>
@@ -20,10 +20,10 @@
 
 namespace tritonts::test {
 
-// How long a test waits for anything. Sanitizers on a busy machine are slow.
+// The longest wait of a test. Sanitizers on a busy machine are slow.
 constexpr auto kPatience = std::chrono::seconds(60);
 
-// Waits until `condition` holds. False: it took too long.
+// Waits until `condition` holds. Returns false on timeout.
 template <typename Condition>
 bool Eventually(Condition condition) {
   const auto end = std::chrono::steady_clock::now() + kPatience;
@@ -34,7 +34,7 @@ bool Eventually(Condition condition) {
   return true;
 }
 
-// Something that happens once.
+// An event that happens once.
 class Event {
  public:
   void Set() {
@@ -42,7 +42,7 @@ class Event {
     set_ = true;
     changed_.notify_all();
   }
-  // False: it took too long.
+  // Returns false on timeout.
   bool Wait(std::chrono::nanoseconds most = kPatience) {
     std::unique_lock lock(mutex_);
     return changed_.wait_for(lock, most, [this] { return set_; });
@@ -63,7 +63,7 @@ std::string BytesOf(const std::vector<T>& values) {
   return std::string(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
 }
 
-// A response as a sink got it.
+// A response as the sink received it.
 struct SeenResponse {
   struct Output {
     std::vector<int64_t> shape;
@@ -79,7 +79,7 @@ struct SeenResponse {
   BatchTimings timings;
 };
 
-// Records responses in the order in which they come. Any thread may use it.
+// Records responses in the order of their delivery. Thread-safe.
 class RecordingSink final : public ResponseSink {
  public:
   void Deliver(std::span<const Response> responses) override {
@@ -107,7 +107,7 @@ class RecordingSink final : public ResponseSink {
     changed_.notify_all();
   }
 
-  // Waits until there are `count` responses in all. False: it took too long.
+  // Waits until there are `count` responses in total. Returns false on timeout.
   bool Wait(size_t count) {
     std::unique_lock lock(mutex_);
     return changed_.wait_for(lock, kPatience, [&] { return responses_.size() >= count; });
@@ -124,7 +124,7 @@ class RecordingSink final : public ResponseSink {
     }
     return found;
   }
-  // The response to `slot`. Fails the test if there is not exactly one.
+  // The response to `slot`. Fails the test unless there is exactly one.
   SeenResponse Of(uint32_t slot) {
     const std::vector<SeenResponse> found = AllOf(slot);
     CHECK_EQ(found.size(), 1u);
@@ -137,7 +137,7 @@ class RecordingSink final : public ResponseSink {
   std::vector<SeenResponse> responses_;
 };
 
-// Makes requests. It owns them and the bytes of their inputs.
+// Creates requests. Owns them and the bytes of their inputs.
 class Requests {
  public:
   explicit Requests(ResponseSink* sink = nullptr) : sink_(sink) {}
@@ -157,13 +157,12 @@ class Requests {
   // Gives a request an input of one chunk.
   void Input(Request* request, uint32_t index, DataType datatype, std::vector<int64_t> shape,
              const std::string& bytes) {
-    // The buffer of a std::string might happen to lie next to another one, so each input has memory
-    // of its own.
+    // Each input has separate memory: the buffers of two std::strings might happen to be adjacent.
     memory_.push_back(std::make_unique<char[]>(bytes.size() + 1));
     std::memcpy(memory_.back().get(), bytes.data(), bytes.size());
     Place(request, index, datatype, std::move(shape), memory_.back().get(), bytes.size());
   }
-  // Gives a request an input whose bytes the caller owns.
+  // Adds an input to a request. The caller owns its bytes.
   void Place(Request* request, uint32_t index, DataType datatype, std::vector<int64_t> shape,
              void* data, size_t size) {
     InputTensor& input = request->header->AddInput();
@@ -172,7 +171,7 @@ class Requests {
     input.shape = std::move(shape);
     input.first_chunks.push_back({data, size, MemoryKind::kHost, 0, {}});
   }
-  // Adds a request for a model of one float a row, with the rows `values`.
+  // Adds a request with the rows `values`, for a model with one float per row.
   Request* Floats(const std::vector<float>& values) {
     Request* request = Add(static_cast<uint32_t>(values.size()));
     Input(request, 0, DataType::kFp32, {static_cast<int64_t>(values.size()), 1}, BytesOf(values));
@@ -186,7 +185,7 @@ class Requests {
   std::deque<std::unique_ptr<char[]>> memory_;
 };
 
-// A backend whose steps are functions of the test. Steps that are not set succeed and do nothing.
+// A backend whose steps are functions of the test. Unset steps succeed and do nothing.
 struct Script {
   std::function<Status(const ModelSpec&)> load;
   std::function<Status(const InstanceSpec&)> create;
@@ -263,7 +262,7 @@ class ScriptedBackend final : public Backend {
   const std::shared_ptr<const Script> script_;
 };
 
-// A model with one float a row as input 0 and output 0.
+// A model with one float per row as input 0 and output 0.
 inline ModelIo FloatIo(uint32_t max_batch_size = 8) {
   return {max_batch_size,
           {{"x", DataType::kFp32, {-1, 1}, false}},

@@ -14,12 +14,12 @@ namespace tritonts::test {
 
 using Mappings = std::vector<EnsembleStep::Mapping>;
 
-// A model of one float a row, as an ensemble has it.
+// A step for a model with one float per row.
 inline EnsembleStep StepOf(std::string model, uint32_t from, uint32_t to) {
   return {std::move(model), {{"x", from}}, {{"y", to}}};
 }
 
-// Steps one after the other: tensor 0, 1, 2, …
+// A chain of steps: tensor 0, 1, 2, …
 inline EnsemblePlan ChainOf(size_t steps, uint32_t max_batch_size = 8) {
   EnsemblePlan plan;
   plan.io = FloatIo(max_batch_size);
@@ -29,7 +29,7 @@ inline EnsemblePlan ChainOf(size_t steps, uint32_t max_batch_size = 8) {
   return plan;
 }
 
-// Responds with the rows of input 0 plus `add`, in blocks, to all requests together.
+// Responds to all requests at once with the rows of input 0 plus `add`, in blocks.
 inline void AddTo(Run& run, float add) {
   const auto rows = static_cast<int64_t>(run.total_batch_size());
   const int64_t tail[] = {1};
@@ -53,7 +53,7 @@ inline Script Adding(float add) {
   return script;
 }
 
-// A version that a test serves, and ends.
+// A version that the test starts and ends.
 class StepVersion {
  public:
   StepVersion(Script script, VersionConfig config, Timer* timer)
@@ -131,7 +131,7 @@ class EnsembleBench {
   std::shared_ptr<Ensemble> ensemble_;
 };
 
-// Requests that share a header, as a port's group does: one float each.
+// Requests that share a header, like a port's group. Each has one float.
 struct Group {
   Group(ResponseSink* sink, std::vector<float> floats) : values(std::move(floats)) {
     header.sink = sink;

@@ -1,4 +1,4 @@
-// The memory of a fake device. Its bytes are inverted, so code that takes it for host memory reads
+// The memory of a fake device. Its bytes are inverted, so code that reads it as host memory gets
 // garbage.
 #pragma once
 
@@ -12,7 +12,7 @@ namespace tritonts::test {
 
 class FakeDevice final : public MemoryCopier {
  public:
-  // How often it was called. Without `copies` nothing copies its memory.
+  // Counts of calls. Without `copies` it supports no copies.
   std::atomic<int> allocated{0};
   std::atomic<int> copied{0};
   std::atomic<bool> copies{true};
@@ -33,7 +33,7 @@ class FakeDevice final : public MemoryCopier {
     }
     return Status::Ok();
   }
-  // A block that contains these bytes.
+  // Allocates a block with these bytes.
   BlockRef Put(const std::string& bytes, int device = 0) {
     BlockRef block = Allocate(MemoryKind::kDevice, device, bytes.size());
     std::string inverted;

@@ -50,7 +50,7 @@ std::chrono::milliseconds MillisecondsOf(const ModelSpec& spec, const std::strin
   while (true) std::this_thread::sleep_for(std::chrono::hours(1));
 }
 
-// The faults that a model's settings ask for.
+// The faults that a model's settings request.
 struct Orders {
   Fault fault = Fault::kNone;
   std::string load_fault;
@@ -59,8 +59,8 @@ struct Orders {
   std::chrono::milliseconds destroy{0};
   std::string hang_file;
   std::string release_file;
-  int fault_input = -1;  // position of the input that names a fault
-  int ran_output = -1;   // position of the output that tells about the run
+  int fault_input = -1;  // position of the input that selects a fault
+  int ran_output = -1;   // position of the output that describes the run
 };
 
 // The fault of a load at one of its steps.
@@ -81,7 +81,7 @@ class FaultInstance final : public Instance {
   ~FaultInstance() override { JoinLate(); }
 
   void Execute(Run& run) override {
-    // Late responses of the last run come now, while this run is under way.
+    // Late responses of the previous run come now, while this run is under way.
     JoinLate();
     run_ = ++*runs_;
     first_rows_.clear();
@@ -117,7 +117,7 @@ class FaultInstance final : public Instance {
            fault == Fault::kHangsUntilTerminated || fault == Fault::kSlow || fault == Fault::kHeld;
   }
 
-  // Read early, because a request that is done must not be looked at.
+  // Read early, because a request that is done must not be read.
   Fault FaultOf(const Run& run, uint32_t position) {
     faults_.resize(run.requests().size());
     Fault& fault = faults_[position];
@@ -307,11 +307,11 @@ class FaultInstance final : public Instance {
   const Orders orders_;
   std::atomic<int32_t>* const runs_;
   int32_t run_ = 0;                  // number of the current run
-  std::vector<int32_t> first_rows_;  // of its requests
-  // Declared shapes. They must stay until the responses.
+  std::vector<int32_t> first_rows_;  // of its requests: their first rows
+  // Declared shapes. They must stay valid until the responses.
   std::vector<std::array<int64_t, 2>> ran_shapes_;
   std::vector<Fault> faults_;
-  std::vector<std::thread> late_;  // only the running thread uses it
+  std::vector<std::thread> late_;  // used only by the running thread
   std::mutex mutex_;               // guards terminated_ and late_wanted_
   std::condition_variable changed_;
   bool terminated_ = false;
@@ -323,7 +323,7 @@ class FaultModel final : public Model {
   explicit FaultModel(Orders orders) : orders_(std::move(orders)) {}
   ~FaultModel() override { std::this_thread::sleep_for(orders_.destroy); }
 
-  // It takes any inputs that the configuration has.
+  // Empty: it accepts any inputs that the configuration has.
   ModelDescription Describe() const override { return {}; }
 
   Status Configure(const ModelIo& io) override {
@@ -349,7 +349,7 @@ class FaultModel final : public Model {
 }  // namespace
 
 StatusOr<std::unique_ptr<Model>> FaultBackend::Load(const ModelSpec& spec) {
-  // A real backend does this when it opens its library.
+  // Real backends call this when they open their library.
   static const bool once = (OnRuntimeLibraryOpened(), true);
   (void)once;
   Orders orders;

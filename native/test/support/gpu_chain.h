@@ -1,4 +1,4 @@
-// Ensembles whose steps are plans on fake GPUs, for tests.
+// Ensembles whose steps are plans on fake GPUs.
 #pragma once
 
 #include <memory>
@@ -15,7 +15,7 @@
 
 namespace tritonts::test {
 
-// Longer than any test waits for a batch to become full.
+// Longer than any test waits for a full batch.
 inline constexpr uint64_t kLong = 3'600'000'000'000;
 
 struct ChainStep {
@@ -24,19 +24,19 @@ struct ChainStep {
   DynamicPolicy policy = Dynamic(8);
   std::map<std::string, std::string> settings = {};
   std::optional<ModelIo> io = {};  // absent: rows of four numbers
-  // A model of another backend instead, which outlives the chain, on these devices.
+  // Uses a model of another backend instead, on these devices. The backend must outlive the chain.
   Backend* backend = nullptr;
   ModelSpec spec = {};
 };
 
-// Steps one after the other, of rows of four numbers: tensor 0, 1, 2, …
+// A chain of steps with rows of four numbers: tensor 0, 1, 2, …
 inline EnsemblePlan RowChain(size_t steps, uint32_t most = 8) {
   EnsemblePlan plan = ChainOf(steps, most);
   plan.io = Io(most);
   return plan;
 }
 
-// Requests that share a header, as a port's group does: one row each.
+// Requests that share a header, like a port's group. Each has one row.
 struct RowGroup {
   RowGroup(ResponseSink* sink, const std::vector<float>& firsts) {
     header.sink = sink;
@@ -63,12 +63,12 @@ struct RowGroup {
   std::unique_ptr<Request[]> requests;
 };
 
-// How many copies there have been: to devices, from them, and on one.
+// Counts of copies: to devices, from them, and within one.
 struct Copies {
   int64_t up = CallsOf("cuMemcpyHtoDAsync_v2");
   int64_t down = CallsOf("cuMemcpyDtoHAsync_v2");
   int64_t across = CallsOf("cuMemcpyDtoDAsync_v2");
-  // How many there were since.
+  // The counts since this object was created.
   std::vector<int64_t> Since() const {
     const Copies now;
     return {now.up - up, now.down - down, now.across - across};
@@ -100,7 +100,7 @@ class GpuChain {
   }
 
   void Submit(const std::vector<Request*>& chosen) { Submit(*ensemble_, chosen); }
-  // Submits rows that begin with these numbers, to the ensemble or to a step alone.
+  // Submits rows that begin with these numbers, to the ensemble or to a single step.
   Request* Ask(const std::vector<float>& firsts, std::vector<uint32_t> wanted = {}) {
     Request* const request = MakeRows(&requests, firsts);
     request->header->wanted = std::move(wanted);
@@ -114,7 +114,7 @@ class GpuChain {
     Request* const one[] = {request};
     ensemble_->Cancel(one);
   }
-  // A test has destroyed the version.
+  // Tells the fixture that the test has destroyed the version.
   void NoteDestroyed(size_t number) { destroyed_ = number; }
   ModelVersion& step(size_t number) { return *versions_[number]; }
   // Whether a request was answered with rows that begin with these numbers.
@@ -178,7 +178,7 @@ class GpuChain {
   size_t destroyed_ = ~size_t{0};
 };
 
-// Bytes of GPU 0's memory that tensors have.
+// The bytes of GPU 0's pool that tensors use.
 inline uint64_t UsedBytes() {
   return device::Gpu::DeviceCounts(0).used_bytes;
 }

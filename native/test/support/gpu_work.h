@@ -1,16 +1,16 @@
-// What the fake driver is asked and told by tests: its calls, and work that is held back.
+// Controls of the fake driver: counts of calls, and work that is held back.
 #pragma once
 
 #include "tensorrt_fixture.h"
 
 namespace tritonts::test {
 
-// How often the driver's function was called; "": all together.
+// The number of calls of the driver's function; "": of all functions.
 inline int64_t CallsOf(const char* function) {
   return OfDriver<int64_t(const char*)>("fakeCudaCalls")(function);
 }
 
-// How often memory of a device was asked for.
+// The number of allocations of device memory.
 inline int64_t Allocations() {
   return CallsOf("cuMemAllocAsync") + CallsOf("cuMemAlloc_v2");
 }
@@ -18,16 +18,17 @@ inline int64_t PinnedAllocations() {
   return CallsOf("cuMemHostAlloc");
 }
 
-// The calls whose number follows from the batches alone. Two kinds depend on how loaded the machine
-// is: questions whether work has ended, as work that is silent for 100 ms is asked for once more,
-// and allocations, as the block of an answer may be given back just after the next one is taken.
+// The number of calls that depends only on the batches. Two kinds of calls depend on the machine's
+// load, and are excluded: queries whether work has ended, because work of more than 100 ms is
+// queried again; and allocations, because a response's block may be freed just after the next one
+// is allocated.
 inline int64_t CallsForBatches() {
   return CallsOf("") - CallsOf("cuEventQuery") - Allocations() - PinnedAllocations();
 }
 
-// Kinds of the device's work.
+// Kinds of device work.
 enum class GpuWork { kUp, kDown, kKernels };
-// Holds work of a kind back until the end, at the latest.
+// Holds back work of a kind, until the destructor at the latest.
 class HeldWork {
  public:
   explicit HeldWork(GpuWork kind) : kind_(static_cast<int>(kind)) { Hold(true); }
@@ -40,12 +41,12 @@ class HeldWork {
   void Hold(bool held) { OfDriver<void(int, bool)>("fakeCudaHold")(kind_, held); }
   const int kind_;
 };
-// How much work of the kind was done since something was held back first.
+// The amount of work of the kind done since any kind was first held back.
 inline int64_t DoneOf(GpuWork kind) {
   return OfDriver<int64_t(int)>("fakeCudaDone")(static_cast<int>(kind));
 }
 
-// A served plan with these settings besides.
+// The spec of a plan with these additional settings.
 inline ModelSpec PlanWith(std::map<std::string, std::string> settings) {
   ModelSpec spec = PlanSpec(PlanText());
   spec.settings.merge(settings);

@@ -1,11 +1,11 @@
-// Asynchronous instances whose runs a test ends.
+// Asynchronous instances whose runs are ended by the test.
 #pragma once
 
 #include "version_fixture.h"
 
 namespace tritonts::test {
 
-// The runs that an asynchronous instance got. A test responds to them.
+// The runs that an asynchronous instance received. The test responds to them.
 class Handed {
  public:
   Script Of(bool frees_at_once) {

@@ -1,5 +1,5 @@
-// While this lives, the system has no thread left: a stack does not fit into the memory that the
-// process may have, and the stacks that the C library caches are in use.
+// While this object lives, the system cannot start threads: no stack fits into the process' memory
+// limit, and the stacks cached by the C library are in use.
 #pragma once
 
 #include <vector>
@@ -13,7 +13,7 @@
 
 namespace tritonts::test {
 
-// Whether a sanitizer is on, which needs memory at any time.
+// Whether a sanitizer is active: it needs memory at any time.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__linux__)
 constexpr bool kWatched = true;
 #else

@@ -72,8 +72,8 @@ class OnnxModelWriter {
     graph_ += Bytes(12, Bytes(1, name) + Bytes(2, type));
     return *this;
   }
-  // Adds a constant. If it is also an input, it is that input's default. `raw` has little-endian
-  // values.
+  // Adds a constant. If an input has the same name, the constant is its default. `raw` has
+  // little-endian values.
   OnnxModelWriter& Initializer(const std::string& name, OnnxType type,
                                const std::vector<int64_t>& dims, const std::string& raw) {
     std::string tensor;
@@ -95,7 +95,7 @@ class OnnxModelWriter {
     graph_ += Bytes(1, node);
     return *this;
   }
-  // Adds a function of the model, made of the nodes that the writer has, and its domain.
+  // Adds a function to the model, with the nodes of the writer `body`, and its domain.
   OnnxModelWriter& Function(const std::string& domain, const std::string& name,
                             const std::vector<std::string>& inputs,
                             const std::vector<std::string>& outputs, const OnnxModelWriter& body) {
@@ -107,7 +107,7 @@ class OnnxModelWriter {
     rest_ += Bytes(25, function) + Bytes(8, Bytes(1, domain) + Number(2, 1));
     return *this;
   }
-  // The GraphProto, for nodes that have a graph as an attribute.
+  // The GraphProto, for nodes with a graph attribute.
   std::string Graph() const { return graph_ + Bytes(2, "g"); }
   // The ModelProto: ir_version, graph, opset_import.
   std::string Model() const {

@@ -56,7 +56,7 @@ class RecordingBatch final : public Run {
     const void* data = nullptr;
   };
 
-  // Adds a request of `rows` rows. Input then adds its inputs.
+  // Adds a request of `rows` rows. Call Input next to add its inputs.
   RecordingBatch& Add(uint32_t rows = 1, std::vector<uint32_t> wanted = {}) {
     RequestHeader& header = headers_.emplace_back();
     header.batch_size = rows;
@@ -135,7 +135,7 @@ class RecordingBatch final : public Run {
   Status status = Status::Internal("nobody answered");
   std::string marks;  // i, c and r in the order of the calls
   std::atomic<bool> started{false};
-  bool lacks_memory = false;  // from then on the run has no memory for outputs
+  bool lacks_memory = false;  // whether the run has no memory for outputs
 
  private:
   struct Declared {
@@ -151,13 +151,13 @@ class RecordingBatch final : public Run {
   std::map<uint32_t, Declared> declared_;
 };
 
-// The runtime library that the tests use; "": none is known.
+// The path of the tests' runtime library; "": none is configured.
 inline std::string LibraryPath() {
   const char* path = std::getenv("TRITONTS_TEST_ORT_LIBRARY");
   return path ? path : "";
 }
 
-// The version 1.x of that library, as x.
+// The minor version of that library: x of 1.x.
 inline int LibraryMinor() {
   struct ApiBase {
     const void* (*get_api)(uint32_t version);
@@ -170,7 +170,7 @@ inline int LibraryMinor() {
   return std::atoi(version.substr(version.find('.') + 1).c_str());
 }
 
-// A folder that its owner removes.
+// A folder that is removed by the destructor.
 class TemporaryFolder {
  public:
   TemporaryFolder() {
@@ -194,7 +194,7 @@ inline bool Contains(const Status& status, const std::string& text) {
 
 using SettingMap = std::map<std::string, std::string>;
 
-// Loads a model from a file, with the library and one thread unless the settings say otherwise.
+// Loads a model from a file. Defaults of the settings: the library, and one thread.
 inline StatusOr<std::unique_ptr<Model>> LoadFile(const std::string& path,
                                                  SettingMap settings = {}) {
   settings.try_emplace("library", LibraryPath());
@@ -208,8 +208,8 @@ inline StatusOr<std::unique_ptr<Model>> LoadBytes(const std::string& bytes,
   return LoadFile(folder.File("model.onnx", bytes), std::move(settings));
 }
 
-// A configured model with one instance. The instance is declared after the model, so that it is
-// destroyed first, as in the engine.
+// A configured model with one instance. The instance is declared last, so that it is destroyed
+// first, as in the engine.
 struct Ready {
   std::unique_ptr<Model> model;
   std::unique_ptr<Instance> instance;
@@ -242,7 +242,7 @@ inline ModelIo IdentityIo(DataType type, int64_t width) {
 
 }  // namespace tritonts::test
 
-// A test that is skipped if no runtime library is known, or only one before version 1.`minor`.
+// A test that is skipped unless a runtime library of at least version 1.`minor` is configured.
 #define RUNTIME_TEST_FROM(minor, name)                                            \
   static void Runtime##name();                                                    \
   TEST(name) {                                                                    \
@@ -252,7 +252,7 @@ inline ModelIo IdentityIo(DataType type, int64_t width) {
   }                                                                               \
   static void Runtime##name()
 
-// A test that is skipped if no runtime library is known.
+// A test that is skipped unless a runtime library is configured.
 #define RUNTIME_TEST(name)                                                   \
   static void Runtime##name();                                               \
   TEST(name) {                                                               \

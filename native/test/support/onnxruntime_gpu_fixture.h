@@ -1,5 +1,4 @@
-// What the tests of ONNX Runtime on GPUs share. GPUs, driver and providers are fakes; what they do
-// is in test/fakes.
+// Shared by tests of ONNX Runtime on GPUs. GPUs, driver and providers are the fakes of test/fakes.
 #pragma once
 
 #include <memory>
@@ -15,7 +14,7 @@ inline constexpr char kCudaFile[] = "libonnxruntime_providers_cuda.so";
 inline constexpr char kSharedFile[] = "libonnxruntime_providers_shared.so";
 inline constexpr char kTensorRtFile[] = "libonnxruntime_providers_tensorrt.so";
 
-// A folder with a copy of the fake runtime, which counts as another library, and the providers'
+// A folder with a copy of the fake runtime, which counts as a separate library, and the providers'
 // files.
 class FakeRuntime {
  public:
@@ -29,7 +28,7 @@ class FakeRuntime {
   std::string library() const { return (folder_.path() / "libonnxruntime.so.1").string(); }
   std::string folder() const { return folder_.path().string(); }
   std::string log() const { return (folder_.path() / "log").string(); }
-  // The options of the sessions' providers.
+  // The provider options of the sessions.
   std::string told() const {
     std::ifstream file(log());
     return {std::istreambuf_iterator<char>(file), {}};
@@ -42,10 +41,10 @@ class FakeRuntime {
   Function* Call(const char* name) const {
     return Of<Function>(library(), name);
   }
-  // Objects of the runtime that have to do with GPUs.
+  // The number of the runtime's live objects that concern GPUs.
   int live() const { return Call<int()>("fakeOrtLive")(); }
-  // Releases the sessions that were left on lost GPUs, once nobody has these open. Returns how many
-  // there were.
+  // Releases the sessions that were leaked on lost GPUs, once these GPUs are closed. Returns their
+  // number.
   int ReleaseLeft() const {
     CHECK(Eventually([] { return Objects()[0] == 0; }));
     return Call<int()>("fakeOrtReleaseLeft")();
@@ -55,7 +54,7 @@ class FakeRuntime {
   TemporaryFolder folder_;
 };
 
-// The backend, for a bench that owns one.
+// A copyable backend for a bench that owns its backend.
 class OnnxOnGpus final : public Backend {
  public:
   StatusOr<std::unique_ptr<Model>> Load(const ModelSpec& spec) override {
@@ -84,7 +83,7 @@ inline OnnxModelWriter PlusOne(const std::string& input = "x", const std::string
       .Output(output, Tensor(kOnnxFloat, {-1, 4}));
 }
 
-// A served model.
+// A version that serves the model.
 class OnnxBench : public VersionBench {
  public:
   OnnxBench(const FakeRuntime& runtime, const OnnxModelWriter& writer, const ModelIo& io,
@@ -93,7 +92,7 @@ class OnnxBench : public VersionBench {
     const Status status = version().Start(OnGpus(devices, io));
     CHECK_EQ(status.message(), "");
   }
-  // Asks with one input; the request's slot is the number of those before.
+  // Submits a request with one input; its slot is the number of earlier requests.
   void Ask(std::vector<int64_t> shape, const std::vector<float>& values, uint32_t rows = 1) {
     Request* const request = requests.Add(rows);
     requests.Input(request, 0, DataType::kFp32, std::move(shape), tritonts::test::BytesOf(values));

@@ -1,4 +1,4 @@
-// Reads the responses in a completion page, as port_layout.h describes them.
+// Reads the responses in a completion page (format: port_layout.h).
 #pragma once
 
 #include <cstring>
@@ -14,7 +14,7 @@
 
 namespace tritonts::test {
 
-// Names a request: its slot, plus this times the position in its group.
+// Identifies a request: its slot, plus this times the position in its group.
 constexpr uint32_t kPositionStep = 1u << 20;
 
 struct PortResponse {
@@ -37,8 +37,8 @@ struct PortResponse {
   bool unserved = false;
   bool ran = false;
   bool empty = false;      // the end of a request without a response
-  uint64_t counted = 0;    // what it counts until it is read
-  bool alike = false;      // one of several requests of a record
+  uint64_t counted = 0;    // charged bytes until it is read
+  bool alike = false;      // one of several requests in a record
   double timings[5] = {};  // of its batch; only if it ran
 };
 
@@ -68,7 +68,7 @@ inline void ReadPage(const CompletionPage& page, std::vector<PortResponse>* resp
     response.ran = (flags & layout::kRanBit) != 0;
     response.empty = (flags & layout::kEmptyBit) != 0;
     if (response.ran) std::memcpy(response.timings, timings, sizeof(timings));
-    // An error has its reason where an answer has the number of its outputs.
+    // In an error, this field has the reason instead of the number of outputs.
     uint32_t outputs = static_cast<uint32_t>(flags) >> 16;
     if (response.code != Code::kOk) {
       response.reason = static_cast<Reason>(outputs);

@@ -1,5 +1,5 @@
 // Plays the JavaScript side of a port: slots, the words of submissions, and pages of responses. It
-// knows only port_layout.h. Used by one thread.
+// uses only port_layout.h. Not thread-safe.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ struct PortInput {
   std::string bytes;
 };
 
-// Takes published pages, at most `most`.
+// Takes at most `most` published pages.
 inline std::vector<CompletionPage*> TakePages(Port& port, size_t most = layout::kMostPages) {
   std::vector<CompletionPage*> pages(most);
   pages.resize(port.TakePages(pages));
@@ -37,10 +37,10 @@ class PortClient {
  public:
   // Write returns the slot, plus this times the position in its group.
   static constexpr uint32_t kPosition = kPositionStep;
-  // A request's small inputs go to its own range of a slab.
+  // A request's small inputs go to a separate range of a slab.
   static constexpr size_t kRangeBytes = 4096;
 
-  // With `copies` it has copies of the slabs, as where external buffers are forbidden.
+  // With `copies` it uses copies of the slabs, as if external buffers were forbidden.
   explicit PortClient(const std::shared_ptr<Server>& server, bool copies = false)
       : copies_(copies), signal_(std::make_shared<Signal>()) {
     port_ = server->Attach([signal = signal_] { signal->Raise(); });
@@ -51,7 +51,7 @@ class PortClient {
 
   Port& port() { return *port_; }
 
-  // From now on a request of one input that fits the group of the previous one joins it, while the
+  // From now on, a request of one input that fits the previous request's group joins it, while the
   // range has room. Not for strings.
   void WriteGroups() { write_groups_ = true; }
 
@@ -107,7 +107,7 @@ class PortClient {
     if (words.empty()) return Status::Ok();
     return Submit(words, run);
   }
-  // Submits words as they are.
+  // Submits these words unchanged.
   Status Submit(const std::vector<int32_t>& words, bool run = false) {
     std::vector<const char*> sources;
     for (const auto& copy : slab_copies_) sources.push_back(copy.get());
@@ -129,7 +129,7 @@ class PortClient {
   }
   uint32_t generation(uint32_t slot) const { return generations_[slot % kPosition]; }
 
-  // Does what JavaScript does when it is woken: submits, acknowledges the epoch, takes responses.
+  // Acts like JavaScript after a wake-up: submits, acknowledges the epoch, takes responses.
   std::vector<PortResponse> Take() {
     signal_->Lower();
     CHECK(Flush().ok());
@@ -150,20 +150,20 @@ class PortClient {
     }
     return responses;
   }
-  // Says that a response to a request of a decoupled model was read. Take does so itself, unless
-  // this client is slow.
+  // Reports that a response to a request of a decoupled model was read. Take does so itself, unless
+  // ReadSlowly was called.
   void Read(const PortResponse& response) {
     port_->Read(response.slot % kPosition, response.generation, response.slot / kPosition, 1,
                 response.counted);
   }
   void ReadSlowly() { reads_ = false; }
-  // Takes responses until there are `count`; fewer if it took too long.
+  // Takes responses until there are `count`; fewer on timeout.
   std::vector<PortResponse> Take(size_t count) {
     std::vector<PortResponse> responses = TakeAtLeast(count);
     CHECK_EQ(responses.size(), count);
     return responses;
   }
-  // The same, and those that came with the last of them.
+  // The same, but also returns further responses that came with the last of them.
   std::vector<PortResponse> TakeAtLeast(size_t count) {
     CHECK(Flush().ok());
     std::vector<PortResponse> responses;
@@ -174,7 +174,7 @@ class PortClient {
     CHECK(responses.size() >= count);
     return responses;
   }
-  // Whether it was woken, or found something, within the time.
+  // Whether it was woken or found responses within the time.
   bool WaitForWake(std::chrono::nanoseconds most) {
     const auto end = std::chrono::steady_clock::now() + most;
     while (looks_ && !WasWoken()) {
@@ -200,7 +200,7 @@ class PortClient {
     if (copies_) slab_copies_.push_back(std::make_unique<char[]>(layout::kSlabBytes));
   }
   void Detach() { port_->Detach(); }
-  // Drops the port, as happens when its JavaScript object is collected.
+  // Drops the port, as when its JavaScript object is collected.
   std::weak_ptr<Port> Release() {
     std::weak_ptr<Port> weak = port_;
     Detach();
@@ -231,7 +231,7 @@ class PortClient {
     bool up_ = false;
   };
 
-  // What requests have in common that are in one record.
+  // The properties that requests in one record share.
   struct Like {
     struct Input {
       uint32_t index;
@@ -284,7 +284,7 @@ class PortClient {
   bool write_groups_ = false;
   bool looks_ = false;
   bool reads_ = true;
-  Like like_;                          // the last record
+  Like like_;                          // of the last record
   uint32_t last_ = 0;                  // its slot
   size_t record_at_ = 0;               // its position in the words
   std::vector<uint32_t> generations_;  // by slot

@@ -24,13 +24,13 @@ inline const PortResponse& ResponseOf(uint32_t slot, const std::vector<PortRespo
   return none;
 }
 
-// A server with one version, and a port of it.
+// A server with one version, and a port.
 struct PortBench {
   explicit PortBench(bool copies = false, uint64_t limit = uint64_t{1} << 30)
       : server(limit), client(server.shared(), copies) {}
 
   void ServeIdentity(VersionConfig config) { uid = server.Serve(&identity, std::move(config)); }
-  // Serves runs that wait for their gate.
+  // Serves a version whose runs wait at their gate.
   void ServeRuns(VersionConfig config) {
     scripted = std::make_unique<ScriptedBackend>(ScriptOf(runs));
     uid = server.Serve(scripted.get(), std::move(config));

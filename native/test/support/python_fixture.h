@@ -1,4 +1,4 @@
-// A channel to the process of a Python model, with a thread of the test in place of the stub.
+// A channel of a Python model, with a thread of the test instead of the stub.
 #pragma once
 
 #include <sys/mman.h>
@@ -27,7 +27,7 @@ using python::Message;
 using python::RingReader;
 using python::RingWriter;
 
-// The other side of a channel's memory.
+// The stub's side of a channel's memory.
 class FakeStub {
  public:
   explicit FakeStub(int descriptor) : descriptor_(dup(descriptor)) {
@@ -45,7 +45,7 @@ class FakeStub {
     close(descriptor_);
   }
 
-  // Waits for a batch. False: it is to stop.
+  // Waits for a batch. Returns false if `stop` is set.
   bool Take(Message* message, const std::atomic<bool>& stop) {
     while (!stop) {
       if (down.Peek(message) == RingReader::Result::kMessage) {
@@ -57,7 +57,8 @@ class FakeStub {
     return false;
   }
   int64_t* words(uint64_t offset) { return reinterpret_cast<int64_t*>(base_ + offset); }
-  // Writes words to the heap up, each body over the one before, which was read.
+  // Writes words to the heap "up". Each body overwrites the previous one, which must have been
+  // read.
   Message Body(Kind kind, uint32_t number, const std::vector<int64_t>& body, uint64_t word) {
     if (!body.empty()) std::memcpy(base_ + page_.heap_up, body.data(), body.size() * 8);
     return {static_cast<uint32_t>(kind), number, page_.heap_up, body.size(), word};
@@ -65,12 +66,12 @@ class FakeStub {
   void Send(const Message& message) {
     while (up.Write(message) == RingWriter::Result::kFull) up.AwaitRoom(1'000'000);
   }
-  // Waits until all that was sent is read, or the channel is broken.
+  // Waits until all messages are read, or `stop` is set.
   void Settle(const std::atomic<bool>& stop) {
     while (!stop && up.read() != up.written()) std::this_thread::yield();
   }
 
-  // Passes the inputs of a batch of FP32 [N, 1] on, each request for itself or all together.
+  // Returns a batch's FP32 inputs [N, 1] as outputs, for each request or for all together.
   void Echo(const Message& batch, bool together) {
     const int64_t* word = words(batch.offset);
     const int64_t requests = word[0];
@@ -145,7 +146,7 @@ struct ChannelBench {
     bench.server.Close(0);
     JavaScriptBackend::Get().Forget(number);
   }
-  // A new channel, for a process that was started anew.
+  // Creates a new channel, as for a restarted process.
   FakeStub* Begin(ChannelOptions options = {}) {
     if (channel) channel->Stop();
     std::string fault;

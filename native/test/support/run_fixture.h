@@ -8,7 +8,7 @@
 
 namespace tritonts::test {
 
-// An instance whose functions no test calls.
+// An instance whose functions are never called.
 class IdleInstance final : public Instance {
  public:
   explicit IdleInstance(bool is_asynchronous = false, MemoryCopier* own = nullptr)
@@ -25,7 +25,7 @@ class IdleInstance final : public Instance {
   MemoryCopier* const memory_;
 };
 
-// Records what a run tells its version.
+// Records the run's calls of its version.
 class RecordingOwner final : public RunOwner, public std::enable_shared_from_this<RecordingOwner> {
  public:
   std::shared_ptr<RunOwner> Share() override { return shared_from_this(); }
@@ -48,7 +48,7 @@ struct RunBench {
                std::make_unique<IdleInstance>(asynchronous, memory)) {}
   ~RunBench() { run.Drop(); }
 
-  // Assigns these requests to the run, as a version does when a scheduler chose them.
+  // Assigns these requests to the run, as a version does with a scheduler's batch.
   void Begin(const std::vector<Request*>& chosen) {
     std::vector<Request*> batch;
     for (Request* request : chosen) {

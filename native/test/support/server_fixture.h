@@ -1,4 +1,4 @@
-// A server that a test loads versions into.
+// A server into which a test loads versions.
 #pragma once
 
 #include <optional>
@@ -43,7 +43,7 @@ class ServerBench {
     CHECK(done.Wait());
     return result;
   }
-  // Opens and starts a version, and returns its uid; 0: it failed.
+  // Opens and starts a version, and returns its uid; 0 on failure.
   uint32_t Serve(Backend* backend, VersionConfig config) {
     auto opened = Open(backend);
     CHECK(opened.ok());
@@ -51,7 +51,7 @@ class ServerBench {
     CHECK(Start(opened.value(), std::move(config)).ok());
     return opened.value();
   }
-  // Closes the server and waits for that. Returns the names of models that were abandoned.
+  // Closes the server and waits. Returns the names of abandoned models.
   std::vector<std::string> Close(uint64_t timeout_ms) {
     Event done;
     std::vector<std::string> abandoned;

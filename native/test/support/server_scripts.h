@@ -1,4 +1,4 @@
-// Shared by tests of a server's life: what runs and tests wait for.
+// Shared by tests of a server's life: gates for runs, and results of callbacks.
 #pragma once
 
 #include <atomic>
@@ -40,7 +40,7 @@ inline Script LoadThrough(const std::shared_ptr<Gate>& gate) {
   return script;
 }
 
-// The argument of a callback, when it was called.
+// The argument of a callback, once it was called.
 template <typename T>
 class Result {
  public:
@@ -55,7 +55,7 @@ class Result {
   }
   bool Wait() { return state_->came.Wait(); }
   bool came() { return state_->came.set(); }
-  // The value. Fails the test if there is not exactly one.
+  // The value. Fails the test unless there is exactly one.
   T Value() {
     CHECK(Wait());
     std::lock_guard lock(state_->mutex);

@@ -1,5 +1,5 @@
-// A scheduler for tests that uses all that a batch can carry: slots, overlays and kept outputs. It
-// is what a sequence batcher comes to, in the plainest way.
+// A scheduler for tests that uses everything that a batch can carry: slots, overlays and kept
+// outputs. It is a minimal sequence batcher.
 #pragma once
 
 #include <deque>
@@ -12,7 +12,7 @@
 
 namespace tritonts::test {
 
-// What it keeps of each slot: one float of state.
+// The state of each slot: one float.
 class SlotStates final : public OutputKeeper {
  public:
   // Input 1 is whether the slot has a request, and input 2 its state. Output 1 is its next state.
@@ -33,7 +33,7 @@ class SlotStates final : public OutputKeeper {
     const std::lock_guard lock(mutex_);
     return states_[slot];
   }
-  // How many outputs it was given.
+  // The number of outputs that were kept.
   size_t kept() {
     const std::lock_guard lock(mutex_);
     return kept_;
@@ -45,8 +45,8 @@ class SlotStates final : public OutputKeeper {
   size_t kept_ = 0;
 };
 
-// A request's priority says its slot, and requests of one slot run one after the other. A batch has
-// the first request of each slot, up to the highest slot that has one.
+// A request's priority selects its slot, and requests of one slot run one after the other. A batch
+// has the first request of each slot, up to the highest slot that has one.
 class SlotScheduler final : public Scheduler {
  public:
   SlotScheduler(uint32_t slots, std::shared_ptr<SlotStates> states)
@@ -80,7 +80,7 @@ class SlotScheduler final : public Scheduler {
     batch->overlays = overlays_;
     batch->keeper = states_;
     batch->closed_by = ClosedBy::kFull;
-    // The state of a slot is known when its request is through.
+    // A slot's next state is known only after its request has run.
     held_ = true;
   }
   void Finished(uint32_t, uint64_t) override { held_ = false; }

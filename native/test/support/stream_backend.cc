@@ -27,8 +27,8 @@ struct Orders {
 
 class Producer;
 
-// The producers that have something to do, and the thread that does it. The instance's, shared by
-// its producers, because a listener may be called late.
+// The producers that have work, and the thread that does it. Shared by the instance and its
+// producers, because a listener may be called late.
 class Worker {
  public:
   void Add(std::shared_ptr<Producer> producer) {
@@ -38,12 +38,12 @@ class Worker {
     }
     changed_.notify_one();
   }
-  // The same after a moment.
+  // Adds a producer after a short delay.
   void AddLater(std::shared_ptr<Producer> producer) {
     std::lock_guard lock(mutex_);
     later_.push_back(std::move(producer));
   }
-  // For those that wait for a caller: `Terminate` makes them go on.
+  // Adds a producer that waits for a caller; `Terminate` makes it continue.
   void Wait(std::weak_ptr<Producer> producer) {
     std::lock_guard lock(mutex_);
     std::erase_if(waiting_, [](const auto& one) { return one.expired(); });
@@ -83,7 +83,7 @@ class Worker {
   bool stopped_ = false;
 };
 
-// Sends the responses to one request. Its worker's thread only, but for OnRead.
+// Sends the responses to one request. Used only on its worker's thread, except OnRead.
 class Producer final : public ReadListener, public std::enable_shared_from_this<Producer> {
  public:
   Producer(Run& run, uint32_t position, const Orders& orders, std::shared_ptr<Worker> worker)
@@ -134,7 +134,7 @@ class Producer final : public ReadListener, public std::enable_shared_from_this<
   void SendOne() {
     std::fill(values_.begin(), values_.end(), sent_);
     const size_t bytes = values_.size() * sizeof(int32_t);
-    // A large output stays with the caller, so it needs a block.
+    // The caller keeps a large output, so it needs a block.
     BlockRef block;
     const void* data = values_.data();
     if (bytes >= size_t{1} << 16) {
@@ -209,7 +209,7 @@ class StreamInstance final : public Instance {
   void Terminate() override { worker_->Terminate(); }
 
  private:
-  const Orders& orders_;  // the model's
+  const Orders& orders_;  // owned by the model
   const std::shared_ptr<Worker> worker_ = std::make_shared<Worker>();
   std::thread thread_;
 };

@@ -1,30 +1,30 @@
-// A backend whose requests get any number of responses, for tests. Only tritonts_faults.node has
-// it.
+// A backend whose requests get any number of responses. Only tritonts_faults.node contains it.
 //
-// Inputs by name, each one INT32 for a row; all but `count` may be absent:
-//   count   how many responses the request gets
+// Inputs by name, each one INT32 per row; all but `count` are optional:
+//   count   number of responses that the request gets
 //   how     how it ends: StreamEnd
 //   size    values in each response (1)
-// Output 0, INT32, has in each response `size` values, all of which are the response's number, from
+// Each response has an INT32 output 0 with `size` values, all equal to the response's number, from
 // 0.
 //
-// Execute hands the requests to a thread of the instance, and returns at once. That thread sends up
-// to `ahead` responses (a setting; 16) that the caller has not read, and goes on when half of them
-// were. If a request was cancelled, it makes the file that the setting `cancel_file` names.
+// Execute passes the requests to a thread of the instance, and returns at once. That thread sends
+// up to `ahead` responses (a setting; 16) beyond those that the caller has read, and continues when
+// half of them were read. If a request was cancelled, it creates the file named by the setting
+// `cancel_file`.
 #pragma once
 
 #include "engine/backend.h"
 
 namespace tritonts {
 
-// The numbers that requests name. test/streams/harness.ts lists the same names in this order.
+// The numbers that requests use. test/streams/harness.ts lists the same names in this order.
 enum class StreamEnd : int32_t {
   kLast,    // the last response is the final one
   kApart,   // the end comes without a response
   kFails,   // INTERNAL after the responses
-  kGreedy,  // as kApart, but it does not wait for the caller
-  kMidst,   // as kApart, but an error that is not final comes before the responses
-  kOpen,    // it goes on without responses until it is cancelled
+  kGreedy,  // like kApart, but it does not wait for the caller
+  kMidst,   // like kApart, but an error that is not final comes before the responses
+  kOpen,    // it continues without responses until it is cancelled
   kCount,
 };
 

@@ -1,4 +1,4 @@
-// A scheduler for tests: first in, first out, one request a batch, with some exceptions that a test
+// A scheduler for tests: first in, first out, one request per batch, with exceptions that a test
 // chooses.
 #pragma once
 
@@ -10,14 +10,14 @@
 
 namespace tritonts::test {
 
-// `asked` has the instances that it was asked for, in order. Its owner's lock guards it.
+// `asked` lists the instances for which it was asked, in order. Guarded by its owner's lock.
 class TableScheduler final : public Scheduler {
  public:
-  // Instances that get only requests that are bound to them.
+  // Instances that get only requests bound to them.
   std::vector<uint32_t> barren;
-  // If it is not 0, requests expire this long after their arrival.
+  // If not 0, requests expire this long after their arrival.
   uint64_t lifetime_ns = 0;
-  // Requests of this many rows are refused.
+  // Requests with this many rows are refused.
   uint32_t refused_rows = 0;
   std::vector<uint32_t> asked;
   std::vector<uint32_t> finished;

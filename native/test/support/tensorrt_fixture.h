@@ -1,5 +1,4 @@
-// What the tests of plans share. Driver, GPUs and TensorRT are fakes; what they do is in
-// test/fakes.
+// Shared by tests of plans. Driver, GPUs and TensorRT are the fakes of test/fakes.
 #pragma once
 
 #include <algorithm>
@@ -34,8 +33,8 @@ inline void LoseGpu(int id) {
   OfDriver<void(int)>("fakeCudaLose")(id);
 }
 
-// Contexts, device memory, pinned memory, streams and events of the driver, and TensorRT's objects
-// of all versions.
+// The numbers of live objects: contexts, device memory, pinned memory, streams and events of the
+// driver, and TensorRT's objects of all versions.
 inline std::array<int, 6> Objects() {
   std::array<int, 6> counts{};
   OfDriver<void(int*)>("fakeCudaCount")(counts.data());
@@ -57,7 +56,7 @@ inline ModelIo Io(uint32_t most = 8, DataType type = DataType::kFp32) {
   return {most, {{"x", type, {-1, 4}}}, {{"y", DataType::kFp32, {-1, 4}}}};
 }
 
-// A plan for a version of TensorRT, on these devices, with settings besides.
+// The spec of a plan for a version of TensorRT, on these devices, with additional settings.
 inline ModelSpec PlanSpec(const std::string& plan, const std::string& devices = "0",
                           const std::string& which = "10",
                           const std::map<std::string, std::string>& settings = {}) {
@@ -79,7 +78,7 @@ inline VersionConfig OnGpus(const std::vector<int>& devices, const ModelIo& io =
 inline std::vector<float> Row(float first) {
   return {first, first + 1, first + 2, first + 3};
 }
-// A request whose input has a row for each of these.
+// A request whose input has a row that begins with each of these numbers.
 inline Request* MakeRows(Requests* requests, const std::vector<float>& firsts) {
   std::vector<float> values;
   for (const float first : firsts)
@@ -90,7 +89,7 @@ inline Request* MakeRows(Requests* requests, const std::vector<float>& firsts) {
   return request;
 }
 
-// A served plan whose inputs and outputs are those of Io().
+// A version that serves a plan with the inputs and outputs of Io().
 class PlanBench : public VersionBench {
  public:
   explicit PlanBench(const std::string& plan = PlanText(), const std::vector<int>& devices = {0},

@@ -10,8 +10,8 @@
 
 namespace tritonts::test {
 
-// What the scripted runs of a version wait for and record. The backend shares it, because a run
-// that is abandoned may outlive its test.
+// The gate and the records of a version's scripted runs. Shared with the backend, because an
+// abandoned run may outlive its test.
 class Runs {
  public:
   // For Script::execute: records the batch, waits while the gate is shut, and returns input 0.
@@ -44,7 +44,7 @@ class Runs {
     open_ = true;
     changed_.notify_all();
   }
-  // Waits until this many runs have started. False: it took too long.
+  // Waits until this many runs have started. Returns false on timeout.
   bool Started(size_t count) {
     std::unique_lock lock(mutex_);
     return changed_.wait_for(lock, kPatience, [&] { return started_.size() >= count; });
@@ -63,7 +63,7 @@ class Runs {
     std::lock_guard lock(mutex_);
     return started_;
   }
-  // The slots of each run, in the order in which they started.
+  // The slots of each run, in the order in which the runs started.
   std::vector<std::vector<uint32_t>> batches() {
     std::vector<std::vector<uint32_t>> batches;
     for (const Batch& run : runs()) batches.push_back(run.slots);
@@ -126,13 +126,13 @@ class VersionBench {
     CHECK(Eventually([this] { return version_->drained(); }));
     version_->Destroy();
   }
-  // Destroys the version, which is drained, before the bench ends.
+  // Destroys the drained version before the bench ends.
   void Destroy() {
     destroyed_ = true;
     version_->Destroy();
   }
 
-  // Submits requests; with a tick, as a JS thread does.
+  // Submits requests; with a tick, as on a JS thread.
   void Submit(const std::vector<Request*>& chosen, InlineTick* tick = nullptr) {
     const uint64_t now = NowNs();
     for (Request* request : chosen) {
@@ -172,13 +172,14 @@ class VersionBench {
   bool destroyed_ = false;
 };
 
-// Runs whose gate is shut from the beginning.
+// Runs whose gate is shut initially.
 struct ShutRuns {
   ShutRuns() { runs->Shut(); }
   const std::shared_ptr<Runs> runs = std::make_shared<Runs>();
 };
 
-// A version whose runs wait until a test opens their gate. An instance has the request in slot 0.
+// A version whose runs wait until the test opens their gate. An instance runs the request in slot
+// 0.
 class BusyVersion : public ShutRuns, public VersionBench {
  public:
   explicit BusyVersion(VersionConfig config) : VersionBench(ScriptOf(runs), std::move(config)) {

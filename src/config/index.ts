@@ -1,4 +1,4 @@
-/** All of `src/config` that other folders may import: reading, Triton's rules, completion, printing. */
+/** The parts of `src/config` that other folders may import: reading, Triton's rules, completion, printing. */
 
 export { deepFreeze, expandConfig } from './schema/expand.js';
 export { enumTable, messageTable, type FieldRow, type MessageTable } from './schema/table.js';

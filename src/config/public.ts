@@ -1,5 +1,5 @@
 /**
- * The types of model configurations: those of each message and enum of Triton's `model_config.proto`.
+ * The types of model configurations: one for each message and enum of Triton's `model_config.proto`.
  *
  * @packageDocumentation
  */

@@ -18,7 +18,7 @@ import type { DataType, ModelConfig, ModelInput, ModelOutput } from '../schema/t
  * Compares names, types, shapes and the number of inputs, and checks whether the model can be batched.
  *
  * @param config - Complete, and valid in itself.
- * @param description - What the backend found in the model's file.
+ * @param description - The tensors that the backend found in the model's file.
  * @param report - Called for each difference, with both sides.
  */
 export function checkAgainstModel(config: ModelConfig, description: ModelDescription, report: Report): void {
@@ -44,7 +44,7 @@ export function checkAgainstModel(config: ModelConfig, description: ModelDescrip
       return;
     }
     const { shape } = tensor;
-    // If the file leaves the shape open, the configuration's is taken as it is.
+    // If the model's file does not give the shape, the configuration's is used unchanged.
     if (shape === undefined) return;
     if (config.max_batch_size > 0 && !mayBatch(shape, tensor.isShapeTensor))
       unbatched.add(batchFault(config, side, tensor, shape));
@@ -141,7 +141,7 @@ function compareShape(
   }
   const dims = written.reshape?.shape ?? written.dims;
   const model = batching ? withoutBatch(tensor.shape, tensor.isShapeTensor) : tensor.shape;
-  // To a client, a tensor without dimensions has shape [1]: clients have no empty shapes.
+  // A tensor without dimensions has shape [1] for clients, because they have no empty shapes.
   const isScalar = !batching && model.length === 0 && written.reshape === undefined;
   const expected = isScalar ? [1] : model;
   const fits =
@@ -166,8 +166,8 @@ function compareShape(
 }
 
 /**
- * Compares the states of `sequence_batching`. Triton does not check their names, and then fails each request
- * to such a model.
+ * Checks the names in `sequence_batching` and `batch_input`. Triton does not check those of states, and then
+ * fails each request to such a model.
  */
 function compareSequence(config: ModelConfig, inputs: Tensors, outputs: Tensors, report: Report): void {
   const input: Side = { kind: 'input', tensors: inputs };

@@ -15,10 +15,10 @@ import { doubtText, rowsDoubt } from './rows.js';
 import { mayBatch, withoutBatch } from './shape-tensors.js';
 import type { DataType, ModelConfig, ModelInput, ModelOutput } from '../schema/types.js';
 
-/** A backend's settings that completion needs. */
+/** A backend's settings for completion. */
 export interface BackendDefaults {
   /**
-   * The `max_batch_size` of a model that can be batched and names none: the backend option
+   * The `max_batch_size` of a model that can be batched and writes none: the backend option
    * `default-max-batch-size`.
    */
   readonly defaultMaxBatchSize: number;
@@ -30,29 +30,29 @@ export const tritonDefaults: BackendDefaults = { defaultMaxBatchSize: 4 };
 /** A completed configuration. */
 export interface CompletedConfig {
   readonly config: ModelConfig;
-  /** One sentence for each thing that was filled in, beginning with its path. */
+  /** One sentence for each value that was filled in, beginning with its path. */
   readonly notes: readonly string[];
   /**
-   * Why `max_batch_size` became 0 although all first dimensions are variable; undefined if it did not, or was
-   * written.
+   * Why `max_batch_size` became 0 although all first dimensions are variable; undefined if it did not become 0,
+   * or was written.
    */
   readonly unbatched?: string | undefined;
 }
 
 /**
- * Fills in what Triton fills in for an ONNX model. If both inputs and outputs are written, that is nothing.
- * Otherwise it is the missing section, `max_batch_size` and, if that becomes larger than 1 and no scheduler
- * is written, `dynamic_batching`. It never changes what was written.
+ * Fills in what Triton fills in for an ONNX model. If both inputs and outputs are written, nothing is filled
+ * in. Otherwise it adds the missing section, `max_batch_size` and, if that becomes larger than 1 and no
+ * scheduler is written, `dynamic_batching`. It never changes written values.
  *
- * It differs from Triton in three ways. It batches a model of ONNX only if the file says that the model keeps
- * the rows of its inputs ({@link rowsDoubt}). It keeps a written `max_batch_size: 0`. It leaves out outputs of a
- * type that Triton has no name for, unless there is no other output.
+ * It differs from Triton in three ways. It batches an ONNX model only if the file shows that the model keeps
+ * the rows of its inputs ({@link rowsDoubt}). It keeps a written `max_batch_size: 0`. It leaves out outputs
+ * whose type Triton has no name for, unless there is no other output.
  *
  * @param config - Filled and normalised.
- * @param zeroWritten - Whether its `max_batch_size` of 0 was written.
+ * @param zeroWritten - Whether `max_batch_size: 0` was written.
  * @param described - The model's inputs and outputs.
  * @param defaults - Settings of the backend.
- * @param report - Called for whatever prevents completion.
+ * @param report - Called for each problem that prevents completion.
  */
 export function completeConfig(
   config: ModelConfig,
@@ -104,9 +104,9 @@ export function completeConfig(
 }
 
 /**
- * The model without outputs of a type that Triton has no name for, so that its other outputs can be served.
- * scikit-learn's classifiers have such an output by default: a sequence of maps. If there is no other output,
- * all stay, and are reported.
+ * The model without outputs whose type Triton has no name for, so that its other outputs can be served. By
+ * default scikit-learn's classifiers have such an output: a sequence of maps. If there is no other output, all
+ * stay, and are reported.
  */
 function withoutNamelessOutputs(description: ModelDescription): {
   readonly description: ModelDescription;
@@ -119,9 +119,8 @@ function withoutNamelessOutputs(description: ModelDescription): {
 }
 
 /**
- * Works out `max_batch_size`. A model can be batched if the first dimension of each tensor is variable and,
- * as far as names tell, the same one. If a tensor's rank is unknown, nothing is worked out, and what was
- * written is kept.
+ * Determines `max_batch_size`. A model can be batched if the first dimension of each tensor is variable and, as
+ * far as dimensions have names, has the same name. Tensors of unknown rank are not considered.
  */
 function completeBatchSize(
   config: ModelConfig,
@@ -169,8 +168,8 @@ function unbatchedText({ name, shape = [], isShapeTensor }: TensorDescription): 
 }
 
 /**
- * `max_batch_size` of a model that says how many rows a batch may have, such as a plan of TensorRT. As in
- * Triton it is that number, unless dims that are written have the batch dimension.
+ * The `max_batch_size` of a model that has its own limit of rows, such as a TensorRT plan. As in Triton it is
+ * that limit, unless written dims include the batch dimension.
  */
 function batchSizeOfModel(
   { input, output }: ModelConfig,
@@ -233,8 +232,8 @@ function completeTensor(
   return {
     name: tensor.name,
     data_type: tensor.datatype === undefined ? 'TYPE_INVALID' : dataTypeOf(tensor.datatype),
-    // Triton does not allow empty dims. A batching model needs a reshape to know that the one entry is not
-    // its own.
+    // Triton does not allow empty dims. In a batching model, a reshape marks that the single dimension is not
+    // the model's own.
     dims: dims.length === 0 ? [1] : dims,
     reshape: dims.length === 0 && maxBatchSize > 0 ? { shape: [] } : undefined,
     is_shape_tensor: tensor.isShapeTensor ?? false,

@@ -9,18 +9,21 @@ export interface TensorDescription {
   readonly name: string;
   /** Element type; undefined if Triton has no name for it. */
   readonly datatype: Datatype | undefined;
-  /** The element type in the runtime's own words, for messages: `tensor(float)`. */
+  /** The element type in the runtime's own notation, for messages: `tensor(float)`. */
   readonly typeName: string;
   /**
    * The shape, with the batch dimension if the model has one; -1 is variable. A tensor without dimensions has
-   * an empty shape. Undefined if not even the number of dimensions is known.
+   * an empty shape. Undefined if the rank is unknown.
    */
   readonly shape: readonly number[] | undefined;
-  /** Whether a request may leave it out, because the model has a default for it. */
+  /** Whether a request may leave the tensor out, because the model has a default for it. */
   readonly optional: boolean;
-  /** Whether its values are shapes, which the runtime reads in the memory of the processor (default: false). */
+  /** Whether the tensor's values are shapes, which the runtime reads in host memory (default: false). */
   readonly isShapeTensor?: boolean;
-  /** The file's name for each dimension, '' for one without. Dimensions with equal names are the same. */
+  /**
+   * The file's name for each dimension, '' for a dimension without a name. Dimensions with equal names have
+   * equal sizes.
+   */
   readonly dimNames: readonly string[];
 }
 
@@ -29,32 +32,32 @@ export interface ModelDescription {
   readonly inputs: readonly TensorDescription[];
   readonly outputs: readonly TensorDescription[];
   /**
-   * Why outputs may have other rows than inputs although their dimensions have the same name; absent if
-   * nothing suggests it.
+   * Why outputs may have other rows than inputs although their dimensions have the same name; absent if there
+   * is no sign of it.
    */
   readonly rowsVary?: string | undefined;
   /**
-   * The most rows that a batch may have, 0 for a model that cannot be batched; absent if the model has no
+   * The maximum number of rows of a batch, 0 for a model that cannot be batched; absent if the model has no
    * such limit.
    */
   readonly mostRows?: number | undefined;
 }
 
-/** The datatype of a configuration's `data_type`; undefined for TYPE_INVALID. */
+/** The datatype for a configuration's `data_type`; undefined for TYPE_INVALID. */
 export function datatypeOf(type: DataType): Datatype | undefined {
   return datatypeOfNumber[enumNames('DataType').indexOf(type)];
 }
 
-/** The `data_type` of a datatype in a configuration. */
+/** The configuration's `data_type` for a datatype. */
 export function dataTypeOf(datatype: Datatype): DataType {
   // The type has the names of the enum; a test compares them.
   return enumNames('DataType')[datatypeNumber[datatype]] as DataType;
 }
 
 /**
- * A message about a tensor whose type Triton has no name for, and what to do about it.
+ * The message about a tensor whose type Triton has no name for, with advice.
  *
- * @param side - Whether it is an input or an output of the model.
+ * @param side - Whether the tensor is an input or an output of the model.
  */
 export function withoutTypeText(side: 'input' | 'output', { name, typeName }: TensorDescription): string {
   const fact = `${JSON.stringify(name)} is of type ${typeName}, for which Triton has no name`;
@@ -68,7 +71,7 @@ export function withoutTypeText(side: 'input' | 'output', { name, typeName }: Te
   );
 }
 
-/** The shape of a tensor with the names of its dimensions, if there are names: `[batch,3]`. */
+/** A tensor's shape with the names of its dimensions, if there are any: `[batch,3]`. */
 export function namedShapeText({ shape, dimNames }: TensorDescription): string {
   if (shape === undefined) return 'of unknown rank';
   return shapeText(
@@ -80,7 +83,7 @@ export function namedShapeText({ shape, dimNames }: TensorDescription): string {
   );
 }
 
-/** No model has more dims. The others are counted. */
+/** No model has more dims. Of longer shapes only the length is added. */
 const mostShown = 32;
 
 /** A shape, or another list of numbers, in messages: `[-1,3,224,224]`. */

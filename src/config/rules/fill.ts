@@ -1,4 +1,4 @@
-/** Works out name, backend, platform and file name from the model's directory, by Triton's rules. */
+/** Determines name, backend, platform and file name from the model's directory, by Triton's rules. */
 
 import { foreignName } from '../../foreign-content.js';
 import type { Report } from '../text/problems.js';
@@ -10,19 +10,19 @@ export interface DirectoryEntry {
   readonly isDirectory: boolean;
 }
 
-/** A kind of model file: how it is recognised, and what is then filled in. */
+/** A kind of model file: how it is recognised, and the values that are then filled in. */
 interface ModelKind {
   readonly backend: string;
   /** The file's name in a version's directory. */
   readonly filename: string;
   readonly entry: 'file' | 'directory' | 'either';
-  /** The platforms of this kind; the first is filled in. If it is empty, the platform is left as it is. */
+  /** The platforms of this kind; the first one is filled in. If empty, the platform is not filled in. */
   readonly platforms: readonly string[];
-  /** Whether the file name is filled in only if the platform was left out as well. */
+  /** Whether the file name is filled in only if the platform was also left out. */
   readonly filenameOnlyWithPlatform?: boolean;
 }
 
-/** They are tried in this order. The first match wins. */
+/** Tried in this order. The first match wins. */
 const modelKinds: readonly ModelKind[] = [
   {
     backend: 'tensorflow',
@@ -57,14 +57,14 @@ export const backendOfPlatform: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * Fills in `name`, `backend`, `platform` and `default_model_filename` if they were left out. What was written
- * stays.
+ * Fills in `name`, `backend`, `platform` and `default_model_filename` if they were left out. Written values
+ * stay.
  *
  * @param config - The configuration as written.
  * @param modelName - Name of the model's directory.
- * @param entries - Content of the first sub-directory of the model's directory, by name; empty if there is
+ * @param entries - Content of the first sub-directory, by name, of the model's directory; empty if there is
  *   none.
- * @param report - Called if no backend can be found.
+ * @param report - Called if no backend can be determined.
  */
 export function fillFromFiles(
   config: ModelConfig,
@@ -86,7 +86,7 @@ export function fillFromFiles(
     };
   }
   if (backend === '' && platform === '' && filename === '') {
-    // A name may have a version in it, such as bge-small-v1.5, and no backend is called 5.
+    // A name may contain a version, such as bge-small-v1.5; a backend's name does not begin with a digit.
     const custom = modelName.slice(modelName.indexOf('.') + 1);
     if (modelName.includes('.') && /^[a-z_]/i.test(custom)) {
       return { ...config, name, backend: custom, default_model_filename: `model.${custom}` };
@@ -101,7 +101,7 @@ export function fillFromFiles(
   return { ...config, name };
 }
 
-/** How many names a message lists. The others are counted. */
+/** The maximum number of names in a message. Further ones are only counted. */
 const mostNamed = 5;
 
 function foundText(entries: readonly DirectoryEntry[]): string {
@@ -135,8 +135,8 @@ function backendAdvice(entries: readonly DirectoryEntry[]): string {
 }
 
 /**
- * Whether a model is of a kind. The platform, the file name and the files are asked in this order; the first
- * that is known decides.
+ * Whether a model is of a kind. Platform, file name and files are checked in this order; the first that is
+ * known decides.
  */
 function matches(kind: ModelKind, config: ModelConfig, entries: readonly DirectoryEntry[]): boolean {
   const { backend, platform, default_model_filename: filename } = config;
@@ -153,9 +153,9 @@ function matches(kind: ModelKind, config: ModelConfig, entries: readonly Directo
   );
 }
 
-/** The kind of a backend if neither platform, file name nor files tell it. */
+/** The kind of a backend's model if neither platform, file name nor files determine it. */
 function defaultKind(config: ModelConfig): ModelKind | undefined {
   const kinds = modelKinds.filter(({ backend }) => backend === config.backend);
-  // TensorFlow has two formats, and nothing tells which one it is.
+  // TensorFlow has two formats, and nothing shows which one is used.
   return config.backend === 'tensorflow' ? undefined : kinds[0];
 }

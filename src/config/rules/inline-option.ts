@@ -1,18 +1,18 @@
 /**
- * The values of the server's option `inline` and of the model parameter `inline`: which batches may run on
- * the JS thread.
+ * The values of the server's option `inline` and of the model parameter `inline`, which say which batches may
+ * run on the JS thread.
  */
 
 /**
- * 'auto': those that take at most 50 µs; 'off': none; a number: those that take at most that many
+ * 'auto': batches that take at most 50 µs; 'off': none; a number: batches that take at most that many
  * microseconds.
  */
 export type InlineOption = 'auto' | 'off' | number;
 
-/** The allowed values, in messages. */
+/** The allowed values, for messages. */
 export const inlineExpected = "'auto', 'off' or 1 to 10000 microseconds";
 
-/** More would block the event loop for longer than any program wants. */
+/** A longer time would block the event loop for too long. */
 const mostUs = 10_000;
 
 /** Reads a value; undefined if it is not allowed. Numbers may be text, as in a model's parameters. */

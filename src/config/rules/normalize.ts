@@ -14,13 +14,13 @@ import type {
 const defaultSequenceIdle = 1_000_000;
 
 /**
- * The configuration with Triton's defaults for everything that was left out: version policy, preferred batch
- * sizes, sequence idle time, pinned memory, and the names, kinds and counts of instance groups.
+ * Fills in Triton's defaults for everything that was left out: version policy, preferred batch sizes, sequence
+ * idle time, pinned memory, and the names, kinds and counts of instance groups.
  *
- * One default is not Triton's: the number of instances is 1 on the CPU, too. Instances share one session, and
- * one instance with all cores is not slower than two with half of them.
+ * One default differs from Triton's: the number of instances is 1 on the CPU, too. Instances share one session,
+ * and one instance with all cores is not slower than two with half of them.
  *
- * @param config - Filled from the files.
+ * @param config - Filled in from the files.
  * @param gpus - Ids of the usable GPUs.
  */
 export function normalizeConfig(config: ModelConfig, gpus: readonly number[]): ModelConfig {
@@ -34,25 +34,24 @@ export function normalizeConfig(config: ModelConfig, gpus: readonly number[]): M
   return withInstances({ ...normal, optimization }, gpus);
 }
 
-/** Ensembles have no instances of their own; their steps have. */
+/** Ensembles have no instances; only their steps do. */
 function isEnsemble(config: ModelConfig): boolean {
   return config.platform === 'ensemble' || config.ensemble_scheduling !== undefined;
 }
 
-/** The configuration with its instance groups as they are served. */
+/** The configuration with normalised instance groups. */
 function withInstances(config: ModelConfig, gpus: readonly number[]): ModelConfig {
   return { ...config, instance_group: normalizeGroups(config, gpus) };
 }
 
 /**
- * The configuration with preferred batch sizes, and the idle time of sequences, for schedulers that name
- * none.
+ * The configuration with preferred batch sizes and the sequence idle time, for schedulers that do not set them.
  */
 export function withPreferredSizes(config: ModelConfig): ModelConfig {
   return { ...config, ...schedulersOf(config) };
 }
 
-/** The written schedulers, with defaults for what they leave out. */
+/** The written schedulers, with defaults for fields that were left out. */
 function schedulersOf(
   config: ModelConfig,
 ): Partial<Pick<ModelConfig, 'dynamic_batching' | 'sequence_batching'>> {
@@ -102,7 +101,7 @@ function normalizeGroups(config: ModelConfig, gpus: readonly number[]): readonly
       ...group,
       name: group.name === '' ? `${config.name}_${index}` : group.name,
       kind,
-      // A negative count stays, for the rules to refuse.
+      // A negative count stays, so that the rules refuse it.
       count: group.count === 0 ? 1 : group.count,
       gpus: Object.freeze(kind === 'KIND_GPU' && group.gpus.length === 0 ? [...gpus] : group.gpus),
     });
@@ -116,7 +115,7 @@ function resolveKind(group: ModelInstanceGroup, gpus: readonly number[]): ModelI
   return gpus.length > 0 && group.gpus.every((gpu) => gpus.includes(gpu)) ? 'KIND_GPU' : 'KIND_CPU';
 }
 
-/** The configuration that was not written, and an instance group without fields, to take defaults from. */
+/** The defaults: a configuration with default policies and an instance group without written fields. */
 const unwritten: ModelConfig = expandConfig({
   version_policy: { latest: { num_versions: 1 } },
   optimization: { input_pinned_memory: { enable: true }, output_pinned_memory: { enable: true } },

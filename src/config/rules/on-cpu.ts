@@ -14,10 +14,10 @@ const reason = "as instanceKind: 'cpu' says";
 const accelerators = 'gpu_execution_accelerator';
 
 /**
- * The configuration with all instances on the CPU, and without anything that concerns only GPUs: the ids, and
- * the accelerators of GPU instances. `count` stays, so a group has as many instances as on one GPU.
+ * Puts all instances on the CPU, and removes everything that concerns only GPUs: GPU ids, and the accelerators
+ * of GPU instances. `count` stays, so a group has as many instances as on one GPU.
  *
- * @param config - Filled from the files, before defaults are filled in.
+ * @param config - Filled in from the files, before defaults are filled in.
  */
 export function placeOnCpu(config: ModelConfig): PlacedConfig {
   const notes: string[] = [];

@@ -1,7 +1,6 @@
 /**
- * Turns a written configuration into the one that is served, in two steps: {@link prepareConfig} before the
- * model's file is opened, {@link finishConfig} afterwards. Besides the readers, the registry needs only
- * these.
+ * Turns a written configuration into the served one, in two steps: {@link prepareConfig} before the model's
+ * file is opened, {@link finishConfig} afterwards. Apart from the readers, the registry needs only these.
  */
 
 import { join } from 'node:path';
@@ -36,19 +35,17 @@ export interface ConfigContext {
   readonly modelName: string;
   /** Path of the model's directory, for messages. */
   readonly modelDirectory: string;
-  /** Content of the first sub-directory of the model's directory, by name; empty if there is none. */
+  /** Content of the first sub-directory, by name, of the model's directory; empty if there is none. */
   readonly firstVersionEntries: readonly DirectoryEntry[];
-  /**
-   * Whether missing parts may be completed from the model's file (without `--disable-auto-complete-config`).
-   */
+  /** Whether missing parts may be completed from the model's file (no `--disable-auto-complete-config`). */
   readonly autoComplete: boolean;
   /** Finds the GPUs that a backend's instances can use. */
   readonly gpus: GpuFinder;
-  /** 'cpu': instances for GPUs are moved to the CPU. */
+  /** 'cpu': GPU instances are moved to the CPU. */
   readonly instanceKind: 'cpu' | undefined;
 }
 
-/** A configuration that is filled in, normalised, valid in itself and supported. It is frozen. */
+/** A configuration that is filled in, normalised, valid in itself and supported. Frozen. */
 export interface PreparedConfig {
   readonly config: ModelConfig;
   /** The fields that have no effect, each with its reason. */
@@ -57,41 +54,44 @@ export interface PreparedConfig {
   readonly source: ConfigSource;
   /** Whether `max_batch_size: 0` was written. */
   readonly zeroBatchSizeWritten: boolean;
-  /** What is missing of inputs and outputs that are written, unless the model itself says it. */
+  /** Missing members of written inputs and outputs, which the model itself may still provide. */
   readonly unsaid: readonly Problem[];
 }
 
 /**
- * What a `max_batch_size` was completed from: the default of the backend, or the most rows that the model takes.
- * false: it was not completed.
+ * The source of a completed `max_batch_size`: the backend's default, or the model's own limit of rows; false if
+ * it was not completed.
  */
 export type CompletedBatchSize = 'default' | 'model' | false;
 
 /** The configuration that a model is served with. */
 export interface FinishedConfig {
-  /** Complete, in Triton's JSON shape, frozen. */
+  /** The complete configuration in Triton's JSON shape, frozen. */
   readonly config: ModelConfig;
-  /** Fields without effect, followed by what completion filled in. */
+  /** Notes about fields without effect, followed by completed values. */
   readonly notes: readonly string[];
-  /** What `max_batch_size` was completed from, because it was not written. */
+  /** The source of `max_batch_size`, if it was completed. */
   readonly batchSizeCompleted: CompletedBatchSize;
-  /** Why it runs without batches although its first dimensions are variable, and the line that turns them on. */
+  /**
+   * Why the model runs without batches although its first dimensions are variable, with the line that turns
+   * batches on.
+   */
   readonly unbatched?: string | undefined;
 }
 
 /**
- * Does all that is possible before the model's file is opened.
+ * Does everything that is possible before the model's file is opened.
  *
- * @param parsed - What was read; undefined if the model has no `config.pbtxt`.
+ * @param parsed - The result of reading; undefined if the model has no `config.pbtxt`.
  * @throws {@link TritonError} INVALID_ARG if something is wrong or missing; otherwise UNSUPPORTED if Triton
- *   would accept all of it; UNAVAILABLE if only a GPU is missing. It lists all problems, each with file, line
- *   and field.
+ *   would accept all of it; UNAVAILABLE if only a GPU is missing. It lists all problems with file, line and
+ *   field.
  */
 export function prepareConfig(parsed: ParsedConfig | undefined, context: ConfigContext): PreparedConfig {
   return prepare(parsed, context, false);
 }
 
-/** @param asked - Whether the model has been asked for its part. */
+/** @param asked - Whether the model has already provided its part. */
 function prepare(parsed: ParsedConfig | undefined, context: ConfigContext, asked: boolean): PreparedConfig {
   const { modelName, modelDirectory, autoComplete } = context;
   const source = parsed ?? unplaced(join(modelDirectory, 'config.pbtxt'));
@@ -107,7 +107,7 @@ function prepare(parsed: ParsedConfig | undefined, context: ConfigContext, asked
   const placed = onCpu ? placeOnCpu(filled) : { config: filled, notes: [] };
   const gpus = !onCpu && mayUseGpus(filled) ? context.gpus(filled.backend) : undefined;
   const config = normalizeConfig(placed.config, gpus?.usable ?? []);
-  // The meaning of a field may depend on where the instances are, and KIND_AUTO leaves that open.
+  // A field's meaning may depend on where the instances run, which KIND_AUTO leaves open until normalisation.
   const found = findUnsupported(placed.config, hasGpu(config));
   validateConfig(config, { modelName, gpus }, report);
   if (!autoComplete) reportMissingSections(config, report);
@@ -126,10 +126,10 @@ function prepare(parsed: ParsedConfig | undefined, context: ConfigContext, asked
   };
 }
 
-/** Backends whose models may complete their configurations themselves. */
+/** Backends whose models may complete their own configuration. */
 const mayComplete: ReadonlySet<string> = new Set(['javascript', 'python']);
 
-/** Paths of what inputs and outputs lack that have a name. */
+/** Paths of missing members of inputs and outputs that have a name. */
 function missingMembers(config: ModelConfig): Set<string> {
   const paths = (['input', 'output'] as const).flatMap((section) =>
     config[section].flatMap(({ name, data_type: datatype, dims }, index) =>
@@ -144,7 +144,7 @@ function missingMembers(config: ModelConfig): Set<string> {
   return new Set(paths);
 }
 
-/** The fields that a model in JavaScript or Python may complete itself. */
+/** The fields that a JavaScript or Python model may complete itself. */
 const ownFields = [
   'max_batch_size',
   'input',
@@ -154,13 +154,14 @@ const ownFields = [
 ] as const;
 
 /**
- * Completes a configuration with what the model itself says of it, where it does not say it already. It is then
- * prepared again.
+ * Completes a configuration with the values that the model itself provides, without changing written ones. The
+ * result is then prepared again.
  *
  * @param prepared - The result of {@link prepareConfig}.
- * @param parsed - What that was made of; undefined if the model has no `config.pbtxt`.
- * @param own - What the model says.
- * @param by - The function that says it. That of Python has seen what is written, and may add to it.
+ * @param parsed - The value that `prepared` was made from; undefined if the model has no `config.pbtxt`.
+ * @param own - The values that the model provides.
+ * @param by - The function that provides them. Python's function has seen the written configuration, and may
+ *   add to it.
  * @throws {@link TritonError} INVALID_ARG for other fields, and as {@link prepareConfig}.
  */
 export function completeWithOwn(
@@ -178,7 +179,7 @@ export function completeWithOwn(
     if (!ownFields.some((known) => known === field)) {
       report(field, `is not for ${by}, which may complete ${ownFields.join(', ')}`);
     } else if (value[field] === undefined || by === 'auto_complete_config') {
-      // What Python's ModelConfig has was made of what is written, and agrees with it.
+      // Python's ModelConfig started from the written configuration, and is consistent with it.
       value[field] = one;
       notes.push(`${field}: completed by the model's ${by}`);
     } else if (field === 'input' || field === 'output') {
@@ -193,7 +194,7 @@ export function completeWithOwn(
   return { ...again, notes: [...again.notes, ...notes] };
 }
 
-/** Tensors with the type and the dims that the model says of them; undefined: they lack neither. */
+/** Tensors with the types and dims that the model provides; undefined if none were missing. */
 function filledTensors(written: unknown, said: unknown): unknown {
   // Both were read as inputs or outputs of a configuration.
   const tensors = written as readonly Partial<ModelInput>[];
@@ -213,11 +214,11 @@ function filledTensors(written: unknown, said: unknown): unknown {
  * Completes a configuration from the opened model, if that is allowed, and compares it with the model.
  *
  * @param prepared - The result of {@link prepareConfig}.
- * @param description - The model's inputs and outputs; undefined if the backend cannot tell. Nothing is
- *   then completed or compared.
+ * @param description - The model's inputs and outputs; undefined if the backend cannot describe them. Nothing
+ *   is then completed or compared.
  * @param defaults - Settings of the backend.
- * @throws {@link TritonError} INVALID_ARG, UNSUPPORTED or UNAVAILABLE as {@link prepareConfig}. It names
- *   both sides.
+ * @throws {@link TritonError} INVALID_ARG, UNSUPPORTED or UNAVAILABLE as {@link prepareConfig}. It names both
+ *   sides.
  */
 export function finishConfig(
   prepared: PreparedConfig,
@@ -239,7 +240,7 @@ export function finishConfig(
       config = completed.config;
       unbatched = completed.unbatched;
     }
-    // An unchanged configuration has passed these checks already.
+    // An unchanged configuration has already passed these checks.
     if (config !== prepared.config) {
       validateTensors(config, report);
       const unsupported = findUnsupported(config, hasGpu(config)).problems;
@@ -248,12 +249,12 @@ export function finishConfig(
   }
   if (description) checkAgainstModel(config, description, report);
   else reportMissingSections(config, report);
-  // Dims that were written without a batch dimension are wrong only for this reason.
+  // Dims written without a batch dimension are wrong only for this reason.
   if (problems.length > 0 && unbatched !== undefined) report('max_batch_size', unbatched);
-  // Of a configuration that is not the model's nothing can be said about samples.
+  // Samples are checked only if the configuration fits the model.
   if (problems.length === 0) validateWarmupInputs(config, report);
   throwProblems(problems, source, context.modelName);
-  // A plan of TensorRT has no names of dims, and its own limit of rows says that it was built for batches.
+  // A TensorRT plan has no names of dims, and its own limit of rows shows that it was built for batches.
   if (description && description.mostRows === undefined && prepared.config.max_batch_size > 0) {
     const doubt = rowsDoubt(withOutputsOf(config, description));
     if (doubt !== undefined) notes.push(doubtedBatching(doubt, config));
@@ -276,12 +277,12 @@ function withOutputsOf({ output }: ModelConfig, description: ModelDescription): 
   return { ...description, outputs: description.outputs.filter(({ name }) => names.has(name)) };
 }
 
-/** Whether an instance is on a GPU. */
+/** Whether any instance is on a GPU. */
 function hasGpu({ instance_group: groups }: ModelConfig): boolean {
   return groups.some(({ kind }) => kind === 'KIND_GPU');
 }
 
-/** Whether it matters which GPUs exist. Finding them may take a while. */
+/** Whether the available GPUs matter. Finding them may take a while. */
 function mayUseGpus({ instance_group: groups }: ModelConfig): boolean {
   return groups.length === 0 || groups.some(({ kind }) => kind === 'KIND_AUTO' || kind === 'KIND_GPU');
 }

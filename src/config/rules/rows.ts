@@ -1,19 +1,19 @@
 /**
  * Decides whether a model can be batched safely: whether it keeps the rows of its inputs, so that no caller
- * gets another caller's rows.
+ * receives another caller's rows.
  */
 
 import { namedShapeText, type ModelDescription, type TensorDescription } from './description.js';
 import type { ModelConfig } from '../schema/types.js';
 
 /**
- * Why it is not certain that each output has one row for each row of the inputs; undefined if nothing speaks
- * against it.
+ * Why it is not certain that each output has one row for each row of the inputs; undefined if there is no
+ * doubt.
  *
- * Requests that run together are told apart by their rows. A model that drops some rows and adds others may
- * still return as many as the batch has, and then nobody notices whose they are. So the model's file must
- * give the outputs' first dimension the same name as the inputs', and must have no operator that contradicts
- * this.
+ * Requests that run together are separated by their rows. A model that drops some rows and adds others may
+ * return the right number of rows, and nobody notices that they belong to other requests. So the model's file
+ * must give the outputs' first dimension the same name as the inputs', and must have no operator that
+ * contradicts this.
  */
 export function rowsDoubt({ inputs, outputs, rowsVary }: ModelDescription): string | undefined {
   const [first, ...others] = inputs.filter(({ optional }) => !optional);
@@ -32,8 +32,8 @@ export function rowsDoubt({ inputs, outputs, rowsVary }: ModelDescription): stri
 }
 
 /**
- * Whether only names are missing: first dimensions have none, as in what skl2onnx writes, and no operator speaks against
- * batches.
+ * Whether only names are missing: first dimensions have none, as in skl2onnx's files, and no operator
+ * contradicts batching.
  */
 export function lacksNames({ inputs, outputs, rowsVary }: ModelDescription): boolean {
   const tensors = [...inputs.filter(({ optional }) => !optional), ...outputs];

@@ -1,6 +1,6 @@
-/** Model parameters that switch something on or off. */
+/** Model parameters that are switches. */
 
-/** The allowed values, in messages. */
+/** The allowed values, for messages. */
 export const switchExpected = "'true' or 'false'";
 
 /** Reads a value; undefined if it is not allowed. */

@@ -1,12 +1,12 @@
-/** What a configuration needs to know about GPUs. */
+/** The facts about GPUs that a configuration depends on. */
 
 /** The GPUs that instances of a backend can use. */
 export interface Gpus {
-  /** Their ids, ascending. */
+  /** Ids of these GPUs, ascending. */
   readonly usable: readonly number[];
-  /** Why others that are there are not among these, by id. */
+  /** Why the other GPUs of the machine cannot be used, by id. */
   readonly unusable: ReadonlyMap<number, string>;
-  /** Returns why none can be used, and what helps. It is called only for an error. */
+  /** Returns why no GPU can be used, with advice. Called only for an error. */
   readonly missing: () => MissingGpus;
 }
 
@@ -17,5 +17,5 @@ export interface MissingGpus {
   readonly text: string;
 }
 
-/** Finds the GPUs for a backend; undefined if there is no such backend, which is reported elsewhere. */
+/** Finds the GPUs for a backend; undefined if the backend does not exist, which is reported elsewhere. */
 export type GpuFinder = (backend: string) => Gpus | undefined;

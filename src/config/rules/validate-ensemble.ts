@@ -1,10 +1,10 @@
-/** Triton's rules for ensembles, as far as they do not depend on the composing models. */
+/** Triton's rules for ensembles that do not depend on the composing models. */
 
 import { fieldPath, indexPath } from '../schema/paths.js';
 import type { Report } from '../text/problems.js';
 import type { ModelConfig, ModelEnsemblingStep } from '../schema/types.js';
 
-/** Checks `ensemble_scheduling`, and that platform `ensemble` is set if and only if it is. */
+/** Checks `ensemble_scheduling`, and that it is set if and only if the platform is `ensemble`. */
 export function validateEnsemble(config: ModelConfig, report: Report): void {
   const ensemble = config.ensemble_scheduling;
   if (ensemble === undefined) {
@@ -46,7 +46,7 @@ function validateFlow(config: ModelConfig, steps: readonly ModelEnsemblingStep[]
     for (const tensor of Object.values(step.output_map)) {
       const other = producers.get(tensor);
       const path = fieldPath(stepPath(index), 'output_map');
-      // Of branches, the one that is taken produces it.
+      // With branches, only the branch that is taken produces the tensor.
       const isBranch = isConditional && !inputs.has(tensor);
       if (other !== undefined && !isBranch)
         report(path, `tensor ${show(tensor)} is produced twice: it is also ${other}`);

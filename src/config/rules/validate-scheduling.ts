@@ -46,7 +46,7 @@ function checkPreferredSizes(
   });
 }
 
-/** Without priority levels Triton checks none of this. */
+/** Without priority levels, Triton does not check any of this. */
 function checkPriorities(batching: ModelDynamicBatching, report: Report): void {
   const levels = batching.priority_levels;
   if (levels === 0) return;

@@ -6,12 +6,12 @@ import { fieldPath, indexPath } from '../schema/paths.js';
 import type { Report } from '../text/problems.js';
 import type { ModelConfig, ModelInput, ModelOutput } from '../schema/types.js';
 
-/** No runtime takes as many dims, and this few can be multiplied quickly. */
+/** No runtime supports as many dims, and their product can be computed quickly. */
 const mostDims = 1024;
 
 /**
- * Checks every written input and output: name, type, dims, reshape, formats. `validateComplete()` checks that
- * the sections exist.
+ * Checks every written input and output: name, type, dims, reshape, formats. `reportMissingSections()` checks
+ * that the sections exist.
  */
 export function validateTensors(config: ModelConfig, report: Report): void {
   for (const section of ['input', 'output'] as const) {
@@ -70,7 +70,7 @@ function validateTensor(
   }
 }
 
-/** A shape tensor of a model that batches, whose first value is the batch. */
+/** Checks a shape tensor of a model that batches, whose first value is the batch. */
 function validateShapeTensor(tensor: ModelInput | ModelOutput, path: string, report: Report): void {
   const [dim, ...more] = tensor.dims;
   if (more.length > 0 || dim === -1) {
@@ -118,8 +118,8 @@ function tooManyDims(dims: readonly number[]): string {
 }
 
 /**
- * An empty reshape stands for a tensor without dimensions: one number for each item, so dims must have one
- * element.
+ * Checks a reshape. An empty one makes a tensor without dimensions: one number for each item, so dims must have
+ * one element.
  */
 function validateReshape(tensor: ModelInput | ModelOutput, path: string, report: Report): void {
   const shape = tensor.reshape?.shape;

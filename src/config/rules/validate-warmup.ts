@@ -1,4 +1,7 @@
-/** Triton's rules for `model_warmup`: those for a sample itself, and those that compare it with the model's inputs. */
+/**
+ * Triton's rules for `model_warmup`: rules for a sample alone, and rules that compare it with the model's
+ * inputs.
+ */
 
 import { isAbsolute, win32 } from 'node:path';
 import { didYouMean } from '../../suggest.js';
@@ -7,7 +10,7 @@ import type { ModelConfig, ModelInput, ModelWarmup, ModelWarmupInput } from '../
 import type { Report } from '../text/problems.js';
 import { shapeText } from './description.js';
 
-/** Checks what the samples say, whatever the model is. */
+/** Checks the samples alone. */
 export function validateWarmup(config: ModelConfig, report: Report): void {
   config.model_warmup.forEach((sample, index) => {
     const inputs = fieldPath(indexPath('model_warmup', index), 'inputs');
@@ -38,7 +41,7 @@ function validateData(input: ModelWarmupInput, path: string, report: Report): vo
   } else if (leadsOut(file)) report(at, `${shown} leads out of the model's folder 'warmup'`);
 }
 
-/** Whether a path leaves the folder that it starts in, if only on its way. */
+/** Whether a path leaves its starting folder, even temporarily. */
 function leadsOut(path: string): boolean {
   let depth = 0;
   for (const part of path.split(/[/\\]/)) {
@@ -50,14 +53,14 @@ function leadsOut(path: string): boolean {
 }
 
 /**
- * Compares the samples that are run with the model's inputs.
+ * Compares the samples that will run with the model's inputs.
  *
  * @param config - Complete.
  */
 export function validateWarmupInputs(config: ModelConfig, report: Report): void {
   const most = Math.max(1, config.max_batch_size);
   config.model_warmup.forEach((sample, index) => {
-    // As in Triton, it is left out, whatever else it says.
+    // As in Triton, a sample with batch size 0 is ignored, whatever its other fields are.
     if (sample.batch_size === 0) return;
     const path = indexPath('model_warmup', index);
     if (sample.batch_size > most) {

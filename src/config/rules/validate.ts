@@ -13,13 +13,13 @@ import { validateWarmup } from './validate-warmup.js';
 import { validateEnsemble } from './validate-ensemble.js';
 import { validateDynamicBatching, validateSequenceBatching } from './validate-scheduling.js';
 
-/** Each instance is a thread, so there is a limit. */
+/** A limit, because each instance may be a thread. */
 const mostInstances = 1024;
 
-/** How many ids of GPUs a message lists. */
+/** The maximum number of GPU ids in a message. */
 const mostListed = 32;
 
-/** What the rules need to know besides the configuration. */
+/** The facts that the rules need besides the configuration. */
 export interface ValidationContext {
   /** Name of the model's directory. */
   readonly modelName: string;
@@ -168,13 +168,13 @@ function validateGpus(group: ModelInstanceGroup, gpus: Gpus, path: string, repor
   report(fieldPath(path, 'gpus'), `${reasons.join('; ')}; available are ${gpus.usable.join(', ')}`);
 }
 
-/** Why a GPU that is there cannot be used. */
+/** Why an existing GPU cannot be used. */
 function reasonOf(gpu: number, { unusable }: Gpus): string[] {
   const reason = unusable.get(gpu);
   return reason === undefined ? [] : [`GPU ${gpu} cannot be used: ${reason}`];
 }
 
-/** Why a group that lists GPUs came to be on the CPU, if it was not written so. */
+/** Why KIND_AUTO put a group that lists GPUs on the CPU. */
 function autoOnCpu({ gpus: listed }: ModelInstanceGroup, gpus: Gpus | undefined): string {
   if (gpus === undefined) return '';
   if (gpus.usable.length === 0) return ' (KIND_AUTO means KIND_CPU on a machine without a GPU)';
@@ -184,7 +184,8 @@ function autoOnCpu({ gpus: listed }: ModelInstanceGroup, gpus: Gpus | undefined)
 
 function validateMetrics(config: ModelConfig, report: Report): void {
   for (const key of Object.keys(config.metric_tags)) {
-    // With `_` in front it is the name of a label; what begins with two is Prometheus' own.
+    // The key with `_` in front becomes a label's name. Names with two underscores in front are reserved by
+    // Prometheus.
     if (/^([a-z0-9][a-z0-9_]*)?$/i.test(key)) continue;
     report(keyPath('metric_tags', key), 'expected letters, digits and _ in a key, the first one no _');
   }
@@ -213,7 +214,7 @@ function validateInline(config: ModelConfig, report: Report): void {
   report(keyPath('parameters', 'inline'), `expected ${inlineExpected} but found ${JSON.stringify(value)}`);
 }
 
-/** Parameters that are true or false. */
+/** Parameters whose value is true or false. */
 const switches = ['batch_across_shapes', 'rerun_in_halves'];
 
 function validateSwitches(config: ModelConfig, report: Report): void {
@@ -224,7 +225,7 @@ function validateSwitches(config: ModelConfig, report: Report): void {
   }
 }
 
-/** Files that a configuration names must lie where Triton looks for them. */
+/** Files that a configuration names must lie in the folders where Triton expects them. */
 function validatePaths(config: ModelConfig, report: Report): void {
   config.output.forEach((output, index) => {
     if (escapes(output.label_filename)) {

@@ -1,23 +1,23 @@
-/** Expands the fields that were written to the whole configuration in Triton's JSON shape. */
+/** Expands the written fields into the whole configuration in Triton's JSON shape. */
 
 import { fieldListOf, fieldsOf, rootMessage, type Field } from './fields.js';
 import type { ModelConfig, ModelConfigInput } from './types.js';
 
 /**
- * The configuration with every scalar, list and map, in the order of the schema. Messages that were not
- * written stay absent, and so do members of a oneof. Maps have no prototype, so any key is safe. Everything
- * in it is frozen.
+ * Returns the configuration with every scalar, list and map, in the order of the schema. Messages and oneof
+ * members that were not written stay absent. Maps have no prototype, so any key is safe. The result is deeply
+ * frozen.
  *
- * @param value - The fields that were written, with enums by name. The result shares nothing with it.
+ * @param value - The written fields, with enums by name. The result shares no objects with it.
  */
 export function expandConfig(value: ModelConfigInput): ModelConfig {
-  // The schema's table decides what expandMessage() returns. A test compares the table with the types.
+  // The schema's table determines the result of expandMessage(). A test compares the table with the types.
   return expandMessage(rootMessage, value) as unknown as ModelConfig;
 }
 
 /**
- * Expands a configuration that {@link expandConfig} made and that was changed since. Frozen parts are
- * expanded already.
+ * Expands a configuration that {@link expandConfig} made and that was changed since. Frozen parts are already
+ * expanded.
  */
 export function expandChanged(config: ModelConfig): ModelConfig {
   // A configuration is a value of the root message, and has no other fields.
@@ -33,24 +33,24 @@ export function expandChanged(config: ModelConfig): ModelConfig {
   return Object.freeze(result) as unknown as ModelConfig;
 }
 
-/** Stands for every list that was not written. */
+/** The value of every list that was not written. */
 export const emptyList: readonly unknown[] = Object.freeze([]);
-/** Stands for every map that was not written. */
+/** The value of every map that was not written. */
 export const emptyMap: object = Object.freeze(Object.create(null) as object);
 
-/** A message: values by name of the field. */
+/** A message: its values by field name. */
 type Message = Readonly<Record<string, unknown>>;
 
-/** What all messages of a type have in common. */
+/** The properties that all messages of a type share. */
 interface Shape {
   readonly name: string;
   readonly fields: ReadonlyMap<string, Field>;
-  /** Fields that are absent if they were not written. */
+  /** Fields that are absent unless they were written. */
   readonly optional: readonly string[];
   /**
-   * A message without any written field, for each set of optional fields that it may have (one bit each). The
-   * optional fields are undefined, in their places. To copy such a message takes a tenth of the time to make
-   * one.
+   * Messages without any written field, one for each set of optional fields that a message may have (one bit
+   * each). The optional fields are present as undefined, at their positions. Copying such a message takes a
+   * tenth of the time of making one.
    */
   readonly templates: Map<number, Message>;
 }

@@ -4,31 +4,31 @@ import { enumTable, messageTable, type FieldRow, type ScalarType } from './table
 
 /** A field of a message. */
 export interface Field {
-  /** Triton's name, snake_case. */
+  /** The field's name in Triton, in snake_case. */
   readonly name: string;
   /** Field number. */
   readonly id: number;
   /**
-   * Scalar type, or full name of an enum or message within package `inference`. For a map it is the type of
-   * the values.
+   * Scalar type, or full name of an enum or message within package `inference`. For a map, the type of its
+   * values.
    */
   readonly type: string;
   readonly kind: 'scalar' | 'enum' | 'message';
   readonly repeated: boolean;
-  /** Type of a map's keys; undefined for a field that is no map. */
+  /** Type of a map's keys; undefined for a field that is not a map. */
   readonly mapKey: 'string' | 'uint64' | undefined;
   /** Name of the field's oneof, if it is in one. */
   readonly oneof: string | undefined;
   /** The other fields of its oneof. */
   readonly rivals: readonly string[];
   /**
-   * The field's value in a whole configuration if it was not written. Undefined: lists and maps are empty,
-   * others absent.
+   * The field's value in a whole configuration if it was not written. If undefined, lists and maps are empty,
+   * and other fields absent.
    */
   readonly initial: string | number | boolean | undefined;
 }
 
-/** The message that a configuration file holds. */
+/** The message type of a configuration file. */
 export const rootMessage = 'ModelConfig';
 
 function fieldOf(name: string, [id, type, label]: FieldRow, rivals: readonly string[]): Field {
@@ -62,7 +62,7 @@ function rivalsOf(
   return rows.flatMap(([other, row]) => (other !== name && row[2] === label ? [other] : []));
 }
 
-/** Lists are made when they are first asked for. Most configurations use few messages. */
+/** Field lists by message, made on first use, because most configurations use few messages. */
 const listByMessage = new Map<string, readonly Field[]>();
 const fieldsByMessage = new Map<string, ReadonlyMap<string, Field>>();
 
@@ -94,8 +94,8 @@ export function fieldsOf(message: string): ReadonlyMap<string, Field> {
 const jsonFieldsByMessage = new Map<string, ReadonlyMap<string, Field>>();
 
 /**
- * The fields of a message by their names in JSON: Triton's, and protobuf's own, which are written in camelCase
- * (`maxBatchSize`), as its `MessageToDict` and `MessageToJson` print them.
+ * The fields of a message by their names in JSON: both Triton's names, and protobuf's camelCase names
+ * (`maxBatchSize`), which its `MessageToDict` and `MessageToJson` print.
  */
 export function jsonFieldsOf(message: string): ReadonlyMap<string, Field> {
   const known = jsonFieldsByMessage.get(message);

@@ -1,5 +1,5 @@
 /**
- * Paths of fields in a configuration, as error locations have them: `input[0].dims[1]`,
+ * Paths of fields in a configuration, as in error locations: `input[0].dims[1]`,
  * `parameters["execute_delay_ms"].string_value`.
  */
 
@@ -24,7 +24,7 @@ export function keyPath(map: string, key: string): string {
   return `${map}[${JSON.stringify(key.length > 100 ? `${key.slice(0, 100)}…` : key)}]`;
 }
 
-/** The steps of a path: the inverse of the functions above. */
+/** Splits a path into its steps: the inverse of the functions above. */
 export function pathSteps(path: string): PathStep[] {
   const steps: PathStep[] = [];
   for (const [part, name, index] of path.matchAll(/\.?(\w+)|\[(\d+)\]|\["(?:[^"\\]|\\.)*"\]/g)) {
@@ -35,8 +35,8 @@ export function pathSteps(path: string): PathStep[] {
   return steps;
 }
 
-/** A path without indices and keys, as the class table names fields: `input.dims`. */
+/** A path without indices and keys, as in the class table: `input.dims`. */
 export function schemaPath(path: string): string {
-  // This is called for every field of every model, and most paths have no index.
+  // Called for every field of every model, and most paths have no index.
   return path.includes('[') ? path.replace(/\[(?:\d+|"(?:[^"\\]|\\.)*")\]/g, '') : path;
 }

@@ -9,7 +9,7 @@
 export type ScalarType = 'string' | 'bool' | 'int32' | 'int64' | 'uint32' | 'uint64' | 'float' | 'double';
 
 /**
- * A row: field number, type (a {@link ScalarType}, an enum or a message), and what the field is if it is not
+ * A row: field number, type (a {@link ScalarType}, an enum or a message), and a label unless the field is
  * singular.
  */
 export type FieldRow = readonly [

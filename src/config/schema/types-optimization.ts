@@ -17,7 +17,7 @@ export interface ModelOptimizationPolicy {
   readonly input_pinned_memory?: ModelOptimizationPolicyPinnedMemoryBuffer | undefined;
   /** Pinned staging memory for outputs. */
   readonly output_pinned_memory?: ModelOptimizationPolicyPinnedMemoryBuffer | undefined;
-  /** From this many source buffers on, a GPU kernel gathers them; 0: never. */
+  /** Number of source buffers from which on a GPU kernel gathers them; 0: never. */
   readonly gather_kernel_buffer_threshold: number;
   /** Whether the next batch is prepared while the instance is busy (TensorRT). */
   readonly eager_batching: boolean;
@@ -35,9 +35,9 @@ export interface ModelOptimizationPolicyCuda {
   readonly graphs: boolean;
   /** Whether waits for CUDA events spin instead of sleeping. */
   readonly busy_wait_events: boolean;
-  /** The graphs to capture; if it is empty, the backend chooses. */
+  /** The graphs to capture; if empty, the backend chooses. */
   readonly graph_spec: readonly ModelOptimizationPolicyCudaGraphSpec[];
-  /** Whether copies from device to host have a stream of their own. */
+  /** Whether copies from device to host use a separate stream. */
   readonly output_copy_stream: boolean;
 }
 
@@ -75,7 +75,7 @@ export interface ModelOptimizationPolicyExecutionAccelerators {
 
 /** Triton's `ModelOptimizationPolicy.ExecutionAccelerators.Accelerator`. */
 export interface ModelOptimizationPolicyExecutionAcceleratorsAccelerator {
-  /** Its name, such as `tensorrt`, `cuda` or `openvino`. */
+  /** The accelerator's name, such as `tensorrt`, `cuda` or `openvino`. */
   readonly name: string;
   /** Options of the accelerator. */
   readonly parameters: Readonly<Record<string, string>>;

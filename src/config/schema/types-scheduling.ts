@@ -10,27 +10,27 @@ export type ModelQueuePolicyTimeoutAction = 'REJECT' | 'DELAY';
 
 /** Triton's `ModelQueuePolicy`: limits of one queue. */
 export interface ModelQueuePolicy {
-  /** What happens to a request that waited too long. */
+  /** What happens to a request that has waited too long. */
   readonly timeout_action: ModelQueuePolicyTimeoutAction;
-  /** Longest wait, in microseconds; 0: no limit. */
+  /** Maximum wait, in microseconds; 0: no limit. */
   readonly default_timeout_microseconds: number;
   /** Whether a request may carry its own, shorter limit. */
   readonly allow_timeout_override: boolean;
-  /** The most requests that may wait; 0: no limit. */
+  /** The maximum number of waiting requests; 0: no limit. */
   readonly max_queue_size: number;
 }
 
 /** Triton's `ModelDynamicBatching`: requests that wait together run together. */
 export interface ModelDynamicBatching {
-  /** Batch sizes that are worth running at once. If it is empty, that is the largest, `max_batch_size`. */
+  /** Batch sizes that are run at once when reached. If empty, only the largest size, `max_batch_size`. */
   readonly preferred_batch_size: readonly number[];
-  /** The longest time that the oldest request waits for others, in microseconds. */
+  /** How long the oldest request may wait for others, in microseconds. */
   readonly max_queue_delay_microseconds: number;
   /** Whether responses come in the order of their requests. */
   readonly preserve_ordering: boolean;
   /** Number of priority levels, of which 1 is the highest; 0: no priorities. */
   readonly priority_levels: number;
-  /** Level of requests that name none. */
+  /** Level of requests without a priority. */
   readonly default_priority_level: number;
   /** Policy of the levels without their own policy. */
   readonly default_queue_policy?: ModelQueuePolicy | undefined;
@@ -44,13 +44,13 @@ export interface ModelSequenceBatching {
   readonly direct?: ModelSequenceBatchingStrategyDirect | undefined;
   /** The oldest requests of all sequences run first. Excludes `direct`. */
   readonly oldest?: ModelSequenceBatchingStrategyOldest | undefined;
-  /** A sequence without a request for this time ends, in microseconds. */
+  /** A sequence ends after this time without a request, in microseconds. */
   readonly max_sequence_idle_microseconds: number;
-  /** Tensors that tell the model about the sequence. */
+  /** Tensors that inform the model about the sequence. */
   readonly control_input: readonly ModelSequenceBatchingControlInput[];
   /** Tensors that the server carries from one request of a sequence to the next. */
   readonly state: readonly ModelSequenceBatchingState[];
-  /** Whether a request is executed again and again until the backend ends it. */
+  /** Whether a request is executed repeatedly until the backend ends it. */
   readonly iterative_sequence: boolean;
 }
 
@@ -58,9 +58,9 @@ export interface ModelSequenceBatching {
 export type ModelSequenceBatchingControlKind =
   'CONTROL_SEQUENCE_START' | 'CONTROL_SEQUENCE_READY' | 'CONTROL_SEQUENCE_END' | 'CONTROL_SEQUENCE_CORRID';
 
-/** Triton's `ModelSequenceBatching.Control`: one signal. */
+/** Triton's `ModelSequenceBatching.Control`: a control signal. */
 export interface ModelSequenceBatchingControl {
-  /** Which signal. */
+  /** The kind of signal. */
   readonly kind: ModelSequenceBatchingControlKind;
   /** Values for false and true of an INT32 tensor. */
   readonly int32_false_true: readonly number[];
@@ -76,7 +76,7 @@ export interface ModelSequenceBatchingControl {
 export interface ModelSequenceBatchingControlInput {
   /** The model's input. */
   readonly name: string;
-  /** What it carries. */
+  /** The signals that it carries. */
   readonly control: readonly ModelSequenceBatchingControl[];
 }
 
@@ -108,21 +108,21 @@ export interface ModelSequenceBatchingState {
   readonly initial_state: readonly ModelSequenceBatchingInitialState[];
   /** Whether both directions share one buffer. */
   readonly use_same_buffer_for_input_output: boolean;
-  /** Whether it is a CUDA buffer that grows in place. */
+  /** Whether the state is in a CUDA buffer that grows in place. */
   readonly use_growable_memory: boolean;
 }
 
 /** Triton's `ModelSequenceBatching.StrategyDirect`. */
 export interface ModelSequenceBatchingStrategyDirect {
-  /** Longest wait for more sequences, in microseconds. */
+  /** Maximum wait for more sequences, in microseconds. */
   readonly max_queue_delay_microseconds: number;
-  /** The share of the slots (0 to 1) that is enough to run at once. */
+  /** The fraction of slots (0 to 1) that must be filled to run at once. */
   readonly minimum_slot_utilization: number;
 }
 
 /** Triton's `ModelSequenceBatching.StrategyOldest`. */
 export interface ModelSequenceBatchingStrategyOldest {
-  /** How many sequences an instance serves at a time; 0: `max_batch_size`, at least 1. */
+  /** How many sequences an instance serves at a time; 0: `max_batch_size`, but at least 1. */
   readonly max_candidate_sequences: number;
   /** The same as in dynamic batching. */
   readonly preferred_batch_size: readonly number[];
@@ -136,7 +136,7 @@ export interface ModelSequenceBatchingStrategyOldest {
 export interface ModelEnsembling {
   /** The steps. Their tensors determine their order. */
   readonly step: readonly ModelEnsemblingStep[];
-  /** The most requests in flight for each step; 0: no limit. */
+  /** The maximum number of requests in flight in each step; 0: no limit. */
   readonly max_inflight_requests: number;
 }
 

@@ -45,13 +45,13 @@ export interface ModelInput {
   readonly dims: readonly number[];
   /** The model's own shape, with as many elements as `dims`. */
   readonly reshape?: ModelTensorReshape | undefined;
-  /** Whether it is a TensorRT shape tensor. */
+  /** Whether the tensor is a TensorRT shape tensor. */
   readonly is_shape_tensor: boolean;
   /** Whether requests with different shapes of this input may share a batch. */
   readonly allow_ragged_batch: boolean;
   /** Whether a request may leave the input out. */
   readonly optional: boolean;
-  /** Whether it has a vectorised memory layout of TensorRT. */
+  /** Whether the tensor has a vectorised memory layout of TensorRT. */
   readonly is_non_linear_format_io: boolean;
 }
 
@@ -65,11 +65,11 @@ export interface ModelOutput {
   readonly dims: readonly number[];
   /** The model's own shape, with as many elements as `dims`. */
   readonly reshape?: ModelTensorReshape | undefined;
-  /** File with one label a line, in the model's directory. */
+  /** Name of a file with one label per line, in the model's directory. */
   readonly label_filename: string;
-  /** Whether it is a TensorRT shape tensor. */
+  /** Whether the tensor is a TensorRT shape tensor. */
   readonly is_shape_tensor: boolean;
-  /** Whether it has a vectorised memory layout of TensorRT. */
+  /** Whether the tensor has a vectorised memory layout of TensorRT. */
   readonly is_non_linear_format_io: boolean;
 }
 
@@ -81,7 +81,7 @@ export interface ModelTensorReshape {
 
 /** Triton's `BatchInput`: a tensor made from the whole batch. */
 export interface BatchInput {
-  /** How it is made. */
+  /** How the tensor is made. */
   readonly kind: BatchInputKind;
   /** The model's inputs that receive it. */
   readonly target_name: readonly string[];

@@ -16,7 +16,7 @@ export type * from './types-optimization.js';
 export type * from './types-scheduling.js';
 export type * from './types-tensors.js';
 
-/** Triton's `ModelInstanceGroup.Kind`: where instances live. */
+/** Triton's `ModelInstanceGroup.Kind`: where instances run. */
 export type ModelInstanceGroupKind = 'KIND_AUTO' | 'KIND_GPU' | 'KIND_CPU' | 'KIND_MODEL';
 
 /** Triton's `ModelInstanceGroup.SecondaryDevice.SecondaryDeviceKind`. */
@@ -39,7 +39,7 @@ export interface ModelConfig {
   readonly runtime: string;
   /** Which versions are served (default: the latest); an empty policy means all. */
   readonly version_policy?: ModelVersionPolicy | undefined;
-  /** The largest batch; 0: the tensors have no batch dimension. */
+  /** The maximum batch size; 0: the tensors have no batch dimension. */
   readonly max_batch_size: number;
   /** The model's inputs. */
   readonly input: readonly ModelInput[];
@@ -71,7 +71,7 @@ export interface ModelConfig {
   readonly model_warmup: readonly ModelWarmup[];
   /** Libraries of custom operators. */
   readonly model_operations?: ModelOperations | undefined;
-  /** Whether a request may have more or fewer than one response. */
+  /** Whether a request may get more or fewer than one response. */
   readonly model_transaction_policy?: ModelTransactionPolicy | undefined;
   /** Plug-ins that prepare the model's directory. */
   readonly model_repository_agents?: ModelRepositoryAgents | undefined;
@@ -81,7 +81,7 @@ export interface ModelConfig {
   readonly model_metrics?: ModelMetrics | undefined;
 }
 
-/** Triton's `ModelVersionPolicy`. At most one member is set; none means all versions. */
+/** Triton's `ModelVersionPolicy`. At most one member is set; if none is, all versions are served. */
 export interface ModelVersionPolicy {
   /** The newest versions. */
   readonly latest?: ModelVersionPolicyLatest | undefined;
@@ -108,11 +108,11 @@ export interface ModelVersionPolicySpecific {
 
 /** Triton's `ModelInstanceGroup`: instances of one kind. */
 export interface ModelInstanceGroup {
-  /** Instances are named after it: `<name>_0`, `<name>_1`, … */
+  /** Prefix of the instances' names: `<name>_0`, `<name>_1`, … */
   readonly name: string;
-  /** Where the instances live. */
+  /** Where the instances run. */
   readonly kind: ModelInstanceGroupKind;
-  /** Number of instances; for GPUs, on each of them. */
+  /** Number of instances; for KIND_GPU, the number on each GPU. */
   readonly count: number;
   /** The resources that an instance needs from the rate limiter. */
   readonly rate_limiter?: ModelRateLimiter | undefined;
@@ -132,21 +132,21 @@ export interface ModelInstanceGroup {
 export interface ModelInstanceGroupSecondaryDevice {
   /** Kind of device. */
   readonly kind: ModelInstanceGroupSecondaryDeviceSecondaryDeviceKind;
-  /** Its id. */
+  /** Id of the device. */
   readonly device_id: number;
 }
 
-/** Triton's `ModelRateLimiter`: what an instance needs to execute. */
+/** Triton's `ModelRateLimiter`: the resources and the priority of an instance. */
 export interface ModelRateLimiter {
   /** The resources that an instance must hold while it executes. */
   readonly resources: readonly ModelRateLimiterResource[];
-  /** The weight. An instance with 2 gets half the turns of one with 1. */
+  /** The weight. An instance with weight 2 gets half as many turns as one with weight 1. */
   readonly priority: number;
 }
 
 /** Triton's `ModelRateLimiter.Resource`. */
 export interface ModelRateLimiterResource {
-  /** Any name. */
+  /** The resource's name, which may be any text. */
   readonly name: string;
   /** Whether all devices share it. */
   readonly global: boolean;
@@ -168,7 +168,7 @@ export interface ModelWarmup {
   readonly batch_size: number;
   /** The inputs by name. */
   readonly inputs: Readonly<Record<string, ModelWarmupInput>>;
-  /** How many times it runs; 0 is once. */
+  /** How many times each instance runs it; 0: once. */
   readonly count: number;
 }
 
@@ -194,7 +194,7 @@ export interface ModelOperations {
 
 /** Triton's `ModelTransactionPolicy`: how many responses a request may have. */
 export interface ModelTransactionPolicy {
-  /** Whether a request may have none, one or many responses. */
+  /** Whether a request may get zero, one or many responses. */
   readonly decoupled: boolean;
 }
 
@@ -208,7 +208,7 @@ export interface ModelRepositoryAgents {
 export interface ModelRepositoryAgentsAgent {
   /** Name of the plug-in. */
   readonly name: string;
-  /** Its options. */
+  /** The plug-in's options. */
   readonly parameters: Readonly<Record<string, string>>;
 }
 
@@ -244,7 +244,7 @@ export interface ModelMetricsMetricControlHistogramOptions {
   readonly buckets: readonly number[];
 }
 
-/** A part of a configuration in which everything may be left out. */
+/** A part of a configuration in which all fields are optional. */
 type Partly<T> = T extends readonly (infer E)[]
   ? readonly Partly<E>[]
   : T extends object
@@ -252,7 +252,7 @@ type Partly<T> = T extends readonly (infer E)[]
     : T;
 
 /**
- * A configuration as a caller or a file gives it: {@link ModelConfig} in which everything may be left out.
+ * A configuration as a caller or a file writes it: {@link ModelConfig} with all fields optional.
  *
  * @example
  * const config: ModelConfigInput = { max_batch_size: 16, dynamic_batching: {} };

@@ -1,6 +1,5 @@
 /**
- * The support of execution accelerators: the part of the class table below
- * `optimization.execution_accelerators`.
+ * The support of execution accelerators: the part of the class table for `optimization.execution_accelerators`.
  */
 
 import type { ParameterSupport } from './parameter-support.js';
@@ -31,7 +30,7 @@ const place = (text: string): ParameterSupport =>
 const address = own('refused', 'an address in the memory of a process cannot be written in a file');
 
 /**
- * The accelerators by backend and name. For these backends other names are wrong. Other backends have no
+ * The accelerators by backend and name. For these backends any other name is an error. Other backends have no
  * accelerators.
  */
 export const backendAccelerators: Readonly<

@@ -1,16 +1,15 @@
 /**
- * The class table: the support of each field of a configuration. Loads read it, and `docs/compatibility.md`
- * is printed from it. To build a feature means to change its row.
+ * The class table: the support of each field of a configuration. Loads use it, and `docs/compatibility.md` is
+ * printed from it. Implementing a feature means changing its row.
  *
- * A row stands for its field and, for `hint` and `refused`, for everything inside. Under an `acted` message
- * every field has its own row. A field that is absent or has its default value is never refused and never
- * noted.
+ * A row covers its field and, for `hint` and `refused`, everything inside. Under an `acted` message every field
+ * has its own row. A field that is absent or has its default value is never refused and never noted.
  */
 
 import type { ModelConfig } from '../schema/types.js';
 
 /**
- * `acted`: it has its effect. `hint`: it is accepted, has no effect here, and is noted. `refused`: the load
+ * `acted`: the field has its effect. `hint`: it is accepted without effect, and noted. `refused`: the load
  * fails with UNSUPPORTED.
  */
 export type SupportClass = 'acted' | 'hint' | 'refused';
@@ -18,17 +17,17 @@ export type SupportClass = 'acted' | 'hint' | 'refused';
 /** A row: the class of a field, with an explanation. */
 export interface Support {
   readonly class: SupportClass;
-  /** For `acted` the effect; for `hint` and `refused` the reason. */
+  /** For `acted`, the effect; for `hint` and `refused`, the reason. */
   readonly text: string;
   /** The row that applies instead if no instance is on a GPU. */
   readonly onCpu?: Support | undefined;
-  /** What applies instead where there are no priority levels. */
+  /** The row that applies instead if there are no priority levels. */
   readonly withoutLevels?: Support | undefined;
-  /** The backends that the row is for, and what applies to others. */
+  /** The backends that the row covers, and the row for other backends. */
   readonly only?: { readonly backends: readonly string[]; readonly others: Support } | undefined;
   /** Enum values with another class. */
   readonly values?: Readonly<Record<string, Support>> | undefined;
-  /** Recognises values that equal the default in effect. They are neither refused nor noted. */
+  /** Recognises values that have the same effect as the default. They are neither refused nor noted. */
   readonly harmless?: ((value: unknown, config: ModelConfig) => boolean) | undefined;
 }
 
@@ -51,14 +50,14 @@ const accelerator = acted("a provider of the runtime's; see below");
 const noLevels = hint('without priority_levels nobody looks at it, as in Triton');
 
 const tensorRt = 'for TensorRT, and not built yet';
-/** What has an effect on instances on GPUs. */
+/** A row for fields that affect instances on GPUs. */
 const onGpus = (text: string): Support => ({
   ...acted(`instances on GPUs: ${text}`),
   onCpu: hint('serves instances on GPUs; there are none'),
   only: { backends: ['tensorrt', 'onnxruntime'], others: hint('for instances on GPUs') },
 });
 
-/** Acted on for plans of TensorRT, and a hint for other backends. */
+/** A row for fields that affect TensorRT plans, and are hints for other backends. */
 const onPlans = (text: string): Support => ({
   ...acted(`TensorRT: ${text}`),
   only: { backends: ['tensorrt'], others: hint('for plans of TensorRT') },
@@ -281,7 +280,7 @@ export const supportTable: Readonly<Record<string, Support>> = {
 };
 
 /**
- * The row for a field: its own, or that of the nearest part around it.
+ * The row for a field: its own, or that of the nearest enclosing field.
  *
  * @param path - A path without indices, such as `input.dims`.
  */

@@ -1,6 +1,4 @@
-/**
- * The support of the known keys of `parameters`, by backend: the part of the class table below `parameters`.
- */
+/** The support of known keys of `parameters`, by backend: the part of the class table for `parameters`. */
 
 import type { Support } from './field-support.js';
 
@@ -8,7 +6,7 @@ import type { Support } from './field-support.js';
 export interface ParameterSupport extends Support {
   /** Whether the value must be an integer. */
   readonly integer: boolean;
-  /** Values without any effect, because they ask for what happens anyway. */
+  /** Values that have no effect, because they ask for the normal behaviour. */
   readonly neutral: readonly string[];
 }
 
@@ -52,7 +50,7 @@ export const commonParameters: Readonly<Record<string, ParameterSupport>> = {
 
 /**
  * Keys by backend. As in Triton, a model with an unknown key loads; the key is noted. A backend that is not
- * here defines the meaning of all its keys.
+ * listed here defines its own keys.
  */
 export const backendParameters: Readonly<Record<string, Readonly<Record<string, ParameterSupport>>>> = {
   onnxruntime: {

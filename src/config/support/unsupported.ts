@@ -1,4 +1,4 @@
-/** Looks a configuration's fields up in the class table: which are refused, and which are noted. */
+/** Looks up a configuration's fields in the class table, and finds the fields that are refused or noted. */
 
 import { emptyList, emptyMap } from '../schema/expand.js';
 import { fieldListOf, rootMessage, type Field } from '../schema/fields.js';
@@ -12,7 +12,7 @@ import type { ModelConfig } from '../schema/types.js';
 
 /** The result of {@link findUnsupported}. */
 export interface Unsupported {
-  /** One UNSUPPORTED problem for every refused field, and INVALID_ARG for a parameter that is no number. */
+  /** One UNSUPPORTED problem for every refused field, and INVALID_ARG for a parameter that is not an integer. */
   readonly problems: readonly Problem[];
   /** One sentence for every field without effect, beginning with its path. */
   readonly notes: readonly string[];
@@ -21,9 +21,8 @@ export interface Unsupported {
 /**
  * Looks up every written field in the class table.
  *
- * @param config - As written and filled from the files, before defaults are filled in: nobody wants notes
- *   about those.
- * @param onGpu - Whether an instance is on a GPU.
+ * @param config - As written and filled in from the files, before defaults are filled in, which need no notes.
+ * @param onGpu - Whether any instance is on a GPU.
  */
 export function findUnsupported(config: ModelConfig, onGpu: boolean): Unsupported {
   const problems: Problem[] = [];
@@ -51,7 +50,7 @@ interface Walk {
   readonly onGpu: boolean;
 }
 
-/** The row that applies, with or without GPUs and levels, and for the backend. */
+/** The row that applies, depending on GPUs, priority levels and the backend. */
 function placed<S extends Support>({ onGpu, config }: Walk, support: S): S | Support {
   const hasLevels = (config.dynamic_batching?.priority_levels ?? 0) > 0;
   if (support.withoutLevels && !hasLevels) return support.withoutLevels;
@@ -64,11 +63,11 @@ interface Row {
   readonly field: Field;
   readonly path: string;
   readonly support: Support;
-  /** The rows of a message's fields; undefined until such a message was written. */
+  /** The rows of a message's fields; undefined until such a message was found. */
   parts: readonly Row[] | undefined;
 }
 
-/** The fields of a message that need a look. */
+/** The fields of a message that must be looked up. */
 function rowsOf(message: string, parent: string): readonly Row[] {
   const rows: Row[] = [];
   for (const field of fieldListOf(message)) {
@@ -90,7 +89,7 @@ function visitMessage(walk: Walk, rows: readonly Row[], value: object, path: str
   for (const row of rows) {
     const { field } = row;
     const one = written[field.name];
-    // All lists and maps that were not written are the same objects.
+    // All lists and maps that were not written are the same two objects.
     if (one === field.initial || one === undefined || one === emptyList || one === emptyMap) continue;
     if (!isDefault(field, one)) visitField(walk, row, one, fieldPath(path, field.name));
   }
@@ -127,8 +126,7 @@ function visitParts(walk: Walk, row: Row, value: unknown, path: string): void {
 }
 
 /**
- * Whether a value equals the default. A written message never does: `sequence_batching {}` asks for
- * sequences.
+ * Whether a value equals the default. A written message never does: `sequence_batching {}` asks for sequences.
  */
 function isDefault(field: Field, value: unknown): boolean {
   if (field.repeated) return (value as readonly unknown[]).length === 0;
@@ -215,7 +213,7 @@ function lookUpValue(walk: Walk, path: string, row: ParameterSupport, value: str
   }
 }
 
-/** The row of a key, which may be any string that a user writes. */
+/** The row of a key, which may be any string from the configuration. */
 function ownRow<S>(rows: Readonly<Record<string, S>>, key: string): S | undefined {
   return Object.hasOwn(rows, key) ? rows[key] : undefined;
 }

@@ -1,4 +1,4 @@
-/** Goes through the tokens of a text, by the part of the grammar that does not depend on the schema. */
+/** Goes through the tokens of a text, following the part of the grammar that does not depend on the schema. */
 
 import {
   characterName,
@@ -11,7 +11,7 @@ import {
   tokensOf,
 } from './tokens.js';
 
-/** How deep blocks may be nested: far deeper than the schema. */
+/** The maximum nesting depth of blocks, which is far more than the schema needs. */
 const deepest = 100;
 
 const marks = '{}<>[]:,;';
@@ -63,7 +63,8 @@ export class TokenCursor {
   /**
    * Throws for a token that is not the name of a field.
    *
-   * @param inside - The block that needs a field or its closing mark. `at` is the token that begins it.
+   * @param inside - The block, which needs a field or its closing mark here. `at` is the token that begins the
+   *   block.
    */
   checkName(token: string, inside: { readonly close: string; readonly at: number }): void {
     if (/^[A-Za-z_]\w*$/.test(token)) return;
@@ -98,7 +99,7 @@ export class TokenCursor {
     this.at++;
   }
 
-  /** Takes the strings that stand side by side, which form one string. There must be at least one. */
+  /** Takes adjacent strings, which form one string. There must be at least one. */
   strings(): readonly string[] {
     const first = this.at;
     for (let token = this.next(); isString(token); token = this.next()) {
@@ -109,7 +110,7 @@ export class TokenCursor {
   }
 
   /**
-   * Takes a word or number. A minus sign may be a token of its own before it.
+   * Takes a word or number. A minus sign may precede it as a separate token.
    *
    * @param name - The field's name.
    * @param token - The next token.

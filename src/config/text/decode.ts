@@ -5,8 +5,9 @@ import { headBytes, unreadableText } from '../../foreign-content.js';
 import type { Problem } from './problems.js';
 
 /**
- * The most bytes of a configuration (or UTF-16 units of a string): 1 MiB. Triton has no limit. Real files are
- * smaller than a tenth of this, and the limit bounds the time and memory that a wrong file can take.
+ * The maximum size of a configuration in bytes (or in UTF-16 units of a string): 1 MiB. Triton has no limit.
+ * Real files are smaller than a tenth of this, and the limit bounds the time and memory that a wrong file can
+ * take.
  */
 export const maxConfigBytes: number = 1024 * 1024;
 
@@ -17,8 +18,8 @@ export function tooManyBytes(size: number): Problem {
 }
 
 /**
- * The text of a configuration file, and whether it is known to have no lone surrogates; or the problem that
- * it has.
+ * Decodes a configuration file. Returns its text, and whether the text is known to have no lone surrogates; or
+ * the file's problem.
  *
  * @param content - The file's bytes, or its text.
  */
@@ -42,7 +43,7 @@ export function decodeConfig(
   const nul = text.indexOf('\0');
   if (nul >= 0)
     return wrong('the file contains a NUL byte: remove it', text.slice(0, nul).split('\n').length);
-  // Bytes that are UTF-8 contain no lone surrogates.
+  // Valid UTF-8 contains no lone surrogates.
   return { text, wellFormed: typeof content !== 'string' || !/\p{Surrogate}/u.test(text) };
 }
 

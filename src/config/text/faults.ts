@@ -7,22 +7,22 @@ import { mostCounted, mostListed, type Problem } from './problems.js';
 
 /** A block that is being read. */
 export interface Block {
-  /** The type of its message; undefined for an entry of a map. */
+  /** The type of the block's message; undefined for an entry of a map. */
   readonly message: string | undefined;
   /** The mark that ends it; '' for the whole file. */
   readonly close: string;
   /** The token that begins it. */
   readonly at: number;
-  /** The block around it, and the field there that it is a value of. */
+  /** The enclosing block, and the field in it whose value this block is. */
   readonly outer: Block | undefined;
   readonly field: Field | undefined;
-  /** Its index in a list, or -1. */
+  /** The block's index in a list, or -1. */
   readonly index: number;
-  /** The key of an entry, as soon as it is known. */
+  /** The key of an entry, once it is known. */
   key: string;
 }
 
-/** How many blocks are open in a block, including itself and the file. */
+/** The nesting depth of a block: the number of open blocks, including itself and the file. */
 export function depthOf(inside: Block): number {
   let depth = 0;
   for (let one: Block | undefined = inside; one !== undefined; one = one.outer) depth++;
@@ -35,12 +35,12 @@ interface Fault {
   /** The field in the block; '' for the block itself. */
   readonly name: string;
   readonly index: number;
-  /** The token where it is. */
+  /** The token at which the fault is. */
   readonly at: number;
   readonly text: string;
 }
 
-/** Ends the reading of a text that has too many faults. */
+/** Stops reading a text that has too many faults. */
 export class EnoughFaults extends Error {}
 
 /** See the head of this file. */
@@ -50,11 +50,11 @@ export class Faults {
   /**
    * Adds a fault.
    *
-   * @param inside - The block that it is in; undefined if that is not known.
+   * @param inside - The block that contains the fault; undefined if unknown.
    * @param name - The field in the block; '' for the block itself.
-   * @param index - Its index in the field's list, or -1.
-   * @param at - The token where it is.
-   * @param text - Returns the message. It is called only if the fault will be listed.
+   * @param index - The index in the field's list, or -1.
+   * @param at - The token at which the fault is.
+   * @param text - Returns the message. Called only if the fault will be listed.
    * @throws {EnoughFaults} At the last fault that is counted.
    */
   add(inside: Block | undefined, name: string, index: number, at: number, text: () => string): void {
@@ -66,7 +66,7 @@ export class Faults {
   /**
    * The problems, in the order of the text.
    *
-   * @param offsetOf - Returns where a token begins.
+   * @param offsetOf - Returns the offset of a token.
    */
   problems(text: string, offsetOf: (token: number) => number): Problem[] {
     return this.#faults.map((fault, index) =>

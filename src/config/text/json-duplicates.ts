@@ -1,26 +1,26 @@
-/** Members that a JSON text has twice: `JSON.parse` keeps the last one and says nothing. */
+/** Finds members that a JSON text has twice. `JSON.parse` keeps the last one without an error. */
 
 import { fieldPath, indexPath, keyPath } from '../schema/paths.js';
 
 /** A member that is written a second time. */
 export interface WrittenTwice {
-  /** Its path, as in a configuration. */
+  /** The member's path in the configuration. */
   readonly path: string;
-  /** Whether it is an entry of a step's map of tensors, in an ensemble. */
+  /** Whether it is an entry of a tensor map in an ensemble's step. */
   readonly isStepTensor: boolean;
   readonly firstLine: number;
   readonly line: number;
 }
 
-/** An object or array that has begun and not ended. */
+/** An object or array that is open at the current position. */
 interface Container {
   readonly path: string;
-  /** Lines by member; undefined: an array. */
+  /** The line of each member; undefined for an array. */
   readonly members: Map<string, number> | undefined;
-  /** Where the value that comes next belongs. */
+  /** The path of the next value. */
   next: string;
   index: number;
-  /** Whether a member's name comes next. */
+  /** Whether the next token is a member's name. */
   wantsName: boolean;
 }
 
@@ -28,7 +28,7 @@ const stepMap = /^ensemble_?[sS]cheduling\.step\[\d+\]\.(?:input|output)_?[mM]ap
 const anyMap = /(?:^|\.)(?:parameters|properties|(?:input|output)_?[mM]ap|\w*[fF]ilenames|inputs)$/;
 const token = /"(?:[^"\\]|\\.)*"|[{}[\],:]|\n|[^\s"{}[\],:]+/g;
 
-/** Finds them in a text that is JSON. */
+/** Finds duplicate members in a text that is known to be JSON. */
 export function writtenTwice(text: string, most: number): WrittenTwice[] {
   const found: WrittenTwice[] = [];
   const open: Container[] = [];
@@ -48,7 +48,7 @@ export function writtenTwice(text: string, most: number): WrittenTwice[] {
       if (inside.members === undefined) inside.next = indexPath(inside.path, ++inside.index);
       else inside.wantsName = true;
     } else if (one.startsWith('"') && inside.wantsName && inside.members !== undefined) {
-      // The text was parsed before, so this is a string.
+      // The text was parsed before, so the token is a valid string.
       const name = JSON.parse(one) as string;
       inside.wantsName = false;
       const isMap = anyMap.test(inside.path) || !/^\w{1,100}$/.test(name);

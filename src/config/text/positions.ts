@@ -1,11 +1,11 @@
-/** Finds the lines and columns of fields and values, from the marks that the reader left. */
+/** Finds the lines and columns of fields and values, from the marks that the reader recorded. */
 
 import { pathSteps, type PathStep } from '../schema/paths.js';
 import type { Position } from './problems.js';
 import { isString, offsetsOf, textOfStrings, tokensOf } from './tokens.js';
 
 /**
- * The kinds of marks. A mark is one number: four times the number of a token, plus its kind. Each field has
+ * The kinds of marks. A mark is one number: four times the token's number, plus its kind. Each field has
  * several marks, so they must be small.
  */
 export const fieldMark = 0;
@@ -13,7 +13,7 @@ export const scalarMark = 1;
 export const openMark = 2;
 export const closeMark = 3;
 
-/** Finds lines and columns when they are asked for. Only errors need them. */
+/** Finds lines and columns on demand, because only errors need them. */
 export class Positions {
   readonly #text: string;
   readonly #marks: readonly number[];
@@ -25,10 +25,10 @@ export class Positions {
   }
 
   /**
-   * The position of the field or value at a path. If it was not written, it is the position of the nearest
-   * written part around it, or nowhere if that is the whole file.
+   * The position of the field or value at a path. If it was not written, the position of the nearest enclosing
+   * part that was; 0 and 0 if that is the whole file.
    *
-   * @param path - A path in the form of `paths.ts`.
+   * @param path - A path in the format of `paths.ts`.
    */
   of(path: string): Position {
     this.#written ??= writtenIn(this.#text, this.#marks);
@@ -50,7 +50,7 @@ export function positionIn(text: string, offset = 0): Position {
   return { line, column: offset - start + 1 };
 }
 
-/** A text with its fields. */
+/** A text with its tokens and fields. */
 interface Written {
   readonly tokens: readonly string[];
   readonly offsets: readonly number[];
@@ -154,14 +154,14 @@ function partOf(entry: WrittenValue, name: 'key' | 'value'): WrittenValue | unde
 }
 
 /**
- * The token where a field of the block that is being read was written first.
+ * The token at which a field of the current block was first written.
  *
- * @param marks - The marks so far. The last one is that of the field that is being read.
+ * @param marks - The marks so far. The last one belongs to the field that is being read.
  */
 export function firstOf(name: string, marks: readonly number[], tokens: readonly string[]): number {
   let found = 0;
   let depth = 0;
-  // This goes backwards to where the block begins.
+  // Go backwards to the start of the block.
   for (let i = marks.length - 2; i >= 0 && depth >= 0; i--) {
     const mark = marks[i] ?? 0;
     const kind = mark % 4;

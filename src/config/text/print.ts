@@ -4,8 +4,8 @@ import { defaultOf, fieldsOf, rootMessage, type Field } from '../schema/fields.j
 import type { ModelConfig } from '../schema/types.js';
 
 /**
- * The configuration in protobuf's text format. Fields with their default value are left out, except
- * `max_batch_size`, because it matters that it was written.
+ * Prints the configuration in protobuf's text format. Fields with their default value are left out, except
+ * `max_batch_size`, because a written 0 has a meaning.
  *
  * @param config - A whole configuration.
  */
@@ -14,11 +14,12 @@ export function printConfig(config: ModelConfig): string {
 }
 
 /**
- * The configuration as JSON text in Triton's shape (`GET /v2/models/<model>/config`), except that all 64-bit integers
- * are numbers. Numbers that JSON lacks are the strings `NaN`, `Infinity` and `-Infinity`.
+ * Prints the configuration as JSON in Triton's shape (`GET /v2/models/<model>/config`), except that all 64-bit
+ * integers are numbers. NaN and infinities, which JSON lacks, become the strings `NaN`, `Infinity` and
+ * `-Infinity`.
  *
  * @param config - A whole configuration.
- * @param indent - Spaces a level; default 2.
+ * @param indent - Spaces per level; default 2.
  */
 export function printConfigJson(config: ModelConfig, indent = 2): string {
   const replacer = (_key: string, value: unknown): unknown =>
@@ -85,8 +86,8 @@ function scalarText(field: Field, value: unknown): string {
 }
 
 /**
- * Quotes a string. Other than printable characters are written in octal, whose end after three digits is
- * clear.
+ * Quotes a string. Control characters are written as three octal digits, so that the escape's end is
+ * unambiguous.
  */
 function quote(text: string): string {
   const escaped = text.replace(/["\\\u0000-\u001f\u007f]/g, (character) => {

@@ -1,4 +1,4 @@
-/** Collects the problems of a configuration, and turns them into one error that lists all of them. */
+/** Collects the problems of a configuration, and makes one error that lists all of them. */
 
 import {
   TritonError,
@@ -10,13 +10,16 @@ import {
 
 /** The source of a configuration. */
 export interface ConfigSource {
-  /** Path of the file, or words that name the source. */
+  /** Path of the file, or a text that names the source. */
   readonly file: string;
-  /** The place of the field at a path, or of the nearest written part around it; 0 and 0 if there is none. */
+  /**
+   * Returns the position of the field at a path, or of the nearest enclosing part that was written; 0 and 0 if
+   * there is none.
+   */
   readonly positionOf: (path: string) => Position;
 }
 
-/** A place in a text, counted from 1; 0 and 0 for nowhere. */
+/** A position in a text, counted from 1; 0 and 0 if unknown. */
 export interface Position {
   readonly line: number;
   /** In UTF-16 units. */
@@ -25,39 +28,39 @@ export interface Position {
 
 const nowhere: Position = { line: 0, column: 0 };
 
-/** A source without places. */
+/** A source without positions. */
 export function unplaced(file: string): ConfigSource {
   return { file, positionOf: () => nowhere };
 }
 
-/** One thing that is wrong with a configuration. */
+/** A single fault of a configuration. */
 export interface Problem {
   /**
-   * INVALID_ARG: it must be changed. UNSUPPORTED: Triton accepts it, but it is not built here. UNAVAILABLE:
-   * it is right, but this machine lacks what it needs.
+   * INVALID_ARG: the configuration must be changed. UNSUPPORTED: Triton accepts it, but this server does not
+   * implement it. UNAVAILABLE: it is valid, but this machine lacks what it needs.
    */
   readonly code: Extract<TritonErrorCode, 'INVALID_ARG' | 'UNSUPPORTED' | 'UNAVAILABLE'>;
-  /** Path of the field; empty if the text is wrong before any field. */
+  /** Path of the field; empty if the fault precedes any field. */
   readonly path: string;
-  /** What was expected and what came. */
+  /** What was expected and what was found. */
   readonly text: string;
-  /** The line, if it is not the one that the source has for the path. */
+  /** The line, if it differs from the source's line for the path. */
   readonly line?: number | undefined;
 }
 
-/** Adds a problem, INVALID_ARG by default. Returns null, which stands for the wrong value. */
+/** Adds a problem, INVALID_ARG by default. Returns null, which takes the place of the wrong value. */
 export type Report = (path: string, text: string, code?: Problem['code']) => null;
 
-/** The code of an error with several problems is the first of these that occurs. */
+/** In order of precedence: an error with several problems has the first of these codes that occurs. */
 const codes: readonly Problem['code'][] = ['INVALID_ARG', 'UNSUPPORTED', 'UNAVAILABLE'];
 
-/** How many problems are listed. The others are counted. */
+/** The maximum number of listed problems. Further ones are only counted. */
 export const mostListed = 50;
 
-/** How many problems are counted. A list of half a million wrong numbers fits into a file. */
+/** The maximum number of counted problems. A file may contain a list of half a million wrong numbers. */
 export const mostCounted = 1000;
 
-/** A {@link Report} that adds to a list. */
+/** Returns a {@link Report} that adds to a list. */
 export function reportInto(problems: Problem[]): Report {
   return (path, text, code = 'INVALID_ARG') => {
     if (problems.length < mostCounted) problems.push({ code, path, text });
@@ -66,13 +69,13 @@ export function reportInto(problems: Problem[]): Report {
 }
 
 /**
- * One error for all problems of a configuration. Its message has a line for each, `file:line: field: text`.
- * If there are several, its cause is an AggregateError of one error each. The code is INVALID_ARG if a
- * problem has it, then UNSUPPORTED, then UNAVAILABLE.
+ * Makes one error for all problems of a configuration. Its message has a line for each,
+ * `file:line: field: text`. If there are several, its cause is an AggregateError with one error for each. The
+ * code is INVALID_ARG if any problem has it, otherwise UNSUPPORTED, otherwise UNAVAILABLE.
  *
  * @param problems - At least one.
  * @param source - Finds the lines.
- * @param model - Name of the model, if it is known.
+ * @param model - Name of the model, if known.
  */
 export function problemsError(
   problems: readonly Problem[],
@@ -104,7 +107,7 @@ export function problemsError(
   );
 }
 
-/** What a configuration cannot have for now is something that the machine lacks. */
+/** UNAVAILABLE means that the machine lacks something. */
 function reasonOf(code: Problem['code']): TritonErrorReason | undefined {
   return code === 'UNAVAILABLE' ? 'MISSING' : undefined;
 }
@@ -124,8 +127,8 @@ function errorAt(
 }
 
 /**
- * The error for a field that turned out to be wrong when it was used, such as one that names a file. It may
- * have any code. The field's place is given as in {@link problemsError}.
+ * Makes the error for a field that proved wrong when it was used, such as the name of a file. It may have any
+ * code. The field's position is given as in {@link problemsError}.
  */
 export function fieldError(
   code: TritonErrorCode,
@@ -137,7 +140,7 @@ export function fieldError(
   return errorAt(code, { file: source.file, line: source.positionOf(field).line, field }, text, options);
 }
 
-/** Throws {@link problemsError} if there is a problem. */
+/** Throws {@link problemsError} if there are any problems. */
 export function throwProblems(
   problems: readonly Problem[],
   source: ConfigSource,

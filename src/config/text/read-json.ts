@@ -17,12 +17,12 @@ import type { ParsedConfig } from './read.js';
 import { enumFault, tooLarge } from './scalars.js';
 
 /**
- * Reads a configuration in Triton's JSON form. Names are Triton's, or protobuf's in camelCase. Names of enum values may be in any case,
- * or numbers. Integers may be strings. `null` counts as absent.
+ * Reads a configuration in Triton's JSON form. Field names are Triton's, or protobuf's in camelCase. Enum
+ * values may be names in any case, or numbers. Integers may be strings. `null` counts as absent.
  *
  * @param source - `file` names the source in messages, such as `config of loadModel('m')`; `value` is JSON
- *   text, or what such text stands for.
- * @throws {@link TritonError} INVALID_ARG that lists every unknown field and wrong value with its path.
+ *   text, or the parsed value.
+ * @throws {@link TritonError} INVALID_ARG; it lists every unknown field and wrong value with its path.
  */
 export function readModelConfigJson(source: {
   readonly file: string;
@@ -43,14 +43,14 @@ export function readModelConfigJson(source: {
   return { ...place, value: config, notes };
 }
 
-/** How many members that are written twice are told of. */
+/** The maximum number of notes about duplicate members. */
 const mostNotes = 50;
 
-/** What is said of members that a text has twice. As in protobuf, the last one counts, which hides a mistake. */
+/** Notes about duplicate members in a text. As in protobuf, the last one counts, which hides a mistake. */
 function notesOf(text: string, report: Report): string[] {
   const notes: string[] = [];
   for (const { path, isStepTensor, firstLine, line } of writtenTwice(text, mostNotes)) {
-    // A tensor of the model would get, or go to, one of two tensors alone.
+    // The model's tensor would be mapped to only one of the two tensors.
     if (isStepTensor) {
       report(
         path,
@@ -101,7 +101,7 @@ function readField(field: Field, value: unknown, path: string, report: Report): 
     if (!Array.isArray(value)) {
       return report(path, `expected an array (${typeText(field)}) but found ${shown(value)}`);
     }
-    // A list of holes may claim any length. No text that is read has as many entries.
+    // A sparse array may claim any length. No text within the size limit has as many entries.
     if (!(value.length <= maxConfigBytes))
       return report(path, `expected at most ${maxConfigBytes} entries but found ${String(value.length)}`);
     return value.map((one: unknown, index) => readOne(field, one, indexPath(path, index), report));
@@ -162,7 +162,7 @@ function floatOf(value: unknown): number | undefined {
 function integerOf(value: unknown): bigint | undefined {
   if (typeof value === 'bigint') return value;
   if (typeof value === 'number') return Number.isInteger(value) ? BigInt(value) : undefined;
-  // No 64-bit integer is longer, and conversion of much longer texts is slow.
+  // No 64-bit integer is longer, and converting much longer texts is slow.
   return typeof value === 'string' && /^-?\d{1,40}$/.test(value) ? BigInt(value) : undefined;
 }
 
@@ -170,7 +170,7 @@ function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** A value in messages. */
+/** A value as text for messages. */
 function shown(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(value.length > 60 ? `${value.slice(0, 60)}…` : value);
   if (typeof value === 'object' && value !== null) return Array.isArray(value) ? 'an array' : 'an object';

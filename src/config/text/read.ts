@@ -1,4 +1,4 @@
-/** Reads `config.pbtxt`: turns its text into the fields that were written. */
+/** Reads `config.pbtxt`: turns its text into the written fields. */
 
 import type { ModelConfigInput } from '../schema/types.js';
 import { decodeConfig } from './decode.js';
@@ -6,21 +6,21 @@ import { Positions } from './positions.js';
 import { problemsError, unplaced, type ConfigSource } from './problems.js';
 import { Reader } from './reader.js';
 
-/** A configuration as it was written. What was left out is absent, and every field's place can be found. */
+/** A configuration as written. Fields that were left out are absent, and every field's position can be found. */
 export interface ParsedConfig extends ConfigSource {
-  /** The fields that were written, including those with their default value (`max_batch_size: 0`). */
+  /** The written fields, including those with their default value (`max_batch_size: 0`). */
   readonly value: ModelConfigInput;
-  /** What was written and has no effect. */
+  /** Notes about written parts that have no effect. */
   readonly notes?: readonly string[] | undefined;
 }
 
 /**
  * Reads a configuration in protobuf's text format.
  *
- * @param source - `file` is its path, for messages; `text` its content, at most {@link maxConfigBytes}.
- * @returns The fields that were written.
- * @throws {@link TritonError} INVALID_ARG for a text that is no configuration. Message and location name
- *   file, line and field, and all faults are listed.
+ * @param source - `file` is the path, for messages; `text` is the content, at most {@link maxConfigBytes}.
+ * @returns The written fields.
+ * @throws {@link TritonError} INVALID_ARG for an invalid text. The message lists all faults; message and
+ *   location name file, line and field.
  *
  * @example
  * const parsed = readModelConfig({ file, text: await readFile(file) });

@@ -1,6 +1,6 @@
 /**
- * The reader of protobuf's text format: one pass over the tokens, along the schema. It leaves marks of where
- * everything is. After a wrong value it goes on, so that all faults are reported together.
+ * The reader of protobuf's text format: one pass over the tokens, guided by the schema. It records marks for
+ * all positions. After a wrong value it continues, so that all faults are reported together.
  */
 
 import { didYouMean } from '../../suggest.js';
@@ -16,19 +16,19 @@ import { unknownField } from './unknown-field.js';
 /** Fields, or the parts of an entry, by name. */
 type Fields = Record<string, unknown>;
 
-/** The message whose maps may not have a key twice. */
+/** The message in whose maps a duplicate key is an error. */
 const ensembleStep = 'ModelEnsembling.Step';
-/** How many notes are made. */
+/** The maximum number of notes. */
 const mostNotes = 50;
 
 /** See the head of this file. */
 export class Reader extends ScalarReader {
-  /** Marks of everything, in the order of the text, in the form that `Positions` reads. */
+  /** Marks of all fields and values, in the order of the text, for `Positions`. */
   readonly marks: number[] = [];
-  /** What is written and has no effect. */
+  /** Notes about written parts that have no effect. */
   readonly notes: string[] = [];
   readonly #faults: Faults = new Faults();
-  /** Of each map, the tokens where the entries of its keys begin. */
+  /** For each map, the tokens at which the entries of its keys begin. */
   readonly #entries: Map<Fields, Map<string, number>> = new Map();
 
   /** Reads the whole text. If there are {@link problems}, the result is incomplete. */
@@ -52,12 +52,12 @@ export class Reader extends ScalarReader {
     try {
       this.#faults.add(undefined, '', -1, at, () => message);
     } catch (error) {
-      // This is the last fault anyway.
+      // The fault is counted; there is nothing left to stop.
       if (!(error instanceof EnoughFaults)) throw error;
     }
   }
 
-  /** Reads the fields of a message, and takes its closing mark. */
+  /** Reads the fields of a message, including its closing mark. */
   #fields(inside: Block, result: Fields): Fields {
     const { tokens, marks } = this;
     const { close } = inside;
@@ -100,7 +100,7 @@ export class Reader extends ScalarReader {
       return;
     }
     result[name] = wrong;
-    // Faults of an entry's parts are reported at the entry, which its key identifies.
+    // Faults in an entry's parts are reported for the entry, which its key identifies.
     const isPart = inside.message === undefined;
     const text = (): string => `${isPart ? `${name} ` : ''}takes one ${field.type}, not a list`;
     this.#faults.add(inside, isPart ? '' : name, -1, at, text);
@@ -113,7 +113,7 @@ export class Reader extends ScalarReader {
     const token = this.#colon(inside, field, at);
     const many = token === '[';
     if (many && tokens[this.at + 1] === ']') {
-      // An empty list counts as not written.
+      // An empty list counts as absent.
       this.at += 2;
       return;
     }
@@ -172,7 +172,7 @@ export class Reader extends ScalarReader {
     entries[key] = 'value' in result ? result['value'] : (parts.value.initial ?? {});
   }
 
-  /** Reports a key that its map has already. As in protobuf, the last one counts, which hides a mistake. */
+  /** Reports a key that its map already has. As in protobuf, the last one counts, which hides a mistake. */
   #checkKey(entry: Block, entries: Fields, key: string): void {
     const known = this.#entries.get(entries) ?? new Map<string, number>();
     this.#entries.set(entries, known);
@@ -181,7 +181,7 @@ export class Reader extends ScalarReader {
     if (first === undefined) return;
     const lineOf = (token: number): number => positionIn(this.text, this.offsetOf(token)).line;
     if (entry.outer?.message === ensembleStep) {
-      // A tensor of the model would get, or go to, one of two tensors alone.
+      // The model's tensor would be mapped to only one of the two tensors.
       const text = (): string =>
         `the key ${JSON.stringify(key)} is written twice (first on line ${lineOf(first)}); a tensor of a step's model is mapped once`;
       this.#faults.add({ ...entry, key }, '', -1, entry.at, text);
@@ -192,7 +192,7 @@ export class Reader extends ScalarReader {
     }
   }
 
-  /** Reads one value that begins with a token. Returns {@link wrong} for a wrong value. */
+  /** Reads a value that begins with the given token. Returns {@link wrong} for a wrong value. */
   #value(inside: Block, field: Field, index: number, token: string): unknown {
     const { at } = this;
     const { kind, type } = field;
@@ -227,12 +227,12 @@ export class Reader extends ScalarReader {
       if (typeof value !== 'object') return value;
       ({ fault } = value);
     }
-    // Faults of an entry's parts are reported at the entry, which its key identifies.
+    // Faults in an entry's parts are reported for the entry, which its key identifies.
     this.#faults.add(inside, inside.message === undefined ? '' : field.name, index, at, () => fault);
     return wrong;
   }
 
-  /** Takes the colon, which scalars need. Returns the token after it. */
+  /** Takes the colon, which is required before scalars. Returns the token after it. */
   #colon(inside: Block, { kind, name }: Field, at: number): string {
     if (this.tokens[this.at] === ':') {
       this.at++;
@@ -244,7 +244,7 @@ export class Reader extends ScalarReader {
     return this.tokens[this.at] ?? endOfText;
   }
 
-  /** Reports a singular field that was written before, or another field of its oneof. */
+  /** Reports a singular field that was already written, or whose oneof already has another member. */
   #checkOnce(inside: Block, { name, rivals }: Field, result: Fields, at: number): void {
     let rival = result[name] !== undefined ? name : undefined;
     for (let i = 0; rival === undefined && i < rivals.length; i++) {
@@ -262,14 +262,14 @@ export class Reader extends ScalarReader {
     this.#faults.add(inside, isPart ? '' : name, -1, at, text);
   }
 
-  /** A wrong key as it stands in the text, from its name on. */
+  /** The raw text of an invalid key. */
   #rawText(at: number): string {
     const strings = this.tokens.slice(at + 1, this.at).filter(isString);
     return strings.map((token) => token.slice(1, -1)).join('');
   }
 }
 
-/** The message about a part that an entry does not have. */
+/** The message about an unknown part of an entry. */
 function unknownPart(name: string): string {
   const near = didYouMean(name, ['key', 'value']);
   return `unknown field ${name.slice(0, 100)}: an entry has a key and a value${near}`;
@@ -291,7 +291,7 @@ function block(
   return { message, close, at, outer, field, index, key: '' };
 }
 
-/** The mark that closes a block which begins with a token; undefined if the token begins none. */
+/** The closing mark for a token that begins a block; undefined for other tokens. */
 function closing(token: string): string | undefined {
   return token === '{' ? '}' : token === '<' ? '>' : undefined;
 }

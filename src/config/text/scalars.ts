@@ -14,23 +14,23 @@ export function scalarOf({ kind, type }: Field, word: string): string | number |
   if (kind === 'enum') {
     const names = enumNames(type);
     const index = names.indexOf(word);
-    // This is the table's own string: a slice of the text would keep the whole text in memory.
+    // The table's own string, because a slice of the text would keep the whole text in memory.
     return names[index < 0 ? Number(exactInteger(word) ?? -1) : index] ?? { fault: enumFault(type, word) };
   }
   if (type === 'bool') return booleanOf(word) ?? wrong(expectedOf(type), word);
   if (type === 'float' || type === 'double') return floatOf(word) ?? wrong(expectedOf(type), word);
-  // Nearly all are small, and written as JavaScript writes them.
+  // Fast path: nearly all integers are small and in JavaScript's format.
   const number = Number(word) | 0;
   return String(number) === word && (number >= 0 || !type.startsWith('u')) ? number : integerOf(type, word);
 }
 
-/** The fault of strings as the value of a field that needs something else. */
+/** The fault if strings are the value of a field of another type. */
 export function quotedFault({ kind, type }: Field, strings: readonly string[]): ValueFault {
   const expected = kind === 'enum' ? `a value of ${type} without quotes` : expectedOf(type);
   return { fault: `expected ${expected} but found ${shownString(strings)}` };
 }
 
-/** The fault of a word as the value of a string field. */
+/** The fault if a word is the value of a string field. */
 export function unquotedFault(word: string): ValueFault {
   return wrong('a string in quotes', word);
 }
@@ -44,7 +44,7 @@ function wrong(expected: string, word: string): ValueFault {
   return { fault: `expected ${expected} but found ${shownWord(word)}` };
 }
 
-/** A word in messages. */
+/** A word as text for messages. */
 export function shownWord(word: string): string {
   return word.length > 60 ? `${word.slice(0, 60)}…` : word;
 }
@@ -53,12 +53,12 @@ const integer = /^-?(?:0[xX][\da-fA-F]+|0[0-7]*|[1-9]\d*)$/;
 const float =
   /^(-?)(?:((?:0|[1-9]\d*)(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)[fF]?|inf(?:inity)?|(nan))$/i;
 
-/** The value of a decimal, hexadecimal or octal integer; undefined if it is none. */
+/** The value of a decimal, hexadecimal or octal integer; undefined if the word is not an integer. */
 function exactInteger(word: string): bigint | undefined {
   if (!integer.test(word)) return undefined;
   const digits = word.replace('-', '');
   const octal = /^0[0-7]/.test(digits);
-  // No integer of a field is longer, and conversion of much longer ones is slow.
+  // No integer of a field is longer, and converting much longer ones is slow.
   const value = BigInt((octal ? '0o' : '') + (octal ? digits.replace(/^0+(?=.)/, '') : digits).slice(0, 400));
   return word.startsWith('-') ? -value : value;
 }
@@ -67,7 +67,7 @@ function integerOf(type: string, word: string): number | ValueFault {
   const exact = exactInteger(word);
   if (exact === undefined) return wrong(expectedOf(type), word);
   const { low, high } = integerRange(type);
-  // Unsigned integers have no sign, not even for zero.
+  // Unsigned integers take no sign, not even zero.
   if (exact < low || exact > high || (low === 0n && word.startsWith('-'))) {
     return wrong(`an integer from ${low} to ${high}`, word);
   }
@@ -88,7 +88,7 @@ function booleanOf(word: string): boolean | undefined {
   return /^(?:0+1?|0[xX]0*[01]|1)$/.test(word) ? word.endsWith('1') : undefined;
 }
 
-/** Names that other libraries have for element types. */
+/** Names of element types in other libraries. */
 const otherTypeNames: Readonly<Record<string, string>> = {
   FLOAT: 'TYPE_FP32',
   FLOAT32: 'TYPE_FP32',
@@ -104,8 +104,8 @@ const otherTypeNames: Readonly<Record<string, string>> = {
 };
 
 /**
- * ` (did you mean …?)` for another library's name of an element type, even if a similar name means something
- * else.
+ * Returns ` (did you mean …?)` for another library's name of an element type, even if a similar name has
+ * another meaning.
  */
 function otherTypeName(written: string): string | undefined {
   const bare = written.toUpperCase().replace(/^TYPE_/, '');
@@ -113,7 +113,7 @@ function otherTypeName(written: string): string | undefined {
   return own !== undefined && enumNames('DataType').includes(own) ? ` (did you mean ${own}?)` : undefined;
 }
 
-/** The fault of a name or number of an enum value. */
+/** The fault for an unknown name or number of an enum value. */
 export function enumFault(type: string, written: string): string {
   const names = enumNames(type);
   const near = (type === 'DataType' ? otherTypeName(written) : undefined) ?? didYouMean(written, names);

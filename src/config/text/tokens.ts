@@ -3,16 +3,16 @@
 import { isUtf8 } from 'node:buffer';
 
 /**
- * Matches comments, strings, words and numbers, marks, and anything else. A string that is not closed matches
- * up to the end of its line; otherwise the text after its quote would be scanned again from each quote in it.
+ * Matches comments, strings, words and numbers, marks, and any other character. An unclosed string matches up
+ * to the end of its line; otherwise the text after its quote would be scanned again from each quote in it.
  */
 const pattern =
   /#[^\n]*|"[^"\\\n]*(?:\\[^\n][^"\\\n]*)*"?|'[^'\\\n]*(?:\\[^\n][^'\\\n]*)*'?|[\w.+-]+|[^ \t\n\v\f\r]/g;
 
 /**
- * The tokens of a text without its comments, followed by ''. One call cuts all of them, because that call is
- * compiled code from the start. Most processes read few configurations, so V8 never gets to compile a loop
- * over characters.
+ * The tokens of a text without its comments, followed by ''. A single call splits the whole text, because it
+ * runs as compiled code from the start. Most processes read few configurations, so V8 would never compile a
+ * loop over characters.
  */
 export function tokensOf(text: string): string[] {
   const found: string[] = text.match(pattern) ?? [];
@@ -29,7 +29,7 @@ export function offsetsOf(text: string): number[] {
   return offsets;
 }
 
-/** Stands for a token at the end of the text. */
+/** The token at the end of the text. */
 export const endOfText = '';
 
 const quote = 0x22;
@@ -56,9 +56,9 @@ export function isWord(token: string): boolean {
   return /^[\w.+-]/.test(token);
 }
 
-/** Ends the reading of a text whose rest cannot be understood. */
+/** Stops reading a text whose rest cannot be understood. */
 export class SyntaxFault extends Error {
-  /** The token where it happened. */
+  /** The token at which the fault is. */
   readonly at: number;
   constructor(at: number, text: string) {
     super(text);
@@ -67,8 +67,7 @@ export class SyntaxFault extends Error {
 }
 
 /**
- * The text of strings that stand side by side, which form one string; or an object with the fault that they
- * have.
+ * The text of adjacent strings, which form one string; or an object with their fault.
  *
  * @param tokens - The strings with their quotes.
  * @param checked - Whether the text is known to have no lone surrogates.
@@ -121,7 +120,7 @@ function illegalEscape(piece: string): string {
   return /[uU]/.test(kind) ? 'illegal unicode escape' : `illegal string escape '${piece}'`;
 }
 
-/** Strings that stand side by side in messages: without quotes between them, and cut if they are long. */
+/** Adjacent strings as text for messages: without quotes between them, and cut if they are long. */
 export function shownString(tokens: readonly string[]): string {
   const raw = tokens.map((token) => token.slice(1, -1)).join('');
   return `"${raw.length > 60 ? `${raw.slice(0, 60)}…` : raw}"`;

@@ -1,11 +1,11 @@
-/** Messages about fields that a message does not have. */
+/** Messages about unknown fields. */
 
 import { allFieldPaths, fieldsOf, rootMessage } from '../schema/fields.js';
 import { suggest } from '../../suggest.js';
 
 /**
- * The message about an unknown name: where it belongs, if it exists elsewhere, or which similar name exists
- * here.
+ * The message about an unknown name. It says where the field belongs if it exists elsewhere, or which similar
+ * name exists here.
  */
 export function unknownField(written: string, message: string): string {
   const name = written.slice(0, 100);
@@ -15,7 +15,7 @@ export function unknownField(written: string, message: string): string {
   return `unknown field ${name}: ${here} has no such field${home(name, message)}`;
 }
 
-/** Where a misplaced field belongs. If several messages have it, the one nearest to the root. */
+/** Where a misplaced field belongs. If several messages have it, the one nearest to the root is named. */
 function home(name: string, message: string): string {
   if (message !== rootMessage && fieldsOf(rootMessage).has(name)) {
     return ' (it belongs at the top level; is a } missing before it?)';

@@ -21,7 +21,7 @@ namespace tritonts {
 class InputSource {
  public:
   virtual ~InputSource() = default;
-  // As Model::InputBlock.
+  // Like Model::InputBlock.
   virtual BlockRef Acquire(size_t size) = 0;
 };
 

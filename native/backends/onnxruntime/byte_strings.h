@@ -13,22 +13,22 @@
 
 namespace tritonts::onnxruntime {
 
-// Makes a string tensor of `shape` from serialised elements. INVALID_ARG: they are truncated, or
-// more or fewer than the shape says. The caller owns `*value`.
+// Makes a string tensor of `shape` from serialised elements. INVALID_ARG if they are truncated, or
+// if their number differs from the shape's. The caller owns `*value`.
 Status ReadStrings(const Session& session, std::span<const char> bytes,
                    std::span<const int64_t> shape, OrtValue** value);
 
-// A serialised tensor.
+// A serialised string tensor.
 struct SerialisedStrings {
   BlockRef block;
   size_t size = 0;
-  // Where each row begins, and the end. Kept allocated between uses.
+  // The offset of each row, and the end. Kept allocated between uses.
   std::vector<size_t> row_offsets;
   std::vector<size_t> element_offsets;  // scratch
 };
 
 // Serialises a string tensor of `count` elements in `rows` equal rows into a block of the run's
-// pool. UNAVAILABLE: there is no memory.
+// pool. UNAVAILABLE without memory.
 Status WriteStrings(const Session& session, Run& run, const OrtValue* value, size_t count,
                     size_t rows, SerialisedStrings* out);
 

@@ -29,7 +29,7 @@ constexpr uint32_t kNodeDomain = 7;
 constexpr uint32_t kAttributeGraph = 6;
 constexpr uint32_t kAttributeGraphs = 11;
 
-// Makes a readable text of a name that may contain any bytes.
+// Makes a name readable that may contain any bytes.
 std::string Readable(std::string name) {
   constexpr size_t kShown = 64;
   if (name.size() > kShown) name = name.substr(0, kShown) + "...";

@@ -52,8 +52,8 @@ class OnnxInstance final : public Instance {
   const Library& library_;
   const Table& table_;
   OrtRunOptions* run_options_ = nullptr;
-  // Set before the runtime is told. A run that fails afterwards was interrupted, whatever its error
-  // says.
+  // Set before the runtime is interrupted. A run that fails afterwards was interrupted, whatever
+  // its error says.
   std::atomic<bool> terminated_{false};
 
   // These belong to the current run.

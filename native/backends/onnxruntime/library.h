@@ -22,11 +22,11 @@ struct Environment {
   int global_threads = 0;  // of the shared pool; 0: the runtime's default
 };
 
-// An open library. There is one for each file, for the life of the process. Any thread may use it.
+// An open library: one per file, for the life of the process. Thread-safe.
 class Library {
  public:
-  // Opens the library at `path`, or returns the one that is open. UNAVAILABLE, with the path and
-  // what to do: there is no such file, or it is not a library, not ONNX Runtime, or too old.
+  // Opens the library at `path`, or returns the one that is open. UNAVAILABLE, with the
+  // path and advice: the file does not exist, or is not a library, not ONNX Runtime, or too old.
   static StatusOr<Library*> Open(const std::string& path);
 
   Library(const Library&) = delete;

@@ -78,8 +78,8 @@ struct Settings {
   bool cuda_graphs() const;
 };
 
-// Reads the settings. INVALID_ARG, with the key and its valid values: a setting is unknown or
-// invalid. Any thread may call it.
+// Reads the settings. INVALID_ARG, with the key and its valid values, if a setting is unknown
+// or invalid. Thread-safe.
 StatusOr<Settings> ReadSettings(const std::map<std::string, std::string>& strings);
 
 }  // namespace tritonts::onnxruntime

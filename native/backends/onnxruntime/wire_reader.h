@@ -19,7 +19,7 @@ struct WireField {
   uint64_t length = 0;
 };
 
-// Only one thread at a time may use it.
+// Not thread-safe.
 class WireReader {
  public:
   // The bytes must outlive the reader.
@@ -28,14 +28,14 @@ class WireReader {
   WireReader(const WireReader&) = delete;
   WireReader& operator=(const WireReader&) = delete;
 
-  // Whether the bytes were malformed or could not be read. Then every call fails.
+  // Whether the bytes were malformed or could not be read. Every later call then fails.
   bool failed() const { return failed_; }
   uint64_t position() const { return chunk_at_ + next_; }
   uint64_t size() const { return size_; }
   // Whether these bytes are at `offset` from here. Does not move.
   bool SeesAt(size_t offset, std::string_view bytes);
 
-  // The next field of the message that ends at `end`. False: there is none, or this failed.
+  // The next field of the message that ends at `end`. Returns false at the end, or on failure.
   bool Next(uint64_t end, WireField* field);
   // Reads the rest of the field. Only the first `most` bytes are kept.
   bool Text(const WireField& field, size_t most, std::string* text);
@@ -47,7 +47,7 @@ class WireReader {
   bool Fail();
   bool Byte(uint8_t* byte);
   bool Varint(uint64_t* value);
-  // Reads the next chunk from the file. False: the file has ended.
+  // Reads the next chunk from the file. Returns false at the end of the file.
   bool Fill();
 
   std::ifstream file_;

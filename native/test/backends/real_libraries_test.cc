@@ -1,6 +1,6 @@
-// NVIDIA's and Microsoft's own libraries, as far as they go without a GPU: what they say, and that
-// nothing of them is called that would end the process. The command npm test -- real-libraries
-// installs them, and names them in the variables below.
+// NVIDIA's and Microsoft's own libraries, as far as they work without a GPU: their messages, and
+// that no function is called that would end the process. The command npm test -- real-libraries
+// installs them, and sets the variables below.
 //
 //   TRITONTS_REAL_TENSORRT   libraries of TensorRT that can be used, separated by colons
 //   TRITONTS_REAL_OLD_TENSORRT  one that is too old
@@ -30,8 +30,8 @@ std::vector<std::string> RealTensorRts() {
   return files;
 }
 
-// Their libraries call the driver when they are asked for a runtime, so it is started first, as a
-// server does it. It is the fake, which they do not take for one that works.
+// Their libraries call the driver when a runtime is created, so it is started first, as in a
+// server. It is the fake, which they reject.
 void StartDriver() {
   CHECK(!device::FindCudaDevices().devices.empty());
 }
@@ -59,8 +59,8 @@ TEST(real_libraries_of_tensorrt_tell_their_versions) {
   }
 }
 
-// Without a driver that works, the real ones return a small number, which is not null. RTX makes a
-// runtime, and refuses the bytes.
+// Without a working driver, the real libraries return a small number that is not null. RTX creates
+// a runtime, and rejects the bytes.
 TEST(real_libraries_of_tensorrt_refuse_in_their_own_words_what_they_cannot_do) {
   if (RealTensorRts().empty()) SKIP("TRITONTS_REAL_TENSORRT is not set");
   StartDriver();
@@ -73,7 +73,7 @@ TEST(real_libraries_of_tensorrt_refuse_in_their_own_words_what_they_cannot_do) {
       CHECK(!runtime.ok());
       CHECK_EQ(runtime.status().code(), Code::kUnavailable);
       CHECK(Contains(runtime.status(), "can't start"));
-      // The words come through our logger.
+      // The text comes through our logger.
       CHECK(Contains(runtime.status(), "CUDA initialization failure"));
       Tell(name, runtime.status().message());
       continue;
@@ -83,7 +83,7 @@ TEST(real_libraries_of_tensorrt_refuse_in_their_own_words_what_they_cannot_do) {
   }
 }
 
-// As a server asks: with a driver that is found, but is not NVIDIA's.
+// Like a server: the driver is found, but is not NVIDIA's.
 TEST(real_libraries_of_tensorrt_refuse_bytes_that_are_no_plan) {
   if (RealTensorRts().empty()) SKIP("TRITONTS_REAL_TENSORRT is not set");
   for (const std::string& file : RealTensorRts()) {
@@ -121,10 +121,10 @@ RUNTIME_TEST(real_libraries_of_onnxruntime_for_gpus_tell_what_their_provider_lac
     CHECK(Contains(model.status(), std::string("ONNX Runtime's ") +
                                        (tensorrt[0] == '1' ? "TensorRT" : "CUDA") +
                                        " provider can't be used on GPU 0: "));
-    // A library that the dynamic loader misses, by its name.
+    // The name of a library that the dynamic loader misses.
     CHECK(Contains(model.status(), ".so"));
   }
-  // It computes on the CPU.
+  // The model runs on the CPU.
   auto loaded = LoadBytes(bytes, {{"library", file}});
   CHECK_EQ(loaded.status().message(), "");
   const auto model = loaded.take();

@@ -160,7 +160,7 @@ EXPORTED int cuStreamWaitEvent(Stream* stream, Event* event, unsigned) {
   if (const int result = call.Begin()) return result;
   std::unique_lock lock(event->mutex);
   if (event->captured) {
-    // The stream takes part in the capture. What was recorded before comes first there anyway.
+    // The stream joins the capture. Work recorded earlier precedes its work anyway.
     if (!stream->capture) {
       stream->capture = event->captured;
       stream->capture->streams.push_back(stream);

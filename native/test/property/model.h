@@ -21,7 +21,7 @@ namespace tritonts::test {
 
 // The queue policy of a level.
 struct LevelSetup {
-  bool delays = false;        // those that waited too long go behind the others; else they end
+  bool delays = false;        // late requests go behind the others; otherwise they end
   uint64_t timeout_ns = 0;    // 0: no timeout
   bool may_override = false;  // requests may have a timeout, if it is shorter or the only one
   uint32_t most = 0;          // maximum number of waiting requests; 0: no limit
@@ -66,7 +66,7 @@ struct Expected {
   bool limited = false;
   uint32_t rows = 0;               // of its batch
   std::vector<float> values = {};  // of its output; empty: none
-  bool quiet = false;  // sent from the middle of an engine call: the sink must not call back
+  bool quiet = false;  // sent from within another call of the engine: no step runs inside it
 };
 
 struct ModelRun;
@@ -147,6 +147,8 @@ class VersionModel {
   void Abandon();
 
   // --- Calls of runs.
+  //
+  // Execute is called for an instance: returns its assigned run, or null.
   ModelRun* Begin(uint32_t instance);
   // Execute returned or threw.
   void Returned(ModelRun* run, bool threw = false);

@@ -225,8 +225,8 @@ std::string Player::Difference() {
       return out.str();
     }
   }
-  // A run keeps its version until it is accounted for, which is one with asking for the next batch:
-  // whoever has the version's lock after that finds both done.
+  // A run keeps its version alive until it is accounted for. The version does that and asks for the
+  // next batch under one lock, so a later holder of the lock finds both done.
   const auto keeping = std::count_if(model_.runs().begin(), model_.runs().end(),
                                      [](const auto& run) { return !run->over(); });
   if (!model_.abandoned() &&
@@ -253,8 +253,8 @@ std::string Player::Difference() {
     return out.str();
   }
   if (batches != counts.batches) return "other batch sizes";
-  // Each request that was answered is in one class of each histogram; each that ended otherwise is
-  // counted for one reason at most.
+  // A successful request is in one class of each histogram. A failed one is counted for at most one
+  // reason.
   const VersionMetrics metrics = version_->metrics({});
   for (const LatencyHistogram& phase : metrics.latencies.phases) {
     const auto& classes = phase.counts();

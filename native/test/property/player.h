@@ -93,6 +93,8 @@ class Player {
   void On(PlayedRun* played, bool its_thread, const std::function<void()>& task);
 
   // --- Requests (player_requests.cc): all access to their fields.
+  //
+  // Makes requests, with a shared header or one each.
   std::vector<Life*> Prepare(const Step& step, uint32_t count);
   Group* MakeGroup(uint32_t hash, uint32_t count);
   Life* MakeLife(Group* group, uint32_t position, uint32_t hash);

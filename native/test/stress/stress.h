@@ -31,7 +31,7 @@ inline bool IsOnGpus(Kind kind) {
 // Inputs and outputs of a version.
 ModelIo IoOf(Kind kind, uint32_t max_batch_size);
 
-// A version as environments know it.
+// A version that environments can call.
 struct Target {
   uint32_t uid = 0;
   Kind kind = Kind::kFixed;
@@ -51,7 +51,7 @@ class Random {
   std::mt19937_64 engine_;
 };
 
-// What happened so far, over all servers.
+// Counts of events so far, over all servers.
 struct Counts {
   std::atomic<uint64_t> submitted{0}, ok{0}, cancelled{0}, gone{0}, limited{0}, dropped{0};
   std::atomic<uint64_t> faulty{0}, streamed{0}, by_gpus{0};

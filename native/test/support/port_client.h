@@ -187,7 +187,7 @@ class PortClient {
   }
   bool WasWoken() { return signal_->Wait(std::chrono::nanoseconds(0)); }
 
-  // The greatest id of a page so far, plus 1.
+  // The largest page id so far, plus 1.
   uint32_t most_pages() const { return most_pages_; }
 
   // A header word.

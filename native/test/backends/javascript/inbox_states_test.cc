@@ -1,5 +1,5 @@
-// Where an instance of a JavaScript model gets its batches, without an environment: no batch is
-// lost, none ends twice, and an instance is free only when a batch could be taken.
+// The inbox of a JavaScript model's instance, without an environment: no batch is lost, none ends
+// twice, and an instance is free only when a batch could be taken.
 #include <atomic>
 #include <deque>
 #include <functional>
@@ -14,7 +14,7 @@ namespace tritonts::test {
 
 namespace {
 
-// Counts what becomes of its requests. Any thread may use it.
+// Counts the events of its requests. Thread-safe.
 class CountedRun final : public Run {
  public:
   explicit CountedRun(uint32_t requests = 1) : owned_(requests) {
@@ -36,7 +36,7 @@ class CountedRun final : public Run {
   void SetRequestOutput(uint32_t, uint32_t, DataType, std::span<const int64_t>, const void*, size_t,
                         Block*) override {}
   void Respond(uint32_t, const Status& status, bool) override {
-    // As in a run of the engine, what comes after the end is ignored.
+    // Like the engine's runs, it ignores responses after the end.
     if (responses++ == 0) {
       code = status.code();
       text = status.message();
@@ -76,7 +76,7 @@ struct Bench {
     CHECK(inbox.Attach([this] { woken++; }));
     inbox.Up();
   }
-  // Takes a batch, which has to be `expected`, and returns its slot.
+  // Takes a batch, which must be `expected`, and returns its slot.
   uint32_t Take(const CountedRun& expected) {
     uint32_t slot = 99;
     Run* run = nullptr;
@@ -122,7 +122,7 @@ TEST(inbox_gives_batches_in_their_order_and_frees_the_instance_when_one_has_ende
   bench.Serve();
   CountedRun first, second;
   bench.inbox.Push(first);
-  CHECK_EQ(first.freed, 1);  // it takes two at once
+  CHECK_EQ(first.freed, 1);  // it takes two batches at once
   bench.inbox.Push(second);
   CHECK_EQ(second.freed, 0);
   const uint32_t slot = bench.Take(first);
@@ -142,7 +142,7 @@ TEST(inbox_lets_a_batch_be_entered_again_until_it_has_ended) {
   CountedRun run;
   bench.inbox.Push(run);
   const uint32_t slot = bench.Take(run);
-  CHECK(bench.inbox.Enter(slot) == nullptr);  // somebody is inside
+  CHECK(bench.inbox.Enter(slot) == nullptr);  // already entered
   CHECK(bench.inbox.Leave(slot, false));
   CHECK(bench.inbox.Enter(slot) == &run);
   CHECK(!bench.inbox.Leave(slot, true));
@@ -198,7 +198,7 @@ TEST(inbox_fails_what_ran_and_queues_again_what_waited_when_the_environment_ends
   CHECK(running.code == Code::kUnavailable);
   CHECK_EQ(waiting.rescheduled, 2);
   CHECK_EQ(waiting.responses, 0);
-  CHECK_EQ(running.freed + waiting.freed, 1);  // of the first one, as there was room
+  CHECK_EQ(running.freed + waiting.freed, 1);  // for the first batch, as there was room
   bench.Serve();
   CHECK_EQ(running.freed + waiting.freed, 2);
   CHECK_EQ(running.references + waiting.references, 0);
@@ -255,8 +255,8 @@ TEST(inbox_that_is_closed_takes_neither_batches_nor_environments) {
   CHECK_EQ(late.freed, 1);
 }
 
-// One thread pushes, one is the environment, which ends again and again, and at last the version is
-// terminated in the midst of it.
+// One thread pushes; the other is the environment, which ends again and again. Finally the version
+// is terminated in the middle of it.
 TEST(inbox_loses_nothing_where_threads_push_serve_end_and_terminate) {
   constexpr int kRuns = 3000;
   for (const uint32_t concurrency : {1u, 3u}) {
@@ -286,7 +286,7 @@ TEST(inbox_loses_nothing_where_threads_push_serve_end_and_terminate) {
           } else if (life % 3 == 0) {
             continue;
           }
-          // At the end of a life the last batch stays.
+          // At the end of a life the last batch remains.
           if (life == 49) {
             bench.inbox.Leave(slot, false);
             break;
@@ -298,7 +298,8 @@ TEST(inbox_loses_nothing_where_threads_push_serve_end_and_terminate) {
       }
     });
     std::thread engine([&] {
-      // As the engine does, it gives the next batch only when the instance said that it is free.
+      // Like the engine, it pushes the next batch only when the instance has reported that it is
+      // free.
       for (CountedRun& run : runs) {
         int freed = 0;
         for (;;) {

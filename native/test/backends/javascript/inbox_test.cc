@@ -1,4 +1,4 @@
-// Streams of JavaScript models, with an environment in C++ in place of the model's thread.
+// Streams of JavaScript models, with an environment in C++ instead of the model's thread.
 #include <algorithm>
 #include <condition_variable>
 #include <cstring>
@@ -14,12 +14,12 @@ namespace tritonts::test {
 
 namespace {
 
-// Gives each request as many responses as its input says, 16 ahead of its reader.
+// Gives each request as many responses as its input says, at most 16 ahead of its reader.
 class Environment {
  public:
   explicit Environment(std::shared_ptr<Inbox> inbox)
       : inbox_(std::move(inbox)), thread_([this] { Live(); }) {}
-  // The inbox is closed, or it dies.
+  // Ends when the inbox is closed, or after Die.
   ~Environment() { thread_.join(); }
   void Die() {
     dies_ = true;
@@ -160,7 +160,7 @@ struct InboxBench {
     bench.client.Detach();
     bench.server.Close(0);
     JavaScriptBackend::Get().Forget(number);
-    // The instance's end closes the inbox.
+    // Destroying the instance closes the inbox.
   }
   void Begin() {
     environment = std::make_unique<Environment>(JavaScriptBackend::Get().Find(number)->list[0]);
@@ -310,7 +310,7 @@ TEST(stream_count_takes_what_it_has_permitted_although_others_fill_the_server) {
   CHECK(count.ends_next());
   CHECK(count.Ask(2).full);
   CHECK(count.ends_next());
-  // Whoever has read everything gets the next one.
+  // A reader that has read everything gets the next response.
   count.NoteRead(2, 20);
   CHECK(!count.ends_next());
 }

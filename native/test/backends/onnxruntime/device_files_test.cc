@@ -1,6 +1,5 @@
-// Versions whose GPUs take different files: which file an instance has, and what the files must
-// have alike. Driver, GPUs, TensorRT and the CUDA provider are fakes; what they do is in
-// test/fakes.
+// Versions whose GPUs use different files: which file an instance uses, and what the files must
+// have in common. Driver, GPUs, TensorRT and the CUDA provider are the fakes of test/fakes.
 #include "backends/gpu/device_files.h"
 
 #include "onnxruntime_gpu_fixture.h"
@@ -15,7 +14,7 @@ std::string TextWith(std::string text, const std::string& what, const std::strin
   return text.replace(at, what.size(), with);
 }
 
-// GPU 0 takes model.plan, and GPU 1 another file.
+// GPU 0 uses model.plan, and GPU 1 another file.
 ModelSpec TwoPlans(const std::string& plan, const std::string& other,
                    std::map<std::string, std::string> settings = {}) {
   settings["file.1"] = "other.plan";
@@ -24,7 +23,7 @@ ModelSpec TwoPlans(const std::string& plan, const std::string& other,
   return spec;
 }
 
-// The error of a load, or of the configuration.
+// The error of loading or configuring.
 Status StatusOf(Backend& backend, const ModelSpec& spec, const ModelIo& io) {
   auto model = backend.Load(spec);
   return model.ok() ? model.value()->Configure(io) : model.status();
@@ -110,7 +109,7 @@ TEST(device_files_may_have_other_dims_where_the_configuration_says_them) {
   CHECK(Contains(PlansStatus(plan, dynamic), "'other.plan' dims [-1,-1]"));
   CHECK_EQ(PlansStatus(plan, dynamic, Io(), written).message(), "");
   CHECK_EQ(PlansStatus(dynamic, plan, Io(), written).message(), "");
-  // What the first file has was compared before.
+  // The first file's dims were compared before.
   ModelIo wide = Io();
   wide.inputs[0].dims = {-1, 5};
   CHECK_EQ(PlansStatus(dynamic, plan, wide, written).message(),
@@ -136,12 +135,12 @@ TEST(device_files_with_other_profiles_are_refused_and_both_named) {
   const std::string plan = PlanText();
   CHECK_EQ(PlansStatus(plan, plan + "profile x 1 4 4 4 16 4\n").message(),
            differ + "profiles: 'model.plan' has 1, and 'other.plan' 2");
-  // The least rows are not limited by max_batch_size.
+  // max_batch_size does not limit the minimum rows.
   CHECK_EQ(PlansStatus(plan, TextWith(plan, "1 4 4 4", "2 4 4 4")).message(),
            differ +
                "input 'x', profile 0: 'model.plan' has [1,4] to [8,4], and 'other.plan' "
                "[2,4] to [8,4]");
-  // Without batches, nor are the most.
+  // Without batching it does not limit the maximum, either.
   CHECK_EQ(PlansStatus(plan, TextWith(plan, "8 4", "6 4"), Io(0)).message(),
            differ +
                "input 'x', profile 0: 'model.plan' has [1,4] to [8,4], and 'other.plan' "
@@ -180,7 +179,7 @@ OnnxModelWriter Plus(float addend, int64_t width = 4) {
       .Output("y", Tensor(kOnnxFloat, {-1, width}));
 }
 
-// GPU 0 takes model.onnx, GPU 1 and the CPU another file.
+// GPU 0 uses model.onnx; GPU 1 and the CPU use another file.
 ModelSpec TwoModels(const FakeRuntime& runtime, const OnnxModelWriter& writer,
                     const OnnxModelWriter& other, SettingMap settings = {}) {
   settings["devices"] = "-1,0,1";

@@ -1,4 +1,4 @@
-// Scanning the operators of a model file, however malformed it is.
+// Scanning the operators of a model file, even a malformed one.
 #include "backends/onnxruntime/graph_scan.h"
 
 #include "onnxruntime_fixture.h"
@@ -18,7 +18,7 @@ GraphFacts FactsOf(const OnnxModelWriter& writer) {
   return ScanGraph(std::string_view(writer.Model()));
 }
 
-// Whether neither rows nor time are known, for this reason.
+// Whether both facts are unknown for this reason.
 bool Unknown(const GraphFacts& facts, const std::string& reason) {
   return facts.rows_vary == facts.time_varies &&
          facts.rows_vary.find(reason) != std::string::npos && !reason.empty();
@@ -78,7 +78,7 @@ TEST(graph_scan_looks_into_nested_graphs) {
   const auto facts = FactsOf(Nested(12, "Compress"));
   CHECK_EQ(facts.rows_vary, "the model has the operator Compress");
   CHECK_EQ(FactsOf(Nested(12, "Abs")).rows_vary, "");
-  // AttributeProto.graphs, which no operator of ONNX uses.
+  // AttributeProto.graphs, which no ONNX operator uses.
   const std::string attribute =
       Bytes(1, "g") + Bytes(11, With("Abs").Graph()) + Bytes(11, With("NonZero").Graph());
   CHECK_EQ(FactsOf(OnnxModelWriter().Node("Abs", {"x"}, {"y"}, {attribute})).rows_vary,
@@ -146,8 +146,8 @@ TEST(graph_scan_takes_what_it_cannot_read_for_the_worse) {
   CHECK(Unknown(ScanGraph(std::filesystem::temp_directory_path()), "cannot be read"));
 }
 
-// For every prefix of a file, and every file with one byte changed, the facts are right or the
-// worst.
+// For every prefix of a file, and every file with one byte changed, the facts are correct or the
+// worst case.
 TEST(graph_scan_survives_files_that_are_cut_off_or_damaged) {
   const std::string model = Nested(3, "NonZero").Model();
   for (size_t size = 0; size < model.size(); size++) {
@@ -166,7 +166,7 @@ TEST(graph_scan_survives_files_that_are_cut_off_or_damaged) {
 
 TEST(graph_scan_of_a_file_is_that_of_its_bytes) {
   const TemporaryFolder folder;
-  // Operators come before and after more bytes than are read at once, at all offsets.
+  // Operators lie before and after a block longer than the read buffer, at all offsets.
   for (size_t weights = (16 << 10) - 120; weights < (16 << 10) + 20; weights++) {
     const std::string bytes = OnnxModelWriter()
                                   .Node("Abs", {"x"}, {"a"})
@@ -181,7 +181,7 @@ TEST(graph_scan_of_a_file_is_that_of_its_bytes) {
   }
 }
 
-// A file of 1 TiB, nearly all of it a hole. Reading it would take an hour.
+// A file of 1 TiB, mostly a hole. Reading it would take an hour.
 TEST(graph_scan_does_not_read_weights) {
   const TemporaryFolder folder;
   constexpr uint64_t kHole = uint64_t{1} << 40;

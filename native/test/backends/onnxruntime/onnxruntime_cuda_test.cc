@@ -1,4 +1,4 @@
-// Instances on GPUs: what they need, and what the runtime is told.
+// Instances on GPUs: their requirements, and the options passed to the runtime.
 #include "backends/onnxruntime/cuda_provider.h"
 #include "onnxruntime_gpu_fixture.h"
 

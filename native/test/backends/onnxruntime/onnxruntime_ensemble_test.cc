@@ -1,4 +1,4 @@
-// ONNX models on GPUs as steps of ensembles: tensors between them stay on the GPU.
+// ONNX models on GPUs as steps of ensembles: tensors between the steps stay on the GPU.
 #include "gpu_chain.h"
 #include "onnxruntime_gpu_fixture.h"
 
@@ -19,7 +19,7 @@ RUNTIME_TEST_FROM(23, onnxruntime_leaves_tensors_between_the_steps_of_an_ensembl
       chain.Ask({static_cast<float>(i), 50});
       CHECK(chain.sink.Wait(i + 1));
       CHECK(chain.Answered(i, {static_cast<float>(i + 3), 53}));
-      // A graph has memory of its own, from which and to which is copied on the device.
+      // A graph has separate memory, so tensors are copied to and from it on the device.
       CHECK(copies.Since() == (std::vector<int64_t>{1, 1, graphs ? 2 : 0}));
     }
   }

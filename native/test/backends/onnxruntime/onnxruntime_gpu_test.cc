@@ -1,5 +1,4 @@
-// Batches of ONNX models on GPUs: tensors in device memory, on streams, and what the runtime does
-// besides.
+// Batches of ONNX models on GPUs: tensors in device memory, streams, and the runtime's other calls.
 #include "onnxruntime_gpu_fixture.h"
 
 namespace tritonts::test {
@@ -22,7 +21,7 @@ std::vector<float> PlusOneOf(std::vector<float> values) {
   return values;
 }
 
-// Asks with rows, one batch after the other, and checks the answers.
+// Submits rows, one batch after the other, and checks the responses.
 void CheckAnswers(OnnxBench& bench, uint32_t requests, uint32_t first_slot = 0) {
   for (uint32_t i = 0; i < requests; i++) {
     const uint32_t rows = 1 + i % 3;
@@ -56,7 +55,7 @@ RUNTIME_TEST_FROM(23, onnxruntime_on_a_gpu_does_not_wait_for_a_batch) {
   const int64_t copied = DoneOf(GpuWork::kUp);
   bench.Ask({1, 4}, Rows(1));
   CHECK(Eventually([&] { return DoneOf(GpuWork::kUp) == copied + 1; }));
-  // It is enqueued while the first one is not computed.
+  // It is enqueued while the first batch is not computed yet.
   bench.Ask({1, 4}, Rows(2));
   CHECK(Eventually([&] { return DoneOf(GpuWork::kUp) == copied + 2; }));
   CHECK(bench.sink.responses().empty());
@@ -84,7 +83,7 @@ RUNTIME_TEST(onnxruntime_that_blocks_in_a_run_does_not_hold_other_models_of_the_
   CHECK(bench.Answer(0) == PlusOneOf(Rows(1)));
 }
 
-// The runtime allocates what has no size before, in its own memory of the device.
+// The runtime allocates outputs of unknown size in its own device memory.
 RUNTIME_TEST(onnxruntime_on_a_gpu_gives_outputs_whose_shapes_are_not_known_before) {
   const FakeRuntime runtime;
   const auto before = Objects();
@@ -139,7 +138,7 @@ RUNTIME_TEST_FROM(23, onnxruntime_on_a_gpu_has_tensors_on_the_host_where_the_ses
   CHECK(bench.Answer(0) == std::vector<float>({1, 2, 3}));
 }
 
-// The runtime then cannot tell where outputs are.
+// The runtime then cannot report where outputs are.
 RUNTIME_TEST(onnxruntime_on_a_gpu_gives_an_output_that_is_an_input) {
   const FakeRuntime runtime;
   OnnxBench bench(runtime,
@@ -167,7 +166,7 @@ RUNTIME_TEST_FROM(22, onnxruntime_before_1_23_gets_tensors_on_the_host_and_copie
   CHECK(Contains(refused.status(), "needs ONNX Runtime 1.23, but this is 1.22.0"));
 }
 
-// The fake launches a graph with the tensors that it was captured with, as the real one does.
+// The fake launches a graph with the tensors that it was captured with, like the real runtime.
 RUNTIME_TEST_FROM(23, onnxruntime_on_a_gpu_captures_a_cuda_graph_for_each_shape_and_lane) {
   const FakeRuntime runtime;
   const auto captured = runtime.Call<int()>("fakeOrtCaptured");
@@ -185,7 +184,7 @@ RUNTIME_TEST_FROM(23, onnxruntime_on_a_gpu_captures_a_cuda_graph_for_each_shape_
   CHECK(Objects() == before);
 }
 
-// The driver then refuses calls of other threads, unless they know of it.
+// The driver then refuses calls of other threads, unless they have relaxed their capture mode.
 TEST(gpu_goes_on_while_another_thread_captures_a_graph) {
   PlanBench bench;
   const auto capture = OfDriver<void(bool)>("fakeCudaCaptureEverywhere");
@@ -235,7 +234,7 @@ RUNTIME_TEST_FROM(23, onnxruntime_on_a_gpu_captures_no_graph_where_memory_is_not
   CHECK_EQ(captured(), at_first);
 }
 
-// Each number of columns is a shape of its own.
+// Each number of columns is a separate shape.
 RUNTIME_TEST_FROM(23, onnxruntime_on_a_gpu_captures_a_limited_number_of_graphs) {
   const FakeRuntime runtime;
   const auto captured = runtime.Call<int()>("fakeOrtCaptured");
@@ -255,7 +254,7 @@ RUNTIME_TEST_FROM(23, onnxruntime_on_a_gpu_captures_a_limited_number_of_graphs) 
   CHECK_EQ(captured() - at_first, 64);
 }
 
-// The memory that is bound for y has another shape than the one that Reshape gives.
+// The memory bound for y has another shape than the result of Reshape.
 RUNTIME_TEST(onnxruntime_on_a_gpu_tolerates_a_model_that_declares_a_wrong_shape) {
   const FakeRuntime runtime;
   const auto before = Objects();
@@ -342,7 +341,7 @@ RUNTIME_TEST(onnxruntime_on_a_gpu_tells_why_a_run_fails_and_goes_on) {
       CHECK(Contains(bench.sink.Of(0).status, "model 'm': CUBLAS failure 13"));
     }
     CheckAnswers(bench, 3, 1);
-    // Those of a batch fail together.
+    // The requests of a batch fail together.
     const ScopedVariable error("TRITONTS_FAKE_ORT_RUN_ERROR", "CUBLAS failure 13");
     for (int i = 0; i < 20; i++) bench.Ask({1, 4}, Rows(1));
     CHECK(bench.sink.Wait(24));
@@ -416,8 +415,8 @@ RUNTIME_TEST(onnxruntime_on_a_gpu_that_is_lost_fails_and_is_loaded_again) {
   CheckAnswers(bench, 2);
 }
 
-// The runtime throws in its destructors where a device frees nothing. A GPU that has no batches is
-// asked then.
+// The runtime's destructors throw on a device that frees nothing. So a GPU without batches is
+// checked before.
 RUNTIME_TEST(onnxruntime_on_a_gpu_that_was_lost_unnoticed_leaves_its_session) {
   const FakeRuntime runtime;
   const auto before = Objects();
@@ -433,7 +432,7 @@ RUNTIME_TEST(onnxruntime_on_a_gpu_that_was_lost_unnoticed_leaves_its_session) {
 
 RUNTIME_TEST_FROM(23, onnxruntime_on_gpus_leaves_nothing_after_many_loads) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  constexpr int kCycles = 100;  // each makes more than ten threads, which takes long there
+  constexpr int kCycles = 100;  // each creates more than ten threads, which takes long there
 #else
   constexpr int kCycles = 1000;
 #endif
@@ -455,7 +454,7 @@ RUNTIME_TEST_FROM(23, onnxruntime_on_gpus_leaves_nothing_after_many_loads) {
   CHECK(Objects() == before);
 }
 
-// All sessions of a device have one context, and their runs may be under way at once.
+// All sessions of a device share a context, and their runs may overlap.
 RUNTIME_TEST(onnxruntime_on_a_gpu_answers_many_at_once_from_several_instances) {
   const FakeRuntime runtime;
   OnnxBench bench(runtime, PlusOne(), PlusOneIo(), {{"devices", "0,1"}}, {0, 0, 1});

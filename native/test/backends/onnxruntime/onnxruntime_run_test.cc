@@ -90,7 +90,7 @@ RUNTIME_TEST(onnxruntime_fails_a_batch_with_the_text_of_the_runtime_and_runs_the
 }
 
 RUNTIME_TEST(onnxruntime_refuses_outputs_without_the_rows_of_the_batch) {
-  // The file says y is [d1, 2] like x, but Concat doubles the rows.
+  // The file declares y as [d1, 2] like x, but Concat doubles the rows.
   const auto doubled = [](int64_t width) {
     return OnnxModelWriter()
         .Input("x", Tensor(kOnnxFloat, {-1, width}))

@@ -23,7 +23,7 @@ RUNTIME_TEST(onnxruntime_passes_every_fixed_size_type_as_it_is) {
     const auto type = static_cast<OnnxType>(number);
     const bool complex = number == 14 || number == 15;
     if (type == kOnnxString || complex) continue;
-    // BOOL needs bytes of 0 or 1. For the other types any bits are values.
+    // BOOL needs bytes of 0 or 1. For the other types all bit patterns are valid.
     const std::string bytes = type == kOnnxBool ? std::string("\0\1\1\0", 4) : "\x80\x7f\x01\x3c";
     for (const DataType datatype :
          {DataType::kBool, DataType::kUint8, DataType::kUint16, DataType::kUint32,

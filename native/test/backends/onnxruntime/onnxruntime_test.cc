@@ -1,4 +1,4 @@
-// The onnxruntime backend: loading, describing, failing.
+// The onnxruntime backend: loading, describing, errors.
 #include "backends/onnxruntime/library.h"
 #include "onnxruntime_fixture.h"
 #include "platform/dynamic_library.h"

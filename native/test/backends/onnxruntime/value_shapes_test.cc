@@ -18,7 +18,7 @@ Names Unshaped(const std::string& bytes) {
   return onnxruntime::UnshapedValues(stream);
 }
 
-// A model with two tensors without a shape among others, behind weights of this many bytes.
+// A model that contains two tensors without a shape, after weights of this many bytes.
 std::string Model(size_t weights) {
   return OnnxModelWriter()
       .Initializer("weights", kOnnxUint8, {static_cast<int64_t>(weights)},

@@ -1,4 +1,4 @@
-// Calls of Python models: on which threads their batches run.
+// Calls of Python models: the threads on which their batches run.
 #if defined(__linux__)
 
 #include <pthread.h>
@@ -15,7 +15,8 @@ namespace tritonts::test {
 
 namespace {
 
-// A model on a server with a channel, and calls of it. Notes the names of the threads it runs on.
+// A model on a server with a channel, and calls of the model. Records the names of the threads on
+// which it runs.
 class CallBench {
  public:
   CallBench(uint64_t guest_budget_ns, uint64_t inline_budget_ns) {
@@ -41,7 +42,7 @@ class CallBench {
     server().Publish("called", "{}");
     stub_ = bench_->Begin();
   }
-  // Calls, and has the answer awaited by `wait`.
+  // Makes a call, and lets `wait` wait for the answer.
   void Call(float x, const std::function<void(const std::function<bool()>&)>& wait) {
     const uint64_t place = stub_->page().heap_up + 4096;
     const uint64_t word = stub_->page().heap_up + (size_t{512} << 10);

@@ -1,5 +1,5 @@
-// Channels to the processes of Python models, with a thread of this process in place of the stub:
-// one that serves, and ones that send what no stub sends.
+// Channels of Python models, with a thread of this process instead of the stub: one that serves,
+// and ones that violate the protocol.
 #if defined(__linux__)
 
 #include <atomic>
@@ -60,7 +60,7 @@ TEST(python_channel_queues_again_what_a_process_that_ended_had_not_read) {
   FakeStub* stub = bench.Begin();
   bench.bench.Write({1});
   CHECK(bench.bench.client.Flush().ok());
-  // It was sent, and nobody has read it.
+  // The batch was sent, but not read.
   CHECK(Eventually([&] { return stub->down.HasMessage(); }));
   stub = bench.Begin();
   std::atomic<bool> stop{false};
@@ -68,7 +68,7 @@ TEST(python_channel_queues_again_what_a_process_that_ended_had_not_read) {
   CHECK(stub->Take(&message, stop));
   stub->Echo(message, false);
   CHECK(bench.bench.client.Take(1)[0].code == Code::kOk);
-  // What was read fails.
+  // A batch that was read fails.
   bench.bench.Write({2});
   CHECK(bench.bench.client.Flush().ok());
   CHECK(stub->Take(&message, stop));
@@ -151,7 +151,7 @@ TEST(python_channel_takes_no_message_of_a_batch_that_has_ended_for_a_later_one) 
   next(&first);
   stub->Echo(first, false);
   CHECK(bench.bench.client.Take(1)[0].code == Code::kOk);
-  // It is in the same slot.
+  // The new batch is in the same slot.
   next(&second);
   CHECK(second.batch != first.batch);
   const auto ask = [&](Kind kind, uint32_t number) {
@@ -179,7 +179,7 @@ TEST(python_channel_takes_no_more_memory_for_calls_than_the_stub_has) {
   FakeStub* const stub = bench.Begin();
   const auto word = static_cast<int64_t>(stub->page().heap_up + (size_t{512} << 10));
   const auto beyond = static_cast<int64_t>(stub->page().heap_up);
-  // There are so many addresses, and there is no such memory.
+  // The addresses exist, but not the memory.
   const int64_t size = int64_t{4} << 30;
   stub->Send(stub->Body(Kind::kCall, 0,
                         {0, -1, uid, 0, 0, 0, 0, 0, 0, 0, 1, 0, fp32, 2, size / 4, 1, size, beyond},
@@ -232,7 +232,7 @@ TEST(port_input_memory_of_one_version_is_copied_for_another) {
 TEST(python_channel_is_broken_by_an_answer_that_lends_what_is_not_its_own) {
   ChannelBench bench;
   FakeStub* const stub = bench.Begin();
-  // What is given back would lie before the heap.
+  // The release word would lie before the heap.
   Message message = stub->Body(Kind::kAnswer, 0, {3, 0}, 4);
   message.offset = stub->page().heap_up;
   stub->Send(message);
@@ -243,7 +243,7 @@ TEST(python_channel_reads_nothing_back_of_what_it_writes_for_the_stub) {
   ChannelBench bench;
   FakeStub* const stub = bench.Begin();
   std::atomic<bool> stop{false};
-  // Ranks of tensors, in answers to calls that are being written.
+  // Modifies tensors' ranks in answers to calls while they are written.
   std::thread spoiling([&] {
     for (int64_t rank = 0; !stop; rank += 1'000'003) {
       auto* const words = stub->words(stub->page().heap_down);
@@ -277,7 +277,7 @@ TEST(python_channel_answers_reach_a_thread_that_polls) {
     bench.bench.Write({value});
     CHECK(bench.bench.client.Flush().ok());
     Polling polling;
-    // Sometimes it gives up before the answer comes, which the channel's thread then takes.
+    // Sometimes polling ends before the answer comes; the channel's thread then takes it.
     for (int i = 0; i < round % 4 * 50; i++) polling.Poll();
     if (round % 3 == 0) {
       CHECK(Eventually([&] {
@@ -291,7 +291,7 @@ TEST(python_channel_answers_reach_a_thread_that_polls) {
   }
   stop = true;
   serving.join();
-  // What has ended is not polled.
+  // An ended channel is not polled.
   Polling polling;
   polling.Poll();
   bench.channel->Stop();
@@ -306,7 +306,7 @@ TEST(python_channel_answers_do_not_wait_for_a_thread_that_polls_and_is_held_up) 
     Message message;
     while (stub->Take(&message, stop)) stub->Echo(message, false);
   });
-  // If each waited until the channel's thread looks by itself, all of them would take a minute.
+  // If each round waited for the channel thread's own look, all would take a minute.
   const uint64_t limit = NowNs() + 30'000'000'000;
   for (int round = 0; round < 60; round++) {
     const auto value = static_cast<float>(round);
@@ -385,7 +385,7 @@ TEST(python_channel_survives_garbage) {
     for (int i = 0; i < 60 && !bench.broken; i++) {
       std::vector<int64_t> body(up(24));
       for (int64_t& word : body) word = static_cast<int64_t>(number());
-      // Some of them begin well.
+      // Some bodies begin with valid words.
       if (!body.empty() && up(2) > 0) body[0] = 1 + static_cast<int64_t>(up(3));
       if (body.size() > 4 && up(1) == 0) {
         body[1] = static_cast<int64_t>(up(2));
@@ -399,7 +399,7 @@ TEST(python_channel_survives_garbage) {
       if (up(2) == 0) message.word = page.heap_up + 8 * up(512);
       const uint64_t what = up(40);
       if (what == 0) {
-        // Counters that cannot be.
+        // Invalid counters.
         auto* const ring = reinterpret_cast<python::RingHeader*>(stub->base() + page.ring_up);
         ring->tail.store(static_cast<uint32_t>(number()));
       } else if (what == 1) {
@@ -414,7 +414,7 @@ TEST(python_channel_survives_garbage) {
       if (up(3) == 0) stub->Settle(bench.broken);
     }
     bench.channel->Stop();
-    // What the stub has not seen is queued again, which is no end. So the client leaves.
+    // Batches that the stub has not read are requeued, so they do not end: the client detaches.
     client.Detach();
   }
   CHECK(Eventually([&] { return bench.bench.server.server().in_flight_bytes() == 0; }));

@@ -1,5 +1,6 @@
-// Shape tensors of plans that batch: their first value is the rows. The fake TensorRT refuses a
-// batch whose other inputs have other rows (`rows s`, test/fakes/nvinfer_plan.cc).
+// Shape tensors of plans with batching: their first value is the number of rows. The fake TensorRT
+// rejects a batch whose other inputs have another number of rows (`rows s`,
+// test/fakes/nvinfer_plan.cc).
 #include "gpu_chain.h"
 #include "tensorrt_fixture.h"
 
@@ -7,11 +8,11 @@ namespace tritonts::test {
 
 namespace {
 
-// y has the dims that s says, and in each row the first number of x's row.
+// y has the dims in s, and each row consists of the first number of x's row.
 constexpr char kExpand[] =
     "op expand\ninput x 0 0 0 -1 2\ninput s 3 1 0 2\noutput y 0 0 0 -1 -1\nrows s\n"
     "profile x 1 2 4 2 8 2\nvalues s 1 1 4 2 8 5\n";
-// y is x plus the number of the profile, of which the rows in s decide.
+// y is x plus the number of the profile, which the rows in s select.
 constexpr char kByValues[] =
     "op profile\ninput x 0 0 0 -1 2\ninput s 3 1 0 2\noutput y 0 0 0 -1 2\nrows s\n"
     "profile x 1 2 4 2 8 2\nprofile x 1 2 4 2 8 2\nvalues s 1 1 1 2 2 5\nvalues s 3 1 4 2 8 5\n";
@@ -51,7 +52,8 @@ std::vector<float> Flat(const std::vector<float>& firsts, size_t width, float be
   return values;
 }
 
-// A request with rows that begin with these numbers, and the values [rows, width] where it has any.
+// A request with rows that begin with these numbers, and the values [rows, width] unless `width` is
+// 0.
 Request* Make(Requests* requests, const std::vector<float>& firsts, int64_t width = 0,
               DataType type = DataType::kInt32) {
   const auto rows = static_cast<int64_t>(firsts.size());
@@ -71,7 +73,7 @@ class Bench : public VersionBench {
     config.policy = std::move(policy);
     CHECK_EQ(version().Start(std::move(config)).message(), "");
   }
-  // Whether a request was answered with rows of this width that have these numbers.
+  // Whether a request was answered with rows of this width, filled with these numbers.
   bool Expanded(uint32_t slot, const std::vector<float>& firsts, int64_t width) {
     const SeenResponse seen = sink.Of(slot);
     CHECK_EQ(seen.status.message(), "");
@@ -126,7 +128,7 @@ TEST(tensorrt_chooses_profiles_by_the_rows_in_shape_tensors) {
   CHECK(bench.sink.Wait(2));
   CHECK_EQ(bench.sink.Of(0).status.message(), "");
   CHECK_EQ(FloatsOf(bench.sink.Of(0)).at(0), 2.f);
-  // One row is for the first.
+  // Profile 0 takes a single row.
   bench.Submit({Make(&bench.requests, {1}, 2), Make(&bench.requests, {1}, 6),
                 Make(&bench.requests, {1, 1, 1}, 2)});
   CHECK(bench.sink.Wait(5));
@@ -163,7 +165,7 @@ TEST(tensorrt_says_that_an_output_shape_tensor_has_not_the_rows_of_the_batch) {
 
 TEST(tensorrt_tells_what_plans_with_shape_tensors_can_be_batched) {
   CHECK_EQ(ConfigureStatus(kExpand, ExpandIo(), 8).message(), "");
-  // The values of a profile bound the rows, too.
+  // A profile's values limit the rows, too.
   std::string fewer = kExpand;
   fewer.replace(fewer.find("8 5\n"), 4, "6 5\n");
   CHECK(ConfigureStatus(fewer, ExpandIo(), 6).message().find("take at most 6 rows") !=
@@ -177,7 +179,7 @@ TEST(tensorrt_tells_what_plans_with_shape_tensors_can_be_batched) {
   both.inputs[0].rows_in_values = true;
   CHECK_EQ(ConfigureStatus(kExpand, both, 8).message(),
            "input 'x' has is_shape_tensor: true, but is no shape tensor of the plan");
-  // A number alone has no values besides the rows, and shape tensors alone no rows.
+  // A single value leaves none besides the rows, and shape tensors alone have no rows.
   CHECK(!ConfigureStatus("op fill\ninput x 0 0 0 -1 2\ninput s 3 1 0 1\noutput y 0 0 0 -1\n"
                          "values s 1 4 8\n",
                          ExpandIo(), 0)
@@ -189,7 +191,7 @@ TEST(tensorrt_tells_what_plans_with_shape_tensors_can_be_batched) {
 
 namespace {
 
-// Requests of one header whose values differ, as a group of an ensemble's callers might.
+// Requests with one header but different values, possible in a group of an ensemble's callers.
 struct ValuesGroup {
   explicit ValuesGroup(ResponseSink* sink) {
     header.sink = sink;

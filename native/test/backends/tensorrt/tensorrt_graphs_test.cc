@@ -1,5 +1,5 @@
-// CUDA graphs of plans: which batches are enqueued by one, padding, and what cannot be recorded.
-// Driver, GPUs and TensorRT are fakes; what they do is in test/fakes.
+// CUDA graphs of plans: which batches are enqueued by a graph, padding, and what cannot be
+// recorded. Driver, GPUs and TensorRT are the fakes of test/fakes.
 #include "backends/gpu/box.h"
 #include "gpu_work.h"
 
@@ -7,7 +7,7 @@ namespace tritonts::test {
 
 namespace {
 
-// y = x + 1 with up to 8 rows of 1 to 4096 numbers; the best are 4 rows of 3.
+// y = x + 1 with up to 8 rows of 1 to 4096 numbers; the optimum is 4 rows of 3.
 constexpr char kGraphPlan[] =
     "fake-plan 10\nop add\ninput x 0 0 0 -1 -1\noutput y 0 0 0 -1 -1\nprofile x 1 1 4 3 8 4096\n";
 
@@ -31,7 +31,7 @@ class GraphBench : public VersionBench {
     const Status status = version().Start(OnGpus({0}, io));
     CHECK_EQ(status.message(), "");
   }
-  // Asks for a batch of numbers from 0 on, and checks the answer. Returns how many graphs were
+  // Submits a batch of the numbers from 0 on, and checks the response. Returns the number of graphs
   // launched for it.
   int64_t Run(uint32_t rows, int64_t width) {
     const int64_t before = CallsOf("cuGraphLaunch");
@@ -63,7 +63,7 @@ int GraphCount() {
   return OfDriver<int()>("fakeCudaGraphs")();
 }
 
-// Why a model is not started with these graphs.
+// The error of starting a model with these graphs.
 Status GraphStatus(const ModelSpec& spec, const ModelIo& io = GraphIo()) {
   auto model = TensorRtBackend().Load(spec);
   CHECK(model.ok());
@@ -108,7 +108,7 @@ TEST(tensorrt_graphs_of_a_spec_have_its_shapes_and_no_others) {
   CHECK_EQ(bench.Run(1, 3), 1);
 }
 
-// The tensors of a request stay where they are: each number at its own indices.
+// Padding keeps each number of a request at its own indices.
 TEST(tensorrt_graphs_with_a_lower_bound_take_smaller_batches_which_are_padded) {
   GraphBench bench(WithGraphs("graph 4 2\ninput 8 3 x\ngraph 8 5\ninput 8 8 x"));
   CHECK_EQ(bench.Run(4, 8), 1);
@@ -122,7 +122,7 @@ TEST(tensorrt_graphs_with_a_lower_bound_take_smaller_batches_which_are_padded) {
   CHECK_EQ(bench.Run(5, 7), 0);
 }
 
-// What was enqueued before the recording uses the memory of the instance.
+// The batch enqueued before the recording uses the instance's memory.
 TEST(tensorrt_graph_that_is_not_recorded_leaves_no_batch_under_way) {
   {
     const ScopedVariable kernel("TRITONTS_FAKE_KERNEL_US", "20000");
@@ -140,7 +140,7 @@ TEST(tensorrt_graphs_are_recorded_again_when_the_memory_of_their_lane_has_moved)
   CHECK_EQ(bench.Run(2, 4), 1);
   CHECK_EQ(bench.Run(8, 4096), 0);
   CHECK_EQ(CallsOf("cuStreamBeginCapture_v2"), recorded);
-  // The batch itself is what is enqueued before a recording.
+  // The batch itself is the run that precedes a recording.
   CHECK_EQ(bench.Run(2, 4), 0);
   CHECK_EQ(CallsOf("cuStreamBeginCapture_v2"), recorded + 1);
   CHECK_EQ(bench.Run(2, 4), 1);
@@ -224,7 +224,7 @@ TEST(tensorrt_graphs_that_fail_to_be_launched_fail_their_batch_alone) {
 TEST(gpu_copies_back_on_a_stream_of_their_own_if_the_model_says_so) {
   const auto of = OfDriver<int(int)>("fakeCudaStreamsOf");
   PlanBench bench(PlanWith({{"max_concurrency", "1"}, {"output_copy_stream", "true"}}));
-  // One of these is the pool's.
+  // One of these is the pool's stream.
   CHECK_EQ(of(0), 3);
   bench.Ask({1});
   CHECK(bench.sink.Wait(1));

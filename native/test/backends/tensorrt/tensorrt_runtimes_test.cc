@@ -1,5 +1,5 @@
 // Lean and dispatch runtimes, version-compatible plans and plugins. Driver, GPUs and TensorRT are
-// fakes; what they do is in test/fakes.
+// the fakes of test/fakes.
 #include "tensorrt_fixture.h"
 
 namespace tritonts::test {
@@ -10,7 +10,7 @@ std::string Compatible(const std::string& major = "10") {
   return PlanText("add", "0 0 0 -1 4", major + " compatible");
 }
 
-// It does not bring the code that reads it.
+// A plan without the code that reads it.
 std::string WithoutLean(const std::string& major = "10") {
   return PlanText("add", "0 0 0 -1 4", major + " compatible without-lean");
 }
@@ -36,7 +36,7 @@ TEST(tensorrt_reads_version_compatible_plans_where_that_is_allowed) {
   CHECK(Objects() == kNone);
 }
 
-// The fake ends the process if a runtime is deleted before what it made or loaded.
+// The fake ends the process if a runtime is deleted before the objects that it made or loaded.
 TEST(tensorrt_loads_the_lean_runtime_that_a_plan_does_not_bring) {
   const std::map<std::string, std::string> settings = {{"version_compatible", "1"},
                                                        {"lean_runtime", FakeTensorRt("lean")}};
@@ -49,7 +49,8 @@ TEST(tensorrt_loads_the_lean_runtime_that_a_plan_does_not_bring) {
       CHECK(bench.sink.Wait(1));
       CHECK(bench.Answered(0, 1));
     }
-    // Plans that need none are read as without it, also where there is no such file.
+    // Plans that need no lean runtime are read as without the setting, even if the file does not
+    // exist.
     for (const std::string& file : {FakeTensorRt("lean"), std::string("/nowhere/liblean.so")}) {
       CHECK_EQ(
           LoadStatus(Compatible(), which, {{"version_compatible", "1"}, {"lean_runtime", file}})

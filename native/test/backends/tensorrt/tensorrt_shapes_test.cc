@@ -1,5 +1,5 @@
 // Shapes and types of plans: profiles, shape tensors, outputs whose shapes depend on data,
-// datatypes and formats. Driver, GPUs and TensorRT are fakes; what they do is in test/fakes.
+// datatypes and formats. Driver, GPUs and TensorRT are the fakes of test/fakes.
 #include "device/gpu.h"
 #include "tensorrt_fixture.h"
 
@@ -7,15 +7,15 @@ namespace tritonts::test {
 
 namespace {
 
-// A version of TensorRT of each kind of table: with the older functions of 10, with the newer ones,
-// and 11.
+// One version of TensorRT for each function table: 10 with the older functions, 10 with the newer
+// ones, and 11.
 constexpr const char* kVersions[] = {"10", "10.16", "11"};
 
 std::string Major(const std::string& which) {
   return which.substr(0, 2);
 }
 
-// A served plan with any tensors.
+// A version that serves a plan with any tensors.
 class ShapesBench : public VersionBench {
  public:
   ShapesBench(const std::string& plan, const ModelIo& io, const std::string& which = "10",
@@ -53,7 +53,7 @@ constexpr char kProfiles[] =
     "op profile\ninput x 0 0 0 -1 4\noutput y 0 0 0 -1 4\nprofile x 1 4 1 4 1 4\n"
     "profile x 1 4 6 4 8 4\nprofile x 4 4 32 4 64 4\n";
 
-// The number of the profile that runs so many rows; -1: none does.
+// The number of the profile that runs this many rows; -1: none.
 int ProfileFor(ShapesBench& bench, int64_t rows) {
   const std::vector<float> zeros(static_cast<size_t>(rows) * 4, 0);
   const SeenResponse seen = bench.Answer({Floats({rows, 4}, zeros)}, static_cast<uint32_t>(rows));
@@ -92,7 +92,7 @@ TEST(tensorrt_uses_the_profiles_that_an_instance_has) {
   ShapesBench two(kProfiles, Io(64), "10", {{"profiles", "2,0"}});
   CHECK_EQ(ProfileFor(two, 1), 0);
   CHECK_EQ(ProfileFor(two, 40), 2);
-  // Without any, the first.
+  // Without the setting, the first.
   ShapesBench first(kProfiles, Io(1), "10");
   CHECK_EQ(ProfileFor(first, 1), 0);
 }
@@ -157,7 +157,7 @@ TEST(tensorrt_reads_the_values_of_shape_tensors_on_the_host) {
       CHECK_EQ(seen.status.message(), "");
       CHECK(seen.outputs.at(0).shape == (std::vector<int64_t>{3, 5}));
       CHECK(seen.outputs.at(0).bytes == tritonts::test::BytesOf(std::vector<float>(15, 7)));
-      // The older function has no values of 64 bits, so TensorRT itself refuses.
+      // The older function has no 64-bit values, so TensorRT itself rejects the batch.
       const SeenResponse beyond = bench.Answer({Floats({1}, {7}), dims(3, 6)});
       CHECK(Contains(beyond.status,
                      wide && which == std::string("10")
@@ -200,9 +200,9 @@ TEST(tensorrt_says_why_there_is_no_memory_for_an_output_whose_shape_depends_on_d
       "op positive\ninput x 0 0 0 -1 2\noutput y 0 0 0 -1 2\nprofile x 1 2 4 2 9000 2\n",
       Unbatched({{"x", DataType::kFp32, {-1, 2}}}, {{"y", DataType::kFp32, {-1, 2}}}));
   const std::vector<float> ones(2 * 9000, 1);
-  // Each tensor is allocated by a call of its own.
+  // Each tensor is allocated by a separate call.
   device::Gpu::LimitDevice(0, 0);
-  // The first two are for the input, and for an output that is empty.
+  // The first two are for the input, and for an empty output.
   FailOnce("cuMemAlloc_v2", 2, 2);
   const SeenResponse failed = bench.Answer({Floats({9000, 2}, ones)});
   CHECK(Contains(failed.status,
@@ -239,7 +239,7 @@ TEST(tensorrt_passes_each_datatype_that_triton_has_a_name_for) {
     CHECK_EQ(seen.status.message(), "");
     CHECK(seen.outputs.at(0).bytes == bytes);
   }
-  // Others are told, and cannot be configured.
+  // Other formats are reported, and cannot be configured.
   auto model = TensorRtBackend().Load(
       PlanSpec("fake-plan 10\nop copy\ninput x 6 0 0 -1 3\noutput y 6 0 0 -1 3\n"));
   CHECK(model.value()->Describe().inputs[0].datatype == DataType::kInvalid);
@@ -274,7 +274,7 @@ TEST(tensorrt_refuses_formats_that_are_not_linear_by_name) {
   CHECK(Objects() == kNone);
 }
 
-// One of 1000 and one of 2000 bytes are needed, and the instances run at the same time.
+// They need 1000 and 2000 bytes, and the instances run at the same time.
 TEST(tensorrt_gives_the_contexts_of_an_instance_one_piece_of_device_memory) {
   const ScopedVariable delay("TRITONTS_FAKE_DELAY_US", "300");
   for (const char* which : kVersions) {

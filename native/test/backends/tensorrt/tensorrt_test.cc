@@ -1,5 +1,5 @@
-// Plans on GPUs: answers, refusals, failures, and that nothing is left of them. Driver, GPUs and
-// TensorRT are fakes; what they do is in test/fakes.
+// Plans on GPUs: responses, refusals, failures, and that no object is left. Driver, GPUs and
+// TensorRT are the fakes of test/fakes.
 #include "device/cuda.h"
 #include "device/gpu.h"
 #include "gpu_work.h"
@@ -50,7 +50,7 @@ TEST(tensorrt_takes_rows_of_several_shapes_one_after_the_other) {
 
 TEST(tensorrt_leaves_no_object_of_the_driver_or_of_itself) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  constexpr int kCycles = 100;  // each makes ten threads, which takes long there
+  constexpr int kCycles = 100;  // each creates ten threads, which takes long there
 #else
   constexpr int kCycles = 1000;
 #endif
@@ -118,10 +118,9 @@ TEST(tensorrt_tells_why_a_batch_was_not_enqueued) {
   CHECK(Contains(failing.StatusOf(0), "can't enqueue the batch: this plan always fails"));
 }
 
-// Whichever call of the driver fails, its batch fails with the driver's words, and the next is
-// answered.
+// Whichever driver call fails, its batch fails with the driver's text, and the next one succeeds.
 TEST(tensorrt_survives_the_failure_of_each_call_of_the_driver) {
-  // And how often a batch that is alone calls it.
+  // The number of calls is that of a batch that is alone.
   for (const auto& [function, calls] :
        {std::pair("cuMemcpyHtoDAsync_v2", 1), std::pair("cuMemcpyDtoHAsync_v2", 1),
         std::pair("cuEventRecord", 3), std::pair("cuStreamWaitEvent", 0),

@@ -1,5 +1,5 @@
-// Which threads enqueue the batches of plans: one a GPU, or one an instance. Driver, GPUs and
-// TensorRT are fakes; what they do is in test/fakes.
+// The threads that enqueue batches of plans: one per GPU, or one per instance. Driver, GPUs and
+// TensorRT are the fakes of test/fakes.
 #include <filesystem>
 #include <fstream>
 
@@ -9,7 +9,8 @@ namespace tritonts::test {
 
 namespace {
 
-// Holds batches of plans with this `op` back where they are enqueued, until the end at the latest.
+// Holds back batches of plans with this `op` while they are enqueued, until the destructor at the
+// latest.
 class HeldEnqueueing {
  public:
   HeldEnqueueing(const std::string& op, const std::string& which) : library_(FakeTensorRt(which)) {
@@ -36,7 +37,7 @@ int SubmissionThreads() {
   return count;
 }
 
-// Has a held plan and another one on the same GPU answer.
+// Checks that another plan on the same GPU responds while one is held back.
 void CheckOthersGoOn(const ModelSpec& held_spec, const std::string& op, const ModelIo& io,
                      const std::string& which) {
   PlanBench held(held_spec, {0}, io);
@@ -87,7 +88,8 @@ TEST(tensorrt_with_the_policy_blocking_has_a_thread_for_each_instance) {
   CHECK(Objects() == kNone);
 }
 
-// What has no shape that depends on data shares the thread of the GPU, whatever its shapes are.
+// A plan without output shapes that depend on data shares the GPU's thread, even with shape
+// tensors.
 TEST(tensorrt_enqueues_all_batches_of_a_gpu_by_one_thread_where_none_waits) {
   const ModelIo io{0,
                    {{"x", DataType::kFp32, {1}}, {"s", DataType::kInt64, {2}}},
@@ -105,7 +107,7 @@ TEST(tensorrt_enqueues_all_batches_of_a_gpu_by_one_thread_where_none_waits) {
   CHECK(filling.sink.Wait(1));
   CHECK(adding.sink.Wait(1));
   CHECK_EQ(filling.StatusOf(0).message(), "");
-  // Each has its name when it has enqueued something.
+  // A thread gets its name when it first enqueues work.
   CHECK_EQ(SubmissionThreads(), 1);
 }
 

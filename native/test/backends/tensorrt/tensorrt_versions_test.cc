@@ -1,5 +1,5 @@
-// The versions and kinds of TensorRT: which can be used, and that plans answer with each. Driver,
-// GPUs and TensorRT are fakes; what they do is in test/fakes.
+// The versions and kinds of TensorRT: which are usable, and that plans run with each. Driver, GPUs
+// and TensorRT are the fakes of test/fakes.
 #include <filesystem>
 
 #include "backends/tensorrt/library.h"
@@ -10,7 +10,7 @@ namespace tritonts::test {
 
 namespace {
 
-// What reads a plan, and how it says its own version.
+// A library that reads a plan, and how it reports its version.
 struct Reader {
   const char* which;
   const char* major;
@@ -50,7 +50,7 @@ TEST(tensorrt_refuses_the_plan_of_another_version_in_the_library_s_words) {
   CHECK(Objects() == kNone);
 }
 
-// The real library returns what looks like an object, and crashes with it.
+// The real library returns an invalid object, and crashes when that is used.
 TEST(tensorrt_does_not_take_garbage_for_a_runtime) {
   auto library = tensorrt::Library::Open(FakeTensorRt());
   CHECK(library.ok());
@@ -80,7 +80,7 @@ TEST(tensorrt_refuses_libraries_of_other_versions) {
     CHECK(Contains(refused.status(), std::string("is TensorRT ") + text +
                                          ", and those that can be used are 10.x, 11.x"));
   }
-  // The objects of older ones were not looked at.
+  // The objects of older versions were not verified.
   const std::string file = (folder.path() / "rtx").string();
   std::filesystem::copy_file(FakeTensorRt("rtx"), file);
   const ScopedVariable version("TRITONTS_FAKE_NVINFER_VERSION", "10300");

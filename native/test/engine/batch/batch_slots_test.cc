@@ -1,5 +1,4 @@
-// What a batch carries besides requests: empty slots, inputs that the engine injects, outputs that
-// it keeps.
+// What a batch carries besides requests: empty slots, injected inputs, kept outputs.
 #include <optional>
 
 #include "engine/batch/collector.h"
@@ -13,7 +12,7 @@ namespace {
 
 constexpr uint32_t kSlots = 4;
 
-// x and what the engine injects; y and what it keeps.
+// x and the injected inputs; y and the kept output.
 ModelIo SlotIo() {
   ModelIo io = FloatIo();
   TensorSpec ready{"ready", DataType::kFp32, {-1, 1}, false};
@@ -34,7 +33,7 @@ std::vector<float> FloatsOf(const Buffer& buffer) {
 // How the rows of a batch are answered.
 enum class Answer { kTogether, kEach, kOneByOne };
 
-// A model of running sums: y = x + state, and that is the next state.
+// A model of running sums: y = x + state, which is also the next state.
 class SumBench {
  public:
   explicit SumBench(Answer answer, Script script = {}) {
@@ -51,11 +50,11 @@ class SumBench {
     request->header->priority = slot;
     return request;
   }
-  // What request `number` was answered.
+  // The output for request `number`.
   float Of(uint32_t number) {
     SeenResponse seen = bench->sink.Of(number);
     CHECK(seen.status.ok());
-    // What is kept is in no response.
+    // The kept output is in no response.
     CHECK_EQ(seen.outputs.size(), 1u);
     CHECK(seen.outputs.contains(0));
     float value = 0;
@@ -114,7 +113,7 @@ TEST(batch_slots_have_injected_inputs_and_keep_outputs) {
     CHECK_EQ(bench.states->Of(0), 111.0f);
     CHECK_EQ(bench.states->Of(1), 0.0f);
     CHECK_EQ(bench.states->Of(2), 5.0f);
-    // A null row keeps nothing.
+    // A null row keeps no output.
     CHECK_EQ(bench.states->kept(), 4u);
     CHECK(bench.readies == (std::vector<std::vector<float>>{{1, 0, 1}, {1}, {1}}));
   }
@@ -129,7 +128,7 @@ TEST(batch_slots_leave_requests_and_their_header_as_they_are) {
   CHECK(!request->input(SlotStates::kState));
 }
 
-// A null row is in the batch, but nobody asked for it.
+// A null row is in the batch, but has no request.
 TEST(batch_slots_that_are_empty_count_as_rows_and_not_as_requests) {
   SumBench bench(Answer::kTogether);
   bench.bench->Submit({bench.Make(3, 1), bench.Make(1, 1)});
@@ -157,7 +156,7 @@ TEST(batch_slots_end_with_the_error_of_their_batch) {
   CHECK(Eventually([&] { return bench.bench->version().statistics().fail.count == 1; }));
 }
 
-// What a backend does with each row, it does with null rows, too.
+// A backend treats null rows like any other row.
 TEST(batch_slots_that_are_empty_take_all_that_is_said_of_them) {
   std::atomic<int> runs = 0;
   Script script;

@@ -1,4 +1,4 @@
-// The collector, where inputs are next to each other in memory and yet in two pieces of it.
+// The collector with inputs that are adjacent in memory, but in two separate pieces.
 #include "engine/batch/collector.h"
 #include "fake_device.h"
 #include "run_fixture.h"
@@ -7,16 +7,16 @@ namespace tritonts::test {
 
 namespace {
 
-// Pieces of memory that lie side by side in one array.
+// Adjacent pieces of memory in one array.
 class SideBySide {
  public:
   explicit SideBySide(MemoryKind kind, MemoryCopier* copier) : kind_(kind), copier_(copier) {}
 
-  // A piece of `count` of the numbers, which are 0, 1, 2, …
+  // A piece with `count` of the numbers 0, 1, 2, …
   BlockRef Piece(size_t first, size_t count) {
     return BlockRef::Adopt(new One(&values_[first], count * sizeof(float), kind_, copier_));
   }
-  // The request's input is one number of that piece.
+  // Makes one number of the piece the request's input.
   void Place(RunBench* bench, Request* request, const BlockRef& piece, size_t number) {
     bench->requests.Place(request, 0, DataType::kFp32, {1, 1}, &values_[number], sizeof(float));
     request->header->inputs()[0].first_chunks[0] = {&values_[number], sizeof(float), kind_, 0,
@@ -59,7 +59,7 @@ TEST(collector_does_not_take_neighbours_in_two_pieces_of_a_device_s_memory_for_o
   CHECK_EQ(gathered.parts.size(), 2u);
   CHECK(gathered.parts[0].data == two->data() && gathered.parts[0].size == two->size());
   CHECK(gathered.parts[1].data == one->data() && gathered.parts[1].size == one->size());
-  // Where it is to be in one place, it is put there.
+  // If contiguous memory is required, the pieces are copied.
   CHECK(Gather(bench.run, 0, true, &gathered, MemoryKind::kDevice).ok());
   CHECK(gathered.copied);
   bench.End();
@@ -77,12 +77,12 @@ TEST(collector_does_not_have_two_pieces_of_pinned_memory_copied_as_one) {
     memory.Place(&bench, chosen[1], second, 1);
     bench.Begin(chosen);
     Gathered gathered;
-    // The processor reads them where they are.
+    // The CPU reads them in place.
     CHECK(Gather(bench.run, 0, true, &gathered).ok());
     CHECK(!gathered.copied);
     const Status status = Gather(bench.run, 0, true, &gathered, MemoryKind::kPinned);
     if (apart) {
-      // They are to be copied, and this device has no pinned memory.
+      // They must be copied, and this device has no pinned memory.
       CHECK_EQ(status.code(), Code::kUnavailable);
     } else {
       CHECK(status.ok());

@@ -1,4 +1,4 @@
-// A batch that fails as a whole is run again in halves.
+// A batch that fails as a whole runs again in halves.
 #include <random>
 #include <set>
 
@@ -9,14 +9,14 @@ namespace tritonts::test {
 
 namespace {
 
-// Fails a batch with a negative value as a whole, and returns input 0 of any other one. The first
-// batch waits until the test opens the gate, so that the next requests form one batch.
+// Fails a batch with a negative value as a whole, and returns input 0 of any other. The first batch
+// waits until the test opens the gate, so that the next requests form one batch.
 struct Faulty {
-  Batches batches;  // only the instance's thread
+  Batches batches;  // used only on the instance's thread
   std::atomic<int> runs{0};
   std::atomic<bool> terminated{false};
   Event go;
-  std::function<void(Run&)> before = [](Run&) {};  // each run but the first
+  std::function<void(Run&)> before = [](Run&) {};  // for each run except the first
   Status failure = Status::Internal("an injected failure");
 
   static float ValueOf(const Request& request) {
@@ -81,7 +81,7 @@ struct Bench : Faulty {
     sent = values;
     version.Submit(all);
   }
-  // Opens the gate, waits for all, and checks that each has its own outcome.
+  // Opens the gate, waits for all, and checks the result of each.
   Statistics Run() {
     go.Set();
     CHECK(version.sink.Wait(sent.size() + 1));
@@ -116,11 +116,11 @@ TEST(halves_leave_a_bad_request_alone_with_its_error) {
   CHECK_EQ(statistics.fail.count, 1u);
   CHECK_EQ(statistics.backend_failed, 1u);
   CHECK_EQ(statistics.inference_count, 4u);
-  // The failed runs answered nobody: the sizes are those of the runs that did.
+  // The failed runs answered no request: the sizes are those of the others.
   CHECK_EQ(statistics.batches.at(1).compute_infer.count, 2u);
   CHECK_EQ(statistics.batches.at(2).compute_infer.count, 1u);
   CHECK_EQ(statistics.batches.count(4), 0u);
-  // Each has the timings of the run that answered it.
+  // Each request has the timings of the run that answered it.
   CHECK_EQ(bench.version.sink.Of(1).timings.batch_size, 2u);
   CHECK_EQ(bench.version.sink.Of(4).timings.batch_size, 1u);
 }
@@ -231,7 +231,7 @@ TEST(halves_are_asked_to_end_with_their_version) {
 }
 
 TEST(halves_that_wait_for_a_run_that_does_not_return_are_abandoned_with_it) {
-  // The backend outlives the test, with its instance.
+  // The backend and its instance outlive the test.
   struct Stuck {
     Event began;
     Event go;
@@ -264,7 +264,7 @@ TEST(halves_that_wait_for_a_run_that_does_not_return_are_abandoned_with_it) {
 
 namespace {
 
-// How many failing batches ran on the submitting thread.
+// The number of failing batches that ran on the submitting thread.
 int HalvesOnTheSubmittingThread() {
   VersionConfig config = Halving(8);
   config.inline_budget_ns = 1'000'000'000;
@@ -280,7 +280,7 @@ int HalvesOnTheSubmittingThread() {
   for (uint32_t round = 0; round < 40; round++) {
     InlineTick tick;
     std::vector<Request*> all;
-    // What fails tells nothing of its time: those that do not, do.
+    // Failed runs do not show their time, so half of the batches succeed.
     const float second = round % 2 == 0 ? 2.f : -1.f;
     for (const float value : {1.f, second, 3.f}) all.push_back(bench.requests.Floats({value}));
     bench.Submit(all, &tick);
@@ -300,7 +300,7 @@ int HalvesOnTheSubmittingThread() {
 }  // namespace
 
 TEST(halves_of_a_batch_on_the_submitting_thread_stay_in_its_budget_or_go_to_the_instance) {
-  // On a machine that is busy a version may give up running there.
+  // On a busy machine a version may stop running inline.
   CHECK(Eventually([] { return HalvesOnTheSubmittingThread() > 0; }));
 }
 

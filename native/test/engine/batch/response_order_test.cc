@@ -1,4 +1,4 @@
-// In which order responses are given that come in any order.
+// The order in which responses are delivered that come in any order.
 #include "engine/batch/response_order.h"
 
 #include <deque>
@@ -14,8 +14,8 @@ namespace tritonts::test {
 
 namespace {
 
-// What was given, of all runs: "a0" is the final response to request 0 of run a, "a0." one that is
-// not final, "a0!" the turn of one that was awaited, and "a" the run's passing.
+// The events of all runs: "a0" is the final response to request 0 of run a, "a0." one that is not
+// final, "a0!" the turn of an awaited request, and "a" the run's completion.
 using Given = std::vector<std::string>;
 
 class FakeRun final : public OrderedRun {
@@ -26,7 +26,7 @@ class FakeRun final : public OrderedRun {
     order->Join(this, requests);
   }
 
-  // As a run does it. True: at once.
+  // Responds like a run. Returns whether the responses were delivered at once.
   bool Respond(std::vector<uint32_t> positions, bool final = true) {
     OrderedResponses& responses = responses_.emplace_back();
     responses.positions = std::move(positions);
@@ -51,7 +51,7 @@ class FakeRun final : public OrderedRun {
   }
   void Leave() { order_->Leave(this); }
 
-  // Done when the first response of the next delivery is given.
+  // Called when the first response of the next delivery is given.
   std::function<void()> within;
   size_t finished = 0;  // deliveries
 
@@ -80,7 +80,7 @@ struct Bench {
   FakeRun* Run(const std::string& name, size_t requests) {
     return &runs.emplace_back(name, requests, &order, &given);
   }
-  // What was given since.
+  // The events since the last call.
   Given Take() { return std::exchange(given, {}); }
 
   ResponseOrder order;

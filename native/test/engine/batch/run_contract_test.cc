@@ -1,4 +1,4 @@
-// What a run promises a backend: responses at any time and from any thread.
+// A run's promises to a backend: responses at any time and from any thread.
 #include <thread>
 
 #include "run_fixture.h"
@@ -100,7 +100,7 @@ TEST(run_drops_responses_to_a_cancelled_request_but_the_final_one) {
 }
 
 TEST(run_delivers_responses_to_one_request_one_after_the_other) {
-  // Two threads respond. The final response comes last, and later ones do not come at all.
+  // Two threads respond. The final response comes last, and later ones are dropped.
   for (int round = 0; round < 200; round++) {
     RunBench bench;
     bench.context.decoupled = true;

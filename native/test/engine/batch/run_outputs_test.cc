@@ -1,4 +1,4 @@
-// What a run's outputs are to each of its requests.
+// The part of a run's outputs that belongs to each request.
 #include "engine/batch/run_outputs.h"
 
 #include "engine/memory/pool.h"
@@ -23,7 +23,7 @@ struct Bench {
     return {0,    DataType::kFp32, -1, one, values.data(), values.size_bytes(), MemoryKind::kHost,
             block};
   }
-  // What request `position` gets of the output with `index`; null: nothing.
+  // The part of output `index` for request `position`; null: none.
   const OutputTensor* Take(uint32_t position, uint32_t index = 0) {
     tensors.clear();
     status = outputs.Take(position, *batch[position], &tensors, &blocks, &kept);
@@ -110,7 +110,7 @@ TEST(outputs_that_make_no_sense_are_errors_of_those_who_would_get_them) {
   CHECK_EQ(bench.status.code(), Code::kInternal);
   CHECK(bench.status.message().find("output 'y': expected 4 rows") != std::string::npos);
   CHECK(!bench.outputs.TakeAlike(bench.batch, &bench.tensors));
-  // Who does not want it is not concerned.
+  // A request that does not want the output is not affected.
   bench.batch[2]->header->wanted = {1};
   CHECK(!bench.Take(2));
   CHECK(bench.status.ok());
@@ -122,7 +122,7 @@ TEST(outputs_that_make_no_sense_are_errors_of_those_who_would_get_them) {
   CHECK_EQ(bench.outputs.SizeOf(1, DataType::kFp32, bench.one).value_or(0), 4u);
 }
 
-// A sink that takes outputs of device 1.
+// A sink that accepts outputs on device 1.
 TEST(outputs_on_a_device_are_alike_where_the_sink_takes_them_there) {
   class DeviceSink final : public ResponseSink {
    public:
@@ -144,7 +144,7 @@ TEST(outputs_on_a_device_are_alike_where_the_sink_takes_them_there) {
     CHECK(!bench.outputs.Declare(Run::kAll, tensor));
     for (Request* request : bench.batch) request->header->sink = &sink;
     CHECK_EQ(bench.outputs.TakeAlike(bench.batch, &bench.tensors), device == 1);
-    // Not all of them take it.
+    // Not all sinks accept it.
     bench.batch[2]->header->sink = &other;
     CHECK(!bench.outputs.TakeAlike(bench.batch, &bench.tensors));
   }
@@ -164,7 +164,7 @@ TEST(outputs_are_alike_where_all_were_declared_for_all) {
   CHECK(!bench.outputs.TakeAlike(bench.batch, &bench.tensors));
 }
 
-// Nobody reads the memory before the size is checked.
+// The memory is not read before the size is checked.
 TEST(outputs_of_a_request_have_at_most_4_gib) {
   Bench bench;
   const float value = 1;
@@ -174,7 +174,7 @@ TEST(outputs_of_a_request_have_at_most_4_gib) {
     tensor.size = rows * static_cast<uint64_t>(tail.back()) * 4;
     return tensor;
   };
-  // Together they have more: the second request gets two rows of four.
+  // Together they exceed it: the second request gets two rows of four.
   const std::vector<int64_t> half{int64_t{1} << 29};
   const std::vector<int64_t> more{(int64_t{1} << 29) + 1};
   CHECK_EQ(*bench.outputs.SizeOf(Run::kAll, DataType::kFp32, half), size_t{1} << 33);

@@ -1,4 +1,4 @@
-// Where a run lets its outputs be written: at a place of the sink, in a block, or on a device.
+// Where a run lets outputs be written: to the sink's memory, to a block, or to a device.
 #include "fake_device.h"
 #include "run_fixture.h"
 
@@ -10,7 +10,7 @@ using Dims = std::vector<int64_t>;
 const Dims kOne = {1};
 const Dims kOneRow = {1, 1};
 
-// A sink with a place of its own for outputs.
+// A sink that provides memory for outputs.
 class PlacingSink final : public ResponseSink {
  public:
   void Deliver(std::span<const Response> responses) override {

@@ -1,4 +1,4 @@
-// How the responses of a run reach the requests, and what a run adds to the statistics.
+// How a run's responses reach the requests, and its contribution to the statistics.
 #include "engine/batch/run.h"
 
 #include <thread>
@@ -112,7 +112,7 @@ TEST(run_gives_requests_that_want_the_same_outputs_these_alone) {
   bench.Begin({first, second});
   const float rows[] = {1, 2};
   const float others[] = {3, 4};
-  // Nobody wants it, so that it is wrong matters to nobody.
+  // No request wants it, so its error does not matter.
   bench.run.SetOutput(0, DataType::kFp32, kOne, rows, sizeof(float), nullptr);
   bench.run.SetOutput(1, DataType::kFp32, kOne, others, sizeof(others), nullptr);
   bench.run.RespondAll(Status::Ok());

@@ -1,4 +1,4 @@
-// Steps of ensembles that run on the thread of the instance whose answers made them ready.
+// Guests: steps that run on the thread of the instance whose responses made them ready.
 #include <algorithm>
 #include <atomic>
 #include <thread>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint64_t kAnyTimeNs = 3600ull * 1'000'000'000;
 
-// A model that notes on which threads it ran.
+// A model that records the threads of its runs.
 Script Noting(std::vector<std::thread::id>* threads) {
   Script script;
   script.execute = [threads](uint32_t, Run& run) {
@@ -41,12 +41,12 @@ TEST(ensemble_runs_short_steps_on_the_thread_that_answered_the_step_before) {
       bench.Send({1});
       CHECK(bench.sink.Wait(i));
       CHECK_EQ(FloatsOf(bench.sink.Of(i - 1)), (Floats{4}));
-      // A guest's host is free when the guest has answered and returned.
+      // A guest's host is free once the guest has answered and returned.
       for (size_t step = 0; step < 3; step++) {
         CHECK(Eventually([&] { return bench.step(step).drained(); }));
       }
     }
-    // The first batch of a step is measured on its own thread, and from there on it is a guest.
+    // A step's first batch is measured on its own thread; later ones are guests.
     CHECK(threads[1][0] != threads[0][0]);
     for (size_t step = 1; step < 3; step++) {
       CHECK_EQ(threads[step][3] == threads[0][3], budget_ns > 0);
@@ -81,7 +81,7 @@ TEST(ensemble_runs_no_guest_where_its_instance_is_busy) {
     bench.Send({1});
     CHECK(bench.sink.Wait(i));
   }
-  // The step is asked beside the ensemble, and its thread holds on to that.
+  // The step also gets a request from outside the ensemble, which keeps its thread busy.
   holds = true;
   Request* const beside = bench.requests.Floats({1});
   beside->header->executor = &bench.step(1);

@@ -1,6 +1,6 @@
-// Random graphs under random schedules, against an evaluation by hand: steps that answer together,
-// apart or late, from other threads, with errors, while requests are cancelled and the ensemble is
-// bound anew or closed. Each request has to end once, and as the evaluation says.
+// Random graphs under random schedules, compared with a direct evaluation. Steps answer together,
+// apart or late, from other threads, with errors; meanwhile requests are cancelled, and the
+// ensemble is rebound or closed. Each request must end once, with the evaluated result.
 #include <algorithm>
 #include <cmath>
 #include <deque>
@@ -12,7 +12,7 @@ namespace tritonts::test {
 
 namespace {
 
-// One answer a request.
+// Expects one response per request.
 class CountingSink final : public ResponseSink {
  public:
   struct Seen {
@@ -50,7 +50,7 @@ class CountingSink final : public ResponseSink {
   size_t ended_ = 0;
 };
 
-// Answers runs of asynchronous instances on a thread of its own.
+// Answers runs of asynchronous instances on a separate thread.
 class Late {
  public:
   Late() : thread_([this] { Run(); }) {}
@@ -97,7 +97,7 @@ struct Node {
   int salt = 0;
 };
 
-// What a step makes of the sum of its inputs; NaN: it fails.
+// The result of a step for the sum of its inputs; NaN: it fails.
 float Made(const Node& node, float sum) {
   const int value = static_cast<int>(sum);
   if ((value + node.salt) % 23 == 5) return NAN;
@@ -148,7 +148,7 @@ Script ScriptOf(const Node& node, Late* late) {
   script.asynchronous = true;
   script.execute = [node, late](uint32_t, Run& run) {
     late->Add([node, hold = RunRef(run)] {
-      // The instance may be free before the requests have their answers, or afterwards.
+      // The instance becomes free before the responses, or afterwards.
       if (node.salt % 2 == 0) hold->InstanceFree();
       AnswerRun(node, *hold, node.way == Way::kLateApart);
       if (node.salt % 2 == 1) hold->InstanceFree();
@@ -167,7 +167,7 @@ class RandomGraph {
     if (Any(4) == 0) plan_.max_inflight = 1 + Any(10);
     for (uint32_t i = 0; i < steps; i++) {
       Node node;
-      // The tensor before it is read, so that every step is needed.
+      // The previous tensor is read, so that every step is needed.
       node.inputs.push_back(i);
       if (i > 0 && Any(2) == 0) node.inputs.push_back(Any(i));
       node.way = static_cast<Way>(Any(4));

@@ -1,4 +1,4 @@
-// Ensembles with decoupled steps: a response of these starts the steps behind it.
+// Ensembles with decoupled steps: each response of such a step starts the steps behind it.
 #include <chrono>
 #include <random>
 #include <thread>
@@ -47,7 +47,7 @@ Script Counting(Status end = Status::Ok()) {
 struct StreamBench : EnsembleBench {
   using EnsembleBench::EnsembleBench;
 
-  // The values of all responses to a request, when it has ended, and how.
+  // The values of all responses to a request once it has ended, and its code.
   std::vector<float> ValuesOf(Request* request, Code* code) {
     const uint32_t slot = request->header->slot;
     CHECK(Eventually([&] {
@@ -119,7 +119,7 @@ TEST(ensemble_streams_wait_for_a_reader_who_is_slow) {
   request->header->streams = &count;
   bench.Submit({request});
   CHECK(bench.sink.Wait(16));
-  // Nothing more comes before some are read.
+  // No further response comes before some are read.
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   CHECK_EQ(bench.sink.responses().size(), 16u);
   for (size_t read = 0; read < 100; read++) {

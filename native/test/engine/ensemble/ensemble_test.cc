@@ -47,7 +47,7 @@ TEST(ensemble_keeps_the_latencies_of_its_requests) {
     for (const uint64_t count : histogram.counts()) all += count;
     CHECK_EQ(all, 2u);
   }
-  // Of all requests, the one that failed among them.
+  // Of all requests, including the failed one.
   CHECK_EQ(metrics.latencies.first_responses, (std::vector<uint64_t>{3, 0}));
   CHECK_EQ(metrics.quantiles.size(), kLatencyPhases);
   const double request = metrics.quantiles[static_cast<size_t>(LatencyPhase::kRequest)];
@@ -83,7 +83,7 @@ TEST(ensemble_lets_a_group_travel_in_one_piece) {
 }
 
 TEST(ensemble_passes_tensors_by_reference) {
-  // Where the second step reads what the first one wrote.
+  // The addresses that the first step writes and the second step reads.
   std::vector<const void*> written;
   std::vector<const void*> read;
   bool copied = false;
@@ -117,7 +117,7 @@ TEST(ensemble_passes_tensors_by_reference) {
   for (size_t i = 0; i < read.size(); i++) {
     CHECK_EQ(read[i], static_cast<const void*>(static_cast<const float*>(written[0]) + i));
   }
-  // Not even gathered: the rows of a group lie one after the other.
+  // Not even gathered: the rows of a group are contiguous.
   CHECK(!copied);
 }
 
@@ -191,7 +191,7 @@ TEST(ensemble_joins_branches_and_prunes_what_nobody_wants) {
   CHECK(bench.sink.Wait(1));
   CHECK_EQ(FloatsOf(bench.sink.Of(0)), (Floats{203}));
   CHECK_EQ(FloatsOf(bench.sink.Of(0), 1), (Floats{3}));
-  // Only z: a and sum do not run.
+  // Only z is wanted: a and sum do not run.
   Request* request = bench.requests.Floats({5});
   request->header->wanted = {1};
   bench.Submit({request});
@@ -231,7 +231,7 @@ TEST(ensemble_limits_the_requests_in_a_step) {
     CHECK_EQ(handed.count(), std::min<size_t>(6, ended + 2));
     AddTo(handed.run(ended), 0);
     CHECK(bench.sink.Wait(ended + 1));
-    // The answer may come before the next one was sent.
+    // The response may come before the next request was sent.
     CHECK(Eventually([&] { return handed.count() == std::min<size_t>(6, ended + 3); }));
   }
   for (uint32_t i = 0; i < 6; i++) {

@@ -1,4 +1,4 @@
-// Groups: requests that were written as one record are ordinary requests afterwards.
+// Groups: requests written as one record are ordinary requests afterwards.
 #include "port_fixture.h"
 
 namespace tritonts::test {
@@ -7,7 +7,7 @@ namespace {
 
 using Dims = std::vector<int64_t>;
 
-// A client that writes alike requests as one group.
+// A client that writes similar requests as one group.
 struct GroupBench : PortBench {
   explicit GroupBench(uint64_t limit = uint64_t{1} << 30) : PortBench(false, limit) {
     client.WriteGroups();
@@ -53,7 +53,7 @@ TEST(requests_of_several_groups_run_together) {
   const uint32_t first = bench.Write({100});
   CHECK(bench.client.Flush().ok());
   CHECK(bench.runs->Started(1));
-  // Three and three wait: four and two of them run together.
+  // Three and three wait: four and then two of them run together.
   std::vector<uint32_t> slots = bench.WriteEach(3);
   CHECK(bench.client.Flush().ok());
   for (size_t i = 3; i < 6; i++) slots.push_back(bench.Write({static_cast<float>(i)}));

@@ -1,4 +1,4 @@
-// Completion pages alone: who has which page, their order, and their charge.
+// Completion pages in isolation: owners, order, and charges.
 #include "engine/port/pages.h"
 
 #include <array>
@@ -17,7 +17,7 @@ using Use = CompletionPages::Use;
 struct PagesBench {
   PagesBench() : pages(&budget) { CHECK(pages.Prepare()); }
 
-  // Writes `number` to a page, which is full then.
+  // Writes `number` to a page, which is then full.
   void WriteFull(int32_t number) {
     CompletionPage* page = pages.PageWithRoom(layout::kPageBytes, Use::kResponses);
     CHECK_EQ(page->words, 0u);
@@ -43,7 +43,7 @@ TEST(pages_that_are_not_taken_at_once_stay_and_are_taken_in_order) {
   for (const size_t most : {3, 0, 1, 4, 5}) {
     for (CompletionPage* page : bench.Take(most)) {
       CHECK_EQ(page->data()[0], next++);
-      // More come meanwhile.
+      // Further pages are written meanwhile.
       if (next < 8) bench.WriteFull(9 + next);
       bench.pages.Recycle(page);
     }

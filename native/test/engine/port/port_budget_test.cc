@@ -1,4 +1,4 @@
-// What a port charges: everything that it holds, until JavaScript has it.
+// A port's charges: all memory that it holds, until JavaScript has it.
 #include "port_fixture.h"
 
 namespace tritonts::test {
@@ -29,7 +29,7 @@ TEST(port_counts_responses_until_they_are_taken_and_refuses_meanwhile) {
   constexpr uint64_t kLimit = 300'000;
   BudgetBench bench(kLimit);
   bench.ServeIdentity(ConfigOf(Vectors()));
-  // Outputs have 15,000 bytes each. They are cut from pages, and their size is not known
+  // Outputs have 15,000 bytes each. They are copied into pages, and their size is not known
   // beforehand.
   size_t refused = 0;
   for (int i = 0; i < 100; i++) {

@@ -1,5 +1,5 @@
-// What a port's JS thread does while it waits: whether it looks for responses, and that none is
-// lost between looking and sleeping.
+// A port's JS thread while it waits: whether it looks for responses, and that none is lost between
+// looking and sleeping.
 #include <chrono>
 #include <functional>
 
@@ -11,7 +11,7 @@ namespace tritonts::test {
 
 namespace {
 
-// A server with a version whose runs a test can hold, and a port.
+// A server with a version whose runs can be held, and a port.
 class Bench {
  public:
   explicit Bench(uint32_t spin_cores = 8)
@@ -28,8 +28,8 @@ class Bench {
   }
   Looked Look() { return client.port().Look(); }
 
-  // Submits requests until waits were short enough that the port looks for a response, which is
-  // still to come. `prepare` is called before each request.
+  // Submits requests until waits were short enough that the port looks for a response, which has
+  // not come yet. `prepare` is called before each request.
   bool BeginLooking(const std::function<void()>& prepare = [] {}) {
     const auto end = std::chrono::steady_clock::now() + kPatience;
     while (std::chrono::steady_clock::now() < end) {

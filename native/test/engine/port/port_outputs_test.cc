@@ -1,4 +1,4 @@
-// The outputs of a port's responses, and the pages that they come in.
+// The outputs of a port's responses, and the pages that contain them.
 #include "port_fixture.h"
 
 namespace tritonts::test {
@@ -6,7 +6,7 @@ namespace tritonts::test {
 namespace {
 
 // A model with `count` outputs of `size` bytes. Byte i of output k is k + i. Each output has a
-// block, or memory that lasts only as long as the run.
+// block, or memory that is valid only during the run.
 Script WideScript(size_t count, size_t size, bool blocks) {
   Script script;
   script.execute = [=](uint32_t, Run& run) {
@@ -108,7 +108,7 @@ TEST(port_keeps_large_outputs_that_lie_in_its_own_slab) {
     pages = TakePages(bench.client.port());
     return !pages.empty();
   }));
-  // The request has ended, and its range is used again before the response is read.
+  // The request has ended, and its range is reused before the response is read.
   std::memset(slab, 2, kSize);
   CHECK_EQ(pages[0]->large.size(), 1u);
   const CompletionPage::Large& large = pages[0]->large[0];
@@ -130,7 +130,7 @@ TEST(port_uses_the_numbers_of_pages_again_after_bursts) {
   constexpr size_t kSize = 60'000;
   PortBench bench;
   bench.ServeScript(WideScript(1, kSize, false), ConfigOf(WideIo(1), 1, {8, {}, 0}));
-  // Each burst takes about 25 pages, more than are kept.
+  // Each burst takes about 25 pages, more than the port keeps.
   for (int burst = 0; burst < 4; burst++) {
     for (int i = 0; i < 100; i++) bench.Write({1});
     CHECK(bench.client.Flush().ok());
@@ -163,7 +163,7 @@ TEST(port_wakes_its_thread_once_until_the_responses_are_taken) {
   const uint32_t uid = server.Serve(&identity, ConfigOf(FloatIo()));
   std::atomic<int> wakes{0};
   const auto port = server.server().Attach([&] { wakes++; });
-  CHECK_EQ(wakes.load(), 0);  // nobody asked it for the epoch
+  CHECK_EQ(wakes.load(), 0);  // no wake-up for the epoch was requested
   for (int32_t slot = 0; slot < 3; slot++) {
     const std::vector<int32_t> words = {static_cast<int32_t>(uid), slot, 1, 1, 0, 0, 1};
     CHECK(port->Submit(words.data(), words.size(), nullptr).ok());

@@ -1,5 +1,5 @@
-// A port's requests that are cancelled by the thousand, or refused as unserved and submitted again;
-// and the memory that is left from a burst.
+// A port's requests: cancelled by the thousand, or refused as unserved and submitted again; and the
+// memory left after a burst.
 #include "port_fixture.h"
 
 namespace tritonts::test {
@@ -38,7 +38,7 @@ TEST(port_cancels_many_requests_of_several_versions_at_once) {
   CHECK(bench.client.Flush().ok());
   CHECK(bench.runs->Started(2));
   std::vector<int32_t> words = CancelWords(bench.client, slots);
-  // Records with another generation, no such slot, no such request, and a truncated one.
+  // Records with a wrong generation, slot or request, and a truncated one.
   words.insert(words.end(), {0, 77, 0, 1, 1 << 22, 1, 0, 1, 0, 1, 1 << 30, 1, 0, 1});
   bench.client.port().CancelMany(words.data(), words.size());
   bench.runs->Open();
@@ -80,7 +80,7 @@ TEST(port_sends_a_request_again_that_a_version_did_not_serve_with_the_block_it_h
     PortBench bench;
     bench.ServeIdentity(ConfigOf(Vectors()));
     const uint32_t next = bench.server.Serve(&bench.identity, ConfigOf(Vectors()));
-    // The port knows the first one.
+    // The port has cached the first version.
     bench.client.Write(bench.uid, 0, {{0, {1}, "abcd"}});
     bench.client.Take(1);
     const auto old = bench.server.server().FindVersion(bench.uid);
@@ -127,7 +127,7 @@ TEST(port_sends_a_request_again_that_a_version_did_not_serve_with_the_block_it_h
     CHECK(!served.unserved);
     CHECK_EQ(served.generation, 2u);
     CHECK(served.outputs[0].bytes == bytes);
-    // The block is not staged any more.
+    // The block is no longer staged.
     CHECK_EQ(bench.client.Submit(words(next, 3)).message(),
              "malformed submission: an unknown block");
   }

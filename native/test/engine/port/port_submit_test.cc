@@ -1,4 +1,4 @@
-// What a port refuses: malformed submissions, and requests beyond the limit of bytes in flight.
+// A port's refusals: malformed submissions, and requests beyond the limit of bytes in flight.
 #include "port_fixture.h"
 
 namespace tritonts::test {
@@ -72,7 +72,7 @@ TEST(port_refuses_each_submission_that_makes_no_sense_and_takes_nothing_of_it) {
     // A good request comes first, in a slot of its own.
     std::vector<int32_t> words = {uid, slot++, 1, 1, 0, 0, 1};
     words.push_back(fault.other_uid ? uid + 1000 : uid);
-    // Each submission has another generation, as JavaScript's have.
+    // Each submission has a new generation, as from JavaScript.
     std::vector<int32_t> rest = fault.words;
     rest[1] = slot;
     words.insert(words.end(), rest.begin(), rest.end());
@@ -81,7 +81,7 @@ TEST(port_refuses_each_submission_that_makes_no_sense_and_takes_nothing_of_it) {
     CHECK_EQ(status.message(), std::string("malformed submission: ") + fault.what);
   }
   bench.runs->Open();
-  // Only the first request was taken, and all slots that were named are free.
+  // Only the first request was accepted, and all slots named by others are free.
   bench.client.Take(1);
   slot = 10;
   std::vector<int32_t> words = {uid, 1, 1'000'000, 1, 0, 0, 1};

@@ -196,7 +196,7 @@ TEST(port_responds_to_requests_to_a_version_that_is_gone) {
   PortClient knows_it(bench.server.shared());
   knows_it.Write(bench.uid, 1, {Floats({1})});
   knows_it.Take(1);
-  // It writes a request for the version, and submits it when that is gone.
+  // The client writes a request for the version, and submits it when the version is gone.
   bench.Write({1});
   Event gone;
   bench.server.server().Retire(bench.uid, [&](bool) { gone.Set(); });

@@ -1,5 +1,5 @@
-// Submissions and cancellations of random words: a port takes them literally, or refuses them as a
-// whole.
+// Submissions and cancellations of random words: a port accepts them literally, or refuses them
+// entirely.
 #include <random>
 #include <set>
 #include <tuple>
@@ -11,7 +11,7 @@ namespace tritonts::test {
 namespace {
 
 using Words = std::vector<int32_t>;
-// Names a request: slot, position, generation.
+// Identifies a request: slot, position, generation.
 using Name = std::tuple<uint32_t, uint32_t, uint32_t>;
 
 constexpr uint32_t kSlots = 24;
@@ -48,7 +48,7 @@ class WordsBench {
     StageBlocks();
   }
 
-  // Submits words that are well-formed, or were before they were changed, and checks the outcome.
+  // Submits words that are well-formed, or were before a mutation, and checks the result.
   void Play() {
     Words words = Some();
     for (uint32_t changes = Pick(4); changes > 0; changes--) Change(&words);
@@ -58,7 +58,7 @@ class WordsBench {
       refused++;
       CHECK(status.code() == Code::kInternal);
       CHECK(status.message().starts_with("malformed submission: "));
-      // Nothing was taken: no block, no byte, no slot.
+      // Nothing was taken: no block, byte or slot.
       for (uint32_t id = 0; id < blocks_; id++) CHECK(TakesBlock(id));
       CHECK_EQ(bench_.server.server().in_flight_bytes(), 0u);
       CHECK(TakePages(port()).empty());
@@ -187,8 +187,7 @@ class WordsBench {
     }
     return names;
   }
-  // Takes responses until each of these requests has its final one, and checks that there are no
-  // others.
+  // Takes responses until each of these requests has its final one, and checks that no others come.
   void Await(std::set<Name> names) {
     bool others = false;
     const auto take = [&] {
@@ -228,7 +227,7 @@ class WordsBench {
   std::mt19937 random_;
   PortBench bench_;
   std::vector<uint32_t> uids_;  // with a batch dimension, without one, and gone
-  uint32_t blocks_ = 0;         // how many are staged, from id 0 on
+  uint32_t blocks_ = 0;         // number of staged blocks, from id 0 on
   int32_t generation_ = 0;
 };
 

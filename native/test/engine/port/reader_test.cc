@@ -1,4 +1,4 @@
-// Reading the words of submissions, without anything that they name.
+// Parsing the words of submissions, without the objects that they name.
 #include "engine/port/reader.h"
 
 #include <string>
@@ -12,7 +12,7 @@ namespace {
 
 using Words = std::vector<int32_t>;
 
-// Reads everything. Returns the first fault, or how many groups and inputs there are.
+// Reads everything. Returns the first error, or the numbers of groups and inputs.
 std::string Read(const Words& words) {
   SubmissionReader reader(words.data(), words.size());
   int groups = 0;

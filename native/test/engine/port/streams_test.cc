@@ -48,7 +48,7 @@ int32_t FirstOf(const PortResponse& response) {
   return first;
 }
 
-// What a reader expects of a stream.
+// The responses that a reader expects of a stream.
 struct Expected {
   int32_t count = 0;
   StreamEnd how = StreamEnd::kLast;
@@ -56,7 +56,7 @@ struct Expected {
   bool cancelled = false;
 };
 
-// Checks a response. True: it was the last.
+// Checks a response. Returns whether it was the last.
 bool Follows(const PortResponse& response, Expected* expected) {
   if (response.code == Code::kOk && !response.empty) {
     CHECK_EQ(FirstOf(response), expected->next);
@@ -94,9 +94,9 @@ TEST(streams_wait_for_a_reader_who_is_slow) {
   bench.Ask(&bench.client, 100);
   CHECK(bench.client.Flush().ok());
   std::vector<PortResponse> unread = bench.client.Take(16);
-  // Nothing more comes before some are read.
+  // No further response comes before some are read.
   CHECK(!bench.client.WaitForWake(std::chrono::milliseconds(20)));
-  // With the range of the request itself, which goes on.
+  // Includes the range of the request itself, which continues.
   CHECK(bench.used() >= 16 * unread[0].counted);
   CHECK(bench.used() < 17 * unread[0].counted);
   for (size_t read = 0; read < 100; read++) {
@@ -161,7 +161,7 @@ TEST(streams_that_are_not_read_are_bounded_by_the_bytes_in_flight) {
   CHECK(responses.back().code == Code::kUnavailable);
   CHECK(bench.used() > kLimit);
   CHECK(bench.used() < kLimit + layout::kPageBytes);
-  // What is read makes room again.
+  // Reading makes room again.
   for (const PortResponse& response : responses) {
     if (response.counted > 0) bench.client.Read(response);
   }

@@ -1,4 +1,5 @@
-// Who is woken, and how often. When a JS thread looks instead: port_look_test.cc.
+// Wake-ups of a JS thread, and how often they happen. For threads that look instead, see
+// port_look_test.cc.
 #include "engine/port/waker.h"
 
 #include <atomic>
@@ -44,7 +45,7 @@ TEST(waker_asks_for_no_turn_of_the_event_loop_where_runs_take_long) {
 }
 
 TEST(waker_counts_a_wait_from_when_the_batch_had_its_thread) {
-  // An asynchronous instance has its batch at once, and its thread takes long to wake.
+  // An asynchronous instance gets its batch at once; its thread takes long to wake.
   Waker waker([] {}, 8);
   uint64_t now = NowNs();
   bool looks = false;

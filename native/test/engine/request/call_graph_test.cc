@@ -1,4 +1,5 @@
-// Who may wait for whom: single cases, and random calls of which each that was admitted must end.
+// The call graph, which refuses calls that could wait forever: single cases, and random calls, of
+// which each admitted one must end.
 #include "engine/request/call_graph.h"
 
 #include <algorithm>
@@ -16,7 +17,7 @@ namespace tritonts::test {
 
 namespace {
 
-// One request in a header of its own.
+// A request with its own header.
 struct Asked {
   RequestHeader header;
   Request request;
@@ -64,7 +65,7 @@ TEST(a_call_to_the_only_place_of_its_caller_is_refused) {
   const Status status = asked.Admit(a);
   CHECK(status.code() == Code::kUnavailable);
   CHECK(EndsWith(status, ": a → a"));
-  // It changed nothing.
+  // The refusal changed nothing.
   Asked other(CallBy(caller, "b"));
   CHECK(other.Admit(Places("b", 1)).ok());
   caller->End();
@@ -90,7 +91,7 @@ TEST(batches_that_hold_each_other_up_without_a_common_chain_are_found) {
   const auto one = Run(a, nullptr);
   const auto two = Run(a, nullptr);
   Asked of_one(CallBy(one, "a"));
-  // The other one makes no calls yet, so it ends by itself.
+  // The other batch makes no calls yet, so it ends by itself.
   CHECK(of_one.Admit(a).ok());
   Asked of_two(CallBy(two, "a"));
   CHECK(!of_two.Admit(a).ok());
@@ -146,7 +147,7 @@ class World {
     }
   }
 
-  // Whether all that was admitted has ended.
+  // Returns whether all admitted requests have ended.
   bool Play() {
     for (int i = 0; i < 12; i++) queue_roots_++;
     while (Act()) {
@@ -159,19 +160,19 @@ class World {
 
  private:
   struct Batch;
-  // A request under way: of a batch, or a step of an ensemble's.
+  // A request under way: of a batch, or of an ensemble's step.
   struct Asking {
-    std::unique_ptr<Asked> asked;  // null: nobody waits
+    std::unique_ptr<Asked> asked;  // null: no caller waits
     Batch* by = nullptr;
     Asking* ensemble = nullptr;
-    size_t next = 0;  // of an ensemble: the model of its second step
+    size_t next = 0;  // for an ensemble: the model of its second step
     bool second = false;
   };
   struct Batch {
     size_t model = 0;
     Asking* serves = nullptr;
     std::shared_ptr<Caller> caller;
-    int left = 0;  // calls to make
+    int left = 0;  // calls still to make
     int open = 0;
   };
   struct Model {
@@ -192,7 +193,7 @@ class World {
     std::erase_if(askings_, [&](const auto& one) { return one.get() == asking; });
   }
 
-  // Sends a request of a batch, or of an ensemble's step. False: it was refused.
+  // Sends a request of a batch, or of an ensemble's step. Returns false if it was refused.
   bool Send(Batch* by, Asking* ensemble, size_t model, bool second) {
     auto asking = std::make_unique<Asking>();
     asking->by = by;
@@ -241,7 +242,7 @@ class World {
     if (!Send(batch, ensemble, Below(4), false)) Done(ensemble);
   }
 
-  // Does one thing that can be done. False: there is none.
+  // Takes one possible action. Returns false if there is none.
   bool Act() {
     const uint32_t first = Below(64);
     for (uint32_t i = 0; i < 64; i++) {

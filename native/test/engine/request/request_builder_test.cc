@@ -1,4 +1,4 @@
-// How senders make requests, and which of them are admitted.
+// How senders build requests, and which requests are admitted.
 #include "engine/request/request_builder.h"
 
 #include <memory>
@@ -14,7 +14,7 @@ namespace tritonts::test {
 
 namespace {
 
-// An executor that only notes what it is asked for.
+// An executor that only records its calls.
 class Noting final : public Executor {
  public:
   const std::string& name() const override { return name_; }
@@ -36,7 +36,7 @@ class Noting final : public Executor {
 
 const Status kNoMemory = Status::Unavailable(Reason::kNoMemory, "no memory");
 
-// Requests of a header each, which account for these bytes.
+// Requests with a header each, which are charged these bytes.
 std::vector<Request*> Accounted(Requests* requests, const std::vector<uint64_t>& bytes) {
   std::vector<Request*> all;
   for (const uint64_t one : bytes) {

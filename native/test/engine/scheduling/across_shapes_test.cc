@@ -1,4 +1,5 @@
-// How requests of a batch's shape join it from behind requests of other shapes, as tables.
+// Batches across shapes: requests with a batch's shape join it from behind requests with other
+// shapes. Tables.
 #include <deque>
 #include <memory>
 #include <string>
@@ -13,8 +14,8 @@ namespace tritonts::test {
 
 namespace {
 
-// A queue as a word a request: its shape as a letter, its rows where they are not 1, '!' where it
-// is of level 1 (else 2), '@' where it is bound to instance 0, and '*' where it came at time 50.
+// A queue with one word per request: its shape as a letter, its rows if not 1, '!' for level 1
+// (else 2), '@' if bound to instance 0, '*' if it arrived at time 50.
 class Queue {
  public:
   explicit Queue(const std::string& words, uint32_t most, std::vector<uint32_t> preferred,
@@ -45,8 +46,8 @@ class Queue {
     words_.push_back(word);
     CHECK(scheduler_.Enqueue(&request, 0).ok());
   }
-  // The batches that instance 0 may have one after the other at a time, and when it asks again:
-  // "a a | b, at 100".
+  // The batches that instance 0 gets one after the other at a time, and when it asks again: "a a |
+  // b, at 100".
   std::string Batches(uint64_t now_ns = 0) {
     std::string all;
     while (true) {
@@ -103,7 +104,7 @@ TEST(requests_of_the_shape_of_a_batch_join_it_from_behind_others) {
   CHECK_EQ(Batches("a b a b a"), "a a a | b b");
   CHECK_EQ(Queue("a b a b a", 8, {}, 0, false).Batches(), "a | b | a | b | a");
   CHECK_EQ(Batches("a b c c b a"), "a a | b b | c c");
-  // Up to the maximum; the oldest of all that wait leads each batch.
+  // Up to the maximum; the oldest waiting request leads each batch.
   CHECK_EQ(Batches("a b a b a a b", 2), "a a | b b | a a | b");
   CHECK_EQ(Batches("a b b b b a", 2), "a a | b b | b b");
 }
@@ -119,7 +120,7 @@ TEST(a_batch_is_cut_to_preferred_sizes_across_shapes) {
 }
 
 TEST(nobody_is_passed_over_across_levels) {
-  // Those of level 1 go first; the second `a` of level 2 would overtake `b` of level 1.
+  // Level 1 goes first; the second `a` of level 2 would overtake `b` of level 1.
   CHECK_EQ(Batches("a! b! a a!"), "a! a! | b! | a");
   CHECK_EQ(Batches("a! a b"), "a! a | b");
   CHECK_EQ(Batches("a! b a"), "a! | b | a");
@@ -136,7 +137,7 @@ TEST(a_batch_that_waits_lets_few_others_wait_with_it_until_the_first_of_all_is_l
   CHECK_EQ(Batches("a* b", 8, {}, 100), ", at 100");
   CHECK_EQ(Batches("a* b", 8, {}, 100, 100), "a* | b");
   CHECK_EQ(Batches("a b*", 8, {}, 100, 100), "a, at 150");
-  // As many as could run themselves close it.
+  // Enough requests that could run themselves close the batch.
   CHECK_EQ(Batches("a b2 c", 8, {4}, 100), ", at 100");
   CHECK_EQ(Batches("a b2 c2", 8, {4}, 100), "a, at 100");
   CHECK_EQ(Batches("a b b b b", 8, {4}, 100), "a | b b b b");
@@ -163,7 +164,7 @@ TEST(a_batch_passes_over_so_many_and_no_more) {
 }
 
 TEST(a_request_that_was_late_elsewhere_is_passed_over_and_passes_as_any_other) {
-  // Its sink uses the same memory for the next request, to a model without deadlines.
+  // Its sink reuses the memory for a request to a model without deadlines.
   QueuePolicies policies;
   policies.general = {QueuePolicy::OnTimeout::kDelay, 10, false, 0};
   PolicyScheduler levelled({8, {}, 0, false}, std::make_shared<const QueuePolicies>(policies), "m");

@@ -15,7 +15,7 @@ using Sizes = std::vector<uint32_t>;
 
 constexpr uint64_t kUs = 1000;
 
-// A request in a table: its rows, when it came, and what shape it is of.
+// A request in a table: its rows, arrival time and shape.
 struct Arrival {
   uint32_t rows = 1;
   uint64_t at_ns = 0;
@@ -48,7 +48,7 @@ class Bench {
     for (const Request* request : batch.members) rows.push_back(request->header->batch_size);
     return rows;
   }
-  // All batches that can be had now.
+  // All batches available now.
   std::vector<Sizes> Rest(uint64_t now_ns = 0) {
     std::vector<Sizes> batches;
     while (true) {
@@ -205,7 +205,7 @@ TEST(dynamic_scheduler_closes_a_waiting_batch_at_another_shape) {
   bench.Arrive({1, 0, 1});
   bench.Arrive({1, 0, 2});
   CHECK_EQ(bench.Next(), Sizes{1});
-  // The one of the other shape waits for its own like.
+  // The request with another shape waits for requests of its shape.
   CHECK_EQ(bench.Next(), Sizes{});
   CHECK_EQ(bench.batch.wake_at_ns, 100 * kUs);
 }
@@ -227,7 +227,7 @@ TEST(dynamic_scheduler_goes_by_the_oldest_request_of_what_waits) {
   Bench bench({8, {4}, 100 * kUs});
   bench.Add({1, 1}, 0).Add({1, 1, 1, 1}, 90 * kUs);
   CHECK_EQ(bench.Next(99 * kUs), (Sizes{1, 1, 1, 1}));
-  // What is left came later.
+  // The remaining request arrived later.
   CHECK_EQ(bench.Next(100 * kUs), Sizes{});
   CHECK_EQ(bench.batch.wake_at_ns, 190 * kUs);
 }
@@ -329,7 +329,7 @@ TEST(dynamic_scheduler_drains_oldest_first) {
   CHECK_EQ(bench.Next(1000 * kUs), Sizes{});
 }
 
-// --- Against a model of the rule that knows nothing of how it is done.
+// --- Against an independent model of the rule.
 
 namespace {
 
@@ -337,7 +337,7 @@ struct Model {
   DynamicPolicy policy;
   std::vector<std::pair<Arrival, Request*>> queue;
 
-  // Whether all are of one shape.
+  // Whether all have the same shape.
   bool MayRunAll() const {
     return std::all_of(queue.begin(), queue.end(),
                        [this](const auto& one) { return one.first.shape == queue[0].first.shape; });
@@ -354,7 +354,7 @@ struct Model {
     }
     return count <= 1 || RowsOf(count) <= policy.max_batch_size;
   }
-  // How many requests of the first one's shape run now; 0 and a time: wait until then.
+  // The number of requests of the first one's shape that run now; 0 and a time: wait until then.
   size_t DecideAcross(uint64_t now_ns, uint64_t* wake_at_ns) const {
     if (queue.empty()) return 0;
     Model alike{policy, {}};
@@ -364,7 +364,7 @@ struct Model {
     }
     const size_t count = alike.Decide(now_ns, wake_at_ns);
     if (count > 0 || others.queue.empty()) return count;
-    // Those of its shape would wait. The others do not let them wait for long.
+    // Requests of this shape would wait. Requests of other shapes limit that time.
     Sizes preferred = policy.preferred_batch_sizes;
     if (preferred.empty()) preferred = {policy.max_batch_size};
     const uint32_t enough = *std::min_element(preferred.begin(), preferred.end());
@@ -372,7 +372,7 @@ struct Model {
     *wake_at_ns = 0;
     return alike.queue.size();
   }
-  // The positions in the queue of the first `count` requests of the first one's shape.
+  // The queue positions of the first `count` requests of the first one's shape.
   std::vector<size_t> Positions(size_t count) const {
     std::vector<size_t> found;
     for (size_t i = 0; found.size() < count; i++) {
@@ -382,7 +382,7 @@ struct Model {
     }
     return found;
   }
-  // How many requests run now; 0 and a time: wait until then.
+  // The number of requests that run now; 0 and a time: wait until then.
   size_t Decide(uint64_t now_ns, uint64_t* wake_at_ns) const {
     *wake_at_ns = 0;
     if (queue.empty()) return 0;
@@ -440,7 +440,7 @@ void PlayRandomly(std::mt19937& random) {
       std::vector<Request*> expected;
       const std::vector<size_t> positions = model.Positions(count);
       for (const size_t i : positions) expected.push_back(model.queue[i].second);
-      // The oldest one leads.
+      // The oldest request leads.
       if (count > 0) CHECK(bench.batch.members.front() == model.queue[0].second);
       for (auto i = positions.rbegin(); i != positions.rend(); ++i) {
         model.queue.erase(model.queue.begin() + static_cast<ptrdiff_t>(*i));
@@ -482,7 +482,7 @@ TEST(dynamic_scheduler_batches_across_what_is_bound_elsewhere) {
   bench.Arrive({3, 20, 7})->bound = 1;
   bench.Arrive({1, 30, 5});
   CHECK_EQ(bench.Next(40, 0), (Sizes{1, 1}));
-  // The others differ in shape: the first one's batch is closed.
+  // The other requests have different shapes: the first one's batch is closed.
   CHECK_EQ(bench.Next(40, 1), Sizes{1});
   CHECK_EQ(bench.Next(40, 1), Sizes{3});
 }

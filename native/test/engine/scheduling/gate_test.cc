@@ -1,4 +1,4 @@
-// A gate between decisions and starts: what waits at it, who is let in, what is taken back.
+// The gate between decision and start: which batches wait, enter and are withdrawn.
 
 #include <deque>
 
@@ -92,7 +92,7 @@ TEST(gate_gives_back_what_an_aborted_version_waits_for) {
   CHECK_EQ(gate->waiting(), 0u);
   CHECK(bench.version().drained());
   bench.Destroy();
-  // Who is inside goes on.
+  // The batch inside continues.
   busy.runs->Open();
   CHECK(busy.sink.Wait(1));
 }
@@ -133,7 +133,7 @@ TEST(gate_is_not_asked_for_a_warm_up) {
   CHECK_EQ(gate->entered(), 0u);
 }
 
-// Versions whose batches let each other in, from all threads.
+// Versions whose batches admit each other, from all threads.
 TEST(gate_loses_nobody_under_load) {
   constexpr size_t kEach = 300;
   const auto gate = std::make_shared<CountingGate>(2);

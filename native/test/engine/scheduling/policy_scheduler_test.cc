@@ -1,4 +1,4 @@
-// What the dynamic batcher decides under priority levels and queue policies, as tables.
+// Decisions of the dynamic batcher with priority levels and queue policies, as tables.
 #include "engine/scheduling/policy_scheduler.h"
 
 #include <algorithm>
@@ -19,8 +19,7 @@ using OnTimeout = QueuePolicy::OnTimeout;
 
 constexpr uint64_t kUs = 1000;
 
-// A request in a table: what it is called, its priority, when it came, how long it may wait (0: it
-// does not say), its rows, and what shape it is of.
+// A request in a table: its name, priority, arrival time, timeout (0: none), rows, and shape.
 struct Arrival {
   std::string name;
   uint64_t priority = 0;
@@ -30,7 +29,7 @@ struct Arrival {
   int64_t shape = 0;
 };
 
-// Whether the queue took the request.
+// Whether the queue accepted the request.
 bool Append(LevelQueue* queue, Request* request) {
   Status refused;
   return queue->Append({&request, 1}, &refused) == 1;
@@ -42,7 +41,7 @@ class Bench {
       : policies_(std::make_shared<const QueuePolicies>(policies)),
         scheduler_(std::move(policy), policies_, "m") {}
 
-  // As its version prepares it.
+  // Prepares the request like its version.
   Status Arrive(const Arrival& arrival) {
     RequestHeader& header = headers_.emplace_back();
     header.batch_size = arrival.rows;
@@ -60,14 +59,14 @@ class Bench {
     for (const Arrival& one : arrivals) CHECK(Arrive(one).ok());
     return *this;
   }
-  // What expires by then; `wake_us` is when the next one does.
+  // The requests that expire by then; `wake_us` is when the next one does.
   Names Expire(uint64_t now_us) {
     expired_.Clear();
     scheduler_.Expire(now_us * kUs, &expired_);
     wake_us = expired_.wake_at_ns / kUs;
     return NamesOf(expired_.requests);
   }
-  // What an instance gets then.
+  // The requests that an instance gets then.
   Names Next(uint64_t now_us = 0, uint32_t instance = 0) {
     Expire(now_us);
     batch_.Clear();
@@ -160,7 +159,7 @@ TEST(policy_scheduler_waits_for_company_no_longer_than_the_oldest_of_the_batch_m
   Bench bench(Levels(2, 1), {4, {}, 100 * kUs});
   bench.Add({{"old", 2, 0}, {"young", 1, 60}});
   CHECK_EQ(bench.Next(70), Names{});
-  // The oldest is not the first one.
+  // The oldest request is not the first.
   CHECK_EQ(bench.wake_us, 100u);
   CHECK_EQ(bench.Next(100), (Names{"young", "old"}));
 }
@@ -187,7 +186,7 @@ TEST(policy_scheduler_refuses_what_is_beyond_the_size_of_its_level) {
   const Status b2 = bench.Arrive({"b2", 2});
   CHECK_EQ(b2.message(), std::string("model 'm': the queue of priority level 2 is full: "
                                      "max_queue_size is 1, and 1 request waits"));
-  // It is the same one again, and needs no memory.
+  // It is the same status object again, and needs no memory.
   CHECK(bench.Arrive({"b3", 2}).SameAs(b2));
   CHECK_EQ(bench.scheduler().waiting(), 3u);
   CHECK_EQ(bench.Next(), (Names{"a1", "a2"}));
@@ -301,7 +300,7 @@ TEST(policy_scheduler_takes_neighbours_in_as_it_takes_one_after_the_other) {
           }
         }
       }
-      // As a version does: who is refused is left out, and the next ones are tried.
+      // Like a version: a refused request is left out, and the next ones are tried.
       for (size_t i = 0; i < neighbours.size(); i++) {
         Append(&singly.queue, singly.all[singly.all.size() - neighbours.size() + i]);
       }
@@ -358,7 +357,7 @@ TEST(policy_scheduler_expires_in_few_steps_whatever_order_the_deadlines_have) {
       CHECK(Append(&queue, &request));
     }
     for (uint64_t now = 1; now <= kCount; now++) {
-      // A quarter leaves before, from anywhere.
+      // A quarter is removed earlier, from any position.
       Request& early = requests[dice() % kCount];
       if (now % 4 == 0 && early.queued) queue.Remove(&early);
       Expired expired;
@@ -369,7 +368,7 @@ TEST(policy_scheduler_expires_in_few_steps_whatever_order_the_deadlines_have) {
     CHECK(queue.work() < kSteps);
     uint64_t last = 0;
     for (const Request* one = queue.front(); one; one = one->next) {
-      // Delayed ones are in the order of their deadlines, level by level.
+      // Delayed requests are in the order of their deadlines, level by level.
       CHECK(one->delayed);
       if (one->previous && one->previous->header->level != one->header->level) last = 0;
       CHECK(one->header->deadline_ns > last);
@@ -381,8 +380,8 @@ TEST(policy_scheduler_expires_in_few_steps_whatever_order_the_deadlines_have) {
 
 TEST(policy_scheduler_expires_requests_of_one_header_wherever_they_wait) {
   using Take = std::vector<size_t>;
-  // Two headers of three requests each, a and b: a0 a1 a2 b0 b1 b2, and some that were queued again
-  // behind the others. Which are taken out before, and how.
+  // Two headers of three requests each, a and b: a0 a1 a2 b0 b1 b2. The requests in `again` are
+  // requeued behind the others; those in `out` are removed, before any expires.
   for (const Take& again : {Take{}, Take{0}, Take{0, 4}, Take{2, 1}, Take{3, 0, 5}}) {
     for (const Take& out : {Take{}, Take{0}, Take{1, 2}, Take{0, 1, 2}, Take{4, 0}}) {
       LevelQueue queue(
@@ -426,7 +425,7 @@ TEST(policy_scheduler_serves_what_is_delayed_behind_its_level_and_before_the_nex
   policies.own[1] = Policy(OnTimeout::kDelay, 10);
   Bench bench(policies);
   bench.Add({{"a1", 1, 0}, {"a2", 1, 2}, {"b", 2, 3}, {"a3", 1, 8}});
-  // Nobody is to be told, so nothing is to be woken for it.
+  // Delaying produces no response, so no wake-up is needed.
   CHECK_EQ(bench.Expire(5), Names{});
   CHECK_EQ(bench.wake_us, 0u);
   bench.Add({{"a4", 1, 11}});
@@ -438,7 +437,7 @@ TEST(policy_scheduler_delays_a_request_once) {
   bench.Add({{"a", 0, 0}, {"b", 0, 5}});
   CHECK_EQ(bench.Expire(10), Names{});
   CHECK_EQ(bench.Expire(15), Names{});
-  // Both are delayed, in the order in which they came to be.
+  // Both are delayed, in the order in which they were delayed.
   bench.Add({{"c", 0, 16}});
   CHECK_EQ(bench.Next(20), Names{"c"});
   CHECK_EQ(bench.Next(1000), Names{"a"});
@@ -477,7 +476,7 @@ TEST(policy_scheduler_stands_times_beyond_all_ages) {
 
 TEST(policy_scheduler_keeps_few_levels_that_nobody_waits_in) {
   LevelQueue queue(std::make_shared<const QueuePolicies>(Levels(1'000'000, 1, {})), "m");
-  // Each has another level, and comes when the one before has gone.
+  // Each request has another level, and arrives after the previous one was removed.
   std::deque<RequestHeader> headers;
   std::deque<Request> requests;
   const auto append = [&](uint64_t level) {
@@ -490,7 +489,7 @@ TEST(policy_scheduler_keeps_few_levels_that_nobody_waits_in) {
   };
   for (uint64_t level = 1; level <= 1000; level++) queue.Remove(append(level));
   CHECK(queue.levels() <= 64);
-  // Those that somebody waits in stay, in order.
+  // Levels with waiting requests stay, in order.
   for (uint64_t level = 3000; level > 2000; level--) append(level);
   for (uint64_t level = 1; level <= 1000; level++) queue.Remove(append(level));
   CHECK(queue.levels() >= 1000 && queue.levels() <= 2000);

@@ -1,4 +1,4 @@
-// Requests that a full queue refuses, of which there may be very many at a time.
+// Requests refused by a full queue, possibly very many at a time.
 #include <map>
 #include <memory>
 #include <span>
@@ -12,7 +12,7 @@ namespace tritonts::test {
 
 namespace {
 
-// Counts how many requests it is shown.
+// Counts the requests that it gets.
 class CountingScheduler final : public Scheduler {
  public:
   CountingScheduler(uint64_t max_queue_size, uint64_t* shown) : shown_(shown) {

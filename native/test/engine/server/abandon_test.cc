@@ -109,7 +109,7 @@ TEST(port_takes_a_slot_again_whose_request_was_abandoned) {
       const bool waited = response.slot / PortClient::kPosition == 2;
       CHECK(response.code == (waited ? Code::kCancelled : Code::kInternal));
     }
-    // Its memory is kept, but it does not count as in flight any more.
+    // Its memory is kept, but no longer counts as in flight.
     CHECK_EQ(bench.server.server().in_flight_bytes(), 0u);
     for (int i = 0; i < 3; i++) {
       CHECK_EQ(bench.Write({2}), slot);
@@ -126,7 +126,7 @@ TEST(port_takes_a_slot_again_whose_request_was_abandoned) {
 
 TEST(process_that_exits_refuses_requests_and_loads) {
 #if defined(__linux__)
-  // A child process exits, so that this one goes on.
+  // A child process exits, so that this one continues.
   constexpr const char* kName = "TRITONTS_TEST_EXITS";
   if (!std::getenv(kName)) {
     const std::string command =

@@ -48,8 +48,8 @@ TEST(destroyer_makes_short_calls_on_few_threads) {
     destroyer.Join();
   }
   CHECK_EQ(threads.size(), 50u);
-  // One makes them, and another waits until a call is overdue, or until Join. A further one starts
-  // where both are between their calls and their waiting.
+  // One thread makes the calls, and another waits until a call is overdue, or until Join. A further
+  // thread starts if both are busy.
   std::sort(threads.begin(), threads.end());
   CHECK(std::unique(threads.begin(), threads.end()) - threads.begin() <= 5);
 }
@@ -80,7 +80,7 @@ TEST(destroyer_does_not_wait_for_an_abandoned_call) {
       returned->Set();
     });
     CHECK(entered.Wait());
-    // This call waits behind the slow one. Now there is a thread for it.
+    // This call waits behind the slow one, which is now overdue, so another thread runs it.
     auto next = destroyer.Add([] {});
     CHECK_EQ(RunsUnderWay(), before + 1);
     CHECK(destroyer.Abandon(call));
@@ -94,7 +94,7 @@ TEST(destroyer_does_not_wait_for_an_abandoned_call) {
   CHECK(!watched.expired());
   gate->Set();
   CHECK(returned->Wait());
-  // What the call holds is freed with it.
+  // The call's captures are freed with it.
   CHECK(Eventually([&] { return watched.expired(); }));
 }
 

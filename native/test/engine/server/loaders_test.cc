@@ -1,4 +1,4 @@
-// Loaders: which threads take which loads.
+// Loaders: which threads run which loads.
 #include "engine/server/loaders.h"
 
 #include <atomic>
@@ -109,7 +109,7 @@ TEST(loaders_do_with_the_threads_that_the_system_has) {
     CHECK(Eventually([&] { return work.done() == 8 && loaders.idle(); }));
   }
   CHECK_EQ(work.most(), 1);
-  // More threads take tasks when there are more.
+  // More threads take tasks if there are more tasks.
   std::atomic<bool> over{false};
   for (int i = 0; i < 4; i++) {
     loaders.Add(work.Load([&] {

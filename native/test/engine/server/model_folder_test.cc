@@ -23,7 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 using Config = ModelFolder::Config;
 
-// A folder that its test removes.
+// A folder that is removed by the destructor.
 class Folder {
  public:
   Folder() {
@@ -105,7 +105,7 @@ TEST(model_folder_with_a_pipe_a_socket_or_a_device_is_refused_wherever_that_lies
     CHECK_EQ(mkfifo(path.c_str(), 0600), 0);
     CHECK_EQ(folder.Read().refusal, "'" + place + "' is a pipe");
     fs::remove(path);
-    // The target of a link counts, so the test needs no device of its own.
+    // The target of a link decides, so the test needs no device of its own.
     fs::create_symlink("/dev/zero", path);
     CHECK_EQ(folder.Read().refusal, "'" + place + "' is a device");
     CHECK_EQ(folder.Read().config_state, Config::kNone);
@@ -217,7 +217,7 @@ TEST(server_that_gives_up_loads_or_closes_responds_for_folders_that_are_being_re
     CHECK(done.Wait());
     return result;
   };
-  CHECK(read_until([] {}).ok());  // and the thread is free for others
+  CHECK(read_until([] {}).ok());  // also checks that the thread is free for others
   int cancelled = 0;
   for (int i = 0; i < 20; i++) {
     const Status status = read_until([&] { bench.server().CancelLoads(); });

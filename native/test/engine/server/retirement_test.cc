@@ -14,7 +14,7 @@ constexpr uint64_t kSecond = 1'000'000'000;
 constexpr uint64_t kBegin = 100 * kSecond;
 constexpr uint64_t kNever = Retirement::kNoLimit;
 
-// The facts at a time, in seconds after the begin.
+// The facts at a time, in seconds after the beginning.
 Retirement::Facts At(double seconds, Retirement::Facts facts = {}) {
   facts.now_ns = kBegin + static_cast<uint64_t>(seconds * 1e9);
   return facts;

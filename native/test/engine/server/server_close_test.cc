@@ -1,4 +1,4 @@
-// How a server ends: with accepted requests, with hanging calls, and with the process.
+// How a server ends: with accepted requests, with hanging calls, and at process exit.
 #include <chrono>
 #include <thread>
 
@@ -121,7 +121,7 @@ TEST(server_abandons_a_model_whose_destructor_does_not_return) {
     gate->Pass();
     destroyed->Set();
   };
-  // The backend outlives the server, as a process's backends do.
+  // The backend outlives the server, like a process's backends.
   auto slow = std::make_shared<ScriptedBackend>(std::move(script));
   IdentityBackend identity;
   ServerBench bench;
@@ -149,8 +149,8 @@ TEST(server_abandons_a_model_whose_destructor_does_not_return) {
   CHECK(Eventually([&] { return server.expired(); }));
 }
 
-// The reaper gives a start up before the version that it starts, if it was late to abort that one.
-// Only one of the two may end the version.
+// If the reaper was late to abort a version, it abandons the version's start before the version
+// itself. Only one of the two may end the version.
 TEST(server_ends_a_version_once_whose_start_returns_as_soon_as_it_is_abandoned) {
   auto gate = std::make_shared<Gate>();
   auto destroyed = std::make_shared<std::atomic<int>>(0);
@@ -166,8 +166,8 @@ TEST(server_ends_a_version_once_whose_start_returns_as_soon_as_it_is_abandoned) 
   const uint32_t other = bench.Serve(&identity, ConfigOf(FloatIo()));
   const uint32_t uid = bench.Open(slow.get(), {"slow", 1, "", {}}).value();
   Result<Status> started;
-  // Called on the reaper's thread, before it looks at the version again. The loader has this long
-  // to do what it must not do.
+  // Called on the reaper's thread, before it looks at the version again. The loader has this much
+  // time for the mistake.
   const auto on_start = [gate, destroyed, done = started.Callback()](Status status) {
     gate->Open();
     for (int ms = 0; ms < 100 && destroyed->load() == 0; ms++) {

@@ -98,7 +98,7 @@ TEST(server_that_closes_starts_nothing_at_once) {
 TEST(server_loads_as_many_models_at_once_as_it_may) {
   auto gate = std::make_shared<Gate>();
   ScriptedBackend backend(LoadThrough(gate));
-  ServerBench bench;  // it loads two at once
+  ServerBench bench;  // two concurrent loads
   Result<OpenResult> opened[3];
   for (auto& result : opened) bench.server().Open(&backend, {"m", 1, "", {}}, result.Callback());
   CHECK(gate->Entered(2));

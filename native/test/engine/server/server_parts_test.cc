@@ -1,4 +1,4 @@
-// Parts of a server, each alone: the published models, the versions, and the ports.
+// Parts of a server in isolation: the published models, the versions, and the ports.
 #include "engine/server/port_list.h"
 #include "engine/server/published_models.h"
 #include "engine/server/version_table.h"
@@ -51,7 +51,7 @@ TEST(version_table_never_gives_a_uid_twice) {
 
 namespace {
 
-// A port in a list of the test. Its server does not know that list.
+// A port in the test's own list, which its server does not know.
 struct Listed {
   explicit Listed(const std::shared_ptr<Server>& server, PortList* list)
       : port(std::make_shared<Port>(server, [this, list] {

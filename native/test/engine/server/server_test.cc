@@ -37,7 +37,7 @@ TEST(server_counts_epochs_for_every_port) {
   early.Take();
   const uint32_t epoch = early.HeaderWord(layout::kEpoch);
   bench.server().Publish("m", "{}");
-  CHECK(!early.WaitForWake(std::chrono::nanoseconds(0)));  // nobody asked it for the epoch
+  CHECK(!early.WaitForWake(std::chrono::nanoseconds(0)));  // no wake-up for the epoch was requested
   CHECK_EQ(early.HeaderWord(layout::kEpoch), epoch + 1);
   PortClient late(bench.shared());
   CHECK_EQ(late.HeaderWord(layout::kEpoch), epoch + 1);

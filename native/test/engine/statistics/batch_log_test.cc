@@ -1,4 +1,4 @@
-// What a version tells of its last batches.
+// The log of a version's last batches.
 #include "engine/statistics/batch_log.h"
 
 #include "version_fixture.h"
@@ -87,7 +87,7 @@ TEST(version_tells_how_its_batches_came_about) {
 TEST(version_tells_of_a_batch_that_failed_and_not_of_its_halves) {
   auto runs = std::make_shared<Runs>();
   Script script;
-  // What has more than one request fails; the first batch leaves a pooled run that had a record.
+  // A batch of several requests fails; the first batch leaves a pooled run that had a record.
   script.execute = [runs](uint32_t instance, Run& run) {
     if (run.requests().size() > 1) return run.RespondAll(Status::Internal("too many"));
     runs->Execute(instance, run);
@@ -135,7 +135,7 @@ TEST(version_tells_of_a_batch_as_long_as_its_halves_run) {
   runs->Shut();
   CHECK(Eventually([&] { return runs->runs().size() >= 2; }));
   BatchHistory history = bench.version().batches();
-  // Its second half may be through by now where the gate was still open for the first.
+  // Its second half may have ended already, if the gate was still open for the first.
   CHECK_EQ(RowsOf(history.records), (std::vector<uint32_t>{1, 3}));
   CHECK_EQ(history.records[1].requests, 3u);
   runs->Open();

@@ -35,7 +35,7 @@ double QuantileOf(const LatencyWindow& window, double quantile, uint64_t now_ns)
   return value;
 }
 
-// The share of the samples that are below `value`, and up to it: where its rank is.
+// The share of samples below `value`, and up to it, must bracket the quantile's rank.
 void ExpectRank(const std::vector<uint64_t>& sorted, double value, double quantile, double error) {
   const auto at = static_cast<uint64_t>(value);
   const auto below = std::lower_bound(sorted.begin(), sorted.end(), at) - sorted.begin();
@@ -45,7 +45,7 @@ void ExpectRank(const std::vector<uint64_t>& sorted, double value, double quanti
   CHECK(static_cast<double>(upto) / all >= quantile - error);
 }
 
-// Triton's quantiles, each with its error, of a million samples that `draw` makes.
+// Checks Triton's quantiles, each with its error, for a million samples of `draw`.
 void ExpectTritonsQuantiles(const std::function<double(std::mt19937_64&)>& draw) {
   std::mt19937_64 random(1);
   std::vector<uint64_t> samples(kSamples);
@@ -99,11 +99,11 @@ TEST(latency_window_samples_leave_it_with_time) {
   }
   const auto least = [&](uint64_t now) { return QuantileOf(window, 0, now); };
   CHECK(std::abs(least(13 * slice) - 1000) <= 8);
-  // Nothing is added any more; who reads knows what is too old.
+  // No samples are added any more; readers skip slices that are too old.
   CHECK(std::abs(least(14 * slice) - 2000) <= 16);
   CHECK(std::abs(least(16 * slice) - 8000) <= 64);
   CHECK(std::isnan(least(17 * slice)));
-  // A slice is emptied before it is used again.
+  // A slice is cleared before it is reused.
   window.Advance(14 * slice);
   window.Add(LatencyPhase::kQueue, 64'000, 1);
   CHECK(std::abs(least(14 * slice) - 2000) <= 16);
@@ -153,7 +153,7 @@ TEST(latencies_a_batch_counts_by_request_and_a_phase_once_for_all) {
   expect(LatencyPhase::kComputeInput, 1'000, 5);
   expect(LatencyPhase::kComputeInfer, 2'500'000, 5);
   expect(LatencyPhase::kComputeOutput, 25'000, 5);
-  // Three after 6 ms, three after 3 ms, the one that failed among them.
+  // Three after 6 ms, three after 3 ms, including the failed one.
   CHECK_EQ(counts.first_responses.size(), size_t{3});
   CHECK_EQ(counts.first_responses[0], uint64_t{0});
   CHECK_EQ(counts.first_responses[1], uint64_t{3});

@@ -31,7 +31,7 @@ TEST(version_counts_what_is_responded_to_while_its_run_goes_on) {
   CHECK_EQ(statistics.batches.at(3).compute_infer.count, 1u);
 }
 
-// Triton's metrics have them apart, its statistics together.
+// Triton's metrics separate them; its statistics do not.
 TEST(version_counts_what_the_instances_on_a_gpu_do_apart) {
   auto runs = std::make_shared<Runs>();
   runs->Shut();
@@ -47,7 +47,7 @@ TEST(version_counts_what_the_instances_on_a_gpu_do_apart) {
   CHECK(bench.sink.Wait(2));
   const std::vector<double> median{0.5};
   VersionMetrics metrics;
-  // Statistics count an answer while its run goes on. Quantiles know a run when it has ended.
+  // Statistics count a response while its run continues. Quantiles include a run when it has ended.
   CHECK(Eventually([&] {
     metrics = bench.version().metrics(median);
     return metrics.gpus.size() == 1 && metrics.quantiles[0] > 0 &&
@@ -85,10 +85,10 @@ TEST(version_counts_a_request_with_the_times_of_its_answer) {
   bench.Submit({bench.requests.Floats({1}), bench.requests.Floats({2})});
   CHECK(bench.sink.Wait(1));
   const VersionMetrics before = bench.version().metrics({});
-  // Long enough for another class of the histograms.
+  // Long enough to fall into another class of the histograms.
   const uint64_t began = NowNs();
   CHECK(Eventually([&] { return NowNs() - began > 20'000'000; }));
-  // It is worked out from two clocks in whole milliseconds, so it may be one of them later.
+  // The value comes from two clocks in whole milliseconds, so it may be 1 ms too late.
   const uint64_t last_ms = bench.version().statistics().last_inference_ms;
   CHECK(last_ms + 1 >= before.statistics.last_inference_ms);
   CHECK(last_ms <= before.statistics.last_inference_ms + 1);
@@ -96,7 +96,7 @@ TEST(version_counts_a_request_with_the_times_of_its_answer) {
   CHECK(bench.sink.Wait(2));
   CHECK(Eventually([&] { return bench.version().batches().records.back().ended_ns != 0; }));
   const VersionMetrics after = bench.version().metrics({});
-  // What Prometheus was told never becomes less.
+  // Values reported to Prometheus never decrease.
   for (size_t phase = 0; phase < kLatencyPhases; phase++) {
     uint64_t earlier = 0;
     uint64_t later = 0;
@@ -204,7 +204,7 @@ TEST(response_counts_are_tritons) {
   CHECK(is(read[0].compute_output, 3, 8));
   CHECK(is(read[1].empty_response, 1, 40));
   CHECK(is(read[1].cancel, 1, 7));
-  CHECK(is(read[1].compute_infer, 1, 40));  // not of what was cancelled
+  CHECK(is(read[1].compute_infer, 1, 40));  // without the cancelled ones
   CHECK(is(read[1].compute_output, 0, 0));
   for (uint32_t k = 0; k < ResponseCounts::kMost; k++) counts->Add(k, Kind::kSuccess, 1, 0);
   CHECK_EQ(counts->Read().size(), size_t{ResponseCounts::kMost});

@@ -1,4 +1,4 @@
-// CheckRequest: which requests a model can take.
+// CheckRequest: which requests a model accepts.
 #include "engine/version/check_request.h"
 
 #include "engine_fixture.h"
@@ -7,7 +7,7 @@ namespace tritonts::test {
 
 namespace {
 
-// A model with rows of 2 floats, and an optional string a row.
+// A model with rows of 2 floats, and an optional string per row.
 ModelIo TwoInputs(uint32_t max_batch_size = 4) {
   return {max_batch_size,
           {{"x", DataType::kFp32, {-1, 2}, false}, {"s", DataType::kBytes, {-1, 1}, true}},
@@ -38,7 +38,7 @@ struct Asked {
     requests.Input(request, 1, DataType::kBytes, std::move(shape), bytes);
     return *this;
   }
-  // What is wrong with the request, or "".
+  // The error for the request, or "".
   std::string Complaint(const ModelIo& io = TwoInputs()) const {
     const Status status = CheckRequest("m", io, *request);
     if (status.ok()) return "";
@@ -155,7 +155,7 @@ TEST(check_refuses_more_than_4_gib) {
   CHECK_EQ(asked.Complaint(io), "");
 }
 
-// The first value of a shape tensor is the rows, and its dims have no batch.
+// The first value of a shape tensor is the number of rows; its dims have no batch dimension.
 TEST(check_compares_the_first_value_of_a_shape_tensor_with_the_rows) {
   ModelIo io = TwoInputs();
   io.inputs[1] = {"s", DataType::kInt64, {3}};

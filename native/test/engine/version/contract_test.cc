@@ -1,4 +1,5 @@
-// Everything that the contract allows a backend, at once, with blocking and asynchronous instances.
+// Everything that the contract allows a backend, combined, with blocking and asynchronous
+// instances.
 #include "contract_backend.h"
 #include "version_fixture.h"
 
@@ -17,7 +18,7 @@ void AskAll(const char* asynchronous, uint32_t instances, uint64_t inline_budget
                      {"m", 1, "", {{"asynchronous", asynchronous}}});
   VersionConfig config = ConfigOf(WayIo(), instances, {8, {}, 0});
   config.inline_budget_ns = inline_budget_ns;
-  // Decoupled models do not run on the submitting thread. Others give one response.
+  // Decoupled models do not run on the submitting thread; others give one response.
   config.decoupled = inline_budget_ns == 0;
   CHECK(bench.version().Start(std::move(config)).ok());
   constexpr uint32_t kThreads = 3;

@@ -44,7 +44,7 @@ struct DispatcherBench {
     dispatcher->Ask(now_ns, awake, owner.get(), &orders);
     return orders;
   }
-  // Takes a run to its end, and adds it to the statistics.
+  // Ends a run, and adds it to the statistics.
   void End(PooledRun* run) {
     InstanceRunner* runner = run->runner();
     runner->next = nullptr;
@@ -56,7 +56,7 @@ struct DispatcherBench {
     Orders orders;
     if (runner->occupied) dispatcher->Free(runner, 0, &orders);
   }
-  // By instance: the slot of the request that it has; ~0: none.
+  // By instance: the slot of its request; ~0: none.
   std::vector<uint32_t> Slots() {
     std::vector<uint32_t> slots(runners.size(), ~0u);
     for (PooledRun* run = dispatcher->under_way(); run; run = run->next) {
@@ -116,10 +116,10 @@ TEST(dispatcher_gives_nothing_to_an_instance_that_is_lost_while_there_are_others
   bench.Ask();
   CHECK_EQ(bench.Slots(), (std::vector<uint32_t>{~0u, 0, 1}));
   CHECK_EQ(bench.scheduler->waiting(), 1u);
-  // A thread that is here for another batch gets none, either.
+  // A thread that asks for its next batch gets none, either.
   bench.Ask(bench.runners[0].get());
   CHECK_EQ(bench.scheduler->waiting(), 1u);
-  // One that has no thread is none to wait for.
+  // An instance without a thread is not worth waiting for.
   lose(1);
   bench.End(bench.dispatcher->under_way());
   bench.runners[2]->thread_state = ThreadState::kRefused;

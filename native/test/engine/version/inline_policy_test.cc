@@ -1,4 +1,4 @@
-// Which batch may run on the thread that submitted it, and what such runs do to the next ones.
+// Which batches may run on the submitting thread, and how such runs affect later ones.
 #include "engine/version/inline_policy.h"
 
 #include "run_fixture.h"
@@ -9,7 +9,7 @@ namespace {
 
 constexpr uint64_t kBudgetNs = 50'000;
 
-// An instance with a batch of one request, which nobody has begun.
+// An instance with a batch of one request that has not begun.
 struct Bench {
   explicit Bench(MemoryKind memory = MemoryKind::kHost)
       : runner({"m_0", 0, memory, 0}, std::make_unique<IdleInstance>()) {
@@ -77,7 +77,7 @@ TEST(inline_policy_has_a_budget_of_its_own_for_guests) {
   guests.of_instance = true;
   bench.Note(1000);
   CHECK(!bench.policy.MayRun(bench.runner, bench.runs.run, guests));
-  // Times are kept once a guest came.
+  // Times are recorded once a guest is expected.
   bench.policy.ExpectGuests();
   bench.policy.Classify(&bench.runs.run);
   bench.Note(1000);

@@ -12,7 +12,7 @@ namespace tritonts::test {
 namespace {
 
 constexpr uint64_t kMs = 1'000'000;
-// No run of these tests takes this long, however busy the machine is.
+// Longer than any run of these tests, even on a busy machine.
 constexpr uint64_t kGenerousNs = 10'000 * kMs;
 
 VersionConfig Inline(VersionConfig config, uint64_t budget_ns = kGenerousNs) {
@@ -29,7 +29,7 @@ class Bench {
   explicit Bench(VersionConfig config)
       : runs(std::make_shared<Runs>()), version(ScriptOf(runs), std::move(config)) {}
 
-  // Submits requests of these rows in one tick, and waits for their responses.
+  // Submits requests with these rows in one tick, and waits for their responses.
   void Ask(const std::vector<uint32_t>& rows) {
     std::vector<Request*> chosen;
     for (const uint32_t count : rows) {
@@ -159,7 +159,7 @@ TEST(inline_does_not_learn_from_what_fails_early_how_long_others_take) {
   };
   send(-1);
   send(1);
-  // What is known to be slow stays so, however many fail.
+  // A class known to be slow stays so, however many runs fail.
   for (int i = 0; i < 40; i++) send(-1);
   send(1);
   CHECK(!here);
@@ -230,7 +230,7 @@ TEST(inline_waits_for_nobody_who_runs) {
   bench.runs->Shut();
   bench.version.Send({1});
   CHECK(bench.runs->Started(2));
-  // The instance is busy, so this request must queue and not block.
+  // The instance is busy, so this request must queue without blocking.
   InlineTick tick;
   bench.version.Submit({bench.version.requests.Floats({1})}, &tick);
   CHECK_EQ(bench.version.sink.responses().size(), 1u);
@@ -322,7 +322,7 @@ TEST(inline_responses_of_a_port_come_without_a_signal) {
   const auto pages = TakePages(*port);
   CHECK_EQ(pages.size(), 1u);
   CHECK(port->Recycle(pages[0]));
-  // Nobody took these responses, and the next ones are not lost either.
+  // These responses were not taken, and the next ones must not be lost, either.
   submit(3);
   CHECK(answered);
   CHECK_EQ(TakePages(*port).size(), 1u);

@@ -1,4 +1,4 @@
-// A model version that serves: starting it, and which instance runs what.
+// A serving version: its start, and which instance runs which request.
 #include "engine/version/model_version.h"
 
 #include <set>

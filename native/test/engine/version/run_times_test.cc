@@ -21,7 +21,7 @@ uint64_t ClassOf(std::vector<int64_t> key, uint32_t rows, size_t bytes = 0) {
   return RunTimes::Class(batch, rows, bytes > 0);
 }
 
-// The CPU clock of a thread, which the tests set, and how often it was read.
+// The CPU clock of a thread, set by the tests, and the number of its readings.
 uint64_t thread_time = 0;
 int readings = 0;
 uint64_t ThreadTime() {
@@ -125,7 +125,7 @@ TEST(run_times_read_the_clock_of_the_thread_once_a_millisecond) {
   const int before = readings;
   for (uint64_t now = 1; now < 10'000 * kUs; now += 100 * kUs) watch.Begin(now);
   CHECK_EQ(readings - before, 10);
-  // The thread may have had a core all the time between the reading and the run.
+  // The thread may have had a core during the whole time between the reading and the run.
   watch.Begin(20'000 * kUs);
   watch.Begin(20'300 * kUs);
   thread_time += 1'000 * kUs;

@@ -1,4 +1,4 @@
-// Asynchronous instances of a version, which get their batches on whichever thread found them.
+// Asynchronous instances of a version, which get their batches on the thread that found the batch.
 #include "handed_runs.h"
 
 namespace tritonts::test {
@@ -99,7 +99,7 @@ TEST(version_abandons_asynchronous_runs_that_nobody_ends) {
     CHECK(bench.sink.Of(0).abandoned);
     CHECK(bench.sink.Of(0).status.code() == Code::kInternal);
     CHECK_EQ(bench.version().statistics().fail.count, 1u);
-    // The run responds after all, but nobody hears of it.
+    // The run responds later, but the response is dropped.
     handed->run(0).RespondAll(Status::Ok());
     CHECK_EQ(bench.sink.responses().size(), 2u);
   }

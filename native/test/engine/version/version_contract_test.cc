@@ -1,5 +1,5 @@
 // How a version keeps the contract with backends: instances that are free early, rescheduled
-// requests, what schedulers decide, and calls without the version's lock.
+// requests, schedulers' decisions, and calls without the version's lock.
 #include <future>
 
 #include "engine/version/model_version.h"
@@ -35,8 +35,8 @@ TEST(version_gives_a_blocking_instance_its_next_batch_when_it_says_so) {
 }
 
 TEST(version_takes_responses_of_a_thread_that_outlasts_execute) {
-  // A blocking instance leaves a request, which gets an error. The response of the late thread is
-  // ignored.
+  // A blocking instance leaves a request unanswered, which gets an error. The late response from
+  // another thread is ignored.
   std::vector<std::thread> late;
   Event go;
   Script script;
@@ -222,7 +222,7 @@ TEST(version_that_is_closed_to_be_aborted_ends_what_comes_before_that_no_differe
   CHECK_EQ(bench.sink.Of(1).status.message(), "aborted");
 }
 
-// --- What is called without the lock.
+// --- Calls without the lock.
 
 TEST(version_asks_its_backend_for_anything_without_its_own_lock) {
   ModelVersion* version = nullptr;

@@ -58,8 +58,8 @@ TEST(version_destroys_instances_and_model_once_its_threads_are_joined) {
 }
 
 TEST(version_may_be_destroyed_while_the_submission_of_its_last_request_still_returns) {
-  // Covers what a submission touches after it released the lock. ThreadSanitizer sees a race
-  // without bad luck.
+  // Covers memory that a submission accesses after releasing the lock. ThreadSanitizer detects the
+  // race reliably.
   for (int i = 0; i < 100; i++) {
     VersionBench bench(ScriptOf(std::make_shared<Runs>()), ConfigOf(FloatIo()));
     std::thread caller([&] { bench.Send({1}); });

@@ -1,4 +1,4 @@
-// Warm-up: on every instance's own thread, before the version serves, counted, bounded.
+// Warm-up: on every instance's own thread, before the version serves; counted and bounded.
 #include "engine/version/warmup.h"
 
 #include <algorithm>
@@ -29,7 +29,7 @@ VersionConfig Warmed(VersionConfig config, std::vector<WarmupSample> samples) {
   return config;
 }
 
-// What the runs of a warm-up had, as Script::execute notes it.
+// The facts about a warm-up's runs, recorded by Script::execute.
 struct Seen {
   struct One {
     uint32_t instance;
@@ -82,7 +82,7 @@ TEST(warmup_runs_each_sample_as_often_as_it_says_on_each_instances_own_thread) {
     CHECK((sizes[instance] == std::vector<size_t>{3, 3, 1}));
   }
   CHECK(threads[0] != threads[1]);
-  // The thread that was warm serves.
+  // The warmed thread serves.
   bench.Send({1});
   CHECK(bench.sink.Wait(1));
   CHECK(threads[seen.all.back().instance].contains(seen.all.back().thread));
@@ -183,7 +183,7 @@ TEST(warmup_of_an_asynchronous_instance_is_handed_over) {
   script.execute = [&](uint32_t, Run& run) {
     runs++;
     std::lock_guard lock(mutex);
-    // Free before the answers, so that both have to be waited for.
+    // Free before the responses, so that both must be waited for.
     threads.emplace_back([held = RunRef(run)] {
       held->InstanceFree();
       held->RespondAll(Status::Ok());
@@ -209,7 +209,7 @@ TEST(warmup_measures_what_may_run_inline) {
     return runs->runs().back().thread == std::this_thread::get_id();
   };
   CHECK(ask({1}));
-  // Of this size nothing was warmed.
+  // This size was not warmed up.
   CHECK(!ask({1, 2}));
   CHECK(ask({1, 2}));
 }
@@ -334,7 +334,7 @@ TEST(warmup_that_does_not_return_is_abandoned_with_its_version) {
       run.RespondAll(Status::Ok());
       returned->Set();
     };
-    // Of what is abandoned, the backend's parts stay.
+    // An abandoned version keeps the backend's objects.
     auto* const backend = new ScriptedBackend(std::move(script));
     static std::vector<ScriptedBackend*> kept;
     kept.push_back(backend);
@@ -348,7 +348,7 @@ TEST(warmup_that_does_not_return_is_abandoned_with_its_version) {
     CHECK((bench.Close(0) == Names{"m"}));
     CHECK(started.Value().code() == Code::kInternal);
   }
-  // What comes back then finds all that it uses.
+  // The returning run must find all its objects alive.
   gate->Open();
   CHECK(returned->Wait());
   CHECK_EQ(gate->entered(), 1);

@@ -1,4 +1,4 @@
-// Spinning: whether a waiting thread spins, and that nothing is lost between spinning and sleeping.
+// Spinning: when a waiting thread spins, and that no wake-up is lost between spinning and sleeping.
 #include "engine/waiting/spin.h"
 
 #include <deque>
@@ -23,7 +23,7 @@ SpinPolicy Eager() {
   return policy;
 }
 
-// How many waits pass until the next one that spins.
+// The number of waits until the next one that spins.
 int Skipped(SpinPolicy* policy) {
   int waits = 0;
   while (!policy->ShouldSpin() && waits < 100'000) {
@@ -33,7 +33,8 @@ int Skipped(SpinPolicy* policy) {
   return waits;
 }
 
-// A clock that a test sets. Each reading is `step` later, and calls `at` when its time has come.
+// A clock set by the test. Each reading advances it by `step`, and calls `at` when its time has
+// come.
 struct FakeClock {
   static inline uint64_t now = 0;
   static inline uint64_t step = 0;
@@ -59,7 +60,7 @@ struct FakeClock {
   }
 };
 
-// Looks as an instance's thread does in a wait that began at `began`.
+// Spins like an instance's thread in a wait that began at `began`.
 Spin LookAt(const Bell& bell, const SpinCore& core, uint64_t began) {
   return Look(bell.rung(), core, began + SpinPolicy::kMostNs, FakeClock::Read);
 }
@@ -79,7 +80,7 @@ TEST(spin_is_worth_it_while_half_of_the_waits_are_short) {
   CHECK(policy.ShouldSpin());
   policy.Note(Spin::kNone, kLong);
   CHECK(!policy.ShouldSpin());
-  // A spin finds the end of a wait that is as long as the longest spin.
+  // A spin covers a wait as long as the longest spin.
   policy.Note(Spin::kNone, SpinPolicy::kMostNs);
   policy.Note(Spin::kNone, SpinPolicy::kMostNs);
   policy.Note(Spin::kNone, SpinPolicy::kMostNs);
@@ -130,7 +131,7 @@ TEST(spin_lasts_longer_where_batches_take_a_while_to_begin) {
 }
 
 TEST(spin_of_an_idle_thread_happens_once) {
-  // A burst of requests, then one a second.
+  // A burst of requests, then one per second.
   SpinPolicy policy = Eager();
   int spins = 0;
   for (int i = 0; i < 1000; i++) {
@@ -168,7 +169,7 @@ TEST(spin_cores_of_js_threads_are_not_those_of_instances) {
   CHECK(instance.taken());
   CHECK(js.taken());
   CHECK(!js.wanted());
-  // A second JS thread would take a core of the instances.
+  // A second JS thread would take one of the instances' cores.
   CHECK(!SpinCore(Spinner::kJs, 1).taken());
   CHECK(SpinCore(Spinner::kJs, 2).taken());
   const RuntimeCall call;
@@ -230,7 +231,7 @@ TEST(spin_ends_when_the_wait_has_its_age) {
   FakeClock::Set(kUs);
   CHECK_EQ(LookAt(bell, core, 0), Spin::kNotFound);
   CHECK_EQ(FakeClock::now, SpinPolicy::kMostNs);
-  // The limit counts from the begin of the wait, not of the spin.
+  // The limit counts from the beginning of the wait, not of the spin.
   FakeClock::Set(kUs);
   FakeClock::now = SpinPolicy::kMostNs - 5 * kUs;
   CHECK_EQ(LookAt(bell, core, 0), Spin::kNotFound);
@@ -278,7 +279,8 @@ TEST(spin_without_a_core_is_sleep) {
   other.join();
 }
 
-// Work comes at any moment of a wait: while the thread spins, when it stops, and when it sleeps.
+// Work may arrive at any moment of a wait: while the thread spins, when it stops, and when it
+// sleeps.
 TEST(spin_and_sleep_lose_nothing_between_them) {
   Bell bell;
   std::mutex mutex;

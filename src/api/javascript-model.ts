@@ -240,7 +240,7 @@ export interface WorkersOptions {
         readonly stackSizeMb?: number | undefined;
       }
     | undefined;
-  /** `process.env` of the threads (default: a copy of this process's). */
+  /** `process.env` of the threads (default: a copy of the `process.env` of this environment). */
   readonly env?: Readonly<Record<string, string>> | undefined;
   /** Node's command-line options for the threads (default: those of this environment). */
   readonly execArgv?: readonly string[] | undefined;

@@ -23,7 +23,8 @@ export interface ConnectOptions {
   readonly timeoutMs?: number | undefined;
   /**
    * How many times a read-only call is retried if there is no connection, or if it breaks (default 2). `infer`,
-   * `loadModel` and `unloadModel` are not retried, because the server may have executed them.
+   * `stream`, `loadModel` and `unloadModel` are not retried, because the server may have executed them. The
+   * exception is a gRPC server that reports that it has not processed the call.
    */
   readonly retries?: number | undefined;
   /**

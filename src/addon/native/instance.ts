@@ -41,7 +41,7 @@ export interface NativeInstance {
   /**
    * Writes to the memory the slot and position of each request that may continue.
    *
-   * @returns The number of requests. -1: there were too many to list; check every request.
+   * @returns The number of requests. -1: all batches were ended; check every request.
    */
   readers(): number;
   /** A number for the calls that a request of a batch (-1: any request) makes until it ends; 0: it has ended. */

@@ -120,7 +120,7 @@ function withoutNamelessOutputs(description: ModelDescription): {
 
 /**
  * Determines `max_batch_size`. A model can be batched if the first dimension of each tensor is variable and, as
- * far as dimensions have names, has the same name. Tensors of unknown rank are not considered.
+ * far as dimensions have names, has the same name. The shape of a tensor of unknown rank is not checked.
  */
 function completeBatchSize(
   config: ModelConfig,

@@ -1,4 +1,4 @@
-/** Metrics of the application's own, beside those of the server. */
+/** The application's own metrics, besides those of the server. */
 
 import type { Metric, MetricOptions } from '../api/metric.js';
 import { checkObject, expected, readList, readOptions } from '../argument-checks.js';
@@ -6,12 +6,12 @@ import { invalidArgument, TritonError } from '../errors.js';
 import type { Sliced } from '../slices.js';
 import { labelText, type Exposition, type Labels } from './exposition.js';
 
-/** The series of a metric: labels, and what each shows now. */
+/** The series of a metric: labels and current value of each. */
 export type MetricSeries = readonly { readonly labels: Labels; readonly value: number }[];
 
 type Type = MetricOptions['type'];
 
-/** Prometheus' own. */
+/** The default buckets of Prometheus' clients. */
 const usualBuckets: readonly number[] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 const abilities: Readonly<Record<Type, readonly (keyof Metric)[]>> = {
@@ -26,7 +26,7 @@ interface Family {
   readonly type: Type;
   readonly labelNames: string;
   readonly buckets: readonly number[];
-  /** By their labels. */
+  /** Series by the text of their labels. */
   readonly series: Map<string, Series>;
 }
 
@@ -34,7 +34,7 @@ class Series implements Metric {
   readonly labels: Labels;
   readonly #family: Pick<Family, 'name' | 'type' | 'buckets'>;
   readonly counts: number[];
-  /** Of a histogram, the sum. */
+  /** The value; for a histogram, the sum of observations. */
   value = 0;
 
   constructor(family: Pick<Family, 'name' | 'type' | 'buckets'>, labels: Labels) {
@@ -43,7 +43,7 @@ class Series implements Metric {
     this.counts = new Array<number>(family.buckets.length + 1).fill(0);
   }
 
-  // Bound: `const { increment } = metric` is what others' metrics allow, too.
+  // Bound to the object, so that `const { increment } = metric` works as in other metrics libraries.
   readonly increment = (by = 1): void => {
     this.#check('increment', by);
     if (this.#family.type === 'counter' && by < 0)
@@ -86,7 +86,7 @@ class Series implements Metric {
 }
 
 /**
- * What a counter or a gauge shows now.
+ * The current value of a counter or gauge.
  *
  * @throws {@link TritonError} UNSUPPORTED for a histogram, which has no single value.
  */
@@ -100,10 +100,10 @@ export class CustomMetrics {
   readonly #families: Map<string, Family> = new Map();
 
   /**
-   * A metric; the same one where it was asked for before.
+   * Returns a metric. Equal options return the same metric.
    *
-   * @throws {@link TritonError} INVALID_ARG for names, labels or buckets that Prometheus does not take, ALREADY_EXISTS where the
-   *   name has another type, help, names of labels or buckets.
+   * @throws {@link TritonError} INVALID_ARG for names, labels or buckets that Prometheus does not accept, ALREADY_EXISTS if
+   *   the name has another type, help, label names or buckets.
    */
   metric(options: MetricOptions): Metric {
     const given = checkOptions(options);
@@ -125,7 +125,7 @@ export class CustomMetrics {
     return series;
   }
 
-  /** Puts them in. */
+  /** Adds all metrics to a scrape. */
   *addTo(text: Exposition): Sliced<void> {
     for (const { name, type, help, buckets, series } of this.#families.values()) {
       text.family(name, type, help);
@@ -137,12 +137,12 @@ export class CustomMetrics {
     }
   }
 
-  /** What all series of a gauge or counter show now; nothing where there is no such metric. */
+  /** All series of a gauge or counter; empty if there is no such metric. */
   seriesOf(name: string): MetricSeries {
     return [...(this.#families.get(name)?.series.values() ?? [])];
   }
 
-  /** A histogram's series have names of their own, which no other metric may have. */
+  /** Checks that no other metric has the name of one of a histogram's series, such as `…_sum`. */
   #checkNames({ name, type }: { readonly name: string; readonly type: Type }): void {
     for (const known of this.#families.values()) {
       const histogram = known.type === 'histogram' ? known.name : type === 'histogram' ? name : undefined;
@@ -182,7 +182,7 @@ function checkOptions(options: unknown): Checked {
       'options.name',
       name,
     );
-  // Triton's backend of LLMs reports those, and load balancers look for them.
+  // nv_trt_llm_… is allowed: Triton's LLM backend reports these metrics, and load balancers read them.
   if (/^(nv_(?!trt_llm_)|tritonts_)/.test(name))
     throw invalidArgument(`metric '${name}': names with nv_ or tritonts_ in front are the server's own`);
   if (typeof help !== 'string' || help.trim() === '')
@@ -211,11 +211,11 @@ function checkLabels(name: string, type: Type, labels: unknown): Labels {
       );
     }
     if (typeof value !== 'string') throw expected('a string', `label '${label}' in ${path}`, value);
-    // As UTF-8, different values would be the same.
+    // Encoded as UTF-8, different lone surrogates would become the same text.
     if (/\p{Surrogate}/u.test(value))
       throw invalidArgument(`expected a string without lone surrogates for label '${label}' in ${path}`);
   }
-  // Each was just checked.
+  // All values were just checked.
   return Object.freeze(Object.fromEntries(entries as [string, string][]));
 }
 
@@ -225,7 +225,7 @@ function checkBuckets(name: string, type: Type, buckets: unknown): readonly numb
     throw invalidArgument(`metric '${name}' is a ${type}: only a histogram has buckets`);
   }
   if (buckets === undefined) return usualBuckets;
-  // The copy has undefined where the array has nothing, which every() would pass over.
+  // The copy has undefined in place of holes, which every() would skip.
   const path = `options.buckets of metric '${name}'`;
   const bounds: readonly unknown[] = Array.isArray(buckets) ? readList(buckets, 'an array', path) : [];
   const isBound = (bound: unknown, i: number): bound is number =>

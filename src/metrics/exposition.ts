@@ -1,8 +1,8 @@
-/** Prometheus' text format, version 0.0.4. */
+/** Writes Prometheus' text format, version 0.0.4. */
 
 import type { Sliced } from '../slices.js';
 
-/** Kinds of metrics that the format knows. */
+/** The format's types of metrics. */
 export type MetricType = 'counter' | 'gauge' | 'histogram' | 'summary';
 
 /** Labels by name. */
@@ -27,13 +27,13 @@ function sorted(labels: Labels): [string, string][] {
   return Object.entries(labels).sort(([a], [b]) => (a < b ? -1 : 1));
 }
 
-/** Labels as they stand behind a name: in the order of their names, or nothing. */
+/** Labels in the form that follows a name, sorted by name; empty if there are none. */
 export function labelText(labels: Labels): string {
   const text = joined(sorted(labels));
   return text === '' ? '' : `{${text}}`;
 }
 
-/** The same with one more, whose values are put in later: many series differ in it alone. */
+/** {@link labelText} with one more label, whose value is inserted later. Many series differ only in that label. */
 export function labelsAround(labels: Labels, name: string): (value: string) => string {
   const entries = sorted(labels);
   const before = joined(entries.filter(([key]) => key < name));
@@ -43,20 +43,20 @@ export function labelsAround(labels: Labels, name: string): (value: string) => s
   return (value) => `${head}${escapeValue(value)}${tail}`;
 }
 
-/** A number as the format has it. */
+/** A number in the format. */
 export function numberText(value: number): string {
   if (value === Infinity) return '+Inf';
   return value === -Infinity ? '-Inf' : String(value);
 }
 
-/** So many lines are put together between two yields. */
+/** The lines that are joined between two yields. */
 const portion = 256;
 
 /** The text of a scrape, family by family. A family without a series is left out. */
 export class Exposition {
   readonly #families: Map<string, { readonly head: string; readonly lines: string[] }> = new Map();
 
-  /** Declares a family; families stand in the order in which they are declared. */
+  /** Declares a family. Families appear in the order of their declaration. */
   family(name: string, type: MetricType, help: string): void {
     const head = `# HELP ${name} ${escapeHelp(help)}\n# TYPE ${name} ${type}\n`;
     this.#families.set(name, { head, lines: [] });
@@ -65,15 +65,15 @@ export class Exposition {
   /**
    * Adds a series.
    *
-   * @param labels - As {@link labelText} gives them.
-   * @param suffix - Of the family's name: what a histogram or summary is made of.
+   * @param labels - In the form of {@link labelText}.
+   * @param suffix - Appended to the family's name, for the parts of a histogram or summary.
    */
   add(name: string, labels: string, value: string | number, suffix = ''): void {
     const text = typeof value === 'number' ? numberText(value) : value;
     this.#families.get(name)?.lines.push(`${name}${suffix}${labels} ${text}\n`);
   }
 
-  /** Adds a histogram; `counts` has one class more than there are bounds. */
+  /** Adds a histogram. `counts` has one bucket more than there are bounds. */
   addHistogram(
     name: string,
     labels: Labels,
@@ -87,7 +87,7 @@ export class Exposition {
     this.add(name, plain, sum, '_sum');
   }
 
-  /** The classes of a histogram alone, each with all that are below it. */
+  /** Adds only the buckets of a histogram, with cumulative counts. */
   addBuckets(
     name: string,
     labels: Labels,

@@ -1,11 +1,11 @@
-/** What GPUs do, as Triton's gauges tell it. */
+/** Triton's gauges of GPUs. */
 
 import { knownGpus } from '../addon/gpus.js';
 import { addon } from '../addon/load.js';
 import type { NativeGpuPool, NativeGpuPools, NativeGpuSample } from '../addon/native/gpus.js';
 import { labelText, type Exposition, type MetricType } from './exposition.js';
 
-/** A GPU and what it did when it was looked at last. */
+/** A GPU and its last sample. */
 export interface GpuInUse {
   readonly id: number;
   readonly uuid: string;
@@ -13,8 +13,7 @@ export interface GpuInUse {
 }
 
 /**
- * The GPUs among a server's devices, and what they did when they were looked at last. Those that nobody has looked at yet
- * are left out.
+ * The GPUs among a server's devices, with their last samples. GPUs without a sample are left out.
  */
 export function gpusInUse(devices: readonly string[]): GpuInUse[] {
   if (devices.length < 2) return [];
@@ -25,7 +24,7 @@ export function gpusInUse(devices: readonly string[]): GpuInUse[] {
   });
 }
 
-/** The families of GPUs, in their order on the page. */
+/** The families of GPUs, in the order of the text. */
 export const gpuFamilies: readonly (readonly [
   name: string,
   type: MetricType,
@@ -45,7 +44,7 @@ export const gpuFamilies: readonly (readonly [
   ],
 ];
 
-/** The families of the pools of memory for GPUs, which come after those. Each has a twin of the memory of GPUs. */
+/** The families of memory pools for GPUs, which follow those: for pinned memory, and for the memory of GPUs. */
 export const poolFamilies: readonly (readonly [
   name: string,
   type: MetricType,
@@ -100,7 +99,7 @@ export function addPools(text: Exposition, gpus: readonly GpuInUse[], pools: Nat
   }
 }
 
-/** Adds the families of GPUs. What a GPU does not tell has no series. */
+/** Adds the families of GPUs. Values that a GPU does not report have no series. */
 export function addGpus(text: Exposition, gpus: readonly GpuInUse[]): void {
   for (const [name, type, help, key] of gpuFamilies) {
     text.family(name, type, help);

@@ -1,13 +1,13 @@
 /**
- * Load of the processors and memory, as Triton's gauges of the CPU tell them. Of a process in a cgroup with limits, as in a
- * container, they are the group's: what it uses of what it may use.
+ * Measures CPU load and memory for Triton's CPU gauges. In a cgroup with limits, as in a container, the values are those
+ * of the group, relative to its limits.
  */
 
 import { readFileSync } from 'node:fs';
 import { cpus, freemem, totalmem } from 'node:os';
 import { join } from 'node:path';
 
-/** Where the system tells of itself. */
+/** The mount points of procfs and cgroupfs. */
 export interface MachineFiles {
   readonly proc: string;
   readonly cgroups: string;
@@ -17,13 +17,13 @@ const linuxFiles: MachineFiles = { proc: '/proc', cgroups: '/sys/fs/cgroup' };
 
 /** See the head of this file. */
 export interface MachineSample {
-  /** 0 to 1; 0 before there was a whole interval. */
+  /** CPU load from 0 to 1; 0 until a whole interval has passed. */
   readonly utilization: number;
   readonly totalBytes: number;
   readonly usedBytes: number;
 }
 
-/** Time that processors worked and could have worked, in one unit, since some beginning. */
+/** CPU time that was used, and CPU time that was available, in the same unit and since the same start. */
 interface Work {
   readonly busy: number;
   readonly all: number;
@@ -37,7 +37,7 @@ function read(path: string): string | undefined {
   }
 }
 
-/** A line of `name value` of a file. */
+/** The value of a line `name value` in a file. */
 function field(text: string | undefined, name: string): number | undefined {
   const line = text?.split('\n').find((one) => one.split(/[\s:]+/, 1)[0] === name);
   const value = line?.slice(name.length).replace(':', '').trim().split(/\s+/)[0];
@@ -59,8 +59,8 @@ export class Machine {
   #utilization = 0;
 
   /**
-   * @param intervalMs - The load is an average over at least so long.
-   * @param files - Undefined: the system has none, and Node is asked.
+   * @param intervalMs - The least time over which the load is averaged.
+   * @param files - Undefined: the system has no such files, and Node's `os` is used.
    */
   constructor(
     intervalMs: number,
@@ -98,7 +98,7 @@ export class Machine {
     if (limit && used !== undefined) return { busy: used, all: atMs * 1000 * limit.limit };
     const line = this.#files && read(join(this.#files.proc, 'stat'))?.split('\n', 1)[0];
     if (line !== undefined) {
-      // user nice system idle iowait irq softirq steal; guests' time is in user's.
+      // user nice system idle iowait irq softirq steal. Guest time is included in user.
       const ticks = line.split(/\s+/).slice(1, 9).map(Number);
       const all = ticks.reduce((sum, one) => sum + one, 0);
       return { busy: all - (ticks[3] ?? 0) - (ticks[4] ?? 0), all };
@@ -119,14 +119,14 @@ export class Machine {
     const limit = this.#limit('memory.max', (value) => (value.trim() === 'max' ? Infinity : Number(value)));
     if (limit && limit.limit < total) {
       const current = Number(read(join(limit.folder, 'memory.current')) ?? NaN);
-      // Pages of files that are given back as soon as somebody needs memory.
+      // Page cache that the kernel reclaims as soon as memory is needed.
       const idle = field(read(join(limit.folder, 'memory.stat')), 'inactive_file') ?? 0;
       if (!Number.isNaN(current)) return { totalBytes: limit.limit, usedBytes: Math.max(0, current - idle) };
     }
     return { totalBytes: total, usedBytes: total - available };
   }
 
-  /** The tightest limit of this process' cgroup (version 2) and those that it is in; undefined without one. */
+  /** The tightest limit of this process' cgroup (version 2) and its ancestors; undefined if none has a limit. */
   #limit(file: string, limitOf: (text: string) => number): Limit | undefined {
     if (!this.#files) return undefined;
     const line = read(join(this.#files.proc, 'self', 'cgroup'))

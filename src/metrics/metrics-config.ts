@@ -1,4 +1,4 @@
-/** Which metrics are kept: the server's option and what the models say. */
+/** Selects the metrics to keep: from the server's option, and from the models' configurations. */
 
 import type { NativeLatencyPolicy } from '../addon/native/version-config.js';
 import { expected, readList, readOptions } from '../argument-checks.js';
@@ -6,7 +6,7 @@ import type { ModelConfig } from '../config/index.js';
 import { invalidArgument } from '../errors.js';
 
 /**
- * Which metrics are kept besides the counters of requests. Triton: `--metrics-config`, `--metrics-interval-ms`.
+ * Selects metrics besides the counters of requests. Triton: `--metrics-config`, `--metrics-interval-ms`.
  *
  * @example
  * const server = await createServer('./models', { metricsConfig: { summaryLatencies: true } });
@@ -19,15 +19,18 @@ export interface MetricsConfig {
   /** The `…_summary_us`: quantiles of the last 45 to 60 seconds (default false). Triton: `summary_latencies`. */
   readonly summaryLatencies?: boolean | undefined;
   /**
-   * Pairs of a quantile and how far its rank may be from it (default: 0.5 and 0.05, 0.9 and 0.01, 0.95, 0.99 and 0.999
-   * and 0.001). The smallest of these chooses how precise times are kept. Triton: `summary_quantiles`.
+   * Pairs of a quantile and the allowed error of its rank (default: [0.5, 0.05], [0.9, 0.01], [0.95, 0.001],
+   * [0.99, 0.001], [0.999, 0.001]). The smallest error decides the precision of stored latencies. Triton:
+   * `summary_quantiles`.
    */
   readonly summaryQuantiles?: readonly (readonly [quantile: number, error: number])[] | undefined;
-  /** `nv_gpu_…` and `nv_energy_consumption`, where instances can be on GPUs (default true). Triton: `--allow-gpu-metrics`. */
+  /**
+   * `nv_gpu_…` and `nv_energy_consumption`, if instances can be on GPUs (default true). Triton: `--allow-gpu-metrics`.
+   */
   readonly gpus?: boolean | undefined;
   /**
-   * The load of the processors is an average over at least this number of milliseconds, and the GPUs are looked at so often
-   * (default 2000). The servers of a process share the look at the GPUs, as often as the first of them wants.
+   * The interval in milliseconds over which CPU load is averaged, at least, and at which GPUs are sampled (default 2000).
+   * The servers of a process share the samples of GPUs, at the interval of the first server.
    */
   readonly intervalMs?: number | undefined;
 }
@@ -52,13 +55,13 @@ const tritonsQuantiles = [
   [0.999, 0.001],
 ] as const;
 
-/** Classes for each power of two, as a power of two: `latency_window.h`. */
+/** The limits of `windowBits`: log2 of the buckets for each power of two; see `latency_window.h`. */
 const fewestBits = 4;
 const mostBits = 9;
 
 /**
- * How fine the classes are, for quantiles whose rank is wrong by `error` at most. A quantile is interpolated within its
- * class, so each class has to hold few of the latencies. This is enough for latencies as they usually spread.
+ * The resolution of buckets for quantiles with a rank error of at most `error`. A quantile is interpolated within its
+ * bucket, so each bucket must hold few latencies. This suffices for typical distributions of latencies.
  */
 function bitsFor(error: number): number {
   return Math.min(mostBits, Math.max(fewestBits, Math.ceil(Math.log2(1 / error)) - 3));
@@ -72,7 +75,7 @@ function pair(given: unknown, path: string): readonly [number, number] {
     const [quantile, error] = given as readonly unknown[];
     if (given.length === 2 && isShare(quantile) && isShare(error)) return [quantile, error];
     const isPair = given.length === 2 && given.every((one) => typeof one === 'number');
-    // Numbers alone have a text that is worth showing.
+    // The message shows the pair only if both are numbers.
     const received = isPair ? `[${given.join(', ')}]` : given;
     throw expected(pairWords, path, received);
   }
@@ -91,7 +94,7 @@ function quantilePairs(given: unknown, path: string): (readonly [number, number]
   return pairs;
 }
 
-/** @throws {@link TritonError} INVALID_ARG that names the option, what was expected and what came. */
+/** @throws {@link TritonError} INVALID_ARG, with the option, the expected value and the received one. */
 export function resolveMetrics(given: unknown): ResolvedMetrics {
   const path = 'options.metricsConfig';
   const known = [
@@ -141,7 +144,7 @@ export function firstResponseBuckets(config: ModelConfig): readonly number[] {
   return buckets.length > 0 ? buckets : tritonsBuckets;
 }
 
-/** What the engine keeps for a version. */
+/** The latencies that the engine keeps for a version. */
 export function latencyPolicy(config: ModelConfig, metrics: ResolvedMetrics): NativeLatencyPolicy {
   return {
     histograms: metrics.counterLatencies,

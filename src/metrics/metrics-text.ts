@@ -1,4 +1,4 @@
-/** What a server shows to Prometheus. */
+/** Writes the metrics of a server for Prometheus. */
 
 import type { CustomMetrics } from './custom.js';
 import { Exposition } from './exposition.js';
@@ -9,11 +9,11 @@ import type { ResolvedMetrics } from './metrics-config.js';
 import { addModels, type VersionSample } from './model-families.js';
 import type { Sliced } from '../slices.js';
 
-/** What the text is made of. */
+/** The sources of the text. */
 export interface MetricsSources {
   readonly config: ResolvedMetrics;
   readonly boundsNs: readonly number[];
-  /** Each is asked when its turn comes. */
+  /** Iterated lazily: each version is sampled when it is written. */
   readonly versions: Iterable<VersionSample>;
   readonly machine: Machine;
   readonly gpus: readonly GpuInUse[];

@@ -1,4 +1,4 @@
-/** The metrics of models, by the names that Triton gives them. */
+/** The metrics of models, under Triton's names. */
 
 import { knownGpus } from '../addon/gpus.js';
 import type {
@@ -12,7 +12,7 @@ import { labelsAround, labelText, type Exposition, type Labels } from './exposit
 import type { Sliced } from '../slices.js';
 import { firstResponseBuckets, firstResponseFamily, type ResolvedMetrics } from './metrics-config.js';
 
-/** A served version, and what it did. */
+/** A served version with its statistics. */
 export interface VersionSample {
   readonly model: string;
   readonly version: string;
@@ -21,7 +21,7 @@ export interface VersionSample {
   readonly metrics: NativeMetrics;
 }
 
-/** The phases of a request, in the engine's order (`latency_phase.h`): their names, and what they are. */
+/** The phases of a request, in the engine's order (`latency_phase.h`), with name and description. */
 const phases: readonly (readonly [name: string, key: PhaseKey, what: string])[] = [
   ['request', 'success', 'from call to answer'],
   ['queue', 'queue', 'in the queue'],
@@ -31,7 +31,7 @@ const phases: readonly (readonly [name: string, key: PhaseKey, what: string])[] 
 ];
 type PhaseKey = 'success' | 'queue' | 'computeInput' | 'computeInfer' | 'computeOutput';
 
-/** Why requests failed, in Triton's words. */
+/** The counts of failed requests, by Triton's names of reasons. */
 export function failureReasons(
   statistics: Pick<NativeStatistics, 'rejected' | 'cancelled' | 'backendFailed'> & {
     readonly fail: Pick<NativeDuration, 'count'>;
@@ -51,19 +51,19 @@ export function failureReasons(
   };
 }
 
-/** Labels of a version's series. A tag of its configuration gets `_` in front. */
+/** Labels of a version's series. Tags of its configuration are prefixed with `_`. */
 export function versionLabels({ model, version, config }: VersionSample): Labels {
   const labels: Record<string, string> = { model, version };
   for (const [key, value] of Object.entries(config.metric_tags)) labels[`_${key}`] = value;
   return labels;
 }
 
-/** Whole microseconds, rounded down so that what grows never goes back. */
+/** Whole microseconds, rounded down, so that counters never decrease. */
 function microseconds(ns: number): number {
   return Math.floor(ns / 1000);
 }
 
-/** Puts the metrics of all versions in. */
+/** Adds the metrics of all versions. */
 export function* addModels(
   text: Exposition,
   versions: Iterable<VersionSample>,
@@ -84,7 +84,7 @@ export function* addModels(
   }
 }
 
-/** Of the instances of a version that share these labels. */
+/** Adds the metrics of a version's instances that share these labels. */
 function addInstances(
   text: Exposition,
   config: ModelConfig,
@@ -143,12 +143,12 @@ function declare(text: Exposition): void {
   text.family('tritonts_inference_reruns', 'counter', 'Batches that were halves of one that failed');
 }
 
-/** Of a version as a whole. */
+/** Adds the metrics of a version as a whole. */
 function addVersion(text: Exposition, sample: VersionSample, labels: Labels): void {
   const plain = labelText(labels);
   text.add('nv_inference_pending_request_count', plain, sample.metrics.pending);
   text.add('tritonts_inference_request_refused', plain, sample.metrics.statistics.refused);
-  // An ensemble has nothing to load but its models, and none in Triton.
+  // As in Triton, an ensemble has no load duration: only its models are loaded.
   if (!sample.config.ensemble_scheduling) text.add('nv_model_load_duration_secs', plain, sample.loadSeconds);
 }
 
@@ -192,7 +192,7 @@ function addSummaries(
     text.add(name, plain, microseconds(statistics[key].ns), '_sum');
     quantiles.forEach((quantile, q) => {
       const ns = values[i * quantiles.length + q] ?? NaN;
-      // Triton's way to write it.
+      // Triton's spelling of NaN.
       text.add(name, at(String(quantile)), Number.isNaN(ns) ? 'Nan' : ns / 1000);
     });
   });

@@ -1,4 +1,4 @@
-/** Texts of metrics, each made in slices of the event loop, one at a time. */
+/** Makes texts of metrics in slices of the event loop, one text at a time. */
 
 import { inSlices, type Sliced } from '../slices.js';
 
@@ -8,12 +8,12 @@ export class Scrapes {
   #current: Promise<string> | undefined;
   #following: Promise<string> | undefined;
 
-  /** @param begin - Begins a text. What it throws, and the text throws, rejects the promise of that text. */
+  /** @param begin - Begins a text. An error that it or the text throws rejects the promise of that text. */
   constructor(begin: () => Sliced<string>) {
     this.#begin = begin;
   }
 
-  /** A text that was begun after this call. Those who call while another one is made get the same. */
+  /** A text that begins after this call. Calls during another text share the next text. */
   next(): Promise<string> {
     if (this.#current === undefined) return this.#start();
     const start = (): Promise<string> => {

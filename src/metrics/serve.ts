@@ -1,4 +1,4 @@
-/** Metrics over HTTP, for Prometheus: `tritonts/metrics`. */
+/** Serves metrics over HTTP, for Prometheus: `tritonts/metrics`. */
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
@@ -6,34 +6,34 @@ import { expected, readOptions } from '../argument-checks.js';
 import { unavailable } from '../errors.js';
 import { listenAdvice } from '../listen-advice.js';
 
-/** What has metrics: an `InferenceServer`. */
+/** A source of metrics, such as an `InferenceServer`. */
 export interface MetricsSource {
   /** Prometheus' text format, version 0.0.4. */
   metrics(): string;
-  /** The same, made in slices of the event loop; used where it is there. */
+  /** The same text, made in slices of the event loop; preferred if present. */
   scrape?(): Promise<string>;
 }
 
 /** Options of {@link serveMetrics}. */
 export interface ServeMetricsOptions {
-  /** Where to listen (default 8002); 0: wherever there is room. Triton: `--metrics-port`. */
+  /** The port to listen on (default 8002); 0: any free port. Triton: `--metrics-port`. */
   readonly port?: number | undefined;
-  /** On which address (default 127.0.0.1). Triton: `--metrics-address`. */
+  /** The address to listen on (default 127.0.0.1). Triton: `--metrics-address`. */
   readonly host?: string | undefined;
 }
 
-/** Where metrics are served. */
+/** An endpoint that serves metrics. */
 export interface MetricsEndpoint {
-  /** The address that it listens on, and the port. */
+  /** The address and port that the endpoint listens on. */
   readonly address: { readonly host: string; readonly port: number };
-  /** Stops to listen; resolves when the last answer is sent, or whoever asked has had 2 seconds to take it. Idempotent. */
+  /** Stops listening. Resolves when the last answer was sent, at the latest after 2 seconds. Idempotent. */
   close(): Promise<void>;
 }
 
-/** How long answers that are under way have when the endpoint is closed, in milliseconds. */
+/** How long answers under way may take when the endpoint is closed, in milliseconds. */
 const lastAnswersMs = 2000;
 
-/** What Prometheus expects of the text. */
+/** The content type that Prometheus expects. */
 const contentType = 'text/plain; version=0.0.4; charset=utf-8';
 
 function checkOptions(options: unknown): { port: number; host: string } {
@@ -50,12 +50,12 @@ function checkOptions(options: unknown): { port: number; host: string } {
 }
 
 /**
- * Serves a server's metrics at `GET /metrics`. As at Triton, other paths answer 200 with nothing in it, and other methods
- * 405; once the server is closed, /metrics answers 503.
+ * Serves a server's metrics at `GET /metrics`. As in Triton, other paths are answered with an empty 200, and other methods
+ * with 405. Once the server is closed, /metrics is answered with 503.
  *
- * @param server - Whose metrics; it goes on when the endpoint is closed, and the endpoint when it is closed.
- * @returns The endpoint, which listens.
- * @throws {@link TritonError} INVALID_ARG for wrong options, UNAVAILABLE where the port cannot be had.
+ * @param server - The server with the metrics. Closing the endpoint or the server does not close the other one.
+ * @returns The endpoint, already listening.
+ * @throws {@link TritonError} INVALID_ARG for wrong options, UNAVAILABLE if it cannot listen on the port.
  *
  * @example
  * import { serveMetrics } from 'tritonts/metrics';
@@ -70,7 +70,7 @@ export async function serveMetrics(
   const { port, host } = checkOptions(options);
   const turns = new Turns();
   const http = createServer((request, response) => {
-    // Nobody reads what came with it.
+    // Discard the request's body.
     request.resume();
     turns.take(request.socket, response, () => {
       answer(request, response);
@@ -83,20 +83,20 @@ export async function serveMetrics(
       response.writeHead(200).end();
     } else {
       void textOf(server).then(([status, text]) => {
-        // Whoever asked may be gone by now.
+        // The client may have left by now.
         if (!response.destroyed) response.writeHead(status, { 'Content-Type': contentType }).end(text);
       });
     }
   };
   await listen(http, port, host);
-  // Not a pipe's name: it listens on a port.
+  // The server listens on a port, so the address is not the name of a pipe.
   const bound = http.address() as AddressInfo;
   let closing: Promise<void> | undefined;
   return {
     address: Object.freeze({ host: bound.address, port: bound.port }),
     close: () =>
       (closing ??= new Promise((resolve) => {
-        // Somebody who sends half a request, or does not read the answer, would keep it open for ever.
+        // A client that sends half a request, or does not read its answer, must not keep the endpoint open.
         const timer = setTimeout(() => {
           http.closeAllConnections();
         }, lastAnswersMs);
@@ -109,10 +109,10 @@ export async function serveMetrics(
   };
 }
 
-/** With this number of requests without an answer, a connection is not read any further. */
+/** With this number of unanswered requests, reading from a connection pauses. */
 const mostRequests = 64;
 
-/** Answers the requests of each connection one by one: a text is made when the one before it has left. */
+/** Answers the requests of each connection one by one. A text is made when the previous answer has left. */
 class Turns {
   readonly #lines: WeakMap<Socket, (() => void)[]> = new WeakMap();
 
@@ -134,7 +134,7 @@ class Turns {
     if (known !== undefined) return known;
     const line: (() => void)[] = [];
     this.#lines.set(socket, line);
-    // Node resumes it for the bodies of requests.
+    // Node resumes the socket to read the bodies of requests.
     socket.on('resume', () => {
       if (line.length >= mostRequests) socket.pause();
     });
@@ -152,7 +152,7 @@ async function textOf(server: MetricsSource): Promise<[number, string]> {
 
 function listen(http: Server, port: number, host: string): Promise<void> {
   return new Promise((resolve, reject) => {
-    // It stays: later errors, as of a connection that cannot be accepted, end neither the endpoint nor the process.
+    // This listener stays, so that later errors (a failed accept, say) end neither the endpoint nor the process.
     http.on('error', (cause) => {
       reject(
         unavailable(

@@ -1,25 +1,25 @@
-/** What is written to the process of a model, and how much of it may lie unread. */
+/** Writes answers and other lines to the process of a model, with a limit of unread answers. */
 
 import type { Duplex } from 'node:stream';
 
-/** A process that has so many questions under way, or answered and unread, is read no more until one is read. */
+/** With this number of questions open or their answers unread, reading from the process pauses. */
 const mostQuestions = 16;
 
-/** See the head of this file. Of one process. */
+/** See the head of this file. Each process has its own. */
 export class Answers {
   readonly #stream: Duplex;
   readonly #patienceMs: number;
   readonly #tooLate: (why: string) => void;
-  /** Questions that have come, and whose answers the system has not taken. */
+  /** Questions whose answers the socket has not taken. */
   #open = 0;
   #unwritten = 0;
   #timer: NodeJS.Timeout | undefined;
-  /** Who waits until there is room. */
+  /** The promise for room, while reading is paused. */
   #waiter: { readonly promise: Promise<void>; readonly go: () => void } | undefined;
 
   /**
-   * @param patienceMs - So long a process that is read no more may read nothing.
-   * @param tooLate - Called with what it has done when it has not.
+   * @param patienceMs - How long a paused process may read nothing.
+   * @param tooLate - Called with the reason when it has read nothing for so long.
    */
   constructor(stream: Duplex, patienceMs: number, tooLate: (why: string) => void) {
     this.#stream = stream;
@@ -30,12 +30,12 @@ export class Answers {
     });
   }
 
-  /** A question has come. */
+  /** Counts a question. */
   begin(): void {
     this.#open++;
   }
 
-  /** Writes its answer. */
+  /** Writes the answer to a question. */
   end(answer: object): void {
     this.#write(answer, () => this.#open--);
   }
@@ -45,7 +45,7 @@ export class Answers {
     this.#write(line, () => undefined);
   }
 
-  /** Undefined: questions are taken. Else it resolves when they are again. */
+  /** Resolves when questions may be read again; undefined: they may be read now. */
   room(): Promise<void> | undefined {
     if (this.#open < mostQuestions) return undefined;
     if (this.#waiter === undefined) {
@@ -59,7 +59,7 @@ export class Answers {
 
   #write(line: object, taken: () => void): void {
     this.#unwritten++;
-    // It is called also when the process has gone.
+    // The callback is called even if the process is gone.
     this.#stream.write(`${JSON.stringify(line)}\n`, () => {
       this.#unwritten--;
       taken();
@@ -68,14 +68,14 @@ export class Answers {
     this.#watch();
   }
 
-  /** Something was written or read. */
+  /** Called after each write and read: resumes reading, or starts the time limit again. */
   #watch(): void {
     clearTimeout(this.#timer);
     if (this.#waiter !== undefined && this.#open < mostQuestions) {
       this.#waiter.go();
       this.#waiter = undefined;
     }
-    // Questions that are being answered are the server's delay.
+    // Without unwritten lines the delay is the server's, not the process'.
     if (this.#waiter === undefined || this.#unwritten === 0 || this.#stream.destroyed) return;
     this.#timer = setTimeout(() => {
       this.#tooLate(

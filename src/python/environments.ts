@@ -1,4 +1,4 @@
-/** Archives of conda-pack, unpacked once for all models of this process that name them. */
+/** Unpacks archives of conda-pack, once for all models of this process that name them. */
 
 import { existsSync, rmSync } from 'node:fs';
 import { mkdtemp, rm, stat } from 'node:fs/promises';
@@ -17,11 +17,11 @@ interface Known {
   users: number;
 }
 
-/** By path, size and time of the archive. */
+/** Unpacked archives, by path, size and time of the archive. */
 const archives = new Map<string, Known>();
 const folders = new Set<string>();
 
-/** Unpacks an archive into a folder for temporary files, which is removed with its last user. */
+/** Unpacks an archive into a temporary folder, which is removed when its last user releases it. */
 export async function unpacked(path: string): Promise<Unpacked> {
   const { size, mtimeMs } = await stat(path);
   const key = `${path}\0${size}\0${mtimeMs}`;
@@ -49,7 +49,7 @@ export async function unpacked(path: string): Promise<Unpacked> {
 
 async function unpack(path: string): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'tritonts-python-'));
-  // A process that ends without closing its servers leaves nothing either.
+  // Also remove the folders if the process exits without closing its servers.
   if (folders.size === 0) {
     process.once('exit', () => {
       for (const one of folders) rmSync(one, { recursive: true, force: true });
@@ -58,7 +58,7 @@ async function unpack(path: string): Promise<string> {
   folders.add(folder);
   try {
     await run('tar', ['-xf', path, '-C', folder], { maxBuffer: 1 << 20 });
-    // It corrects the paths that conda has written into files.
+    // conda-unpack corrects the absolute paths in the environment's files.
     const correct = join(folder, 'bin', 'conda-unpack');
     const python = join(folder, 'bin', 'python');
     if (existsSync(correct) && existsSync(python)) await run(python, [correct], { maxBuffer: 1 << 20 });

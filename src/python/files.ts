@@ -1,4 +1,4 @@
-/** The files of this package that processes of Python models run. */
+/** Finds the files of this package that processes of Python models use. */
 
 import { dirname, join } from 'node:path';
 import { existsSync } from 'node:fs';
@@ -7,18 +7,18 @@ import { ownFile } from '../addon/own-file.js';
 import { unavailable } from '../errors.js';
 
 /**
- * The program of such a process.
+ * The Python program of such a process.
  *
- * @throws {@link TritonError} UNAVAILABLE if it is not there.
+ * @throws {@link TritonError} UNAVAILABLE if the file is missing.
  */
 export function stubProgram(): string {
   return ownFile('python/stub.py', 'which Python models need');
 }
 
 /**
- * The library that it shares memory with, which lies beside the addon.
+ * The native library with which that program uses the shared memory. It lies beside the addon.
  *
- * @throws {@link TritonError} UNAVAILABLE if it is not there.
+ * @throws {@link TritonError} UNAVAILABLE if the file is missing.
  */
 export function stubLibrary(): string {
   const file = join(dirname(addonFile()), 'tritonts_python.so');

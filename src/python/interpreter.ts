@@ -1,4 +1,4 @@
-/** Which Python runs a model, and what is wrong with one that does not. */
+/** Finds the Python that runs a model, and explains why a Python cannot run it. */
 
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,23 +8,23 @@ import { unpacked, type Unpacked } from './environments.js';
 import { run } from './own-process.js';
 
 const oldest = '3.8';
-/** Of an environment that was not unpacked. */
+/** The release function of an environment that was not unpacked. */
 const nothing = (): Promise<void> => Promise.resolve();
 
 /** A Python, and the environment that it belongs to. */
 export interface Interpreter {
   readonly path: string;
-  /** The folder of its environment; undefined: none was asked for. */
+  /** The folder of its environment; undefined: no environment is configured. */
   readonly environment: string | undefined;
-  /** Gives back an environment that was unpacked for it. */
+  /** Releases the environment, if it was unpacked. */
   readonly release: () => Promise<void>;
 }
 
 /**
- * Finds the Python of a model: of its own environment, of the backend's options, or of the PATH.
+ * Finds the Python of a model: in its own environment, in the backend's options, or in PATH.
  *
- * @param environment - Its own environment; undefined: it has none.
- * @throws {@link TritonError} UNAVAILABLE if the environment is not there or has no Python.
+ * @param environment - The model's own environment; undefined: it has none.
+ * @throws {@link TritonError} UNAVAILABLE if the environment is missing or has no Python.
  */
 export async function findInterpreter(
   model: string,
@@ -63,9 +63,9 @@ export async function findInterpreter(
   return { path: python, environment: found.folder, release: found.release };
 }
 
-/** A Python, as it says itself. */
+/** A Python interpreter, as it describes itself. */
 export interface FoundPython {
-  /** The path that it names. */
+  /** Its `sys.executable`. */
   readonly executable: string;
   readonly version: string;
   /** The version of its numpy; undefined: it has none. */
@@ -81,7 +81,7 @@ try:
 except Exception:
     pass`;
 
-/** Asks a Python what it is. Returns a text that says what is wrong and what helps if it cannot run models. */
+/** Asks a Python for its version. If it cannot run models, returns a text with the reason and advice. */
 export async function lookAtPython(path: string): Promise<FoundPython | string> {
   return look(path).catch((error: unknown) => doesNotRun(path, error));
 }
@@ -90,7 +90,7 @@ function doesNotRun(path: string, error: unknown): string {
   return `'${path}' does not run: ${error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error)}`;
 }
 
-/** The same. Throws what the system says where it lacks something for a process. */
+/** {@link lookAtPython}, but throws the system's error if it lacks resources for a process. */
 async function look(path: string): Promise<FoundPython | string> {
   let said: string[];
   try {
@@ -111,7 +111,10 @@ async function look(path: string): Promise<FoundPython | string> {
   return { executable, version, numpy };
 }
 
-/** Why a Python did not run the stub: asked of it, for messages. Throws what the system says where it lacks something for that. */
+/**
+ * Finds out why a Python did not run the stub, for messages. Throws the system's error if it lacks resources for a
+ * process.
+ */
 export async function whyNot(path: string): Promise<string> {
   const found = await look(path);
   return typeof found === 'string' ? found : `'${found.executable}' (Python ${found.version}) ended at once`;

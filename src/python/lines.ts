@@ -1,14 +1,14 @@
-/** Reads what a process writes, line by line, without holding the event loop up. */
+/** Reads the output of a process line by line, without blocking the event loop. */
 
 import type { Readable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
 
-/** For so long lines of all streams are taken in one turn of the event loop. */
+/** How long lines of all streams are taken in one turn of the event loop, in milliseconds. */
 const sliceMs = 1;
-/** Of each stream at least so many, so that none waits for others for ever. */
+/** The least number of lines taken from each stream in a turn, so that no stream starves. */
 const leastLines = 16;
 
-/** When the lines of this turn have taken their time; undefined: none was taken in it. */
+/** The time at which taking lines ends in this turn; undefined: no line was taken in this turn. */
 let turnEnd: number | undefined;
 
 function endOfTurn(): number {
@@ -19,27 +19,27 @@ function endOfTurn(): number {
   return turnEnd;
 }
 
-/** What is done with lines. */
+/** Takes the lines of a stream. */
 export interface LineTaker {
   readonly take: (line: string) => void;
-  /** A longer line, in characters, is given to `tooLong` in pieces. */
+  /** The longest line, in characters. Longer lines are passed to `tooLong` in pieces. */
   readonly longest: number;
   readonly tooLong: (piece: string) => void;
-  /** Asked after each line. A promise: no further line is taken, nor is the stream read, until it resolves. */
+  /** Called after each line. If it returns a promise, no line is taken and the stream is not read until it resolves. */
   readonly room?: () => Promise<void> | undefined;
 }
 
 /**
- * Gives each line of a stream to `take`, and what is left of one at the stream's end. Lines are taken for
- * a millisecond in a turn of the event loop; until a stream's are taken, it is read no more, so that a process
- * that writes faster waits. Resolves when the last line was taken.
+ * Passes each line of a stream to `take`, also an unterminated last line. Lines are taken for a millisecond in each turn
+ * of the event loop. A stream is paused until its lines were taken, so that a process that writes faster blocks. Resolves
+ * when the last line was taken.
  */
 export function readLines(stream: Readable, { take, longest, tooLong, room }: LineTaker): Promise<void> {
   const decoder = new StringDecoder('utf8');
-  // The beginning of a line whose end has not come.
+  // The parts of an incomplete line.
   let parts: string[] = [];
   let size = 0;
-  /** Resolves when the taker has room; undefined: it has. */
+  /** Resolves when the taker has room; undefined: it has room now. */
   let full: Promise<void> | undefined;
   const keep = (text: string): void => {
     parts.push(text);
@@ -52,7 +52,7 @@ export function readLines(stream: Readable, { take, longest, tooLong, room }: Li
     size = 0;
     to(text);
   };
-  /** Takes lines from a place on. Returns where it has stopped; undefined: the text has no further line. */
+  /** Takes lines from an offset on. Returns the offset where it stopped; undefined: all complete lines were taken. */
   const slice = (text: string, from: number): number | undefined => {
     const end = endOfTurn();
     let begin = from;
@@ -87,7 +87,7 @@ export function readLines(stream: Readable, { take, longest, tooLong, room }: Li
       } else if (ended) finish();
       else stream.resume();
     };
-    // A stream may tell of its end before its last chunk was taken.
+    // A stream may emit its end before its last chunk was taken.
     const onEnd = (): void => {
       if (ended) return;
       ended = true;

@@ -1,6 +1,6 @@
 /**
- * Processes of this environment. They end with it, also where it is a worker that is terminated: Node waits for a process on the
- * event loop of the thread that has started it.
+ * Child processes that end with this environment, even if it is a worker that is terminated. Node itself notices the end
+ * of a child only on the event loop of the thread that started it.
  */
 
 import { execFile, type ChildProcess } from 'node:child_process';
@@ -12,19 +12,19 @@ const execute = promisify(execFile);
 /** Starts a process that ends with this environment, until {@link disown} is called. */
 export function own(start: () => ChildProcess): ChildProcess {
   const child = addon().keepChildren(start);
-  // Not every system lists the children of a thread.
+  // Register the child explicitly, because not every system lists the children of a thread.
   if (child.pid !== undefined) addon().addChild(child.pid);
   return child;
 }
 
-/** The process has ended. */
+/** Unregisters a process that has ended. */
 export function disown({ pid }: ChildProcess): void {
   if (pid !== undefined) addon().removeChild(pid);
 }
 
-/** What {@link run} may be told. */
+/** Options of {@link run}. */
 export interface RunOptions {
-  /** After so long the process is ended. */
+  /** The process is ended after this time, in milliseconds. */
   readonly timeout?: number;
   readonly maxBuffer?: number;
 }
@@ -34,14 +34,14 @@ export async function run(file: string, args: readonly string[], options: RunOpt
   let result: ReturnType<typeof execute> | undefined;
   const child = own(() => {
     result = execute(file, args, options);
-    // It may reject before it is awaited.
+    // The promise may reject before it is awaited below.
     result.catch(() => undefined);
     return result.child;
   });
   child.once('exit', () => {
     disown(child);
   });
-  // `own` has called the function.
+  // `own` has called the function, so `result` is set.
   const { stdout } = await (result as ReturnType<typeof execute>);
   return String(stdout);
 }

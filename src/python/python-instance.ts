@@ -1,4 +1,4 @@
-/** One instance of a Python model: its process, started anew when it has ended, and its channel. */
+/** One instance of a Python model: its process, which is restarted when it dies, and its channel. */
 
 import { addon } from '../addon/load.js';
 import type { NativePython } from '../addon/native/python.js';
@@ -12,15 +12,15 @@ import type { Interpreter } from './interpreter.js';
 import { Questions } from './questions.js';
 import { StubProcess } from './stub-process.js';
 
-/** The pause before a process is started anew: at first, and at most; each is twice the one before. */
+/** The pause before a restart: the first and the longest. Each pause is twice the previous one. */
 const firstPauseMs = 50;
 const mostPauseMs = 10_000;
-/** After so long a life its deaths before do not count. */
+/** A process that has lived this long resets the count of deaths. */
 const longLifeMs = 60_000;
-/** A model that has not said within this time that it is ready is not. Triton has the same limit. */
+/** A model that does not answer within this time counts as not ready. Triton has the same limit. */
 const readinessMs = 5000;
 
-/** What an instance is started with. */
+/** The data with which an instance is started. */
 export interface InstanceSource {
   readonly model: string;
   readonly name: string;
@@ -35,10 +35,10 @@ export interface InstanceSource {
   readonly onRestart: (instance: string, count: number, reason: string) => void;
 }
 
-/** What the stub is told before it imports the model. */
+/** The task that the stub gets before it imports the model. */
 export type Task = Readonly<Record<string, unknown>>;
 
-/** Starts a process without a channel, for its answer alone. The signal ends it. */
+/** Starts a process without a channel, and returns its answer. The signal ends the process. */
 export async function ask(
   source: InstanceSource,
   python: Interpreter,
@@ -96,8 +96,8 @@ export class PythonInstance {
   /**
    * Starts the instance. Resolves when it serves.
    *
-   * @throws {@link TritonError} With what the model raises; UNAVAILABLE without a Python that runs it, or
-   *   without memory to share.
+   * @throws {@link TritonError} The exception that the model raises; UNAVAILABLE without a Python that runs it, or without
+   *   shared memory.
    */
   async start(python: Interpreter, task: Task): Promise<void> {
     this.#python = python;
@@ -153,7 +153,7 @@ export class PythonInstance {
       if (this.#stub === stub) this.#up = false;
       channel.stop();
       if (this.#ending || this.#stub !== stub) return;
-      // The engine has closed the instance, and the process has ended as it is told then.
+      // The engine has closed the instance, and the process has ended normally.
       if (this.#closing && stub.endedByItself) return;
       if (performance.now() - began > longLifeMs) this.#deaths = 0;
       this.#died(broken ?? how);
@@ -181,7 +181,7 @@ export class PythonInstance {
     return unavailable(reason, `model '${model}': ${text}`, { model });
   }
 
-  /** Starts the process anew, after a pause. */
+  /** Restarts the process after a pause. */
   #died(reason: string): void {
     const { name, onRestart } = this.#source;
     const pause = Math.min(mostPauseMs, firstPauseMs * 2 ** this.#deaths++);
@@ -198,7 +198,7 @@ export class PythonInstance {
     }, pause).unref();
   }
 
-  /** Whether its process is up, and its model, if it has `is_ready`, says that it is ready, within 5 s. */
+  /** Whether the process takes batches, and the model's `is_ready`, if it has one, returns true within 5 s. */
   async isReady(): Promise<boolean> {
     const stub = this.#stub;
     const channel = this.#channel;
@@ -218,10 +218,10 @@ export class PythonInstance {
   }
 
   /**
-   * Ends the process: by itself if it has a moment for that, else in the midst of what it does.
+   * Ends the process: it may end by itself within a time limit; then it is killed.
    *
    * @param finalizeMs - How long `finalize` may take, and threads of the model after it.
-   * @returns What took longer: the names of those threads, or none if `finalize` did. Undefined: nothing.
+   * @returns Undefined if it ended in time. Otherwise the names of the threads that took longer; empty for `finalize`.
    */
   async end(finalizeMs: number): Promise<readonly string[] | undefined> {
     this.#ending = true;
@@ -235,12 +235,12 @@ export class PythonInstance {
     return inTime ? undefined : stub.threads;
   }
 
-  /** The engine closes the instance as soon as it has no requests left, and its process ends by that. */
+  /** Called when the server closes. The engine then closes the instance without requests, which ends its process. */
   serverCloses(): void {
     this.#closing = true;
   }
 
-  /** Ends the process in the midst of what it does. */
+  /** Kills the process. */
   async kill(): Promise<void> {
     this.#ending = true;
     clearTimeout(this.#timer);

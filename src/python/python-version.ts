@@ -16,7 +16,7 @@ import { findInterpreter, type Interpreter } from './interpreter.js';
 import { ask, PythonInstance, type InstanceSource, type Task } from './python-instance.js';
 import { stubTensors } from './questions.js';
 
-/** What is known of a version when it is opened. */
+/** The data with which a version is opened. */
 export interface VersionSource {
   readonly model: string;
   readonly version: number;
@@ -44,7 +44,7 @@ export class PythonVersion implements RunningVersion {
   readonly #instances: PythonInstance[] = [];
   #python: Promise<Interpreter> | undefined;
   #timer: NodeJS.Timeout | undefined;
-  /** Aborted when it ends, or its load was cancelled: no process is started any more. */
+  /** Aborted when the version ends or its load is cancelled. Then no process is started any more. */
   readonly #over = new AbortController();
   #cancel: (error: TritonError) => void = () => undefined;
   readonly #cancelled: Promise<never>;
@@ -62,14 +62,14 @@ export class PythonVersion implements RunningVersion {
   /**
    * Asks the model for its part of the configuration, in a process of its own; undefined if it has none.
    *
-   * @throws {@link TritonError} With what the model raises; UNAVAILABLE without a Python that runs it.
+   * @throws {@link TritonError} The exception that the model raises; UNAVAILABLE without a Python that runs it.
    */
   async complete(config: ModelConfig): Promise<Readonly<Record<string, unknown>> | undefined> {
     const python = await this.#interpreter();
     const source = this.#instanceSource(0, `${this.#source.model}_complete`);
     const task = { ...this.#task('complete'), config: configText(config) };
     const completed = await this.#unlessCancelled(ask(source, python, task, this.#over.signal));
-    // What JSON says of an object is one; its fields are checked as those of a configuration.
+    // An object from JSON. Its fields are checked later, as those of a configuration.
     return typeof completed === 'object' && completed !== null
       ? (completed as Readonly<Record<string, unknown>>)
       : undefined;
@@ -78,7 +78,7 @@ export class PythonVersion implements RunningVersion {
   /**
    * Starts all instances, in parallel. Resolves when they can take batches.
    *
-   * @throws {@link TritonError} With what the model raises; UNAVAILABLE without a Python that runs it, CANCELLED
+   * @throws {@link TritonError} The exception that the model raises; UNAVAILABLE without a Python that runs it, CANCELLED
    *   if loading is cancelled.
    */
   async start(config: ModelConfig): Promise<void> {
@@ -109,7 +109,7 @@ export class PythonVersion implements RunningVersion {
         },
       });
     });
-    // Each of them, so that none is left behind when one fails.
+    // Wait for all starts, so that no process is left behind when one of them fails.
     const all = Promise.allSettled(starts).then((outcomes) => {
       for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
     });
@@ -214,7 +214,7 @@ export class PythonVersion implements RunningVersion {
   }
 }
 
-/** A configuration as Triton gives it to models: JSON with whole numbers, as far as JSON has them. */
+/** A configuration in the form that Triton passes to models: JSON, with 64-bit integers as numbers. */
 function configText(config: ModelConfig): string {
   return JSON.stringify(config, (_, value: unknown) => (typeof value === 'bigint' ? Number(value) : value));
 }

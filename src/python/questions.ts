@@ -1,4 +1,4 @@
-/** Answers what a model asks the server besides its batches: other models, loads, metrics. */
+/** Answers a model's questions to the server: about other models, loads and metrics. */
 
 import { datatypeOf, type ModelConfig } from '../config/index.js';
 import { invalidArgument, TritonError } from '../errors.js';
@@ -9,7 +9,7 @@ import type { Metric } from '../api/metric.js';
 import { datatypeNumber } from '../tensor/datatype.js';
 import type { Question } from './stub-process.js';
 
-/** What of a published model is read here. */
+/** The used part of a published model. */
 interface Published {
   readonly versions: readonly {
     readonly version: number;
@@ -18,15 +18,15 @@ interface Published {
   }[];
 }
 
-/** A tensor as the stub knows it. */
+/** A tensor's description for the stub. */
 export interface StubTensor {
   readonly name: string;
   readonly datatype: number;
-  /** Without the batch dimension, as the model sees them. */
+  /** The dims as the model sees them, without the batch dimension. */
   readonly dims: readonly number[];
 }
 
-/** Tensors of a configuration for the stub. */
+/** The stub's descriptions of a configuration's tensors. */
 export function stubTensors(tensors: ModelConfig['input'] | ModelConfig['output']): StubTensor[] {
   return tensors.map(({ name, data_type, dims, reshape }) => {
     const datatype = datatypeOf(data_type);
@@ -42,14 +42,14 @@ function textOf(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 
-/** See the head of this file. Of one process. */
+/** See the head of this file. Each process has its own. */
 export class Questions {
   readonly #native: NativeServer;
   readonly #host: VersionHost;
-  /** The metrics of a model that is only looked at, which nobody sees. */
+  /** The metrics of a model that is only checked. They are never shown. */
   readonly #unseen: CustomMetrics = new CustomMetrics();
   readonly #metrics: Metric[] = [];
-  /** Their numbers, for the process. */
+  /** The numbers by which the process refers to metrics. */
   readonly #numbers: Map<Metric, number> = new Map();
 
   constructor(native: NativeServer, host: VersionHost) {
@@ -82,7 +82,7 @@ export class Questions {
     }
   };
 
-  /** Where metrics go. */
+  /** The owner of the model's metrics: the server, or a stand-in if the model is only checked. */
   #server(): Pick<CustomMetrics, 'metric'> {
     return this.#host.handle === undefined ? this.#unseen : this.#host.server();
   }
@@ -90,14 +90,14 @@ export class Questions {
   #published(model: string): { revision: number; ready: Published['versions'] } {
     const read = this.#native.read(model, -1);
     if (read?.json === undefined) throw this.#notServed(model, undefined);
-    // `Registry` wrote it.
+    // `Registry` has written this JSON.
     const { versions } = JSON.parse(read.json) as Published;
     const ready = versions.filter(({ state, descriptor }) => state === 'READY' && descriptor !== undefined);
     return { revision: read.revision, ready };
   }
 
   #resolve(model: string, version: number): object {
-    // It throws once the server is closing: versions that are still published then take no calls.
+    // Throws once the server is closing, because published versions then take no calls.
     if (this.#host.handle !== undefined) this.#host.server().model(model);
     const { revision, ready } = this.#published(model);
     const found =
@@ -124,7 +124,7 @@ export class Questions {
   }
 
   async #isReady(model: string, version: string): Promise<boolean> {
-    // A model that is only looked at has no server, and none is served.
+    // A model that is only checked has no server, and no models are served.
     if (this.#host.handle === undefined) return false;
     try {
       return await this.#host
@@ -154,7 +154,7 @@ export class Questions {
     );
   }
 
-  /** A metric that is asked for again, such as by every request, keeps its number. */
+  /** The number of a metric. A metric that is requested again, for instance by every request, keeps its number. */
   #numberOf(metric: Metric): number {
     const known = this.#numbers.get(metric);
     if (known !== undefined) return known;

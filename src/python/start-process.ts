@@ -1,11 +1,11 @@
-/** Starts the process of an instance, or says why the system does not let it start. */
+/** Starts the process of an instance, or explains why the system refuses to start it. */
 
 import { spawn, type ChildProcess, type SpawnOptions } from 'node:child_process';
 import { Duplex } from 'node:stream';
 import { unavailable, type TritonError } from '../errors.js';
 import { own } from './own-process.js';
 
-/** What helps against what the system says. */
+/** Advice for the system's error codes. */
 const advice: Readonly<Record<string, string>> = {
   EMFILE: 'this process has no file descriptor left: `ulimit -n` sets how many it may have',
   ENFILE: 'the system has no file descriptor left',
@@ -16,15 +16,14 @@ const advice: Readonly<Record<string, string>> = {
 /** A process and the socket to it. */
 export interface StartedProcess {
   readonly child: ChildProcess;
-  /** Its descriptor 4. */
+  /** The socket that is the process' descriptor 4. */
   readonly control: Duplex;
 }
 
 /**
- * Starts a process whose descriptor 4 is a pipe. A program that is not there is told of by the process's `error`
- * event.
+ * Starts a process whose descriptor 4 is a pipe. The process emits `error` if the program does not exist.
  *
- * @throws {@link TritonError} UNAVAILABLE without a descriptor, a process or memory for it. Nothing is left then.
+ * @throws {@link TritonError} UNAVAILABLE if the system lacks a descriptor, a process or memory. Then nothing is left.
  */
 export function startProcess(
   model: string,
@@ -38,14 +37,14 @@ export function startProcess(
   } catch (error) {
     throw notStarted(model, path, error);
   }
-  // Without a descriptor for its pipes there are none, and the error comes as an event.
+  // Without free descriptors the process has no pipes, and its error is emitted as an event.
   const control: unknown = (child.stdio as ChildProcess['stdio'] | undefined)?.[4];
   if (control instanceof Duplex) return { child, control };
   child.once('error', () => undefined);
   throw notStarted(model, path, { code: 'EMFILE' });
 }
 
-/** Whether the system lacks what a process needs: the program itself may be all right. */
+/** Whether the system lacks resources for a process, so that the program itself may be valid. */
 export function isScarcity(error: unknown): boolean {
   return Object.hasOwn(advice, (error as NodeJS.ErrnoException | undefined)?.code ?? '');
 }

@@ -1,4 +1,4 @@
-/** The process of an instance: starts it, speaks to it over a socket of lines, and learns of its end. */
+/** The process of an instance: starts it, exchanges lines with it over a socket, and notices its end. */
 
 import type { ChildProcess } from 'node:child_process';
 import { Socket } from 'node:net';
@@ -20,26 +20,26 @@ export interface Question {
   readonly ask: string;
   readonly number: number;
   readonly arguments: Readonly<Record<string, unknown>>;
-  /** The files that came before it. Throws what was wrong with them. */
+  /** Returns the files that were sent before the question. Throws if they are invalid. */
   readonly files: () => Readonly<Record<string, Uint8Array>> | undefined;
 }
 
-/** What the stub says: see python/tritonts_stub/control.py. Another process has written it, so nothing is taken for granted. */
+/** A line of the stub; see python/tritonts_stub/control.py. It comes from another process, so every field is checked. */
 type Line = Readonly<Record<string, unknown>>;
 
-/** What a process is started with. */
+/** The options with which a process is started. */
 export interface StubOptions {
   readonly model: string;
-  /** Stands before what the model prints. */
+  /** The prefix of lines that the model prints. */
   readonly name: string;
   readonly python: Interpreter;
   /** The descriptor of the shared memory; undefined: it has none. */
   readonly memory: number | undefined;
-  /** That of the memory of the version's inputs. */
+  /** The descriptor of the memory of the version's inputs. */
   readonly inputs: number | undefined;
   readonly startMs: number;
   readonly log: Log;
-  /** Answers a question; what it rejects with is the answer, too. */
+  /** Answers a question. A rejection is sent as an error. */
   readonly answer: (question: Question) => Promise<unknown>;
   /** The environment of the process. */
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -55,13 +55,13 @@ const codes = [
   'UNSUPPORTED',
   'ALREADY_EXISTS',
 ] as const satisfies TritonErrorCode[];
-/** How long a process that has ended is listened to. */
+/** How long the output of a process is read after its end, in milliseconds. */
 const lastWordsMs = 500;
-/** How many of its last lines are told when it ends before it serves. */
+/** How many of the last lines are in the error of a process that ends before it serves. */
 const lastLines = 5;
-/** A longer line of the socket ends the process: the longest are configurations of models. Files come in parts. */
+/** A longer line on the socket ends the process. Configurations are the longest valid lines; files come in parts. */
 const longestLine = 2 ** 26;
-/** A longer line that is printed is logged in pieces, in characters. */
+/** A longer printed line is logged in pieces of so many characters. */
 const longestPrinted = 65_536;
 
 /** See the head of this file. */
@@ -69,13 +69,13 @@ export class StubProcess {
   readonly #options: StubOptions;
   readonly #child: ChildProcess;
   readonly #answers: Answers;
-  /** Whether it has ended with code 0, as it does when it is told to. */
+  /** Whether the process has ended with code 0, as it does when it is told to end. */
   endedByItself: boolean = false;
-  /** Resolves with how it ended. */
+  /** Resolves with a description of the process' end. */
   readonly ended: Promise<string>;
-  /** Names of threads of its model that it waits for, once it has finalized. */
+  /** Names of the model's threads for which the process waits after `finalize`. */
   threads: readonly string[] = [];
-  /** Resolves when its model begins to finalize. */
+  /** Resolves when the model begins to finalize. */
   readonly finalizing: Promise<void>;
   #finalizes: () => void = () => undefined;
   #said: string[] = [];
@@ -84,11 +84,11 @@ export class StubProcess {
   #failed: (error: Error) => void = () => undefined;
   readonly #uploads: Uploads = new Uploads();
   #asks = false;
-  /** Its end was told: its number may be another's. */
+  /** Whether the process' end was noticed. Its pid may then belong to another process. */
   #over = false;
-  /** Why there is no process. */
+  /** The error of a process that did not start. */
   #unstarted: Error | undefined;
-  /** What the model answers when it is asked whether it is ready; undefined: it is not being asked. */
+  /** The pending answer of the model's `is_ready`; undefined: it is not being asked. */
   #readiness: { readonly answer: Promise<boolean>; readonly settle: (ready: boolean) => void } | undefined;
 
   constructor(options: StubOptions) {
@@ -98,7 +98,7 @@ export class StubProcess {
     const { child, control } = startProcess(options.model, python.path, ['-u', stubProgram()], {
       stdio: ['ignore', 'pipe', 'pipe', memory ?? 'ignore', 'pipe', inputs ?? 'ignore'],
       env: { ...env, ...(python.environment !== undefined && pathOf(python.environment, env)) },
-      // The head of a group of processes, with those that the model starts.
+      // The process leads a group, which includes the processes that the model starts.
       detached: true,
     });
     this.#child = child;
@@ -128,7 +128,7 @@ export class StubProcess {
         resolve(error.message);
       });
       this.#child.once('exit', (code, signal) => {
-        // What it has started is still of its group, whose number nobody else gets while it has a member.
+        // Its children may still be in its group. The group's id is not reused while the group has a member.
         this.#killGroup();
         this.#over = true;
         this.endedByItself = code === 0;
@@ -137,7 +137,7 @@ export class StubProcess {
           signal === null
             ? `its process has ended with code ${code ?? 0}`
             : `its process was ended by ${signal}`;
-        // What it has said before is still in the socket. A process of its own may keep that open.
+        // Its last lines are still in the socket. A child of the process may keep the socket open.
         const timer = setTimeout(resolve, lastWordsMs, how);
         void heard.then(() => {
           clearTimeout(timer);
@@ -152,9 +152,9 @@ export class StubProcess {
   }
 
   /**
-   * Has the process do its task. Resolves when it serves, or has completed the configuration.
+   * Sends the process its task. Resolves when it serves, or has completed the configuration.
    *
-   * @throws {@link TritonError} With what the model raises; UNAVAILABLE if there is no Python that runs it.
+   * @throws {@link TritonError} The exception that the model raises; UNAVAILABLE if no Python runs it.
    */
   async start(task: Readonly<Record<string, unknown>>): Promise<unknown> {
     const { model, python, startMs, name } = this.#options;
@@ -193,9 +193,9 @@ export class StubProcess {
   }
 
   /**
-   * Whether the model says that it is ready. All that ask while it is being asked get the one answer.
+   * Whether the model reports that it is ready. Concurrent calls share one answer.
    *
-   * @param send - Asks it.
+   * @param send - Sends the question to the model.
    */
   isReady(send: () => void): Promise<boolean> {
     if (!this.#asks) return Promise.resolve(true);
@@ -224,30 +224,30 @@ export class StubProcess {
     this.#child.kill('SIGKILL');
   }
 
-  /** Ends what the model has started, too. */
+  /** Kills the process' group, which includes the processes that the model has started. */
   #killGroup(): void {
     const { pid } = this.#child;
     if (pid === undefined) return;
     try {
       process.kill(-pid, 'SIGKILL');
     } catch {
-      // There is nobody any more.
+      // The group has no members any more.
     }
   }
 
-  /** Until its end it keeps the event loop alive, as at first. */
+  /** Lets the process keep the event loop alive until its end, as it does at first. */
   hold(): void {
     this.#child.ref();
     for (const socket of this.#sockets) socket.ref();
   }
 
-  /** It keeps the event loop alive no more: an idle server does not. */
+  /** Stops the process from keeping the event loop alive, because an idle server must not. */
   letGo(): void {
     this.#child.unref();
     for (const socket of this.#sockets) socket.unref();
   }
 
-  /** All pipes to a process are sockets, which the types of Node do not say. */
+  /** The pipes to the process. All of them are sockets, but Node's types do not say so. */
   get #sockets(): readonly Socket[] {
     return this.#child.stdio.filter((stream) => stream instanceof Socket);
   }

@@ -1,10 +1,13 @@
-/** Files that a model sends for a load: they come in parts, before the question, so that no turn of the event loop decodes much. */
+/**
+ * Collects the files that a model sends for a load. They come in parts before the question, so that no turn of the event
+ * loop decodes many bytes.
+ */
 
 import { invalidArgument, unavailable, type TritonError } from '../errors.js';
 
-/** How many bytes the files of a question may have. */
+/** The most bytes of a question's files. */
 const mostBytes = 2 ** 31;
-/** And how many files it may have. */
+/** The most files of a question. */
 const mostFiles = 16_384;
 
 /** The files of the next question of one process. */
@@ -45,9 +48,9 @@ export class Uploads {
   }
 
   /**
-   * The files that have come since the last question.
+   * The files that were sent since the last question.
    *
-   * @throws {@link TritonError} INVALID_ARG for too many, UNAVAILABLE without memory for them.
+   * @throws {@link TritonError} INVALID_ARG for too many files or bytes, UNAVAILABLE without memory for them.
    */
   take(): Readonly<Record<string, Uint8Array>> | undefined {
     this.#checkWhole();
@@ -60,7 +63,7 @@ export class Uploads {
     return files.size === 0 ? undefined : Object.fromEntries(files);
   }
 
-  /** Nobody is to read memory that was not written. */
+  /** Refuses a file that is not complete, so that uninitialized memory is never read. */
   #checkWhole(): void {
     if (this.#current !== undefined && this.#written < this.#current.length) {
       this.#fail(invalidArgument('files: a file has ended before its last byte'));

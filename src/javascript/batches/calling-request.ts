@@ -1,6 +1,8 @@
 /** Requests that a model in this environment runs, and for which it can call other models. */
 
-/** See the head of this file. A separate class, so that checking `options.parent` does not load the code that runs models. */
+/**
+ * See the head of this file. A separate class, so that checking `options.parent` does not load the code that runs models.
+ */
 export abstract class CallingRequest {
   /** The engine's number for calls of this request; 0: the request has ended. */
   abstract get caller(): number;

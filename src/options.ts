@@ -136,8 +136,8 @@ export interface ServerOptions {
    * Folders, as paths or file URLs, in which models' configurations may name files (default: none): libraries
    * of custom operators, Python environments (`EXECUTION_ENV_PATH`), and profiles to write. The model's own
    * folder is always allowed. For libraries, the folder of the ONNX Runtime library is allowed, too. A
-   * repository can make the server load code from, or write to, no other place; see docs/security.md. Triton
-   * has no such option.
+   * configuration cannot make the server load code from, or write to, any other path; see docs/security.md.
+   * Triton has no such option.
    */
   readonly trustedFolders?: readonly (string | URL)[] | undefined;
   /**

@@ -24,6 +24,7 @@
 //   1, request, final, outputs, for each: index, datatype, rank, dims, bytes, offset  (a response)
 //   2, request or -1 for all, code, bytes of the text, offset                         (an error)
 //   3, request                                                      (the end of its responses)
+//   4, outputs, for each: as in 1, with the rows of all requests  (the only response to each)
 // Offsets count from the start of the memory. Outputs may lie in the batch's own inputs. Offsets
 // from `size` on refer to the memory of the version's inputs (shared_inputs.h), which all processes
 // of the version map.

@@ -4,6 +4,7 @@
 // thread, or on a model's own (submission.h), because the driver may block there. Completed work is
 // handled on the finishing thread: the driver reports completion on its own threads, which must not
 // call the driver.
+//
 //   any thread     submission().Submit(job)
 //   submission     job.Enqueue: copies, kernels, then Notify(&ticket)
 //   driver         the stream has reached the ticket, which is put on a list

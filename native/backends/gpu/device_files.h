@@ -3,10 +3,9 @@
 //
 // Settings:
 //   file.<device>   the file of a device (-1: the CPU), if it is not ModelSpec::path
-//   written_dims    names of the tensors whose dims the configuration states, one per line. Their
-//   dims
-//                   may be dynamic in one file and fixed in another. Dims of other tensors would be
-//                   completed from a file, and must be the same in all files
+//   written_dims    names of the tensors whose dims the configuration states, one per line.
+//                   Their dims may be dynamic in one file and fixed in another. Dims of other
+//                   tensors would be completed from a file, and must be the same in all files
 #pragma once
 
 #include <set>

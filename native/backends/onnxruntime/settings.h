@@ -3,11 +3,9 @@
 //
 //   library                 path of the runtime's library file
 //   open_first              path of another library of the same name, which is opened before this
-//   one
-//                           and not used: other code in the process may load that name
-//   shared_pool             "1": run on the threads that such models share, if there are any. Not
-//   with
-//                           settings that need threads of the session's own:
+//                           one and not used: other code in the process may load that name
+//   shared_pool             "1": run on the threads that such models share, if there are any.
+//                           Not with settings that need threads of the session's own:
 //                           intra_op_threads, inter_op_threads, allow_spinning "1" and
 //                           execution_mode "1"
 //   global_threads          number of shared threads; only the first model's number counts

@@ -2,8 +2,9 @@
 // after a random delay.
 //
 //   TRITONTS_FAKE_DELAY_US    longest delay of a piece of work; default 0
-//   TRITONTS_FAKE_KERNEL_US   duration of a kernel, by id of its device, such as "100,400"; default
-//   0 TRITONTS_FAKE_LOSE        such as "0:3": the GPU with this id is lost at its kernel with this
+//   TRITONTS_FAKE_KERNEL_US   duration of a kernel, by id of its device, such as "100,400";
+//                             default 0
+//   TRITONTS_FAKE_LOSE        such as "0:3": the GPU with this id is lost at its kernel with this
 //                             number
 #include <unistd.h>
 

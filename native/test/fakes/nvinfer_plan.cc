@@ -7,9 +7,8 @@
 //   memory 4096                 device memory that a context needs
 //   input x 0 0 0 -1 16         name, type, location (1: host), format, dims
 //   output y 0 0 0 -1 16
-//   profile x 1 16 4 16 8 16    name; minimum, optimal and maximum dims. The second line of a name
-//   is
-//                               the second profile
+//   profile x 1 16 4 16 8 16    name; minimum, optimal and maximum dims. The second line of a
+//                               name is the second profile
 //   values s 1 2 3              the same for the values of a shape tensor
 //   rows s                      the first value of this shape tensor must be the number of rows of
 //                               all other inputs

@@ -35,7 +35,7 @@ export interface Second {
 }
 
 /**
- * Runs the second part. A failure becomes a note: the first part took its time, and is worth something alone.
+ * Runs the second part. A failure becomes a note, so that the results of the first part are not lost.
  */
 export async function measureDefaults(options: Options): Promise<Second> {
   try {
@@ -49,7 +49,7 @@ export async function measureDefaults(options: Options): Promise<Second> {
   }
 }
 
-/** What a run prints. Its progress is shown as well. */
+/** Runs the benchmark in a child process and returns its output. Its progress is shown. */
 async function run(args: readonly string[]): Promise<string> {
   const main = fileURLToPath(new URL('main.js', import.meta.url));
   const child = spawn(process.execPath, [main, ...args], { stdio: ['ignore', 'pipe', 'inherit'] });

@@ -1,5 +1,5 @@
 /**
- * `npm run bench`: compares tritonts with what people use today, in one interleaved run. See bench/README.md.
+ * `npm run bench`: compares tritonts with common alternatives, in one interleaved run. See bench/README.md.
  */
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -43,7 +43,7 @@ async function main(options: Options): Promise<void> {
     notes: [...first.notes, ...(second?.notes ?? [])],
   };
   if (options.readme === 'measured') await writeReadme(await store(results));
-  // The figures are of equal threads.
+  // The figures hold only for equal numbers of threads.
   const verdicts = options.threading === 'equal' ? judge(results.loads, results.delays) : [];
   if (options.html !== undefined) {
     await mkdir(dirname(options.html), { recursive: true });

@@ -11,11 +11,11 @@ export interface Options {
   readonly json: boolean;
   /** Where to write a page with plots. */
   readonly html: string | undefined;
-  /** Which loads of a model: those with a figure, the chosen ones, every power of two, or what the README shows. */
+  /** The loads of a model: those with a figure, the chosen ones, every power of two, or the README's. */
   readonly loads: 'quick' | 'chosen' | 'sweep' | 'readme';
-  /** Write the README's tables and picture; 'stored': from what the last such run left. */
+  /** Whether to write the README's tables and picture; 'stored': from the stored results of the last such run. */
   readonly readme: 'measured' | 'stored' | undefined;
-  /** Models by name, 'delay', 'strings' and 'weights'; all without any. */
+  /** Names of models and other parts; empty: all. */
   readonly only: readonly string[];
   readonly rounds: number;
   /** Length of a turn. Models with long batches have longer turns. */

@@ -5,7 +5,7 @@ import sys
 if sys.version_info < (3, 8):
     sys.exit("python %d.%d is too old: 3.8 is the oldest that works" % sys.version_info[:2])
 
-# The package's folder is not the model's to write to.
+# Python must not write bytecode into the package's folder.
 writes, sys.dont_write_bytecode = sys.dont_write_bytecode, True
 from tritonts_stub.serve import main  # noqa: E402
 

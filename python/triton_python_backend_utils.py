@@ -1,4 +1,4 @@
-"""What models import as `pb_utils`: Triton's names, served by tritonts. docs/python.md lists the differences."""
+"""The module that models import as `pb_utils`: Triton's API, provided by tritonts. docs/python.md lists the differences."""
 
 from tritonts_stub import instance as _instances
 from tritonts_stub import strings as _strings
@@ -126,14 +126,14 @@ def triton_string_to_numpy(triton_type_string):
 
 
 def serialize_byte_tensor(input_tensor):
-    """An array of strings as bytes: each string after its length."""
+    """An array of strings as bytes: each string is preceded by its length."""
     if input_tensor.dtype.kind not in "OSU":
         raise TritonModelException("expected an array of strings but got one of %s" % input_tensor.dtype)
     return _strings.from_array(input_tensor)
 
 
 def deserialize_bytes_tensor(encoded_tensor):
-    """The reverse: a flat array of bytes objects."""
+    """The reverse of `serialize_byte_tensor`: a flat array of bytes objects."""
     np = _numpy()
     found = _strings.decode(encoded_tensor)
     array = np.empty(len(found), dtype=np.object_)
@@ -142,7 +142,7 @@ def deserialize_bytes_tensor(encoded_tensor):
 
 
 def get_model_dir():
-    """The folder of the version, which has the model's file."""
+    """The folder of the version, with the model's file."""
     return _instances.current().directory
 
 
@@ -160,12 +160,12 @@ def __getattr__(name):
 
 
 def load_model(model_name, config="", files=None):
-    """Loads a model, where the server's models are loaded on request (`--model-control-mode=explicit`)."""
+    """Loads a model. The server must use explicit model control (`--model-control-mode=explicit`)."""
     _instances.current().control.ask("load", files, model=model_name, config=config)
 
 
 def unload_model(model_name, unload_dependents=False):
-    """Unloads a model, where the server's models are loaded on request."""
+    """Unloads a model. The server must use explicit model control."""
     _instances.current().control.ask("unload", model=model_name, dependents=bool(unload_dependents))
 
 

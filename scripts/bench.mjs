@@ -1,4 +1,4 @@
-// npm run bench [-- <what>]: the benchmark, and other measurements. bench/README.md says what they mean.
+// npm run bench [-- <what>]: runs the benchmark or another measurement. bench/README.md explains them.
 import { launch } from './launch.mjs';
 
 const rounds = '[--rounds <n>] [--window <ms>]';

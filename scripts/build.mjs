@@ -1,6 +1,6 @@
 // Builds the addon and the TypeScript: npm run build [-- addon | ts]
 //
-// What is printed goes to stderr: stdout belongs to what is run next, such as a benchmark that prints JSON.
+// Output goes to stderr: stdout belongs to the program that runs next, such as a benchmark that prints JSON.
 import { spawnSync } from 'node:child_process';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -18,7 +18,7 @@ const parts = {
   ],
 };
 
-/** Builds these parts, or all of them where none is named. Tells whether that went well. */
+/** Builds the named parts, or all parts. Returns whether the build succeeded. */
 export function build(names = Object.keys(parts)) {
   return names
     .flatMap((name) => parts[name])

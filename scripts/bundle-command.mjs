@@ -1,5 +1,5 @@
-// Puts the command `tritonts` together in few files, dist/command/: a process that reads some three hundred modules one by one takes
-// twice as long to start. What only some commands need stays in files of its own, which are read when they are needed.
+// Bundles the command `tritonts` into few files, dist/command/. A process that reads some three hundred modules one by one
+// takes twice as long to start. Code that only some commands need stays in files of its own, loaded on demand.
 import { existsSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { dirname, join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -11,7 +11,7 @@ const folder = join(root, 'dist', 'command');
 const target = join(folder, 'main.js');
 const dependencies = Object.keys(JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).dependencies);
 
-/** Whether tsc has written nothing since, and this file is older, too. */
+/** Whether the bundle is newer than tsc's output and this script. */
 function isRecent() {
   if (!existsSync(target)) return false;
   const made = statSync(target).mtimeMs;
@@ -24,7 +24,7 @@ if (isRecent()) process.exit();
 
 const plugin = {
   name: 'tritonts',
-  /** A module goes on to find files beside where it was. */
+  /** Keeps import.meta.url of each module, so that it still finds files beside its original place. */
   resolveImportMeta(property, { moduleId }) {
     if (property !== 'url') throw new Error(`import.meta.${property} in ${moduleId}`);
     const path = relative(folder, moduleId).split(sep).join('/');

@@ -1,14 +1,14 @@
-// Runs all checks that are no tests, or those that are named, at the same time, and prints what the failing ones said:
-// npm run check [-- types | format | lint]… Exits with 1 if one fails.
+// Runs all checks other than tests, or the named ones, concurrently, and prints the output of those that fail:
+// npm run check [-- types | format | lint]… Exits with 1 if a check fails.
 import { spawn } from 'node:child_process';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
-/** Each a list of commands that run one after the other. */
+/** The checks. Each is a list of commands that run in sequence. */
 const checks = {
-  // The documents are compared with what was built.
+  // The documents are compared with the build's output.
   types: ['node scripts/build.mjs ts', 'node scripts/write-compatibility.mjs --check'],
   format: ['prettier --check .', 'node scripts/clang-format.mjs'],
   lint: [

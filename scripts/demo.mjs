@@ -1,4 +1,4 @@
-// npm run demo [-- NAME]: builds behind one line of progress, and runs an example.
+// npm run demo [-- NAME]: builds with one line of progress, and runs an example.
 import { spawnSync } from 'node:child_process';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';

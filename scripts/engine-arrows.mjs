@@ -1,5 +1,5 @@
-// Checks the structure of native/: which folder may include which, no circles between folders or headers,
-// and no part of the standard library that usual compilers lack.
+// Checks the structure of native/: allowed includes between folders, no circles between folders or headers, and no part
+// of the standard library that common compilers lack.
 //
 //   node scripts/engine-arrows.mjs
 //
@@ -76,8 +76,8 @@ const allowed = {
   platform: ['engine/base'],
 };
 /**
- * What C++20 has and libc++ before 19 has not, as that of the usual compilers for macOS; and std::thread, which throws
- * where the system has no thread, and gives it the system's stack.
+ * Parts of C++20 that libc++ before 19 lacks, as with common compilers for macOS. Also std::thread, which throws if the
+ * system refuses a thread, and does not allow the stack size to be set.
  */
 const lacking =
   /\bstd::(atomic_ref|jthread|stop_token|thread\((?!\))|thread [a-z_]|format\(|source_location)/;
@@ -128,7 +128,7 @@ for (const file of files) {
   if (file.endsWith('.h')) includes.set(file, own);
 }
 
-/** Headers that lead from one back to itself. */
+/** A circle of includes that contains the header; undefined if there is none. */
 function circle(file, path, done) {
   if (path.includes(file)) return [...path.slice(path.indexOf(file)), file];
   if (done.has(file)) return undefined;

@@ -1,9 +1,9 @@
-// Checks and measures the GPUs of this machine: the layer itself, ONNX Runtime's CUDA provider, and TensorRT, each where it
-// is there. What is missing is said.
+// Checks and measures the GPUs of this machine: the device layer, ONNX Runtime's CUDA provider, and TensorRT, as far as
+// they are installed. Missing parts are printed.
 //
 //   node scripts/gpu.mjs [--fake] [--seconds SECONDS]
 //
-// --fake: on the fake driver of the tests, which shows that the command works, and nothing about GPUs.
+// --fake: uses the tests' fake driver, which only shows that this command works.
 import { spawnSync } from 'node:child_process';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';

@@ -1,4 +1,4 @@
-// What the commands test and bench share: each is a table of programs, one of which the first word chooses.
+// The common part of the commands test and bench: each is a table of programs, and the first argument selects one.
 import { spawnSync } from 'node:child_process';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -9,20 +9,20 @@ import { pythonWith } from './python-environment.mjs';
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
 /**
- * Builds what a program needs, and runs it with the rest of the arguments.
+ * Builds the parts that a program needs, and runs it with the rest of the arguments.
  *
  * A program has
- *   does     what it does, in a line
- *   options  what may follow its name
- *   run      a file and the arguments that always precede the others
- *   then     others, which run after it whether or not it succeeds
- *   numbers  options with a number, which go to all of them as variables of the environment, and into arguments in place of
- *            '{option}': by name, the variable and what it is by default. Without a default it is chosen by the clock.
- *   python   a file of requirements and the ignored folder of the Python that has them, which is made first
+ *   does     a description in a line
+ *   options  the options and arguments after its name, for the usage
+ *   run      a file and the arguments that precede the others
+ *   then     further programs, which run afterwards whether or not it succeeds
+ *   numbers  options with a number, passed to all programs as environment variables, and in arguments in place of
+ *            '{option}': by name, the variable and its default. Without a default the number comes from the clock.
+ *   python   a requirements file and the ignored folder of a Python environment with them, which is created first
  *   node     options of Node
- *   builds   the parts of the build that it needs; all of them where this is left out
+ *   builds   the parts of the build that it needs (default: all)
  *
- * The program named '' is run where the first word names none.
+ * The program named '' runs if the first argument names no program.
  */
 export function launch(command, programs, args = process.argv.slice(2)) {
   const [first = ''] = args;
@@ -62,7 +62,7 @@ export function launch(command, programs, args = process.argv.slice(2)) {
   }
 }
 
-/** The values of options with a number; undefined, with a word about it, for others. */
+/** The values of options with a number; undefined, after a message, if an option is invalid. */
 function readNumbers(numbers, args) {
   const names = Object.keys(numbers);
   if (names.length === 0) return {};

@@ -1,5 +1,5 @@
-// Builds and runs the engine's C++ tests, which need no Node; the program that takes memory and threads away;
-// the one that runs random schedules against a model of the engine; and the stress program.
+// Builds and runs the engine's C++ tests, which need no Node; the program that makes memory and threads fail; the one
+// that runs random schedules against a model of the engine; and the stress program.
 //
 //   node scripts/native-tests.mjs [--sanitize address,undefined | thread] [--filter TEXT | --property]
 //                                 [--seconds SECONDS] [--seed NUMBER]

@@ -3,7 +3,7 @@
 // --copies       copies everything between JavaScript and the engine, as in Electron, where external buffers are forbidden
 // --no-inline    without runs on the JS thread
 // --no-spin      without threads that look for work before they sleep
-// --plain        without all that only makes things faster: --no-inline and --no-spin
+// --plain        without optimizations: --no-inline and --no-spin
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
@@ -24,7 +24,7 @@ const modes = {
 const options = args.filter((argument) => argument.startsWith('--') && !(argument in modes));
 const parts = args.filter((argument) => !argument.startsWith('--'));
 
-// A compiled file without its source belongs to no test any more.
+// Ignore compiled files whose source was removed.
 const all = readdirSync(join(root, 'dist', 'test'), { recursive: true })
   .filter((file) => file.endsWith('.test.js'))
   .map((file) => join('dist', 'test', file))
@@ -33,7 +33,7 @@ const all = readdirSync(join(root, 'dist', 'test'), { recursive: true })
 const has = (file, part) => file.replaceAll(sep, '/').includes(part);
 const files = all.filter((file) => parts.length === 0 || parts.some((part) => has(file, part)));
 
-// `node --test` without a file would look for tests itself, and an option's value behind a space would count as a part.
+// `node --test` without a file would search for tests itself, and an option's value after a space would count as a part.
 const wrong =
   parts.find((part) => !part.includes('/')) ?? parts.find((part) => !all.some((file) => has(file, part)));
 if (wrong !== undefined) {
@@ -45,9 +45,9 @@ if (wrong !== undefined) {
   process.exit(2);
 }
 
-// Of a test that hangs there is a message in the end. Limits of time are for nothing else.
+// The time limit exists only so that a test that hangs is reported.
 const patience = '--test-timeout=600000';
-// One file more than there are cores: many tests wait for processes, threads and timers. Node leaves a core free.
+// One file more than cores, because many tests wait for processes, threads and timers. Node's default leaves a core free.
 const atOnce = `--test-concurrency=${availableParallelism() + 1}`;
 // This reporter names the failed tests once more at the end, where the log of thousands of tests is read first.
 const reporter = options.some((option) => option.startsWith('--test-reporter'))

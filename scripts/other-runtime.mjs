@@ -2,9 +2,8 @@
 //
 //   node scripts/other-runtime.mjs [--quick] [version of onnxruntime-node]…
 //
-// By default these are the oldest allowed version and two in between. Each is installed in
-// .other-runtime/<version>, and this package is built beside it, so that everything there finds that version
-// and no other. It runs
+// By default these are the oldest allowed version and two in between. Each is installed in .other-runtime/<version>, with
+// a copy of this package beside it, so that all code there finds only that version. It runs
 //   the native tests of the backend, with that library;
 //   the tests of backends and servers, with that version installed (--quick: without those of servers);
 //   the tests of processes that use two versions at once, one of them by option, in both directions.
@@ -59,7 +58,7 @@ function prepare(version) {
     const { status } = spawnSync('npm', npm, { cwd: folder, stdio: 'inherit' });
     if (status !== 0) throw new Error(`onnxruntime-node ${version} cannot be installed`);
   }
-  // These are no links, because Node looks modules up from the real path of their importer.
+  // Copied, not linked, because Node resolves modules from the real path of the importer.
   rmSync(join(folder, 'dist'), { recursive: true, force: true });
   cpSync(join(root, 'dist'), join(folder, 'dist'), { recursive: true });
   for (const name of ['build', 'docs', 'native', 'test', 'examples']) {

@@ -1,8 +1,8 @@
-// Lets Prometheus itself read the metrics: `promtool check metrics`, a scrape of a process that serves a text classifier,
-// and the queries of dashboards written for Triton, each with an answer that is right.
+// Tests the metrics with Prometheus itself: `promtool check metrics`, a scrape of a process that serves a text classifier,
+// and queries of dashboards written for Triton, whose answers are checked.
 //
-// Prometheus is Debian's package. Where it is missing, apt-get installs it, as root. Where that is not possible, or takes
-// longer than some minutes, this says what was skipped, and is no failure.
+// Prometheus is Debian's package. If it is missing, apt-get installs it, as root. If that is not possible, or takes longer
+// than some minutes, the test is skipped with a message, and does not fail.
 import { spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer as createNetServer } from 'node:net';
@@ -14,7 +14,7 @@ import { serveMetrics } from '../dist/src/metrics/serve.js';
 import { identity } from '../dist/test/support/harness.js';
 import { writeRepository } from '../dist/test/support/repository.js';
 
-/** Complaints of promtool about names that are Triton's, by the end of its lines. */
+/** Allowed complaints of promtool, about Triton's names, by the end of the line. */
 const allowed = [
   'counter metrics should have "_total" suffix',
   'metric names should not contain abbreviated units',
@@ -32,7 +32,7 @@ const has = (program) => spawnSync(program, ['--version'], { stdio: 'ignore' }).
 /** How long apt-get may take at each step, in milliseconds. */
 const patienceMs = 180_000;
 
-/** Why Prometheus is not here, though this tried to install it; undefined: it is. */
+/** The reason why Prometheus is missing after an attempt to install it; undefined if it is installed. */
 function missing() {
   const isThere = () => has('prometheus') && has('promtool');
   if (isThere()) return undefined;
@@ -64,7 +64,7 @@ function freePort() {
   });
 }
 
-/** Values of labels that the format has to escape, or that a reader may stumble over. */
+/** Values of labels that need escapes, or that a reader may get wrong. */
 const strange = [
   'a "b"',
   'back\\slash',
@@ -89,14 +89,14 @@ const expect = (holds, text) => {
   if (!holds) failures.push(text);
 };
 
-/** What promtool says of the text: it must be able to read it, and may dislike names that are Triton's. */
+/** Checks the text with promtool. It must read the text, and may complain only about Triton's names. */
 function checkText(text) {
   const { status, stdout, stderr } = spawnSync('promtool', ['check', 'metrics'], {
     input: text,
     encoding: 'utf8',
   });
   const complaints = `${stdout}${stderr}`.split('\n').filter((line) => line !== '');
-  // 3: it has read the text and dislikes something.
+  // Exit code 3: promtool has read the text, and complains.
   expect(status === 0 || status === 3, `promtool reads the text (it ended with ${status})`);
   const others = complaints.filter((line) => !allowed.some((end) => line.endsWith(end)));
   expect(
@@ -115,7 +115,7 @@ async function query(port, text, time) {
   return data.result.map(({ metric, value }) => ({ metric, value: Number(value[1]) }));
 }
 
-/** Waits until a query has such an answer; returns it. */
+/** Waits until the answer of a query satisfies `isThere`, and returns it. */
 async function until(port, text, isThere) {
   for (const end = performance.now() + 60_000; ; await setTimeout(200)) {
     const result = await query(port, text).catch(() => []);
@@ -177,7 +177,7 @@ async function main(folder) {
   try {
     const up = await until(port, 'up', (result) => result[0]?.value === 1);
     expect(up !== undefined, 'Prometheus scrapes it');
-    // A rate needs numbers that grow from scrape to scrape.
+    // A rate needs counters that grow between scrapes.
     for (let i = 0; i < 40; i++) {
       await work();
       await setTimeout(100);
@@ -191,7 +191,7 @@ async function main(folder) {
       `${count} is ${show(counted)}, and the statistics say ${statistics.inference_count}`,
     );
     for (const [phase, least, most] of [
-      // A run takes 3 ms, and a request may wait for one that is under way.
+      // A run takes 3 ms, and a request may wait for a run that is under way.
       ['compute_infer', 2500, 60_000_000],
       ['queue', 0, 60_000_000],
     ]) {

@@ -1,4 +1,4 @@
-// Checks the structure of python/: no circles between its modules, wherever in a module another one is imported.
+// Checks the structure of python/: no circles of imports between its modules, imports in functions included.
 //
 //   node scripts/python-arrows.mjs [folder]
 //
@@ -13,7 +13,7 @@ const modules = readdirSync(folder)
   .filter((file) => file.endsWith('.py'))
   .map((file) => basename(file, '.py'));
 
-/** The modules of the folder that one imports: `from .a import b`, and `from . import a as b, c`. */
+/** The modules of the folder that a module imports: `from .a import b`, and `from . import a as b, c`. */
 function importsOf(module) {
   const text = readFileSync(join(folder, `${module}.py`), 'utf8').replaceAll(
     /[()\\]\n?\s*|,\n\s*/g,
@@ -42,7 +42,7 @@ function visit(module, path) {
 }
 
 for (const module of modules) visit(module, []);
-// Else the patterns above find nothing any more.
+// If no module imports two others, the patterns above no longer match.
 if (![...imports.values()].some((found) => found.length > 1)) circles.push('no module imports two others');
 for (const circle of circles) console.error(`${folder}: ${circle}`);
 if (circles.length > 0) process.exitCode = 1;

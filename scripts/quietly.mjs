@@ -1,14 +1,14 @@
-// Runs a program behind one line of progress; what it prints is shown only if it fails.
+// Runs a program with one line of progress; its output is shown only if it fails.
 import { spawn } from 'node:child_process';
 import { stripVTControlCharacters } from 'node:util';
 
 /**
- * Resolves with whether the program ended well.
+ * Resolves with whether the program succeeded.
  *
- * @param title - What goes on, such as 'Building'.
- * @param file - A program.
+ * @param title - The name of the step, such as 'Building'.
+ * @param file - The program.
  * @param args - Its arguments.
- * @param screen - Where the line goes. Where nobody watches, the title is printed once.
+ * @param screen - The stream for the line. If it is not a terminal, the title is printed once.
  */
 export async function quietly(title, file, args, { cwd = process.cwd(), screen = process.stderr } = {}) {
   const start = performance.now();

@@ -1,7 +1,7 @@
-// Installs libraries of TensorRT and a GPU build of ONNX Runtime from PyPI into an ignored folder, and runs the tests of what
-// they do without a GPU: npm test -- real-libraries
+// Installs TensorRT's libraries and a GPU build of ONNX Runtime from PyPI into an ignored folder, and runs the tests that
+// use them without a GPU: npm test -- real-libraries
 //
-// They are NVIDIA's and Microsoft's, under their licences. Downloads 440 MB, and takes 1.1 GB.
+// The libraries are NVIDIA's and Microsoft's, under their licences. Downloads 440 MB, and needs 1.1 GB of disk.
 import { spawnSync } from 'node:child_process';
 import { copyFileSync, existsSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ import { root, run } from './python-environment.mjs';
 const wanted = join(root, 'native', 'test', 'real', 'requirements.txt');
 const folder = join(root, '.venv-libraries');
 const installed = join(folder, 'requirements.txt');
-/** The oldest that there is as a file on PyPI, for a Python of its time. It has a library and needs none. */
+/** The oldest TensorRT on PyPI as a plain wheel, for a Python of its time. It contains a library and has no dependencies. */
 const old = ['--python-version', '310', '--only-binary=:all:', 'tensorrt-dispatch==8.6.0'];
 
 if (process.platform !== 'linux' || process.arch !== 'x64') {
@@ -24,7 +24,7 @@ if (spawnSync('python3', ['-c', 'import venv, ensurepip']).status !== 0) {
 if (!existsSync(installed) || readFileSync(installed, 'utf8') !== readFileSync(wanted, 'utf8')) {
   rmSync(folder, { recursive: true, force: true });
   run('python3', ['-m', 'venv', folder]);
-  // The libraries alone, without what Python needs to use them, and without CUDA and cuDNN (2 GB).
+  // Only the libraries: without their Python dependencies, and without CUDA and cuDNN (2 GB).
   const pip = [...['-m', 'pip', 'install', '--quiet'], '--disable-pip-version-check', '--no-deps'];
   run(join(folder, 'bin', 'python'), [...pip, '--target', join(folder, 'libraries'), '-r', wanted]);
   run(join(folder, 'bin', 'python'), [...pip, '--target', join(folder, 'old'), ...old]);

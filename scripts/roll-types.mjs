@@ -1,5 +1,5 @@
-// Writes the types of each entry of the package in one file, dist/src/index.d.ts for example: the exports of its source,
-// without anything that is marked @internal. It replaces the file that tsc writes there.
+// Writes the types of each entry of the package to one file, dist/src/index.d.ts for example: the exports of its source,
+// without declarations marked @internal. It replaces tsc's file.
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -17,7 +17,7 @@ const entries = [
   'client/index',
   'config/public',
 ];
-/** As endpoints import it. */
+/** The specifier with which endpoints import the main entry. */
 const mainEntry = '../../index.js';
 const targetOf = (entry) => join(folder, `${entry}.d.ts`);
 // Without types (`"types": []`, the default from TypeScript 6 on) a compiler would not know Buffer.
@@ -27,7 +27,7 @@ const head = '/// <reference types="node" />\n';
 function isRecent() {
   const targets = entries.map(targetOf);
   if (!targets.every((target) => readFileSync(target, 'utf8').startsWith(head))) return false;
-  // They are written one after the other, and tsc before all of them.
+  // The rolled files are written one after another, after tsc's. So the oldest of them counts.
   const rolled = Math.min(...targets.map((target) => statSync(target).mtimeMs));
   return readdirSync(folder, { recursive: true })
     .map((file) => join(folder, file))
@@ -38,9 +38,9 @@ if (isRecent()) process.exit();
 
 const compilerOptions = { stripInternal: true, incremental: false, tsBuildInfoFile: undefined };
 
-// The class of servers is the same in all entries: what is private in a class makes a copy of it another type.
+// All entries must share the class of servers: a copy of a class with private members is a different type.
 const isServer = (id) => /\/inference-server\.(js|ts|d\.ts)$/.test(id);
-// A program adds its models to the registry of the main entry: a copy of it elsewhere would stay empty.
+// Programs add their models to the main entry's registry. A copy in another entry would stay empty.
 const isRegistry = (id) => /\/tensor\/signature\.(js|ts|d\.ts)$/.test(id);
 const isMain = (id) => isServer(id) || isRegistry(id);
 
@@ -49,7 +49,7 @@ async function roll(entry) {
   const bundle = await rollup({
     input: join(root, 'src', `${entry}.ts`),
     plugins: [dts({ tsconfig: join(root, 'tsconfig.json'), compilerOptions })],
-    // What a program passes is the main entry's, so its types are the main entry's, too.
+    // Programs pass objects of the main entry, so their types must be the main entry's.
     external: (id) =>
       id.startsWith('node:') ||
       id === mainEntry ||

@@ -25,8 +25,8 @@ const sanitizers = {
     library: 'libasan.so',
     env: (log) => ({
       ASAN_OPTIONS: [
-        // V8 leaves most of its memory to the end of the process. Leaks of the engine are found by the native
-        // tests under the same sanitizer, and by npm test -- leak.
+        // V8 does not free most of its memory at exit. The native tests under the same sanitizer find leaks of the
+        // engine, and so does npm test -- leak.
         'detect_leaks=0',
         // Tests ask for more memory than there is, and malloc returns null then.
         'allocator_may_return_null=1',

@@ -1,4 +1,4 @@
-// npm test [-- <what>]: runs the tests, or another proof. docs/testing.md says what each shows.
+// npm test [-- <what>]: runs the tests, or another check. docs/testing.md explains each.
 import { launch } from './launch.mjs';
 
 const tests = 'scripts/node-tests.mjs';

@@ -9,7 +9,7 @@ import { models } from '../measuring/models.js';
 import type { Question } from './question.js';
 
 const [entry = '', repository = '', ...names] = process.argv.slice(2);
-// The module is this package at another commit.
+// The imported module is this package at another commit.
 const { createServer } = (await import(pathToFileURL(entry).href)) as typeof Package;
 const server = await createServer(repository, { modelControlMode: 'explicit', loadModels: names });
 

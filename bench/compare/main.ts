@@ -18,7 +18,7 @@ import { checkOut, workingTree, type Checkout } from './checkout.js';
 import { compareUsage, readCompareOptions, type CompareOptions } from './options.js';
 import type { Question } from './question.js';
 
-/** Shows what takes long. */
+/** Shows the current step, as some steps take long. */
 function progress(text: string): void {
   process.stderr.write(process.stderr.isTTY ? `\r\u001b[K${text}` : `${text}\n`);
 }
@@ -71,7 +71,7 @@ async function measureBoth(
         for (let round = -1; round < rounds; round++) {
           for (const { child, rates } of turnOrder(sides, round + 1)) {
             const rate = await child.ask({ model: name, outstanding, windowMs });
-            // The round before the first warms up compilers and caches.
+            // Round -1 warms up compilers and caches, and is not kept.
             if (round >= 0) rates.push(rate);
           }
         }

@@ -4,7 +4,7 @@ import { count } from '../options.js';
 
 /** Options of the command. */
 export interface CompareOptions {
-  /** Anything that git takes for a commit. */
+  /** A commit in any form that git accepts. */
   readonly first: string;
   /** Undefined: the working tree. */
   readonly second: string | undefined;

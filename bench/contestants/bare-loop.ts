@@ -1,4 +1,4 @@
-/** A bare C++ loop over the runtime: the limit of what this library file can do with these threads. */
+/** A bare C++ loop over the runtime: the highest throughput of this library file with these threads. */
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
@@ -31,7 +31,7 @@ export async function buildProgram(name: 'bare_loop' | 'ensemble_loop'): Promise
   return `${build}/bin/${name}`;
 }
 
-/** What the program prints for a line of its input; see bench/native/bare_loop.cc. */
+/** The program's output for a line of its input; see bench/native/bare_loop.cc. */
 export interface Answer {
   readonly batch: number;
   readonly items: number;
@@ -43,7 +43,7 @@ export class BareLoopProgram {
   readonly #child: ChildProcess;
   readonly #waiting: { resolve: (line: string) => void; reject: (error: Error) => void }[] = [];
   readonly #ended: Promise<void>;
-  /** Why it answers no more questions. */
+  /** The reason why the program no longer answers. */
   #end: Error | undefined;
 
   constructor({ program, library, path, threads, datatype, model: { input, output } }: BareLoopOptions) {
@@ -87,7 +87,7 @@ export class BareLoopProgram {
     return JSON.parse(line) as Answer;
   }
 
-  /** Ends it. */
+  /** Ends the program. */
   async close(): Promise<void> {
     this.#child.stdin?.end();
     await this.#ended;

@@ -27,7 +27,7 @@ export class HandBatcher<T extends Row<T>> {
   readonly #tensors: Tensors;
   readonly #maxBatchSize: number;
   readonly #allocate: (length: number) => T;
-  /** Memory of batches that have run, for the next ones. */
+  /** Memory of batches that have run, for reuse. */
   readonly #spare: T[] = [];
   readonly #sizes = new Map<number, number>();
   #waiting: Waiting<T>[] = [];
@@ -45,16 +45,16 @@ export class HandBatcher<T extends Row<T>> {
     return new Map(this.#sizes);
   }
 
-  /** Returns the output for one item. The item must not change until then. */
+  /** Resolves with the output for an item. The item must not change until then. */
   infer(item: T): Promise<Float32Array> {
     return new Promise((resolve, reject) => {
-      // nextTick comes after the promise jobs of this turn, in which other callers come.
+      // nextTick runs after the promise jobs of this turn, in which other callers make requests.
       if (this.#waiting.length === 0) process.nextTick(flush, this);
       this.#waiting.push({ item, resolve, reject });
     });
   }
 
-  /** Starts runs for all items that wait. */
+  /** Starts runs for all waiting items. */
   flush(): void {
     const waiting = this.#waiting;
     this.#waiting = [];

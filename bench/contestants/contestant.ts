@@ -1,4 +1,4 @@
-/** The interface of everything that the benchmark compares. */
+/** The interface of the contestants that the benchmark compares. */
 import type { Histogram } from '../reports/histogram.js';
 import type { ContestantName, Round } from '../reports/results.js';
 
@@ -7,8 +7,8 @@ export interface Caller {
   readonly kind: 'caller';
   readonly name: ContestantName;
   /**
-   * Makes the request for item `index` of the list that it was opened with. It starts from the typed array:
-   * whatever a user's code would do for each request is done for each request.
+   * Makes the request for item `index` of the list that the contestant was opened with. It starts from the typed array,
+   * and does for each request all that a user's code would do.
    */
   readonly infer: (index: number) => Promise<unknown>;
   /** The numbers in an answer of `infer`. */

@@ -27,7 +27,7 @@ export interface RivalOptions {
   readonly cores: number;
 }
 
-/** Opens all contestants except tritonts. One that cannot be opened is left out, with a note. */
+/** Opens all contestants except tritonts. A contestant that cannot be opened is left out, with a note. */
 export async function openRivals(
   options: RivalOptions,
 ): Promise<{ readonly contestants: Contestant[]; readonly failures: readonly string[] }> {
@@ -70,7 +70,7 @@ export async function openRivals(
   return { contestants, failures };
 }
 
-/** Releases the session with its contestant. The first one that was opened is closed last. */
+/** Makes a contestant own its session, which is released when the contestant is closed. */
 function ownSession(caller: Caller, session: OrtSession): Caller {
   return { ...caller, close: () => session.release() };
 }
@@ -84,7 +84,7 @@ function byHand(session: OrtSession, tensors: Tensors, { items, model }: RivalOp
 /**
  * Asks all contestants for the same items at once.
  *
- * @throws An Error if one answers something else than the first.
+ * @throws An Error if an answer differs from the first contestant's.
  */
 export async function checkAnswers(callers: readonly Caller[]): Promise<void> {
   const [first, ...others] = callers;
@@ -94,7 +94,7 @@ export async function checkAnswers(callers: readonly Caller[]): Promise<void> {
     (await Promise.all(indices.map((index) => infer(index)))).map(read);
   const expected = await ask(first);
   for (const caller of others) {
-    // This yardstick has no answers.
+    // setImmediate is a yardstick, and has no answers.
     if (caller.name === 'setImmediate') continue;
     for (const [index, answer] of (await ask(caller)).entries()) {
       if (!near(answer, expected[index] ?? new Float32Array())) {
@@ -104,7 +104,7 @@ export async function checkAnswers(callers: readonly Caller[]): Promise<void> {
   }
 }
 
-/** Batches of different sizes add numbers up in different orders. */
+/** Whether outputs are nearly equal. Batches of different sizes sum numbers in different orders. */
 function near(actual: Float32Array, expected: Float32Array): boolean {
   return (
     actual.length === expected.length &&

@@ -3,7 +3,7 @@ import { onnxRuntime, type OrtData, type OrtType } from '../../test/support/onnx
 import type { Threads } from './contestant.js';
 import { openSession } from './session.js';
 
-/** What the creator of the pool passes to each worker, as JSON in its arguments. */
+/** The data that the creator of the pool passes to each worker, as JSON in its arguments. */
 export interface WorkerSetup {
   /** Path of the model file. */
   readonly path: string;
@@ -19,7 +19,7 @@ export interface Task {
   readonly dims: readonly number[];
 }
 
-// The creator of the pool wrote it.
+// The creator of the pool has written this JSON.
 const setup = JSON.parse(process.argv[2] ?? '{}') as WorkerSetup;
 const session = await openSession(setup.path, setup.threads);
 const { Tensor } = onnxRuntime();

@@ -34,7 +34,7 @@ export function openPiscina(
   items: readonly (Float32Array | BigInt64Array)[],
   threads: Threads,
 ): Caller {
-  // It is loaded here, so that a benchmark without it runs where it is not installed.
+  // Piscina is loaded here, so that benchmarks without it run where it is not installed.
   const { Piscina } = createRequire(import.meta.url)('piscina') as PiscinaPackage;
   const setup: WorkerSetup = { path, threads: threadsOfWorker(threads), output: tensors.output };
   const pool = new Piscina({

@@ -6,7 +6,7 @@ import type { Caller } from './contestant.js';
 
 const nothing = new Float32Array(16);
 
-/** A contestant that resolves with nothing. */
+/** A contestant whose requests resolve in the next turn, without work. */
 export function openSetImmediate(): Caller {
   return {
     kind: 'caller',

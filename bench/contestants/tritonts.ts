@@ -1,4 +1,4 @@
-/** tritonts: a server with one model, asked through its public interface. */
+/** tritonts: a server with one model, called through its public interface. */
 import {
   createServer,
   type AnyTensor,
@@ -13,7 +13,7 @@ import type { Caller, Threads } from './contestant.js';
 
 const none = new Float32Array();
 
-/** The server, with whatever the other contestants need to know about it. */
+/** The contestant, with the server and model that the other contestants need. */
 export interface Ours extends Caller {
   readonly server: InferenceServer;
   readonly model: Model;

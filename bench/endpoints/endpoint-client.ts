@@ -1,18 +1,18 @@
-/** A client that costs little: it writes requests as bytes, and counts the bytes of answers. */
+/** A cheap client: it writes requests as bytes, and counts the bytes of answers. */
 import { connect, type Socket } from 'node:net';
 
-/** What is sent, and how much of it at once. */
+/** The requests, and their concurrency. */
 export interface Load {
   readonly port: number;
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** Of one size; they take turns. */
+  /** Bodies of equal size, sent in turn. */
   readonly bodies: readonly Buffer[];
   /** Connections, each with one request under way. */
   readonly atOnce: number;
 }
 
-/** How fast answers came. */
+/** The measured rate and latency. */
 export interface Pace {
   readonly requests: number;
   /** Requests a second. */
@@ -26,7 +26,7 @@ function bytesOf({ path, headers }: Load, body: Buffer): Buffer {
   return Buffer.concat([Buffer.from(`POST ${path} HTTP/1.1\r\n${head}\r\n`), body]);
 }
 
-/** The size of the first answer, of which all others are like. */
+/** The size of the first answer, which all other answers must equal. */
 function answerSize(text: string): number | undefined {
   const end = text.indexOf('\r\n\r\n');
   if (end < 0) return undefined;
@@ -36,7 +36,7 @@ function answerSize(text: string): number | undefined {
   return end + 4 + Number(length);
 }
 
-/** One connection that asks again as soon as it is answered, until `end`. Resolves with the latencies. */
+/** Runs one connection, which sends its next request as soon as it is answered, until `end`. Resolves with the latencies. */
 function ask(load: Load, requests: readonly Buffer[], first: number, end: number): Promise<number[]> {
   return new Promise((resolve, reject) => {
     let turn = first;
@@ -77,7 +77,7 @@ function ask(load: Load, requests: readonly Buffer[], first: number, end: number
   });
 }
 
-/** Asks for so long, on all connections. */
+/** Sends requests on all connections for `windowMs`. */
 export async function connections(load: Load, windowMs: number): Promise<Pace> {
   const requests = load.bodies.map((body) => bytesOf(load, body));
   const start = performance.now();

@@ -11,16 +11,17 @@ import { serveHttp } from '../../src/endpoints/http/serve.js';
 import { identity, onnx } from '../../test/support/harness.js';
 import { writeRepository } from '../../test/support/repository.js';
 
-/** What the process is asked. */
+/** A question to the process. */
 export interface ServerQuestion {
   /**
-   * Microseconds of CPU so far; batches that ran; rows in them; the 99th percentile, in milliseconds, of how late the event loop
-   * was since it was asked before. Of that the first answer means nothing: to watch the loop costs something, and begins then.
+   * `cpu`: microseconds of CPU time so far. `batches`: batches that ran. `rows`: rows in them. `delay`: the 99th percentile
+   * of the event loop's delay since the previous question, in milliseconds. The first `delay` only starts the watch, as
+   * watching has a cost.
    */
   readonly ask: 'cpu' | 'batches' | 'rows' | 'delay';
 }
 
-/** A load: how much at once, and what is sent. */
+/** A load: the number of connections, and the requests. */
 interface EndpointLoad {
   readonly atOnce: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -30,7 +31,7 @@ interface EndpointLoad {
 const row = Array.from({ length: 16 }, (_, i) => i);
 const tinyInput = { name: 'x', datatype: 'FP32', shape: [1, 16], data: row };
 const tinyJson = JSON.stringify({ inputs: [tinyInput] });
-/** Four texts a request; their lengths and shapes differ, and all requests are of one size. */
+/** Four texts for each request. Their lengths differ, but all requests have the same size. */
 function textsOf(i: number): { shape: number[]; data: string[] } {
   const cut = 5 + (i % 20);
   const words = `request ${100 + i} of a program that asks for the labels of some lines`;
@@ -53,7 +54,7 @@ const imageHead = JSON.stringify({
   parameters: { binary_data_output: true },
 });
 
-/** By the name of the model. */
+/** Loads by the name of the model. */
 export const endpointLoads: Readonly<Record<string, EndpointLoad>> = {
   tiny: { atOnce: 64, headers: {}, bodies: () => [Buffer.from(tinyJson)] },
   texts: { atOnce: 64, headers: {}, bodies: () => textBodies().map((one) => Buffer.from(one)) },
@@ -75,7 +76,7 @@ const models = {
   image: identity({ maxBatchSize: 8, inputs: [{ name: 'x', dims }], outputs: [{ name: 'y', dims }] }),
 };
 
-/** What the bare handler answers: as many bytes as ours, with a type and a length as ours. */
+/** The answer of the bare handler, with the content type and length of ours. */
 function answerOf(name: string): [string, Buffer] {
   if (name === 'image') return ['application/octet-stream', Buffer.alloc(imageBytes + 150, 32)];
   if (name === 'texts') {
@@ -104,7 +105,7 @@ function bare(name: string): Promise<number> {
   });
   return new Promise((resolve) => {
     server.listen(0, '127.0.0.1', () => {
-      // Not a pipe's name: it listens on a port.
+      // The server listens on a port, so the address is not the name of a pipe.
       resolve((server.address() as AddressInfo).port);
     });
   });

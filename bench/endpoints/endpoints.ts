@@ -21,9 +21,9 @@ const windowMs = Number(values.window);
 if (!(rounds >= 1) || !(windowMs >= 1))
   throw new RangeError('expected numbers from 1 on for --rounds and --window');
 
-/** What a server did in a window. */
+/** The measurements of a server in a window. */
 interface Window extends Pace {
-  /** Microseconds of CPU a request. */
+  /** Microseconds of CPU time per request. */
   readonly cpuUs: number;
 }
 
@@ -33,7 +33,7 @@ async function measure(child: Child<ServerQuestion>, load: Load): Promise<Window
   return { ...pace, cpuUs: ((await child.ask({ ask: 'cpu' })) - before) / pace.requests };
 }
 
-/** How late a server's event loop is under the load: the 99th percentile, in milliseconds. */
+/** The 99th percentile of a server's event loop delay under the load, in milliseconds. */
 async function loopDelay(child: Child<ServerQuestion>, load: Load): Promise<number> {
   await child.ask({ ask: 'delay' });
   await connections(load, 2 * windowMs);
@@ -59,7 +59,7 @@ for (const [name, { atOnce, bodies, headers }] of isWanted('http') ? Object.entr
     });
     const ourLoad = await loadOf(ours);
     const bareLoad = await loadOf(bare);
-    // Both are warm before anything counts: V8 compiles on threads of the process, whose CPU time would count.
+    // Warm both up first: V8 compiles on threads of the process, whose CPU time would be counted.
     await connections(ourLoad, warmUpMs);
     await connections(bareLoad, warmUpMs);
     const batchesBefore = await ours.ask({ ask: 'batches' });

@@ -1,11 +1,11 @@
 /**
- * A gRPC client that costs little: it writes HTTP/2 frames that were made before, and counts the frames of answers. Headers of
- * answers are not read: an answer with other bytes than the first one is an error.
+ * A cheap gRPC client: it writes prepared HTTP/2 frames, and counts the frames of answers. It does not decode headers: an
+ * answer whose bytes differ from the first answer's is an error.
  */
 import { connect, type Socket } from 'node:net';
 import type { Pace } from './endpoint-client.js';
 
-/** What is sent, and how much of it at once. */
+/** The requests, and their concurrency. */
 export interface GrpcLoad {
   readonly port: number;
   readonly path: string;
@@ -19,7 +19,7 @@ export interface GrpcLoad {
 const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
 const type = { data: 0, headers: 1, reset: 3, settings: 4, ping: 6, goaway: 7, windowUpdate: 8 } as const;
 const flag = { endStream: 1, endHeaders: 4, ack: 1 } as const;
-/** What the server may send before it hears of more room. */
+/** The flow-control window that the server gets. */
 const window = 2 ** 31 - 1;
 const moreRoomAt = 64 << 20;
 const frameBytes = 16 << 10;
@@ -40,7 +40,7 @@ function uint32(value: number): Buffer {
   return bytes;
 }
 
-/** A header as HPACK has it without any table. */
+/** A header in HPACK as a literal without indexing. */
 function literal(name: string, value: string): Buffer {
   const part = (text: string): Buffer => Buffer.concat([Buffer.from([text.length]), Buffer.from(text)]);
   return Buffer.concat([Buffer.from([0]), part(name), part(value)]);
@@ -71,11 +71,11 @@ interface Call {
   bytes: number;
 }
 
-/** One connection that asks again as soon as it is answered, until `end`. */
+/** A connection whose calls are each followed by another one until `end`. */
 class Connection {
   readonly #load: GrpcLoad;
   readonly #request: Buffer;
-  /** Where the frames of the request begin. */
+  /** The offsets of the request's frames. */
   readonly #frames: readonly number[];
   readonly #end: number;
   readonly #socket: Socket;
@@ -191,7 +191,7 @@ function ask(load: GrpcLoad, end: number): Promise<number[]> {
   });
 }
 
-/** Asks for so long, on all connections. */
+/** Makes calls on all connections for `windowMs`. */
 export async function grpcConnections(load: GrpcLoad, windowMs: number): Promise<Pace> {
   const start = performance.now();
   const lists = await Promise.all(

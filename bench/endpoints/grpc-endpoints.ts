@@ -1,6 +1,6 @@
 /**
- * A server over gRPC beside two that answer with what came: one of bare node:http2, and one of @grpc/grpc-js. Each is a process
- * of its own; the client is this one. Windows of all three take turns.
+ * Compares a server over gRPC with two echo servers: one on bare node:http2, and one on @grpc/grpc-js. Each server is a
+ * process; this process is the client. The windows of all three alternate.
  */
 import { Child } from '../measuring/child.js';
 import type { Pace } from './endpoint-client.js';
@@ -11,9 +11,9 @@ import { median } from '../reports/statistics.js';
 const kinds = ['bare', 'grpc-js', 'ours'] as const;
 type Kind = (typeof kinds)[number];
 
-/** What a server did in a window. */
+/** The measurements of a server in a window. */
 interface Window extends Pace {
-  /** Microseconds of CPU a request. */
+  /** Microseconds of CPU time per request. */
   readonly cpuUs: number;
 }
 
@@ -27,7 +27,7 @@ async function measure(child: Child<GrpcQuestion>, load: GrpcLoad, windowMs: num
 
 const show = (value: number, digits = 2): string => value.toFixed(digits);
 
-/** Measures all loads, and prints what came of it. */
+/** Measures all loads, and prints the results. */
 export async function measureGrpc(rounds: number, windowMs: number, warmUpMs: number): Promise<void> {
   const file = new URL('grpc-server.js', import.meta.url);
   for (const [name, { connections, streams, message }] of Object.entries(grpcLoads)) {
@@ -37,7 +37,7 @@ export async function measureGrpc(rounds: number, windowMs: number, warmUpMs: nu
       const loadOf = async (kind: Kind): Promise<GrpcLoad> => {
         const port = await children[kind].answer();
         const load = { port, path: inferPath, message: message(), connections, streams };
-        // All are warm before anything counts.
+        // Warm up all servers before measuring.
         await grpcConnections(load, warmUpMs);
         return load;
       };

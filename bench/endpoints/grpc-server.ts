@@ -12,23 +12,23 @@ import { identity, onnx } from '../../test/support/harness.js';
 import { writeRepository } from '../../test/support/repository.js';
 import { LoopDelay } from '../measuring/loop-delay.js';
 
-/** What the process is asked. */
+/** A question to the process. */
 export interface GrpcQuestion {
   /**
-   * Microseconds of CPU so far; batches that ran; rows in them; to begin to measure the delay of the event loop; how many
-   * milliseconds its 99th percentile was.
+   * `cpu`: microseconds of CPU time so far. `batches`: batches that ran. `rows`: rows in them. `watch`: starts measuring the
+   * event loop's delay. `delay`: its 99th percentile in milliseconds.
    */
   readonly ask: 'cpu' | 'batches' | 'rows' | 'watch' | 'delay';
 }
 
-/** A load: how much at once, and what is sent. */
+/** A load: its concurrency, and the message. */
 export interface GrpcEndpointLoad {
   readonly connections: number;
   readonly streams: number;
   readonly message: () => Buffer;
 }
 
-/** A field of bytes. */
+/** Encodes a field of bytes. */
 function field(number: number, value: Uint8Array): Buffer {
   const size: number[] = [];
   let rest = value.length;
@@ -45,7 +45,7 @@ function inferRequest(model: string, shape: readonly number[], bytes: number): B
   return Buffer.concat([text(1, model), field(5, input), field(7, Buffer.alloc(bytes))]);
 }
 
-/** By the name of the model. */
+/** Loads by the name of the model. */
 export const grpcLoads: Readonly<Record<string, GrpcEndpointLoad>> = {
   tiny: { connections: 8, streams: 8, message: () => inferRequest('tiny', [1, 16], 64) },
   image: {
@@ -64,7 +64,7 @@ const models = {
 /** The path of the RPC. */
 export const inferPath = '/inference.GRPCInferenceService/ModelInfer';
 
-/** node:http2 with no more than gRPC needs, for a client that makes no mistakes. It answers with what came. */
+/** An echo server on node:http2 that does only what gRPC needs, for a client without errors. */
 function bare(): Promise<number> {
   const server = createHttp2Server({
     maxSessionMemory: 1000,
@@ -87,13 +87,13 @@ function bare(): Promise<number> {
   });
   return new Promise((resolve) => {
     server.listen(0, '127.0.0.1', () => {
-      // Not a pipe's name: it listens on a port.
+      // The server listens on a port, so the address is not the name of a pipe.
       resolve((server.address() as AddressInfo).port);
     });
   });
 }
 
-/** grpc-js answers with what came; it reads and writes no messages. */
+/** An echo server on grpc-js. It neither decodes nor encodes messages. */
 function grpcJs(): Promise<number> {
   const server = new Server({ 'grpc.max_receive_message_length': -1 });
   const same = (bytes: Buffer): Buffer => bytes;

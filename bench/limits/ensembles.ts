@@ -1,4 +1,4 @@
-/** An ensemble of three tiny models, beside the same three called one after the other, from JavaScript and from C++. */
+/** Compares an ensemble of three tiny models with calls of the same models in sequence, from JavaScript and from C++. */
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -12,12 +12,12 @@ import { estimate } from '../reports/statistics.js';
 
 /** Requests outstanding. */
 const callers = 64;
-/** How long a way is measured at a time, in milliseconds. */
+/** How long each side is measured at a time, in milliseconds. */
 const windowMs = 150;
 
 const steps = ['a', 'b', 'c'] as const;
 
-/** What ensembles have to reach, by the server's option `inline`. */
+/** The required ratios of ensembles, by the server's option `inline`. */
 const limits = { auto: 1.8, off: 2.5 } as const;
 
 type Way = (server: InferenceServer, x: Float32Array<ArrayBuffer>) => Promise<unknown>;
@@ -46,7 +46,7 @@ async function rateOf(server: InferenceServer, way: Way): Promise<number> {
   return (answered * 1000) / (performance.now() - start);
 }
 
-/** What `bench/native/ensemble_loop.cc` prints for a line of its input. */
+/** The output of `bench/native/ensemble_loop.cc` for a line of its input. */
 interface Answer {
   readonly requests: number;
   readonly batches: number;
@@ -54,7 +54,7 @@ interface Answer {
 }
 
 /**
- * The ensemble's requests/s, divided by those of its steps one after the other, both from C++.
+ * The ensemble's requests per second, divided by those of its steps in sequence, both from C++.
  *
  * @param library - The runtime's library file.
  * @param path - The model file of each step.
@@ -111,7 +111,7 @@ export async function measureEnsembles(folder: string, rounds: number): Promise<
       await rateOf(server, chained);
       await rateOf(server, asEnsemble);
       for (let round = 0; round < rounds; round++) {
-        // On both sides of it: the machine's own pace changes.
+        // Measure the reference before and after, because the machine's speed varies.
         const before = await rateOf(server, chained);
         const rate = await rateOf(server, asEnsemble);
         const after = await rateOf(server, chained);

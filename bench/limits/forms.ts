@@ -125,7 +125,7 @@ export async function measureForms(folder: string, rounds: number): Promise<Meas
       for (const form of [bare, ...others]) await rateOf(form, callers);
       for (let round = 0; round < rounds; round++) {
         for (const form of others) {
-          // The bare form is measured before and after, because the machine's own pace changes.
+          // The bare form is measured before and after, because the machine's speed varies.
           const before = await rateOf(bare, callers);
           const rate = await rateOf(form, callers);
           const after = await rateOf(bare, callers);

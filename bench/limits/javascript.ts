@@ -1,4 +1,4 @@
-/** Models in JavaScript beside the same functions in a Piscina pool of one worker, which users write today. */
+/** Compares models in JavaScript with the same functions in a Piscina pool of one worker, as users write them today. */
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { createServer, type InferenceServer } from '../../src/index.js';
@@ -7,14 +7,14 @@ import type { Measured } from './limits.js';
 import { LoopDelay } from '../measuring/loop-delay.js';
 import { estimate } from '../reports/statistics.js';
 
-/** How long each contestant is asked at a time, in milliseconds. */
+/** How long each contestant is measured at a time, in milliseconds. */
 const windowMs = 250;
-/** Rounds before those that count: V8 makes both sides faster for about a second. */
+/** Warm-up rounds: for about a second V8 makes both sides faster. */
 const warmUp = 4;
 /** Number of FP32 values of an image of 602 KB. */
 const pixels = 3 * 224 * 224;
 
-/** How many calls a request of the model that calls makes, one after the other. */
+/** How many calls the calling model makes for each request, in sequence. */
 const callsAtOnce = 500;
 
 const functions = `
@@ -76,7 +76,7 @@ function pool(more: object): Pool {
   });
 }
 
-/** Calls a second, with so many callers that each await one answer after the other. */
+/** Calls per second, with `callers` callers that each await one answer after another. */
 async function rateOf(
   call: (x: Float32Array) => Promise<unknown>,
   callers: number,
@@ -96,7 +96,7 @@ async function rateOf(
   return (answered * 1000) / (performance.now() - start);
 }
 
-/** A row: what is asked for, of whom, and the least ratio of the rates. */
+/** A row: the model, its load, and the least ratio of the rates. */
 interface Row {
   readonly what: string;
   readonly model: keyof typeof repository;
@@ -144,14 +144,14 @@ const rows: readonly Row[] = [
   },
 ];
 
-/** How late 99 of 100 timers come at most, in milliseconds. */
+/** The 99th percentile of the event loop's delay during `work`, in milliseconds. */
 async function delayOf(work: () => Promise<unknown>): Promise<number> {
   const watch = new LoopDelay();
   await work();
   return watch.stop().p99;
 }
 
-/** How long a model waits for a call of a tiny model, beside the main thread's time for the same call. */
+/** Compares the time that a model waits for a call of a tiny model with the main thread's time for the same call. */
 async function callTimes(server: InferenceServer, rounds: number): Promise<Measured> {
   const ratios: number[] = [];
   const x = new Float32Array(16);
@@ -171,7 +171,7 @@ async function callTimes(server: InferenceServer, rounds: number): Promise<Measu
 }
 
 /**
- * Measures all of it in each round.
+ * Measures all rows in each round.
  *
  * @param folder - Where the models may be written.
  */
@@ -189,7 +189,7 @@ export async function measureJavaScript(folder: string, rounds: number): Promise
       const theirs = (x: Float32Array): Promise<unknown> => other.run(x, { name });
       const ratios: number[] = [];
       for (let round = -warmUp; round < rounds; round++) {
-        // On both sides of it: the machine's own pace changes.
+        // Measure the reference before and after, because the machine's speed varies.
         const before = await rateOf(theirs, callers, width);
         const rate = await rateOf(ours, callers, width);
         const after = await rateOf(theirs, callers, width);

@@ -1,4 +1,4 @@
-/** What metrics cost: a tiny model of a server with everything switched on, beside one with everything switched off. */
+/** Measures the cost of metrics: a tiny model on a server with all metrics on, compared with a server with all off. */
 import { createServer, type InferenceServer, type MetricsConfig } from '../../src/index.js';
 import { addModel } from '../../test/support/models.js';
 import { writeRepository } from '../../test/support/repository.js';
@@ -25,7 +25,7 @@ instance_group [ { kind: KIND_CPU } ]`,
 
 const off: MetricsConfig = { counterLatencies: false };
 
-/** Requests a second, with so many callers that each await one answer after the other. */
+/** Requests per second, with `callers` callers that each await one answer after another. */
 async function rateOf(server: InferenceServer, callers: number): Promise<number> {
   const asked = server.model(model);
   let answered = 0;
@@ -56,7 +56,7 @@ export async function measureMetrics(folder: string, rounds: number): Promise<Me
     const measured: Measured[] = [];
     for (const callers of loads) {
       const ratios: number[] = [];
-      // The first round is not kept.
+      // Round -1 is a warm-up, and is not kept.
       for (let round = -1; round < rounds; round++) {
         const ratio = await ratioByTurns(
           () => rateOf(full, callers),

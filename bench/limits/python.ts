@@ -1,4 +1,4 @@
-/** Models in Python beside the identity backend on a thread, and beside copies of memory. */
+/** Compares models in Python with the identity backend on a thread, and with copies of memory. */
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { createServer, type InferenceServer } from '../../src/index.js';
@@ -6,14 +6,14 @@ import { writeRepository, type RepositoryModel } from '../../test/support/reposi
 import type { Measured } from './limits.js';
 import { estimate } from '../reports/statistics.js';
 
-/** How long each is asked at a time, in milliseconds. */
+/** How long each side is measured at a time, in milliseconds. */
 const windowMs = 250;
 /** Number of FP32 values of an image of 602 KB. */
 const pixels = 3 * 224 * 224;
-/** How many calls a request of the model that calls makes, one after the other. */
+/** How many calls the calling model makes for each request, in sequence. */
 const callsAtOnce = 200;
 
-/** `npm test -- python` makes it. */
+/** The Python of the environment that `npm test -- python` creates. */
 const made = fileURLToPath(new URL('../../../.venv-python/bin/python', import.meta.url));
 
 function python(execute: string, width: number): RepositoryModel {
@@ -59,7 +59,7 @@ ${each('x')}`,
   py_same: { config: config('identity', 16), versions: { '1': {} } },
 };
 
-/** Microseconds of a request of one caller. */
+/** Microseconds per request, with one caller. */
 async function timeOf(server: InferenceServer, model: string, width: number): Promise<number> {
   const x = new Float32Array(width);
   let answered = 0;
@@ -71,7 +71,7 @@ async function timeOf(server: InferenceServer, model: string, width: number): Pr
   return ((performance.now() - start) * 1000) / answered;
 }
 
-/** Requests a second of so many callers, and microseconds of processor time of this process for each. */
+/** Requests per second of `callers` callers, and this process' microseconds of CPU time per request. */
 async function rateOf(server: InferenceServer, callers: number): Promise<{ rate: number; cpuUs: number }> {
   let answered = 0;
   const before = process.cpuUsage();
@@ -88,13 +88,13 @@ async function rateOf(server: InferenceServer, callers: number): Promise<{ rate:
   return { rate: (answered * 1000) / (performance.now() - start), cpuUs: (user + system) / answered };
 }
 
-/** Images of callers: what each sends, and where its answers go. */
+/** Images of callers: the input, and the array for the output. */
 const images = Array.from({ length: 16 }, () => ({
   x: new Float32Array(pixels).fill(1),
   y: new Float32Array(pixels),
 }));
 
-/** Bytes a microsecond that are copied from so many arrays to others, in turn. One pair stays in the cache of the core. */
+/** Bytes per microsecond of copies between `pairs` pairs of arrays, in turn. A single pair stays in the core's cache. */
 function copySpeed(pairs: number): number {
   const start = performance.now();
   for (let i = 0; i < 192; i++) {
@@ -104,7 +104,7 @@ function copySpeed(pairs: number): number {
   return (192 * pixels * 4) / ((performance.now() - start) * 1000);
 }
 
-/** Bytes a microsecond, in and out, of images of so many callers, whose answers go to arrays of theirs or to new ones. */
+/** Bytes per microsecond, in and out, of callers' images. `into`: outputs go to the callers' arrays, not to new ones. */
 async function imageSpeed(server: InferenceServer, callers: number, into: boolean): Promise<number> {
   let answered = 0;
   const start = performance.now();
@@ -118,7 +118,7 @@ async function imageSpeed(server: InferenceServer, callers: number, into: boolea
   return (answered * 2 * pixels * 4) / ((performance.now() - start) * 1000);
 }
 
-/** How the images are asked for. The first is the figure that is required. */
+/** The loads with images. The first is the required figure. */
 const imageWays = [
   { callers: 16, into: true },
   { callers: 4, into: true },
@@ -128,7 +128,7 @@ const imageWays = [
 ] as const;
 
 /**
- * Measures all of it in each round. Without a Python that has numpy there are no rows.
+ * Measures all rows in each round. Without a Python that has numpy there are no rows.
  *
  * @param folder - Where the models may be written.
  */

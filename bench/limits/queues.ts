@@ -1,4 +1,4 @@
-/** What queue policies cost, beside plain `dynamic_batching { }`, and how late deadlines are on the real clock. */
+/** Measures the cost of queue policies against plain `dynamic_batching { }`, and the lateness of deadlines. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createServer, type InferenceServer, type InferOptions } from '../../src/index.js';
 import { addModel } from '../../test/support/models.js';
@@ -11,7 +11,7 @@ import { ratioByTurns, turnMs } from '../measuring/turns.js';
 const loads: readonly number[] = [64, 512];
 /** How long requests whose lateness is measured may wait, in milliseconds. */
 const deadlineMs = 5;
-/** Deadlines a round. */
+/** Deadlines per round. */
 const deadlines = 15;
 
 const tensors = `input [ { name: "x" data_type: TYPE_FP32 dims: [ 16 ] } ]
@@ -42,15 +42,15 @@ interface Comparison {
   readonly name: string;
   readonly model: keyof typeof repository;
   readonly atLeast?: number;
-  /** Of a caller with so great a share of the others before it, 0 to 1; for both models, or for this one alone. */
+  /** A caller's options, from its position among the callers (0 to 1); for both models, or only this one (`alone`). */
   readonly options?: (share: number) => InferOptions;
   readonly alone?: boolean;
 }
 
 const priorities: readonly InferOptions[] = [{ priority: 1 }, { priority: 2 }, { priority: 3 }];
 /**
- * The callers of one priority follow each other, as what one part of a program asks for does: requests whose priorities
- * alternate are groups of one, under plain batching, too.
+ * The callers of one priority are contiguous, as requests of one part of a program are. Requests with alternating
+ * priorities would be groups of one, under plain batching, too.
  */
 const prioritised = (share: number): InferOptions => priorities[Math.floor(3 * share)] ?? {};
 
@@ -67,7 +67,7 @@ const comparisons: readonly Comparison[] = [
   { name: 'preserve_ordering', model: 'ordered' },
 ];
 
-/** Requests a second, with so many callers that each await one answer after the other. */
+/** Requests per second, with `callers` callers that each await one answer after another. */
 async function rateOf(
   server: InferenceServer,
   name: string,
@@ -90,7 +90,7 @@ async function rateOf(
   return (answered * 1000) / (performance.now() - start);
 }
 
-/** The median of how late requests reject whose time is over while the instance is busy, in milliseconds. */
+/** The median lateness of rejections of requests that expire while the instance is busy, in milliseconds. */
 async function lateness(server: InferenceServer): Promise<number> {
   const x = new Float32Array(16);
   const busy = server.infer('busy', { x });
@@ -126,7 +126,7 @@ export async function measureQueues(folder: string, rounds: number): Promise<Mea
       for (const { name, model, atLeast, options, alone = false } of comparisons) {
         const plainOptions = alone ? undefined : options;
         const ratios: number[] = [];
-        // The first round is not kept.
+        // Round -1 is a warm-up, and is not kept.
         for (let round = -1; round < rounds; round++) {
           const ratio = await ratioByTurns(
             () => rateOf(server, model, callers, options),

@@ -1,4 +1,4 @@
-/** Texts of two lengths that alternate, beside texts of one length: what batches across shapes are worth. */
+/** Measures the gain of batches across shapes: texts of two alternating lengths, against texts of one length. */
 import { createServer, type InferenceServer, type ModelConfigInput } from '../../src/index.js';
 import { textEncoderModel } from '../../test/support/models.js';
 import type { Measured } from './limits.js';
@@ -6,7 +6,7 @@ import { estimate } from '../reports/statistics.js';
 
 /** Requests outstanding. */
 const outstanding = 64;
-/** How long a model is asked at a time, in milliseconds: some ten batches. */
+/** How long a model is measured at a time, in milliseconds: about ten batches. */
 const windowMs = 500;
 const lengths = [8, 9] as const;
 /** The vocabulary of the text encoder. */
@@ -33,7 +33,7 @@ interface Served {
   readonly meanBatch: number;
 }
 
-/** What a model serves whose callers have texts of these lengths in turn. */
+/** Measures a model whose callers send texts of these lengths in turn. */
 async function serveTexts(server: InferenceServer, name: string, of: readonly number[]): Promise<Served> {
   const model = server.model(name);
   const before = model.statistics();
@@ -52,7 +52,7 @@ async function serveTexts(server: InferenceServer, name: string, of: readonly nu
   return { perSecond, meanBatch: (after.inference_count - before.inference_count) / batches };
 }
 
-/** Measures alternating lengths with and without batches across shapes, beside each length alone in each round. */
+/** Measures alternating lengths with and without batches across shapes, and each length alone, in each round. */
 export async function measureShapes(rounds: number): Promise<Measured[]> {
   const files = { 'model.onnx': textEncoderModel() };
   const server = await createServer({
@@ -68,7 +68,7 @@ export async function measureShapes(rounds: number): Promise<Measured[]> {
       for (const length of lengths) alone.push(await serveTexts(server, 'across', [length]));
       const mixed = await serveTexts(server, 'across', lengths);
       const closed = await serveTexts(server, 'apart', lengths);
-      // A request of each length in turn takes the mean of their times.
+      // The expected time of a request with alternating lengths is the mean of both times.
       const secondsEach = alone.reduce((sum, { perSecond }) => sum + 1 / perSecond, 0) / alone.length;
       const meanBatch = alone.reduce((sum, one) => sum + one.meanBatch, 0) / alone.length;
       throughput.push(mixed.perSecond * secondsEach);

@@ -1,4 +1,4 @@
-/** The process of the native backend's streams: it has the tests' build of the addon. */
+/** The process that measures streams of the native backend, with the tests' build of the addon. */
 import { createServer } from '../../src/index.js';
 import { asking, streaming } from '../../test/streams/harness.js';
 import { writeRepository } from '../../test/support/repository.js';

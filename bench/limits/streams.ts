@@ -1,4 +1,4 @@
-/** Streams of a JavaScript model beside a worker that posts messages, and of a native backend. */
+/** Compares streams of a JavaScript model with a worker that posts messages, and measures streams of a native backend. */
 import { Worker } from 'node:worker_threads';
 import { createServer, type InferResult } from '../../src/index.js';
 import { writeRepository, type RepositoryModel } from '../../test/support/repository.js';
@@ -27,7 +27,7 @@ model_transaction_policy { decoupled: true }`,
   },
 };
 
-/** What users write today: a worker that is 16 messages ahead of its reader. */
+/** The users' solution today: a worker that is up to 16 messages ahead of its reader. */
 const posting = `
   const { parentPort } = require('node:worker_threads');
   const streams = new Map();
@@ -42,7 +42,7 @@ const posting = `
     if (one.next === one.count) streams.delete(stream);
   });`;
 
-/** Reads streams side by side, and returns the responses a second. */
+/** Reads streams concurrently, and returns the responses per second. */
 export async function readRate(streams: readonly AsyncIterable<InferResult>[]): Promise<number> {
   let read = 0;
   const start = performance.now();
@@ -54,7 +54,7 @@ export async function readRate(streams: readonly AsyncIterable<InferResult>[]): 
   return (read * 1000) / (performance.now() - start);
 }
 
-/** The same of the worker's messages, of which it is told when eight have been read. */
+/** Reads messages of the worker, which is told after every eighth message. Returns the messages per second. */
 function postedRate(worker: Worker, streams: number): Promise<number> {
   const count = Math.ceil(responses / streams);
   const untold = new Array<number>(streams).fill(0);
@@ -95,7 +95,7 @@ export async function measureStreams(folder: string, rounds: number): Promise<Me
       const count = [[Math.ceil(responses / streams)]];
       const ratios: number[] = [];
       for (let round = -1; round < rounds; round++) {
-        // On both sides of it: the machine's own pace changes.
+        // Measure the reference before and after, because the machine's speed varies.
         const before = await postedRate(worker, streams);
         const rate = await readRate(Array.from({ length: streams }, () => server.stream('s', { count })));
         const after = await postedRate(worker, streams);

@@ -11,16 +11,16 @@ const requests = 200;
 
 /** Time of the JS thread, in nanoseconds for each request. */
 interface Cost {
-  /** Until `infer` has returned: checks, encoding, the copy. */
+  /** Until `infer` returns: checks, encoding, the copy. */
   readonly call: number;
-  /** From there until the answer has come, without the wait. */
+  /** From there until the answer has arrived, without the wait. */
   readonly answer: number;
   /** `strings()` of the answer. */
   readonly read: number;
 }
 
 /**
- * Measures in two passes, because reading leaves strings behind, which are collected during the next request.
+ * Measures in two passes, because reading creates strings, which are garbage-collected during the next request.
  */
 async function costOf(model: Model, strings: readonly string[]): Promise<Cost> {
   const unread = await passOf(model, strings, () => undefined);

@@ -1,12 +1,12 @@
-/** The first request after a load beside those that follow it, of models with and without a warm-up. */
+/** Compares the first request after a load with the following ones, for models with and without a warm-up. */
 import { createServer, type InferenceServer, type Inputs, type ModelConfigInput } from '../../src/index.js';
 import { addModel, textEncoderModel } from '../../test/support/models.js';
 import type { Measured } from './limits.js';
 import { estimate, median } from '../reports/statistics.js';
 
-/** Loads a round. */
+/** Loads per round. */
 const loads = 5;
-/** Requests after the first one that it is compared with. */
+/** The number of following requests with which the first one is compared. */
 const followers = 8;
 /** Tokens of a text. */
 const tokens = 32;
@@ -59,13 +59,13 @@ function configOf({ config, dims }: Warmed, warm: boolean): ModelConfigInput {
   };
 }
 
-/** Loads the model into a server that serves others; the time of its first request, divided by the median of those behind it. */
+/** Loads the model into a busy server. Returns the time of its first request, divided by the median of the next ones. */
 async function firstBeside(server: InferenceServer, one: Warmed, warm: boolean): Promise<number> {
   const model = server.model(`${one.name}, ${warm ? 'with' : 'without'}`);
   await server.loadModel(model.name);
   const times: number[] = [];
   for (let i = 0; i <= followers; i++) {
-    // The server itself is as warm as it is between requests of others.
+    // Requests to another model keep the server itself warm.
     for (let k = 0; k < 20; k++) await server.infer('other', { x: new Float32Array(16) });
     const sent = performance.now();
     await model.infer(one.inputs);
@@ -99,7 +99,7 @@ export async function measureWarmup(rounds: number): Promise<Measured[]> {
           turn.with.push(await firstBeside(server, one, true));
           turn.without.push(await firstBeside(server, one, false));
         }
-        // The first round is not kept: this library's own code is compiled in it.
+        // Round -1 is not kept: V8 compiles this library's own code in it.
         if (round < 0) continue;
         ratios.with.push(median(turn.with));
         ratios.without.push(median(turn.without));

@@ -69,7 +69,7 @@ export class Benchmark {
     };
   }
 
-  /** Measures one model: its loads, and the event loop's delay beside it, if they are wanted. */
+  /** Measures one model: its loads, and the event loop's delay under it, if they are wanted. */
   async run(model: BenchModel): Promise<void> {
     this.#progress(`${model.name}: loading`);
     const items = model.items();
@@ -102,7 +102,7 @@ export class Benchmark {
     }
   }
 
-  /** Measures everything that is no load of a model. */
+  /** Measures all parts that are not loads of a model. */
   async runOthers(): Promise<void> {
     const { rounds, loads } = this.#options;
     if (loads === 'readme') return;
@@ -174,7 +174,7 @@ export class Benchmark {
     return contestants;
   }
 
-  /** In a hurry, who has no figure is left out; readers are shown what they could use instead. */
+  /** Whether an optional contestant is shown: never for the README, and for `quick` only if a figure is about it. */
   #isShown({ name }: BenchModel, contestant: ContestantName): boolean {
     const { loads } = this.#options;
     return loads !== 'readme' && (loads !== 'quick' || isRequired(name, contestant));

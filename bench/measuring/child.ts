@@ -1,11 +1,11 @@
-/** A process that does what it is asked, one thing after another. */
+/** A child process that answers questions, one after another. */
 import { fork, type ChildProcess } from 'node:child_process';
 
 /** A child process. */
 export class Child<Question extends object = never> {
   readonly #process: ChildProcess;
   readonly #waiting: { resolve: (value: number) => void; reject: (error: Error) => void }[] = [];
-  /** Numbers that came before anybody waited for them. */
+  /** Numbers that arrived before `answer` was called. */
   readonly #early: number[] = [];
   #end: Error | undefined;
 
@@ -25,7 +25,7 @@ export class Child<Question extends object = never> {
     });
   }
 
-  /** Its next number. */
+  /** The process' next number. */
   answer(): Promise<number> {
     return new Promise((resolve, reject) => {
       const early = this.#early.shift();
@@ -42,7 +42,7 @@ export class Child<Question extends object = never> {
     return answer;
   }
 
-  /** Ends it. */
+  /** Ends the process. */
   async close(): Promise<void> {
     if (this.#end) return;
     const ended = new Promise((resolve) => this.#process.once('exit', resolve));

@@ -1,4 +1,4 @@
-/** How late the event loop serves a timer, which everything else in the process feels. */
+/** Measures how late the event loop serves timers, which affects all other code in the process. */
 import { ascending, percentile } from '../reports/statistics.js';
 import type { DelaySample } from '../reports/results.js';
 

@@ -1,4 +1,4 @@
-/** Describes the machine of a run. A number without it is no result. */
+/** Describes the machine of a run, without which a number means nothing. */
 import { execFileSync } from 'node:child_process';
 import { availableParallelism, cpus, loadavg, totalmem } from 'node:os';
 import { fileURLToPath } from 'node:url';

@@ -1,6 +1,6 @@
 /**
- * What requests cost in allocations, locks and system calls, as the tests' addon counts them. The caller has
- * to choose that addon (`TRITONTS_ADDON`) before anything is loaded.
+ * Counts the allocations, locks and system calls of requests, with the tests' addon. The caller has to select that addon
+ * (`TRITONTS_ADDON`) before the package is loaded.
  */
 import { addon } from '../../src/addon/load.js';
 import type { NativeCounts } from '../../src/addon/native/addon.js';
@@ -20,7 +20,7 @@ function config(backend: string, width: number): string {
   ].join('\n');
 }
 
-/** All metrics: they are to cost neither allocations nor locks. */
+/** All metrics, because they must not cost allocations or locks. */
 export const allMetrics: MetricsConfig = { summaryLatencies: true, histogramLatencies: true };
 
 /** Floats of a row of the model that is each step of the ensemble. */
@@ -49,9 +49,9 @@ export const countedLoads: readonly (readonly [model: string, outstanding: numbe
   ...[1, 64].map((outstanding) => ['mlp', outstanding] as const),
 ];
 
-/** The same of an ensemble of three wide steps, of which only the bytes that it copies are limited. */
+/** The loads of an ensemble of three wide steps. Only its copied bytes are limited. */
 export const countedEnsembles: typeof countedLoads = [1, 64].map((outstanding) => ['three', outstanding]);
-/** The model that is each of its steps. */
+/** The model of each step. */
 export const countedStep = 'wide';
 
 /** The cost of the requests of some rounds. */
@@ -74,7 +74,7 @@ const limits: Readonly<Pick<NativeCounts, 'allocations' | 'locks'>> = { allocati
 
 /** The counts that exceed their limits, in words. */
 export function overLimits({ batches, counts }: RequestCost): string[] {
-  // A batch whose answers came before the counting may end after it began.
+  // A batch that was answered before the counting may end after it has begun.
   const ended = batches + 1;
   return (['allocations', 'locks'] as const).flatMap((what) =>
     counts[what] > limits[what] * ended
@@ -84,8 +84,8 @@ export function overLimits({ batches, counts }: RequestCost): string[] {
 }
 
 /**
- * In words, whether requests of the ensemble copy more than those of one of its steps alone, which copy them in and
- * out: nothing is copied between the steps, as requests that were made together lie one after the other.
+ * Describes whether the ensemble's requests copy more bytes than requests of a single step, which are copied in and out.
+ * Nothing may be copied between the steps, because requests of one tick are contiguous.
  */
 export function overCopied(ensemble: RequestCost, step: RequestCost): string[] {
   const copied = ensemble.counts.copied / ensemble.requests;
@@ -115,7 +115,7 @@ export async function countRequests(
     }
   };
   await ask(warmUp);
-  // Statistics take locks themselves.
+  // Read statistics outside of the counting, because they take locks.
   const batchesBefore = model.statistics().execution_count;
   const before = native.counts();
   await ask(rounds);
@@ -141,9 +141,8 @@ export async function countRequests(
 }
 
 /**
- * The most system calls that the counts stand for. A lock that another thread holds is a wait and a wake-up.
- * So is a sleep: glibc locks the mutex again as if somebody waited for it, and wakes them when it is free.
- * Waking an event loop is a write.
+ * The upper bound of system calls for these counts. A contended lock costs a wait and a wake-up. So does a sleep: glibc
+ * relocks the mutex as contended, and wakes a waiter when it unlocks it. Waking an event loop is a write.
  */
 export function systemCalls({
   contended,

@@ -1,4 +1,4 @@
-/** Interleaved rounds: every contestant has a turn in each round, so that all meet the same machine. */
+/** Interleaved rounds: every contestant has a turn in each round, so that all run under the same conditions. */
 import type { Contestant } from '../contestants/contestant.js';
 import { difference, sum, type Histogram } from '../reports/histogram.js';
 import { LoopDelay } from './loop-delay.js';
@@ -6,7 +6,7 @@ import { measure, type Load } from './measure.js';
 import type { ContestantName, ContestantRow, DelayRow, Latency, OurName, Round } from '../reports/results.js';
 import { estimate, median, ratio, type Estimate } from '../reports/statistics.js';
 
-/** The contestants in the order of a round. None is always the first, or always behind the same one. */
+/** The contestants in the order of a round. No contestant is always first, or always follows the same other one. */
 export function turnOrder<T>(contestants: readonly T[], round: number): T[] {
   const turn = round % Math.max(1, contestants.length);
   const order = [...contestants.slice(turn), ...contestants.slice(0, turn)];
@@ -33,7 +33,7 @@ export async function runLoad(
   const kept = new Map<Contestant, Kept>(
     contestants.map((contestant) => [contestant, { rounds: [], batches: [] }]),
   );
-  // The round before the first warms up compilers and caches, and is not kept.
+  // Round -1 warms up compilers and caches, and is not kept.
   for (let round = -1; round < rounds; round++) {
     for (const contestant of turnOrder(contestants, round + 1)) {
       progress(`round ${Math.max(0, round + 1)} of ${rounds}: ${contestant.name}`);
@@ -93,7 +93,7 @@ function medianLatency(rounds: readonly Round[]): Latency | undefined {
   };
 }
 
-/** A contestant at work, or nobody, while timers are measured. */
+/** A contestant at work, or none, while timers are measured. */
 export interface DelayContestant {
   readonly name: DelayRow['contestant'];
   /** Works for about this time. */

@@ -1,4 +1,4 @@
-/** Two loads by many short turns: what the machine does besides meets both alike. */
+/** Compares two loads in many short turns, so that other work on the machine affects both alike. */
 
 /** Turns of each in a round. */
 const turns = 6;
@@ -6,10 +6,10 @@ const turns = 6;
 export const turnMs = 40;
 
 /**
- * How many times as fast one load is as another, over a round of turns.
+ * The ratio of two loads' rates over a round of turns.
  *
- * @param ours - Runs for {@link turnMs}; its rate.
- * @param theirs - The same.
+ * @param ours - Runs our load for {@link turnMs}, and returns its rate.
+ * @param theirs - The same for the other load.
  */
 export async function ratioByTurns(
   ours: () => Promise<number>,
@@ -17,7 +17,7 @@ export async function ratioByTurns(
 ): Promise<number> {
   let [one, other] = [0, 0];
   for (let turn = 0; turn < turns; turn++) {
-    // Each is the first one as often as the other.
+    // The loads alternate in who goes first.
     if (turn % 2 === 0) one += await ours();
     other += await theirs();
     if (turn % 2 === 1) one += await ours();

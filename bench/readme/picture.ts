@@ -1,4 +1,4 @@
-/** The README's picture: throughput on the left, the event loop's delay on the right. It needs nothing but itself. */
+/** The README's picture, self-contained: throughput on the left, the event loop's delay on the right. */
 import { escape, height, svg, width, type Plot, type Point } from '../reports/plot.js';
 import { palette, plotStyle } from '../reports/plot-style.js';
 import { plotsOf, short, styles } from '../reports/plots.js';
@@ -14,7 +14,7 @@ const right = width + 2 * margin;
 /** An entry of the legend is as wide as its words and its line. */
 const legendWidths = { line: 28, gap: 26, letter: 7.4 } as const;
 
-/** The picture as SVG. The card behind it is opaque: a viewer in dark mode may lie on a light page. */
+/** The picture as SVG. Its background is opaque, because a dark picture may be shown on a light page. */
 export function picture(stored: Stored): string {
   const throughput = plotsOf(drawn.model, stored.loads)[0];
   const delay = delayPlot(stored.delays);
@@ -40,7 +40,7 @@ ${svg(delay, { x: right, y: top })}
 `;
 }
 
-/** How late timers came, over the time for which everybody was watched. */
+/** The lateness of timers, over the time for which all contestants were watched. */
 function delayPlot(rows: readonly DelayRow[]): Plot {
   const seen = rows.filter(({ contestant, timeLine }) => contestant !== 'idle loop' && timeLine.length > 0);
   const until = Math.min(...seen.map(({ timeLine }) => timeLine.at(-1)?.at ?? 0));
@@ -60,7 +60,7 @@ function delayPlot(rows: readonly DelayRow[]): Plot {
   };
 }
 
-/** The line of a timer that is due, waits, and comes; none of what lies after the end. */
+/** The line of a timer from due to fired, cut at the end of the plot. */
 function rising({ at, late }: DelaySample, until: number): Point[] {
   const due = Math.max(0, at - late);
   if (due >= until) return [];

@@ -1,10 +1,10 @@
-/** What the README and docs/performance.md show of the benchmark. */
+/** The rows of the benchmark that the README and docs/performance.md show. */
 import type { ContestantName } from '../reports/results.js';
 
 /** A row of the tables. */
 export interface ReadmeRow {
   readonly model: string;
-  /** What readers call the model. */
+  /** The model's title for readers. */
   readonly title: string;
   readonly outstanding: number;
 }
@@ -19,7 +19,7 @@ export const readmeRows: readonly ReadmeRow[] = [
   { model: 'conv', title: 'convolutions, 224 × 224', outstanding: 32 },
 ];
 
-/** Who is shown, and under which name, in the order of the columns. */
+/** The contestants that are shown, with their titles, in the order of the columns. */
 export const columns: readonly (readonly [name: ContestantName, title: string])[] = [
   ['onnxruntime-node', 'onnxruntime-node'],
   ['batched by hand', 'batched by hand'],

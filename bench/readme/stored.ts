@@ -1,15 +1,15 @@
-/** What a run of `--readme` leaves in the repository, so that tables and picture can be written again without it. */
+/** The results of a run of `--readme`, stored in the repository to rewrite tables and picture without a new run. */
 import { json, resultsFrom } from '../reports/json.js';
 import type { DelayRow, LoadRow, Results } from '../reports/results.js';
 
 /** The part of the results that is shown. */
 export interface Stored {
-  /** Of the run, as 2026-01-31. */
+  /** The date of the run, such as 2026-01-31. */
   readonly date: string;
   readonly cpu: string;
   readonly cores: number;
   readonly platform: string;
-  /** Threads of a run, for everybody. */
+  /** The threads of each contestant. */
   readonly threads: number;
   readonly rounds: number;
   readonly versions: Readonly<Record<'tritonts' | 'node' | 'onnxruntime' | 'piscina', string>>;
@@ -19,9 +19,9 @@ export interface Stored {
 }
 
 /**
- * Takes what is shown out of results.
+ * Extracts the stored part of results.
  *
- * @param versions - Of the packages; Node's and the runtime's are in the results.
+ * @param versions - The versions of the packages. Those of Node and the runtime are in the results.
  */
 export function storedFrom(
   { machine, setup, library, loads, delays }: Results,
@@ -59,12 +59,12 @@ function hundredth(value: number): number {
   return Math.round(100 * value) / 100;
 }
 
-/** As text, and back. */
+/** The stored results as text. */
 export function storedText(stored: Stored): string {
   return `${JSON.stringify(JSON.parse(json(stored)))}\n`;
 }
 
-/** Reads what {@link storedText} made. */
+/** Reads text from {@link storedText}. */
 export function storedFromText(text: string): Stored {
   // Written by this program, in the form of results.
   return resultsFrom(text) as unknown as Stored;

@@ -4,7 +4,7 @@ import type { ContestantName, ContestantRow } from '../reports/results.js';
 import { columns, readmeRows, watched, type ReadmeRow } from './rows.js';
 import type { Stored } from './stored.js';
 
-/** Requests a second of all rows, with what ours comes to beside `onnxruntime-node`. */
+/** Requests per second of all rows, with our ratio to `onnxruntime-node`. */
 export function readmeTable(stored: Stored): string {
   return [
     markdown(
@@ -23,7 +23,7 @@ export function readmeTable(stored: Stored): string {
   ].join('\n\n');
 }
 
-/** Requests a second with median and 99th percentile of the latency, of all rows. */
+/** Requests per second, with median and 99th percentile of latency, of all rows. */
 export function performanceTable(stored: Stored): string {
   return [
     markdown(
@@ -54,7 +54,7 @@ function rowOf(stored: Stored, { model, outstanding }: ReadmeRow, name: Contesta
   return row;
 }
 
-/** The rate, in bold where it is the best of its row as it is shown. */
+/** The rate, in bold if its shown value is the best of the row. */
 function rateCell(stored: Stored, row: ReadmeRow, name: ContestantName): string {
   const rateOf = (one: ContestantName): number =>
     Math.round(rowOf(stored, row, one).requestsPerSecond.median);
@@ -72,7 +72,7 @@ function timesCell({ ratios: { tritonts } }: ContestantRow): string {
   return tritonts ? `${significant(tritonts.median)} ×` : '';
 }
 
-/** How late timers come beside everybody who was watched. */
+/** A sentence about the lateness of timers under each contestant. */
 function delaySentence({ delays }: Stored): string {
   const late = (name: ContestantName): string => {
     const row = delays.find(({ contestant }) => contestant === name);
@@ -86,7 +86,7 @@ function delaySentence({ delays }: Stored): string {
   );
 }
 
-/** Where the figures come from. */
+/** A sentence about the origin of the figures. */
 function origin({ date, cpu, cores, platform, threads, rounds, versions, commit }: Stored): string {
   return (
     `Measured on ${date}: ${cpu}, ${cores} virtual cores, ${platform}; Node ${versions.node}, ` +

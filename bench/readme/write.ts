@@ -11,7 +11,7 @@ import { performanceTable, readmeTable } from './tables.js';
 const root = new URL('../../../', import.meta.url);
 const storedFile = new URL('bench/readme/results.json', root);
 
-/** The pages that have a table, and who makes it. */
+/** The pages with a table, and the functions that make the tables. */
 const pages: Readonly<Record<string, (stored: Stored) => string>> = {
   'README.md': readmeTable,
   'docs/performance.md': performanceTable,
@@ -23,12 +23,12 @@ const pictureFile = 'docs/benchmark.svg';
 const begin = '<!-- benchmark: written by npm run bench -- --readme -->';
 const end = '<!-- /benchmark -->';
 
-/** What the last run left in the repository. */
+/** The stored results of the last run. */
 export async function stored(): Promise<Stored> {
   return storedFromText(await readFile(storedFile, 'utf8'));
 }
 
-/** Leaves results in the repository. */
+/** Stores results in the repository. */
 export async function store(results: Results): Promise<Stored> {
   const kept = storedFrom(results, new Date(), {
     tritonts: await versionOf(new URL('package.json', root)),
@@ -55,15 +55,15 @@ export async function rendered(results: Stored): Promise<ReadonlyMap<string, str
   return files;
 }
 
-/** Writes them. */
+/** Writes all files that show the results. */
 export async function writeReadme(results: Stored): Promise<void> {
   for (const [path, text] of await rendered(results)) await writeFile(new URL(path, root), text);
 }
 
 /**
- * A page with other text between its markers.
+ * Replaces the text between a page's markers.
  *
- * @throws An Error where the page has no markers.
+ * @throws An Error if the page has no markers.
  */
 export function replaced(page: string, text: string, path: string): string {
   const from = page.indexOf(begin);

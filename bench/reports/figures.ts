@@ -1,5 +1,5 @@
 /**
- * The figures that tritonts has to reach, as data, and what a run says about them. All functions are pure.
+ * The figures that tritonts has to reach, as data, and their comparison with a run. All functions are pure.
  */
 import type { ContestantName, DelayRow, LoadRow, OurName } from './results.js';
 import { reaches, staysBelow, type Estimate } from './statistics.js';

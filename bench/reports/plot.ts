@@ -38,16 +38,16 @@ export interface Plot {
   readonly marked?: boolean;
 }
 
-/** Where in a larger picture a plot lies. */
+/** The position of a plot in a larger picture. */
 export interface Place {
   readonly x: number;
   readonly y: number;
 }
 
-/** Of every plot. */
+/** The height of every plot. */
 export const height = 300;
 
-/** Of a plot that is not wide. */
+/** The width of a plot that is not wide. */
 export const width = 520;
 
 const area = { left: 64, top: 14, bottom: 252 } as const;
@@ -108,7 +108,7 @@ function roundStep(value: number): number {
 /**
  * The plot as SVG.
  *
- * @param place - Where it lies in a larger picture; absent: it is one of its own.
+ * @param place - Its position in a larger picture; absent: the plot is a picture by itself.
  */
 export function svg({ title, x, y, series, wide = false, marked = !wide }: Plot, place?: Place): string {
   const full = wide ? 2 * width + 20 : width;

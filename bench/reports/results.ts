@@ -85,14 +85,14 @@ export interface Machine {
   /** Cores that this process may use. */
   readonly cores: number;
   readonly memoryGiB: number;
-  /** Load average of the minute before the run, which is what else the machine had to do. */
+  /** Load average of the minute before the run: the other work of the machine. */
   readonly load: number;
   readonly platform: string;
   readonly node: string;
   readonly commit: string;
 }
 
-/** What was set equal for all contestants. */
+/** The settings that were equal for all contestants. */
 export interface Setup {
   /** 'equal': all contestants have the same number of threads. 'defaults': each uses its own default. */
   readonly threading: 'equal' | 'defaults';
@@ -127,6 +127,6 @@ export interface Results extends Part {
   readonly measured: readonly Measured[];
   /** The required loads with every contestant's defaults, if the run had a second part. */
   readonly defaults: Part | undefined;
-  /** What could not be measured, and why. */
+  /** Parts that could not be measured, with the reasons. */
   readonly notes: readonly string[];
 }

@@ -11,13 +11,13 @@ import type { OrtSession } from '../../test/support/onnx/run.js';
 import { kindOf, modelNames } from './names.js';
 
 const [folder = '', kind = '', count = '', loaders = '', what = ''] = process.argv.slice(2);
-// Everything that is loaded once comes before the measurement, such as the library. For memory, V8's heap
-// grows before it, too.
+// Things that are loaded once, such as the library, are loaded before the measurement. For memory, V8's heap also
+// grows before it.
 const before = what === 'memory' ? 150 : 1;
 const all = modelNames(Number(count) + before, kindOf(kind));
 const names = all.slice(before);
 const sessions: OrtSession[] = [];
-/** A server that nobody has any more is closed when the collector finds it, which takes time from the others. */
+/** Keeps servers alive. An unreachable server would be closed after garbage collection, during the measurement. */
 const servers: InferenceServer[] = [];
 
 /** Each session has one thread: with more, each would have a pool of its own. */
@@ -41,7 +41,7 @@ function memory(): number {
   return process.memoryUsage.rss();
 }
 
-// The library reads it when it is opened.
+// The library reads this variable when it is opened.
 if (loaders === 'silent') process.env['ORT_DISABLE_TELEMETRY'] = '1';
 const load = loaders === '0' || loaders === 'silent' ? openSessions : serve;
 await load(all.slice(0, before));

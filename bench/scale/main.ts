@@ -1,4 +1,4 @@
-/** `npm run bench -- scale`: what many models and many items cost. See bench/README.md. */
+/** `npm run bench -- scale`: measures the cost of many models and many items. See bench/README.md. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

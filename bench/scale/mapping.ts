@@ -9,7 +9,7 @@ import { modelName } from './names.js';
 const [folder = '', rounds = '', short = '', long = ''] = process.argv.slice(2);
 const server = await createServer(folder, { modelControlMode: 'explicit', loadModels: [modelName(0)] });
 const model = server.model(modelName(0));
-/** `map` has as many in flight by default: two batches. */
+/** The default number of items that `map` has in flight: two batches. */
 const outstanding = 2 * model.config.max_batch_size;
 const items = Array.from({ length: 64 }, (_, i) => new Float32Array(16).fill(i));
 const nothing = new Float32Array(16);

@@ -1,4 +1,4 @@
-/** What a model without requests costs in memory. */
+/** Measures the memory of a model without requests. */
 import { Child } from '../measuring/child.js';
 import type { Measured } from '../limits/limits.js';
 import { turnOrder } from '../measuring/rounds.js';
@@ -16,13 +16,12 @@ const kinds: readonly { readonly kind: Kind; readonly limit?: { readonly atMost:
 ];
 
 /**
- * V8 keeps room for young objects by how many there were. With little room, resident memory is memory in use.
+ * V8 grows its young generation with use. With a small one, resident memory is close to memory in use.
  */
 const flags = ['--expose-gc', '--max-semi-space-size=1'];
 
 /**
- * Measures in fresh processes: resident memory after the load of many models, less that before, for each
- * model.
+ * Measures in fresh processes: the growth of resident memory when many models are loaded, per model.
  */
 export async function measureMemory(
   folder: string,

@@ -1,5 +1,5 @@
 /**
- * A process that serves many models. It tells how fast some of them answer, and what it costs to do nothing.
+ * A process that serves many models. It reports how fast some of them answer, and its CPU time when idle.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createServer, type InferResult } from '../../src/index.js';
@@ -37,7 +37,7 @@ async function requests(modelCount: number, windowMs: number): Promise<number> {
 
 /** Processor time in percent of the time that passes. */
 async function idle(windowMs: number): Promise<number> {
-  // Work that the last answer left is not idleness.
+  // Wait until work left over from the last answer is done.
   await sleep(windowMs / 10);
   const before = process.cpuUsage();
   const start = performance.now();

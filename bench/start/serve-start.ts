@@ -12,13 +12,13 @@ import { fileURLToPath } from 'node:url';
 const main = fileURLToPath(new URL('../../command/main.js', import.meta.url));
 const empty = mkdtempSync(join(tmpdir(), 'tritonts-empty-'));
 
-/** What Node runs, with the port that it is to listen on. */
+/** A server to start: Node's arguments, from the port to listen on. */
 interface Server {
   readonly name: string;
   readonly args: (port: number) => readonly string[];
 }
 
-/** Ours, and what Node alone takes. */
+/** Our server, and a bare Node server for comparison. */
 export const servers: readonly Server[] = [
   {
     name: 'tritonts serve',
@@ -38,7 +38,7 @@ export const servers: readonly Server[] = [
 function freePort(): Promise<number> {
   return new Promise((resolve) => {
     const probe = createServer().listen(0, () => {
-      // Not a pipe's name: it listens on a port.
+      // The server listens on a port, so the address is not the name of a pipe.
       const { port } = probe.address() as { port: number };
       probe.close(() => {
         resolve(port);

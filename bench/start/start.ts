@@ -15,10 +15,10 @@ import { turnOrder } from '../measuring/rounds.js';
 import { estimate, ratio, staysBelow } from '../reports/statistics.js';
 import { table } from '../reports/table.js';
 
-/** How many milliseconds a server without models may take until it answers. */
+/** The limit in milliseconds for a server without models to answer. */
 const serveLimitMs = 250;
 
-/** How many times as long as the other import this package's may take. */
+/** The limit for this package's import time, as a multiple of the other package's. */
 const limit = 1.5;
 
 const usage = `npm run bench -- start [--rounds <n>]
@@ -45,7 +45,7 @@ console.log(performance.now() - start);`;
 
 async function main(rounds: number): Promise<void> {
   const times = packages.map((entry) => ({ ...entry, milliseconds: [] as number[] }));
-  // The round before the first fills the disk's cache, and is not kept.
+  // Round -1 fills the disk's cache, and is not kept.
   for (let round = -1; round < rounds; round++) {
     for (const { url, milliseconds } of turnOrder(times, round + 1)) {
       const time = await importTime(url);

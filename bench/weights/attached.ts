@@ -9,7 +9,7 @@ export interface HolderQuestion {
   readonly length: number;
 }
 
-// The creator of the worker wrote it.
+// The creator of the worker has written this data.
 const { handle, model, length } = workerData as HolderQuestion;
 const server = await attachServer(handle);
 await server.model(model).infer({ x: new Float32Array(length) });

@@ -1,4 +1,4 @@
-/** How many times a model's weights are in memory. */
+/** Measures how many copies of a model's weights are in memory. */
 import { addModel, mlpModel } from '../../test/support/models.js';
 import { writeRepository } from '../../test/support/repository.js';
 import { Child } from '../measuring/child.js';
@@ -9,7 +9,7 @@ import { estimate, ratio } from '../reports/statistics.js';
 const many = 4;
 const width = 512;
 
-/** How much allocators may add, as a factor. */
+/** The tolerance for allocators, as a factor. */
 const margin = 1.1;
 
 /** Bytes of the large model's weights. The small model has next to none. */
@@ -52,7 +52,7 @@ export async function measureWeights(
     ).answer();
   const copies = async (who: 'ours' | 'piscina', instances: number, workers: number): Promise<number> => {
     progress(`weights: ${who}, ${instances} instance(s), ${workers} worker(s)`);
-    // They run at the same time: resident memory of one process does not count for the other.
+    // Both run at the same time, because resident memory of one process does not affect the other.
     const [holding, bare] = await Promise.all([
       resident(who, `weights${instances}`, workers),
       resident(who, `none${instances}`, workers),

@@ -1,1 +1,1 @@
-"""What runs a Python model for tritonts: its process, and what `triton_python_backend_utils` is made of."""
+"""Runs a Python model for tritonts: the loop of its process, and the classes of `triton_python_backend_utils`."""

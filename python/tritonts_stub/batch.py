@@ -1,4 +1,4 @@
-"""Batches: who of their requests has an answer, and what answers the others."""
+"""Batches: track which of their requests are answered, and send the answers."""
 
 import threading
 from collections import deque
@@ -14,8 +14,8 @@ from .sender import InferenceResponseSender
 class Batch:
     """Requests that are run together.
 
-    Messages about it have its number (protocol.h). Nothing is sent for it once all its requests are answered: all that is
-    sent is sent with the lock, and `open` is looked at first.
+    Messages about a batch carry its number (protocol.h). No message is sent after all requests are answered: every sender
+    holds the lock and checks `open` first.
     """
 
     __slots__ = (
@@ -24,33 +24,33 @@ class Batch:
 
     def __init__(self, instance, number, count):
         self.instance, self.number = instance, number
-        #: What the requests say. The batch does not keep the requests, whose end it waits for.
+        #: The requests' properties. The batch holds no reference to the requests, because it waits for their destruction.
         self.said = []
-        #: Where its large inputs lie.
+        #: The places of the large inputs in shared memory.
         self.large = []
         self.lock = threading.Lock()
-        #: Requests that have not had their last response.
+        #: The number of requests without a final response.
         self.open = count
         self.answered = [False] * count
-        #: Of a model that is not decoupled: requests whose response was sent.
+        #: For a model that is not decoupled: positions of requests whose response was sent.
         self.sent = None
-        #: Positions whose senders were taken.
+        #: Positions of requests whose response sender was taken.
         self.senders = set()
-        #: Requests that were known to be cancelled.
+        #: Positions of requests that are known to be cancelled.
         self.cancelled = ()
-        #: Requests that nobody can answer any more, and why.
+        #: Requests that can no longer be answered, because their sender is gone, with the reason.
         self.missed = None
 
     @property
     def has_spoken(self):
-        """Whether a response was sent, or may be by a sender that was taken."""
+        """Whether a response was sent, or a sender was taken that may send one."""
         with self.lock:
             return bool(self.senders) or any(self.answered)
 
     # --- Results of execute.
 
     def place_of(self, array):
-        """Where a large array lies if it is an input, or a part of one, as it is; else None."""
+        """The place of a large array in shared memory, if it is an unmodified view of an input; else None."""
         if array is None or array.nbytes < mem.LARGE or not array.flags.c_contiguous or not array.dtype.isnative:
             return None
         if not self.large:
@@ -60,7 +60,7 @@ class Batch:
         return place if any(first <= place and end <= past for first, past in self.large) else None
 
     def fail(self, error):
-        """Fails all requests that are open. Returns whether there were any."""
+        """Fails all open requests. Returns whether there were any."""
         with self.lock:
             open_ = self.open > 0
             if open_:
@@ -71,7 +71,7 @@ class Batch:
         return open_
 
     def give(self, results):
-        """Responds with what `execute` has returned."""
+        """Sends the responses that `execute` has returned."""
         instance, count = self.instance, len(self.said)
         if instance.decoupled:
             if results is not None:
@@ -101,20 +101,20 @@ class Batch:
                         continue
                     body.response(position, result, True)
                     self._answered(position)
-                # Senders may have answered everything before, and the batch has ended then.
+                # If senders have answered all requests before, the batch has ended already.
                 if body.words:
                     self._send(body)
         self.part()
 
     @staticmethod
     def _no_response(position, result):
-        """The error of a request whose result is no response. The others of the batch have theirs."""
+        """The error of a request whose result is not a response. Other requests of the batch are not affected."""
         return TritonError(
             "expected execute() to return InferenceResponses but result %d is %s" % (position, type(result).__name__)
         )
 
     def _give_together(self, results):
-        """Writes the outputs of all requests one after the other, if they are alike."""
+        """Writes the outputs of all requests as one record, if their outputs have the same form."""
         columns = together.columns_of(self, results)
         if columns is None:
             return False
@@ -127,13 +127,13 @@ class Batch:
         return True
 
     def part(self):
-        """`execute` has returned: what is open follows."""
+        """Called when `execute` has returned. Open requests are answered later."""
         with self.lock:
             if self.open > 0:
                 self.instance.memory.send(mem.PART, self.number)
         self.settle()
 
-    # --- Responses of their own.
+    # --- Responses through senders.
 
     def sender(self, position):
         with self.lock:
@@ -141,7 +141,7 @@ class Batch:
         return InferenceResponseSender(self, position)
 
     def is_cancelled(self, position):
-        # The server asks nobody about a request that was answered: the number of its batch may be gone.
+        # Don't ask the server about an answered request: the number of its batch may be free or reused.
         if self.answered[position] or position in self.cancelled:
             return position in self.cancelled
         if self.instance.memory.ask(mem.ASK_CANCELLED, self.number, position) != 1 or self.answered[position]:
@@ -160,13 +160,13 @@ class Batch:
         self._send(body)
 
     def _send(self, body):
-        """With the lock, so that nothing of this batch follows its end."""
+        """Sends a body. Called with the lock, so that no message of this batch follows its end."""
         if self.open == 0:
             self.instance.under_way.pop(self.number, None)
         body.send(self.open == 0)
 
     def respond(self, position, response, final):
-        """Sends a response. Returns what is wrong with that."""
+        """Sends a response. Returns the error's text, or None."""
         with self.lock:
             if self.answered[position]:
                 return "its last response was sent already"
@@ -175,7 +175,7 @@ class Batch:
                 return "a model that is not decoupled sends one response to a request"
             body = Body(self)
             if response is not None:
-                # The one response of a model that is not decoupled is the last one, whatever follows.
+                # A model that is not decoupled has one response, so that response is final.
                 body.response(position, response, final or single)
                 if single:
                     self.sent = self.sent or set()
@@ -191,10 +191,10 @@ class Batch:
         self.settle()
         return None
 
-    # --- Requests that nobody can answer any more.
+    # --- Requests that can no longer be answered.
 
     def miss(self, position, why):
-        """Fails a request whose sender is gone. It is called where Python destroys objects, so anywhere, also with the lock."""
+        """Fails a request whose sender is gone. Called from `__del__`, that is anywhere, even while the lock is held."""
         if self.answered[position]:
             return
         if self.missed is None:
@@ -203,10 +203,10 @@ class Batch:
         try:
             self.settle()
         except mem.MemoryFault:
-            pass  # nobody takes it any more, or this is a process that the model has forked
+            pass  # The server is gone, or this is a process that the model has forked.
 
     def settle(self):
-        """Sends what `miss` has noted. Who has the lock calls it when it has left that."""
+        """Sends the errors that `miss` has noted. Called after every release of the lock."""
         while self.missed and self.lock.acquire(blocking=False):
             try:
                 while self.missed:

@@ -10,15 +10,15 @@ RESPONSE, ERROR, END = 1, 2, 3
 
 
 class Body:
-    """The words of an answer, and what they are about."""
+    """The words of an answer, and the data that they refer to."""
 
     __slots__ = ("batch", "words", "parts", "size", "in_place", "is_fault")
 
     def __init__(self, batch, in_place=False, is_fault=False):
         self.batch, self.words, self.parts, self.size = batch, [], [], 0
-        #: It says that an answer has no room. If it has none itself, nothing further is tried.
+        #: Whether this body reports that an answer had no room. If it has no room either, nothing more is tried.
         self.is_fault = is_fault
-        #: Inputs that are passed on stay where they lie. A model that goes on may write to them.
+        #: Whether inputs that are passed on as outputs stay in place. Not if the model goes on: it may write to them.
         self.in_place = in_place
 
     def error(self, position, code, message):
@@ -30,7 +30,7 @@ class Body:
         self.words += [END, position]
 
     def response(self, position, response, final):
-        """Adds a response. What cannot be written becomes its request's error, and no other's."""
+        """Adds a response. If it cannot be written, only its request fails."""
         model = self.batch.instance.model
         try:
             if response._error is not None:
@@ -78,14 +78,14 @@ class Body:
         return found
 
     def _place_of(self, tensor):
-        """Where an input that is passed on lies."""
+        """The place of an input that is passed on as an output."""
         stretch = tensor._stretch
         if stretch is None:
             return self.batch.place_of(tensor._array)
         return tensor._place(self.batch.instance.memory) if stretch.batch is self.batch else None
 
     def _add(self, at, data, size):
-        """Data whose place is to be word `at`."""
+        """Adds data. Its place is written to word `at` later."""
         self.parts.append((at, self.size, data, size))
         self.size += mem.aligned(size)
 
@@ -113,7 +113,7 @@ class Body:
         memory.send(mem.ANSWER, batch.number, place + lent, len(words), word, place)
 
     def _send_apart(self, text, last):
-        """Sends each request's part alone, where all have no room together. What has none then is its request's error."""
+        """Sends each request's part by itself, if there is no room for all. A part without room fails its request."""
         parts = list(self._stretches())
         if len(parts) == 1:
             return self._send_fault(text, last)
@@ -126,7 +126,7 @@ class Body:
             body.send(last and end == len(self.words))
 
     def _stretches(self):
-        """Where each request's words begin and end."""
+        """The start and end of each request's words."""
         words, at = self.words, 0
         while at < len(words):
             begin, kind = at, words[at]
@@ -139,7 +139,7 @@ class Body:
             yield begin, at
 
     def _send_fault(self, text, last):
-        """Instead of what has no room: its request's error."""
+        """Sends the request's error instead of a part that has no room."""
         batch, position = self.batch, self.words[1]
         body = Body(batch, is_fault=True)
         code = code_of(TritonModelException("", "UNAVAILABLE", "NO_MEMORY"))
@@ -147,7 +147,7 @@ class Body:
         before = batch.open
         if position >= 0:
             batch._answered(position)
-        # A response that others were to follow is the last one now.
+        # A response that was not final is final now.
         ends = before > 0 and batch.open == 0
         if ends:
             batch.instance.under_way.pop(batch.number, None)

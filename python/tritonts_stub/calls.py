@@ -1,4 +1,4 @@
-"""Calls of other models, while a batch is run (Triton: BLS)."""
+"""Calls of other models during a batch (Triton: BLS)."""
 
 import asyncio
 import threading
@@ -13,7 +13,7 @@ from .tensor import Stretch, Tensor, write
 
 ANSWERED, NO_MEMORY, MOVED, ENDED = 1, 2, 3, 4
 MOST_TRIES = 64
-#: The names of the threads of awaited calls begin so.
+#: The prefix of the names of threads for awaited calls.
 POOL = "tritonts call"
 
 _models = {}
@@ -22,7 +22,7 @@ _pool_lock = threading.Lock()
 
 
 class Model:
-    """A model that is called: what the server says of its version."""
+    """A model that is called, with the server's data about its version."""
 
     def __init__(self, found):
         self.uid, self.revision = found["uid"], found["revision"]
@@ -41,7 +41,7 @@ def _model(name, version, again):
 
 
 def call(request, decoupled):
-    """Calls a model, and waits."""
+    """Calls a model, and waits for the answer."""
     try:
         running = Call(request, decoupled)
     except TritonModelException as error:
@@ -55,7 +55,7 @@ def call(request, decoupled):
 
 
 def call_later(request, decoupled):
-    """The same on a thread, to be awaited. The pool has as many threads as calls may wait at once."""
+    """`call` on a thread of a pool, to be awaited. The pool's size limits the calls that wait at once."""
     global _pool
     with _pool_lock:
         if _pool is None:
@@ -75,7 +75,7 @@ def _failed(error, decoupled):
 
 
 class Answer:
-    """An answer in shared memory, which the server gets back when nobody has it any more."""
+    """An answer in shared memory. Its memory returns to the server when this object is destroyed."""
 
     __slots__ = ("memory", "place")
 
@@ -86,7 +86,7 @@ class Answer:
         try:
             self.memory.send(mem.READ, 0, self.place)
         except mem.MemoryFault:
-            pass  # nobody takes it back any more
+            pass  # The server is gone.
 
 
 class Call:
@@ -167,7 +167,7 @@ class Call:
             ) from None
 
     def next(self):
-        """The next response; None: there is no further one."""
+        """The next response; None: there are no more."""
         if self.ended:
             return None
         if self.state is None:
@@ -205,7 +205,7 @@ class Call:
         return InferenceResponse(tensors)
 
     def cancel(self):
-        # Once the place is free, another call may have it.
+        # Cancel with the lock: once the place is free, another call may use it.
         with self.lock:
             if not self.ended:
                 self.memory.send(mem.CANCEL, word=self.word)
@@ -218,7 +218,7 @@ class Call:
                 self.place = 0
 
     def __del__(self):
-        # The server may still write to a call that has not ended: its place is kept until it has.
+        # The server may still write to the place of a call that has not ended, so wait for the end before freeing it.
         if not self.ended and self.place:
             try:
                 self.cancel()
@@ -244,5 +244,5 @@ class ResponseIterator:
         return response
 
     def cancel(self):
-        """Tells the model that nobody wants further responses."""
+        """Cancels the request, because no further responses are needed."""
         self._call.cancel()

@@ -1,4 +1,4 @@
-"""The socket to the server for what is seldom: how a model starts, its log, its metrics, loads of others.
+"""The socket to the server for rare messages: the start of the model, its log, its metrics, loads of other models.
 
 Each message is a line of JSON. Questions have a number, and are answered one at a time.
 """
@@ -38,7 +38,7 @@ class LogLevel(enum.IntEnum):
 INFO, WARNING, ERROR, VERBOSE = LogLevel
 LEVELS = {INFO: "info", WARNING: "warn", ERROR: "error", VERBOSE: "verbose"}
 MOST_TEXT = 16384
-#: Of a file, before it becomes base64.
+#: The bytes of a part of a file, before base64.
 PART_BYTES = 3 * 32768
 
 
@@ -62,7 +62,7 @@ class Control:
         os.register_at_fork(after_in_child=self._leave)
 
     def _leave(self):
-        """In a process that the model has forked: the socket is its parent's alone, and the log goes as `print` does."""
+        """Called in a process that the model has forked: only the parent may use the socket. The log goes to `print`."""
         self.tell = _print
         self.ask = _refuse
 
@@ -83,10 +83,10 @@ class Control:
         return json.loads(line)
 
     def ask(self, what, files=None, **arguments):
-        """Asks the server, and returns its answer. Raises what the server says is wrong."""
+        """Asks the server, and returns its answer. Raises the server's error."""
         with self._asking:
             self._asked += 1
-            # All is looked at before anything is sent: files of a question that is not asked would be the next one's.
+            # Check everything before sending: files of a question that fails would belong to the next question.
             try:
                 line = _line_of({"ask": what, "number": self._asked, "arguments": arguments})
             except (TypeError, ValueError) as error:
@@ -105,7 +105,7 @@ class Control:
         return answer.get("value")
 
     def _send(self, name, content):
-        """Sends a file of the next question. Its parts are small, so that the server does other things between them."""
+        """Sends a file of the next question in small parts, so that the server can do other work between them."""
         self.tell(file=name, bytes=len(content))
         for at in range(0, len(content), PART_BYTES):
             self.tell(part=base64.b64encode(content[at : at + PART_BYTES]).decode())

@@ -27,7 +27,7 @@ FROM_DLPACK = {known: number for number, known in DLPACK.items()}
 
 
 class _Numpy:
-    """numpy, and tables of its types. Without numpy whatever needs it raises."""
+    """numpy, and tables of its types. Functions that need numpy raise if it is missing."""
 
     module = None
     by_number = None

@@ -35,12 +35,12 @@ _api.PyCapsule_New.restype = ctypes.py_object
 _api.PyCapsule_New.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
 _is_valid = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_IsValid", _api))
 _pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_GetPointer", _api))
-# A destructor gets its capsule while that is going: as a plain address, so that nobody counts it.
+# A destructor gets its capsule during destruction, so it is passed as a plain address without a reference count.
 _is_valid_at = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p)(("PyCapsule_IsValid", _api))
 _pointer_at = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)(("PyCapsule_GetPointer", _api))
 _NAME = b"dltensor"
 
-# What capsules that were given out keep alive, by the address of their tensor.
+# The objects that exported capsules keep alive, by the address of their tensor.
 _given = {}
 
 
@@ -51,7 +51,7 @@ def _delete(address):
 
 @ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
 def _destroy(capsule):
-    # Whoever took the tensor has renamed the capsule, and deletes the tensor.
+    # A consumer that took the tensor has renamed the capsule, and calls the tensor's deleter.
     if _is_valid_at(capsule, _NAME):
         _given.pop(_pointer_at(capsule, _NAME), None)
 
@@ -71,7 +71,7 @@ def make(address, number, shape, owner):
 
 
 def read(given):
-    """The address, datatype and shape of a DLPack tensor, and what keeps it alive."""
+    """The address, datatype and shape of a DLPack tensor, and the owner that keeps it alive."""
     if hasattr(given, "__dlpack__"):
         device = given.__dlpack_device__() if hasattr(given, "__dlpack_device__") else (CPU, 0)
         if int(device[0]) not in (CPU, PINNED):
@@ -94,7 +94,7 @@ def read(given):
             if dim > 1 and stride != expected and 0 not in shape:
                 raise TritonModelException("a DLPack tensor has to be in C order")
             expected *= dim
-    # The capsule still owns the tensor: it lives as long as the capsule.
+    # The capsule still owns the tensor, so the tensor lives as long as the capsule.
     return (tensor.data or 0) + tensor.byte_offset, number, shape, (capsule, given)
 
 

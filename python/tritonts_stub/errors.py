@@ -14,7 +14,7 @@ _codes = (
 )
 
 
-#: By number, as src/addon/status.ts has them; 0 is none.
+#: Reasons by number, as in src/addon/status.ts; 0: none.
 _reasons = (
     None,
     "QUEUE_FULL",
@@ -37,17 +37,17 @@ _reasons = (
 
 
 class TritonModelException(Exception):
-    """What a model raises, and what is raised when the server refuses something."""
+    """An error that a model raises, or that the server returns to it."""
 
     def __init__(self, message="", code=None, reason=None):
         super().__init__(message)
         self.code = code if code in _codes else "INTERNAL"
-        #: Why it is UNAVAILABLE, such as "QUEUE_FULL"; None without a reason.
+        #: The reason of UNAVAILABLE, such as "QUEUE_FULL"; None without a reason.
         self.reason = reason if reason in _reasons else None
 
 
 class TritonError:
-    """Why there is no answer to a request."""
+    """The error of a request."""
 
     __slots__ = ("_message", "_code", "_reason")
     __match_args__ = ("message", "code")
@@ -63,7 +63,7 @@ class TritonError:
 
     @classmethod
     def _of(cls, message, number):
-        """The error of a number that the server or `code_of` made: the code, and the reason in the second byte."""
+        """The error of a number from the server or `code_of`: the code, with the reason in the second byte."""
         error = cls(message, number & 0xFF)
         error._reason = number >> 8 & 0xFF
         return error
@@ -79,36 +79,36 @@ class TritonError:
 
     @property
     def reason(self):
-        """Why it is UNAVAILABLE, such as "QUEUE_FULL"; None without a reason."""
+        """The reason of UNAVAILABLE, such as "QUEUE_FULL"; None without a reason."""
         return _reasons[self._reason] if self._reason < len(_reasons) else None
 
     def __str__(self):
         return self._message
 
 
-#: Stands before the trace in a message of the wire (src/addon/status.ts has the same).
+#: Separates the text and the trace in a message to the server; as in src/addon/status.ts.
 _origin = re.compile("\0\x01([0-9]+)\x01\0")
 
 
 def with_origin(text, trace):
-    """A message of the wire that is all the model's own, with its trace."""
-    # The server counts as JavaScript does.
+    """A message to the server, with the text of the model's error and its trace."""
+    # The length counts UTF-16 units, as JavaScript does.
     length = len(text.encode("utf-16-le", errors="replace")) // 2
     return "%s\0\x01%d\x01\0%s" % (text, length, trace)
 
 
 def without_origin(message):
-    """The text of a message of the wire."""
+    """The text of a message from the server, without its trace."""
     return _origin.split(message, 1)[0]
 
 
 def unsupported(what):
-    """The error for what this server does not do."""
+    """The error for a function that this server does not support."""
     return TritonModelException(what, "UNSUPPORTED")
 
 
 def text_of(error):
-    """What an exception says, also when it cannot say it."""
+    """The text of an exception, even if its `__str__` raises."""
     try:
         return str(error)
     except Exception as other:
@@ -116,21 +116,21 @@ def text_of(error):
 
 
 def named_text_of(error):
-    """The same behind the name of its class."""
+    """The text of an exception, preceded by the name of its class."""
     return "%s: %s" % (type(error).__name__, text_of(error))
 
 
 def code_of(error):
-    """The number of an exception's code, with that of its reason in the second byte."""
+    """The number of an exception's code, with the number of its reason in the second byte."""
     if not isinstance(error, TritonModelException):
         return 2
-    # A class of the model's own may have other things by these names.
+    # A model's own exception class may use these names for other attributes.
     code, reason = _text_at(error, "code"), _text_at(error, "reason")
     return (_codes.index(code) if code in _codes else 1) + 1 | (_reasons.index(reason) << 8 if reason in _reasons else 0)
 
 
 def _text_at(error, name):
-    """An attribute that is a text; None if there is none."""
+    """An attribute, if it is a text; else None."""
     try:
         value = getattr(error, name, None)
     except Exception:

@@ -1,18 +1,18 @@
-"""A batch whose `execute` has raised is run again in halves, if the model may be (src/javascript/batches/halves.ts has the same)."""
+"""Runs a batch whose `execute` has raised again in halves, if the model allows it. As src/javascript/batches/halves.ts."""
 
 from .errors import TritonError, code_of
 from .response import InferenceResponse
 
 
 def may_be_anothers(error):
-    """Whether other requests of the batch may be the reason of an error."""
+    """Whether a single request may be the reason of a batch's error."""
     if not isinstance(error, Exception):
         return False
     return code_of(error) & 0xFF not in (TritonError.CANCELLED, TritonError.UNAVAILABLE, TritonError.UNSUPPORTED)
 
 
 def run(requests, error, execute, error_of):
-    """One response for each request. `execute` runs some of them, and `error_of` says what was raised."""
+    """Returns one response for each request. `execute` runs some of the requests; `error_of` converts an exception."""
     if len(requests) == 1 or not may_be_anothers(error):
         return [InferenceResponse([], error_of(error)) for _ in requests]
     middle = (len(requests) + 1) // 2

@@ -5,15 +5,15 @@ import os
 
 from .control import INFO
 
-#: Of so many outputs it is told that they are left out.
+#: The most unknown outputs that are logged.
 MOST_DROPPED = 16
 
-#: The batch that code belongs to; None outside of `execute`.
+#: The batch that the running code belongs to; None outside of `execute`.
 batch = contextvars.ContextVar("batch", default=None)
 
 
 class Instance:
-    """What is known of it before the model is made."""
+    """The data of the instance, known before the model is created."""
 
     def __init__(self, control, start):
         self.control = control
@@ -29,7 +29,7 @@ class Instance:
         self.reruns = start.get("reruns", False)
         self.threads = start.get("threads", 1)
         self.inputs = [(one["name"], one["datatype"]) for one in start.get("inputs", ())]
-        #: By name: index, datatype, and dims without that of the batch.
+        #: By name: index, datatype, and dims without the batch dimension.
         self.outputs = {
             one["name"]: (index, one["datatype"], tuple(one["dims"])) for index, one in enumerate(start.get("outputs", ()))
         }
@@ -37,11 +37,11 @@ class Instance:
         self.output_names = list(self.outputs)
         #: Batches that have not ended, by their numbers.
         self.under_way = {}
-        #: Calls of other models are not allowed before the model serves, and after it.
+        #: Whether the model serves. Calls of other models are only allowed then.
         self.serves = False
 
     def drop(self, output):
-        """Tells once that a model gives an output which its configuration does not have."""
+        """Logs once that a response has an output that is not in the configuration."""
         if output in self._dropped or len(self._dropped) == MOST_DROPPED:
             return
         self._dropped.add(output)

@@ -8,11 +8,11 @@ EXECUTE, STOP, ASK_READY = 1, 2, 3
 ANSWER, PART, CALL, NEXT, CANCEL, READ, ASK_CANCELLED, ASK_ROOM = range(16, 24)
 ALIGNMENT = 64
 REPLY_BYTES = 64
-#: Arrays of fewer bytes are copied: that costs less than to look where they lie.
+#: Smaller arrays are copied, which costs less than finding their place in shared memory.
 LARGE = 65536
-#: Bits of the word of an answer: the batch has ended; its memory is lent until it is given back.
+#: Flags of an answer: LAST: the batch has ended. LENT: the answer's memory is borrowed until it is given back.
 LAST, LENT = 1, 4
-#: Before the words of an answer that is lent.
+#: The size of the header before the words of a lent answer.
 LENT_BYTES = 64
 
 
@@ -27,7 +27,7 @@ class Message(ctypes.Structure):
 
 
 class MemoryFault(Exception):
-    """There is no room in the shared memory, or the server has spoilt it."""
+    """The shared memory has no room, or the server's data in it is invalid."""
 
 
 def aligned(size):
@@ -43,7 +43,7 @@ def _ignore(*_arguments):
 
 
 class Memory:
-    """Messages, and places for what they are about."""
+    """Messages, and allocation of places in the shared memory."""
 
     def __init__(self, library, file, inputs):
         lib = ctypes.CDLL(library)
@@ -78,16 +78,16 @@ class Memory:
         os.register_at_fork(after_in_child=self._leave)
 
     def _leave(self):
-        """In a process that the model has forked, such as for multiprocessing: the memory is its parent's alone.
+        """Called in a process that the model has forked, as multiprocessing does: only the parent may use the memory.
 
-        Collections there destroy objects that would give their places back.
+        Garbage collection in the child must not free places of objects that the parent still has.
         """
         self.next = self.send = self.allocate = self.wait_for = _refuse
         self.free = self.reset = _ignore
 
     @staticmethod
     def watch(library, socket, server):
-        """Ends this process when the server has gone."""
+        """Ends this process when the server's process ends."""
         lib = ctypes.CDLL(library)
         error = lib.tritonts_watch(socket, server)
         if error != 0:
@@ -103,7 +103,7 @@ class Memory:
                 raise MemoryFault("the server's messages are spoilt")
 
     def send(self, kind, batch=0, offset=0, size=0, word=0, frees=0):
-        """Sends a message. `frees` is a place that is free once the server has read it."""
+        """Sends a message. `frees` is a place that becomes free once the server has read the message."""
         if self._send(self._stub, kind, batch, offset, size, word, frees) != 0:
             raise MemoryFault("the server's messages are spoilt")
 
@@ -128,7 +128,7 @@ class Memory:
         self.bytes[place : place + 8 * len(words)].cast("q")[:] = array("q", words)
 
     def wait_for(self, word):
-        """Waits until a Reply has a state. Returns the state, and two words."""
+        """Waits until a Reply has a state. Returns the state, its offset and its size."""
         while True:
             state = self._await(self._stub, word)
             if state != 0:
@@ -136,7 +136,7 @@ class Memory:
                 return state, offset, size
 
     def ask(self, kind, batch, request):
-        """Asks the server something about a request of a batch, by its number. Returns the state of the reply."""
+        """Asks the server a question about a request of a batch. Returns the state of the reply."""
         word = self.allocate(REPLY_BYTES)
         try:
             self._lib.tritonts_reset(self._stub, word)

@@ -1,4 +1,4 @@
-"""Metrics of a model, which are shown among those of the server."""
+"""Metrics of a model, which appear among the server's metrics."""
 
 from . import instance as instances
 from .errors import TritonModelException
@@ -22,7 +22,7 @@ class MetricFamily:
 
 
 class Metric:
-    """One of them, with its labels. What it is given is added in the order of calls."""
+    """A metric of a family, with its labels. Values are applied in the order of calls."""
 
     def __init__(self, family, labels=None, buckets=None):
         self._options = {

@@ -15,7 +15,7 @@ class ModelConfig:
         return copy.deepcopy(self._config)
 
     def set_max_batch_size(self, max_batch_size):
-        """Sets it, unless more was configured: that is an error."""
+        """Sets max_batch_size. Raises if a larger one is configured."""
         known = self._config.get("max_batch_size", 0)
         if known > max_batch_size:
             raise ValueError(
@@ -25,7 +25,7 @@ class ModelConfig:
         self._config["max_batch_size"] = max_batch_size
 
     def set_dynamic_batching(self):
-        """Batches requests, unless another scheduler is configured."""
+        """Enables dynamic batching. Raises if another scheduler is configured."""
         for other in ("sequence_batching", "ensemble_scheduling"):
             if self._config.get(other):
                 raise ValueError("configuration specified %s, which is not dynamic_batching" % other)

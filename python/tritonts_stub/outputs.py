@@ -1,16 +1,16 @@
-"""What outputs have to be: of the configuration's datatype and shape."""
+"""Checks that outputs have the configuration's datatype and shape."""
 
 from .datatypes import BF16, BYTES, NAMES, numpy_type
 from .errors import TritonModelException
 
 
 def fits(dims, tail):
-    """Whether a shape without the batch dimension is one of these dims."""
+    """Whether a shape without the batch dimension matches these dims."""
     return len(dims) == len(tail) and all(dim in (-1, size) for dim, size in zip(dims, tail))
 
 
 def check(tensor, known, batching, rows):
-    """Raises what is wrong with an output of a request that has so many rows."""
+    """Raises if an output of a request with so many rows is invalid."""
     _, number, dims = known
     shape = tuple(tensor._shape)
     wanted = (rows,) + dims if batching else dims
@@ -23,13 +23,13 @@ def check(tensor, known, batching, rows):
 
 
 def lacking(instance, response, wanted):
-    """An output that a response does not have; None: it has all that are wanted."""
+    """A wanted output that a response does not have; None: it has all of them."""
     given = {tensor._name for tensor in response._tensors}
     return next((one for one in (wanted or instance.output_names) if one not in given), None)
 
 
 def drop(instance, name, missing):
-    """Leaves out an output that the configuration does not have, unless another one is then missing."""
+    """Ignores an output that is not in the configuration. Raises if a wanted output is missing (`missing`)."""
     if missing is not None:
         raise TritonModelException(
             "there is no output '%s'; the configuration has %s, and the response has no '%s'"

@@ -8,7 +8,7 @@ from .tensor import Stretch
 
 
 def read(instance, number, offset, count):
-    """The batch that a message tells of, and its requests."""
+    """Reads the batch of a message, and its requests."""
     memory = instance.memory
     words = memory.words(offset, count)
     if number in instance.under_way:

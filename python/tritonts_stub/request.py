@@ -1,4 +1,4 @@
-"""Requests, as models see and make them."""
+"""Requests that models receive or make."""
 
 import json
 
@@ -10,7 +10,7 @@ from .tensor import Tensor
 SEQUENCE_START, SEQUENCE_END = 1, 2
 RELEASE_ALL, RELEASE_RESCHEDULE = 1, 2
 class PreferredMemory:
-    """Where a caller wants outputs. Everything is in the memory of the CPU here."""
+    """The caller's preferred memory for outputs. Here all outputs are in CPU memory."""
 
     def __init__(self, preferred_memory_type, preferred_device_id=0):
         self.type, self.device = preferred_memory_type, preferred_device_id
@@ -24,7 +24,7 @@ class InferenceTrace:
 
 
 class InferenceRequest:
-    """A request (Triton: `pb_utils.InferenceRequest`): one of a batch, or one for another model."""
+    """A request of a batch, or a request to another model (Triton: `pb_utils.InferenceRequest`)."""
 
     __slots__ = (
         "_batch", "_position", "_stretches", "_at", "_said", "_inputs", "_model", "_version", "_wanted", "_sender",
@@ -92,7 +92,7 @@ class InferenceRequest:
             raise unsupported("sequences (flags) are not served yet")
 
     def timeout(self):
-        """In microseconds; 0: none was given."""
+        """The time-out in microseconds; 0: none was given."""
         return self._said.timeout
 
     def priority(self):
@@ -136,16 +136,16 @@ class InferenceRequest:
         return self._sender
 
     def exec(self, decoupled=False):
-        """Calls the model, and waits for its response, or for an iterator of them."""
+        """Calls the model. Waits for its response, or returns an iterator of responses if `decoupled`."""
         return calls.call(self, decoupled)
 
     def async_exec(self, decoupled=False):
-        """The same, to be awaited."""
+        """`exec`, to be awaited."""
         return calls.call_later(self, decoupled)
 
 
 class _Awaited(InferenceRequest):
-    """A request of a decoupled model: only a sender answers it, and nobody can take that any more once this is gone."""
+    """A request of a decoupled model. Only its sender can answer it; without this object no sender can be taken."""
 
     __slots__ = ()
 

@@ -1,9 +1,9 @@
-"""Responses, as models make them and get them from others."""
+"""Responses that models make, or get from other models."""
 
 from .errors import TritonError, TritonModelException, unsupported
 from .tensor import Tensor
 
-#: The flag of a request's last response.
+#: The flag of a request's final response.
 FINAL = 1
 
 

@@ -1,4 +1,4 @@
-"""What requests say besides their tensors: ids, parameters, time-outs, wanted outputs."""
+"""Properties of requests besides their tensors: ids, parameters, time-outs, wanted outputs."""
 
 import struct
 
@@ -11,7 +11,7 @@ _parameter_kinds = {0: None, 1: struct.Struct("<q"), 2: struct.Struct("<d"), 3: 
 
 
 def read_said(data):
-    """The id and the parameters of requests (protocol.h)."""
+    """Reads the id and the parameters of requests (protocol.h)."""
     at, found = 0, {}
     while at < len(data):
         kind, name, size = _entry.unpack_from(data, at)
@@ -52,7 +52,7 @@ def write_said(request_id, parameters):
 
 
 class Said:
-    """What requests that are alike say besides their tensors."""
+    """Properties that the requests of a group share, besides their tensors."""
 
     __slots__ = ("id", "parameters", "priority", "timeout", "wanted", "counted", "rows")
 

@@ -1,10 +1,10 @@
-"""What sends the responses of a request one by one."""
+"""Sends the responses of a request one by one."""
 
 from . import memory as mem
 from .errors import TritonModelException
 from .response import FINAL, InferenceResponse
 
-#: The server answers "there is room" for so many responses.
+#: The number of responses for which the server grants room at once.
 ROOM = 16
 
 
@@ -15,11 +15,11 @@ class InferenceResponseSender:
 
     def __init__(self, batch, position):
         self._batch, self._position = batch, position
-        # The first response is always taken.
+        # There is always room for the first response.
         self._room, self._gone, self._final = 1, False, False
 
     def send(self, response=None, flags=0):
-        """Sends a response, with the flag FINAL or before it. It waits while the caller reads too slowly."""
+        """Sends a response; the flag FINAL ends the request. Blocks while the caller reads too slowly."""
         if flags not in (0, FINAL):
             raise TritonModelException("flags: expected 0 or TRITONSERVER_RESPONSE_COMPLETE_FINAL but got %s" % flags)
         final = flags == FINAL

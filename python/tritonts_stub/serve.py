@@ -33,7 +33,7 @@ MEMORY_FILE, CONTROL_FILE, INPUTS_FILE = 3, 4, 5
 
 
 def main():
-    # Ctrl-C is the server's: it ends this process.
+    # The server handles Ctrl-C, and ends this process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     control = Control(CONTROL_FILE)
     control.tell(python="%d.%d.%d" % sys.version_info[:3], executable=sys.executable)
@@ -53,7 +53,7 @@ def main():
 
 
 def _failure(error):
-    """What went wrong before the model served."""
+    """The message for an error before the model serves."""
     text = text_of(error) if isinstance(error, TritonModelException) else named_text_of(error)
     missing = getattr(error, "name", None) if isinstance(error, ModuleNotFoundError) else None
     code = "UNAVAILABLE" if missing == "numpy" else code_name(code_of(error) & 0xFF)
@@ -70,14 +70,14 @@ def _trace(error):
 
 
 def _import(start):
-    """The model's class. As in Triton, `1/model.py` is the module `model` of a package `1`, so that it may import
-    relatively, and its folders come after Python's own, so that no file in them takes the place of another module."""
+    """Imports the model's class. As in Triton, `1/model.py` is the module `model` of the package `1`, so that relative
+    imports work. Its folders come last in sys.path, so that no file in them hides another module."""
     path = start["path"]
     folder = os.path.dirname(path)
     own = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     sys.path[:] = [one for one in sys.path if os.path.abspath(one) != own]
     sys.path += [one for one in (folder, start["modelDirectory"]) if one and one not in sys.path]
-    # What lies beside the model goes before what lies beside this.
+    # Modules beside the model take precedence over modules beside this package.
     sys.path.append(own)
     package = str(start["version"])
     first = os.path.join(folder, "__init__.py")
@@ -107,7 +107,7 @@ def _execute(spec):
 
 
 def _complete(control, start):
-    """What the model says of its configuration; None if it says nothing."""
+    """The configuration from the model's `auto_complete_config`; None if it has none."""
     instances.set_current(instances.Instance(control, start))
     complete = getattr(_import(start), "auto_complete_config", None)
     if complete is None:
@@ -136,7 +136,7 @@ def _serve(control, start):
     control.tell(ready=True, asks=callable(getattr(model, "is_ready", None)))
     loop.run()
     instance.serves = False
-    # Also without finalize: Python waits for threads of the model, which have the same time.
+    # Sent even without `finalize`: Python waits for the model's threads, for which the same time limit holds.
     control.tell(finalizing=True)
     finalize = getattr(model, "finalize", None)
     if finalize is not None:
@@ -148,7 +148,7 @@ def _serve(control, start):
 
 
 def _is_waited_for(thread):
-    """Whether it is a thread of the model that Python waits for."""
+    """Whether a thread is one of the model's for which Python waits at exit."""
     return not thread.daemon and thread is not threading.main_thread() and not thread.name.startswith(POOL)
 
 
@@ -162,14 +162,14 @@ async def _await(result):
 
 
 class Loop:
-    """Takes batches, and has the model execute them."""
+    """Takes batches, and calls the model's `execute` for them."""
 
     def __init__(self, instance, model):
         self._instance, self._execute = instance, model.execute
         self._is_ready = getattr(model, "is_ready", None)
         self._asynchronous = inspect.iscoroutinefunction(model.execute)
         self._loop = None
-        # Those that are under way on the loop.
+        # Tasks that are running on the event loop.
         self._tasks = set()
 
     def run(self):
@@ -179,7 +179,7 @@ class Loop:
             if message.kind == mem.STOP:
                 break
             if message.kind == mem.EXECUTE:
-                # No name here keeps the requests: a sender that the model drops is missed.
+                # No variable here may hold the requests: a dropped sender is noticed by its destruction.
                 self._run(*reading.read(self._instance, message.batch, message.offset, message.size))
             elif message.kind == mem.ASK_READY:
                 self._answer_ready()
@@ -208,7 +208,7 @@ class Loop:
             instances.batch.reset(token)
 
     def _results(self, requests):
-        # The model may take requests off its list, and halves are made of it.
+        # The model may modify its list, but halves need the original.
         results = self._execute(list(requests) if self._instance.reruns else requests)
         if self._asynchronous or inspect.isawaitable(results):
             results = self._wait_for(results)
@@ -227,7 +227,7 @@ class Loop:
             control.tell(readiness=False, wrong=_failure(error))
 
     def _wait_for(self, coroutine):
-        """Runs a coroutine to its end, on one loop for all of them."""
+        """Runs a coroutine to its end. All coroutines share one event loop."""
         if self._asynchronous and self._instance.decoupled:
             return asyncio.run_coroutine_threadsafe(coroutine, self._running_loop()).result()
         if self._loop is None:
@@ -236,14 +236,14 @@ class Loop:
         return self._loop.run_until_complete(coroutine)
 
     def _running_loop(self):
-        """The loop of a decoupled model, which runs on a thread of its own."""
+        """The event loop of a decoupled model, which runs on a thread of its own."""
         if self._loop is None:
             self._loop = asyncio.new_event_loop()
             threading.Thread(target=self._loop.run_forever, name="tritonts loop", daemon=True).start()
         return self._loop
 
     def _start(self, batch, requests):
-        """Has a decoupled model run a batch beside others."""
+        """Starts a batch of a decoupled model, which runs concurrently with others."""
 
         async def execute():
             instances.batch.set(batch)
@@ -255,25 +255,25 @@ class Loop:
         task = asyncio.run_coroutine_threadsafe(execute(), self._running_loop())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-        # The instance may get the next batch.
+        # Let the instance get the next batch.
         batch.part()
 
     def _fail(self, batch, error):
-        """All requests that have had no last response fail with what the model has raised."""
+        """Fails all requests without a final response with the exception that the model has raised."""
         if isinstance(error, (SystemExit, KeyboardInterrupt)):
             raise error
         if not batch.fail(self._error_of(error)):
             self._instance.control.log(ERROR, "execute() has raised after its last response\n" + _trace(error))
 
     def _error_of(self, error):
-        """What the model has raised, as callers are told of it."""
+        """The error that callers get for an exception of the model."""
         told = self._told(error)
         told._message = "model '%s': %s" % (self._instance.model, told._message)
         return told
 
     @staticmethod
     def _told(error):
-        """The same without the model's name, which responses get when they are written."""
+        """The error for an exception, without the model's name, which is added when a response is written."""
         if isinstance(error, mem.MemoryFault):
             code, text = code_of(TritonModelException("", "UNAVAILABLE", "NO_MEMORY")), str(error)
         else:

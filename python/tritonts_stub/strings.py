@@ -9,7 +9,7 @@ _length = struct.Struct("<I")
 
 
 def encode(elements):
-    """Strings or bytes, one after the other."""
+    """Encodes a list of strings or bytes."""
     parts = []
     for element in elements:
         if isinstance(element, str):
@@ -22,7 +22,7 @@ def encode(elements):
 
 
 def decode(data):
-    """A list of bytes."""
+    """Decodes a tensor to a list of bytes."""
     data, at, found = bytes(data), 0, []
     while at < len(data):
         if at + 4 > len(data):
@@ -37,7 +37,7 @@ def decode(data):
 
 
 def to_array(data, shape):
-    """An array of objects, which are bytes."""
+    """Decodes a tensor to a numpy array of bytes objects."""
     np = numpy()
     array = np.empty(shape, dtype=object)
     flat = decode(data)
@@ -50,5 +50,5 @@ def to_array(data, shape):
 
 
 def from_array(array):
-    """The bytes of an array of objects or strings, whatever its order is."""
+    """Encodes a numpy array of objects or strings, of any memory order."""
     return encode(array.ravel(order="C").tolist() if array.dtype.kind in "SU" else array.ravel(order="C"))

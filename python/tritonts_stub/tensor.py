@@ -1,4 +1,4 @@
-"""Tensors: those of a batch, those that a model makes, and those that others have answered with."""
+"""Tensors: of a batch, made by the model, or from responses of other models."""
 
 import ctypes
 
@@ -8,19 +8,19 @@ from .errors import TritonModelException
 
 
 class Stretch:
-    """An input of requests that are alike, one after the other in shared memory."""
+    """An input of all requests of a group, contiguous in shared memory."""
 
     __slots__ = ("memory", "number", "shape", "size", "place", "count", "_arrays", "owner", "batch")
 
     def __init__(self, memory, number, shape, size, place, count, owner=None, batch=None):
         self.memory, self.number, self.shape = memory, number, shape
         self.size, self.place, self.count = size, place, count
-        # What keeps the memory: an answer to a call, or the batch that it came with.
+        # The owner of the memory: the answer to a call, or the batch.
         self.owner, self.batch = owner, batch
         self._arrays = None
 
     def array(self, k):
-        """The array of one of them: a view of the shared memory."""
+        """The array of request `k`: a view of the shared memory."""
         arrays = self._arrays
         if arrays is None:
             arrays = self._arrays = self._view()
@@ -40,7 +40,7 @@ class Stretch:
 
 
 class Held:
-    """Memory that an array keeps alive."""
+    """Memory whose owner an array keeps alive."""
 
     __slots__ = ("__array_interface__", "owner")
 
@@ -86,7 +86,7 @@ class Tensor:
         return True
 
     def as_numpy(self):
-        """An array. That of an input is a view of shared memory, valid during `execute`."""
+        """The tensor as an array. For an input it is a view of shared memory, valid during `execute`."""
         array = self._array
         if array is None:
             array = self._array = self._as_numpy()
@@ -104,7 +104,7 @@ class Tensor:
 
     @staticmethod
     def from_dlpack(name, tensor):
-        """A tensor of what DLPack describes: a capsule, or an object with `__dlpack__`. It is not copied."""
+        """A tensor from a DLPack capsule, or from an object with `__dlpack__`, without a copy."""
         address, number, shape, owner = dlpack.read(tensor)
         self = object.__new__(Tensor)
         self._name, self._number, self._shape = name, number, shape
@@ -134,20 +134,20 @@ class Tensor:
     def __dlpack_device__(self):
         return (dlpack.CPU, 0)
 
-    # --- For what writes it.
+    # --- For the writer of responses and calls.
 
     def _place(self, memory):
-        """Where it lies in shared memory; None if it does not."""
+        """The tensor's place in shared memory; None if it is elsewhere."""
         stretch = self._stretch
         if stretch is None or stretch.memory is not memory:
             return None
-        # The memory of a batch that has ended is used again.
+        # The memory of a batch that has ended is reused.
         if stretch.owner is None and (stretch.batch is None or stretch.batch.open == 0):
             return None
         return stretch.place + self._at * stretch.size
 
     def _data(self):
-        """What is written for it: a contiguous array, or bytes."""
+        """The tensor's data to write: a contiguous array, or bytes."""
         if self._number == BYTES:
             return strings.from_array(self._array) if self._stretch is None else self._stretch.data(self._at)
         if self._stretch is not None:
@@ -164,7 +164,7 @@ class Tensor:
 
 
 def write(memory, place, size, data):
-    """Writes what `Tensor._data` returned."""
+    """Writes the data from `Tensor._data`."""
     if size == 0:
         return
     if isinstance(data, (bytes, memoryview)):

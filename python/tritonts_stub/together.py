@@ -1,4 +1,4 @@
-"""Writes the outputs of all requests of a batch one after the other, where they are alike."""
+"""Writes the outputs of all requests of a batch as one record, if they have the same form."""
 
 from . import memory as mem
 from . import outputs as rules
@@ -8,7 +8,7 @@ TOGETHER = 4
 
 
 def columns_of(batch, results):
-    """Each output of all requests; None: they are not alike, or something is wrong with one."""
+    """Each output, with the tensors of all requests; None: their forms differ, or a tensor is invalid."""
     if not batch.instance.batching:
         return None
     first = results[0]._tensors
@@ -46,7 +46,7 @@ def columns_of(batch, results):
 
 
 def write(batch, columns):
-    """Writes them to a new place. Returns it, where its words are, how many, and the flags of the message."""
+    """Writes the columns to a new place. Returns the place, the offset and number of its words, and the message's flags."""
     np, memory, outputs = numpy(), batch.instance.memory, batch.instance.outputs
     rows = sum(said.rows for said in batch.said)
     words, places, size = [TOGETHER, len(columns)], [], 0

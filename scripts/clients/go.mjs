@@ -1,5 +1,5 @@
-// A client in Go, on google.golang.org/grpc from the Go module proxy. Its stubs are generated: a program asks the server by
-// reflection what its messages are, and protoc-gen-go and protoc-gen-go-grpc make Go of that.
+// A client in Go, on google.golang.org/grpc from the Go module proxy. Its stubs are generated: a program gets the server's
+// messages by reflection, and protoc-gen-go and protoc-gen-go-grpc generate Go code from them.
 import { spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ const plugins = [
   'google.golang.org/protobuf/cmd/protoc-gen-go',
   'google.golang.org/grpc/cmd/protoc-gen-go-grpc',
 ];
-// Nothing but modules is fetched: no other Go, no C.
+// Only modules are downloaded: no other Go toolchain, and no C compiler is used.
 const options = { cwd: place, env: { ...process.env, CGO_ENABLED: '0', GOTOOLCHAIN: 'local' } };
 
 export function missing() {

@@ -1,6 +1,7 @@
-// Lets clients that others wrote call a server, over HTTP and gRPC: npm test -- clients [python] [go] [perf-analyzer]
+// Runs third-party clients against a server, over HTTP and gRPC: npm test -- clients [python] [go] [perf-analyzer]
 //
-// Each comes from its registry into an ignored folder. One whose tools are not here is skipped, which is said.
+// Each client is installed from its registry into an ignored folder. A client whose tools are missing is skipped, with a
+// message.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,5 +1,5 @@
-// Triton's load generator, perf_analyzer, from the wheel of PyPI that has it. It needs two libraries that the wheel lacks:
-// one comes from PyPI, too, and one from a Debian package, which is unpacked here and not installed.
+// Triton's load generator, perf_analyzer, from its wheel on PyPI. It needs two libraries that the wheel lacks: one comes
+// from PyPI, the other from a Debian package, which is unpacked but not installed.
 import { spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -41,7 +41,7 @@ export function missing() {
   return starts() ? undefined : `${program} does not start`;
 }
 
-/** What it is asked to do. */
+/** The arguments of each run. */
 const loads = [
   ['-i', 'http'],
   ['-i', 'http', '--input-tensor-format', 'json', '--output-tensor-format', 'json'],
@@ -53,11 +53,11 @@ const loads = [
 ];
 const levels = [1, 8, 64];
 
-/** Three windows, however much they differ. Told a number of requests instead, it may wait for ever after the last answer. */
+/** Three windows, however much they differ. With a number of requests instead, it may hang after the last answer. */
 const windows = ['--measurement-interval', '300', '--stability-percentage', '999'];
 const limitMs = 60_000;
 
-/** Inferences a second, by the table that it writes. */
+/** Inferences per second, from its CSV table. */
 function rateOf(table) {
   const [head, row = ''] = readFileSync(table, 'utf8').trim().split('\n');
   return Number(row.split(',')[head.split(',').indexOf('Inferences/Second')]);
@@ -76,7 +76,7 @@ export async function check(folder, { repository }) {
           stdio: ['ignore', 'pipe', 'inherit'],
           timeout: limitMs,
         });
-        // A request that fails ends it with a code.
+        // A failed request makes it exit with an error code.
         if (!(rateOf(table) > 0))
           throw new Error(`perf_analyzer ${load.join(' ')} measured nothing:\n${text}`);
       }

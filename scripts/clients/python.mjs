@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { pythonWith, root } from '../python-environment.mjs';
 import { run, serving } from './serving.mjs';
 
-/** Why it cannot run here; undefined: it can. */
+/** The reason why it cannot run here; undefined if it can. */
 export function missing() {
   return spawnSync('python3', ['-c', 'import venv'], { stdio: 'ignore' }).status === 0
     ? undefined

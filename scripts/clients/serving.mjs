@@ -1,4 +1,4 @@
-// What the clients of npm test -- clients are let loose on: models behind both endpoints of one server.
+// The server for the clients of npm test -- clients: models behind both endpoints.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
@@ -14,7 +14,7 @@ const datatypes = 'BOOL INT8 INT16 INT32 INT64 UINT8 UINT16 UINT32 UINT64 FP16 F
   ' ',
 );
 
-/** Counts from 0 to its input, one response each. */
+/** Counts from 0 to its input, with one response for each number. */
 const count = {
   config: `
 backend: "javascript"
@@ -60,7 +60,7 @@ export async function writeModels(folder) {
   return { repository, model };
 }
 
-/** Calls `use` with the ports of both endpoints, and ends them. */
+/** Calls `use` with the ports of both endpoints, and closes them afterwards. */
 export async function serving(repository, options, use) {
   const server = await createServer(repository, options);
   const http = await serveHttp(server, { port: 0, headerForwardPattern: /^forwarded-/i });
@@ -74,7 +74,7 @@ export async function serving(repository, options, use) {
   }
 }
 
-/** Runs a program beside this process, which has the server. Returns what it printed, if it is not told to print it itself. */
+/** Runs a program without blocking this process, which has the server. Returns its output, unless stdout is inherited. */
 export async function run(file, args, options = {}) {
   const child = spawn(file, args, { stdio: 'inherit', ...options });
   let text = '';

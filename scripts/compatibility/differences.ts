@@ -2,9 +2,9 @@
 
 /** A difference and its reason. */
 export interface Difference {
-  /** What Triton does. */
+  /** Triton's behaviour. */
   readonly triton: string;
-  /** What this server does, and why. */
+  /** This server's behaviour, and the reason. */
   readonly here: string;
 }
 

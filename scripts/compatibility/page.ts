@@ -69,19 +69,19 @@ function fieldRows(): string[][] {
   });
 }
 
-/** A row for what applies if no instance is on a GPU. */
+/** A row for a field's support if no instance is on a GPU. */
 function onCpuRows({ onCpu }: Support, cells: readonly string[]): string[][] {
   return onCpu === undefined ? [] : [[...cells, classWords[onCpu.class], onCpu.text]];
 }
 
-/** A row for what applies where there are no priority levels. */
+/** A row for a field's support without priority levels. */
 function withoutLevelsRows({ withoutLevels }: Support, path: string): string[][] {
   if (withoutLevels === undefined) return [];
   const { class: kind, text } = withoutLevels;
   return [[`\`${path}\` without \`priority_levels\``, '', classWords[kind], text]];
 }
 
-/** A row for what applies to other backends than the one that the field is for. */
+/** A row for a field's support with backends other than the one that it is for. */
 function othersRows({ only }: Support, path: string): string[][] {
   if (only === undefined) return [];
   return [[`\`${path}\` with another backend`, '', classWords[only.others.class], only.others.text]];

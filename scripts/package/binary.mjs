@@ -14,10 +14,10 @@ import { addresses, manifest, root, staging } from './paths.mjs';
 /** The newest glibc whose symbols a published binary may need: that of onnxruntime-node. */
 const newestGlibc = '2.28';
 
-/** What processes of Python models open, on Linux alone. */
+/** The library that processes of Python models load, on Linux only. */
 const stubLibrary = 'tritonts_python.so';
 
-/** Takes the symbols away, and checks which systems a binary runs on. */
+/** Strips a binary's symbols, and checks that it runs on all supported systems. */
 function strip(file) {
   execFileSync('strip', ['--strip-unneeded', file]);
   const { GLIBC, GLIBCXX } = floors(file);

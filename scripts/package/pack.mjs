@@ -5,10 +5,9 @@
 //
 // --carry puts this platform's binary into the package itself (prebuilds/), for use without @tritonts/…
 //
-// The published manifest differs from the repository's. It names a package for each platform in
-// build/packages; in the repository such names would make `npm ci` ask for unpublished packages. It leaves
-// out whatever only building needs. So the repository's package is private, and `npm publish` takes the
-// tarballs.
+// The published manifest differs from the repository's. It names a package for each platform in build/packages; in the
+// repository such names would make `npm ci` ask for unpublished packages. It leaves out fields that only building needs.
+// So the repository's package is private, and `npm publish` takes the tarballs.
 import { execFileSync } from 'node:child_process';
 import {
   cpSync,

@@ -25,7 +25,7 @@ export const cases = [
     async run({ app, base }) {
       await install(app, 'esbuild');
       const esbuild = join(app, 'node_modules', '.bin', 'esbuild');
-      // The bundle lies far from node_modules, so that it finds nothing there by chance.
+      // The bundle lies outside of the project, so that it cannot find node_modules by chance.
       const out = join(base, 'bundled', 'out.mjs');
       await run(app, esbuild, [
         'main.mjs',

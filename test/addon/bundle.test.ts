@@ -1,4 +1,4 @@
-/** A bundle that contains the package says what it lacks, also where its addon is found. */
+/** A bundle that contains the package reports its missing parts, even if its addon is found. */
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -47,7 +47,7 @@ describe('a bundle that contains tritonts', () => {
     assert.equal(status, 0, stderr);
     return stdout;
   }
-  /** Loads the model and says why it could not. */
+  /** Loads the model, and returns the error's text. */
   function load(model: string, files: Readonly<Record<string, string>>): string {
     for (const [path, text] of Object.entries(files)) {
       const file = join(folder, 'models', model, path);

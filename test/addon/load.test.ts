@@ -17,7 +17,7 @@ import { thrown } from '../support/harness.js';
 import { runChild } from '../support/child.js';
 import { temporaryFolder } from '../support/repository.js';
 
-// It is loaded now, with TRITONTS_ADDON. The copies below search without it.
+// Load the addon now, with TRITONTS_ADDON. The copies below search without that variable.
 addon();
 const chosen = process.env['TRITONTS_ADDON'] ?? '';
 delete process.env['TRITONTS_ADDON'];
@@ -191,7 +191,7 @@ test('a Node that the package does not run on is named with what it needs, by im
   assert.equal(engines.node, supportedNode);
   const file = join(root, 'dist/src/index.cjs');
   const entry = await readFile(file, 'utf8');
-  /** What the CommonJS entry does in such a process, before it loads anything. */
+  /** Runs the CommonJS entry in such a process, up to its first load. */
   const required = (versions: RuntimeVersions, place = file): unknown => {
     const process = {
       features: { require_module: true },
@@ -213,7 +213,7 @@ test('a Node that the package does not run on is named with what it needs, by im
     assert.equal(unsuitedNode({ node }), undefined);
     required({ node });
   }
-  // What a bundler made of it.
+  // The entry in a bundle.
   for (const place of [join(root, 'out', 'main.cjs'), join(root, 'out', 'index.cjs')])
     assert.throws(
       () => required({ node: '22.20.0' }, place),

@@ -1,6 +1,6 @@
 /**
- * What the addon does when C++ on the JS thread finds no memory: every allocation of every call fails once,
- * one after another. `native/test/scarcity/scarcity.cc` does the same for the engine's own threads.
+ * Tests the addon when C++ on the JS thread runs out of memory: every allocation of every call fails once, in turn.
+ * `native/test/scarcity/scarcity.cc` does the same for the engine's own threads.
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -21,7 +21,7 @@ import { temporaryFolder, writeRepository } from '../support/repository.js';
 
 const skip = addon().failAllocation ? false : 'this addon cannot make allocations fail';
 
-/** Lets allocation 1 of `call` fail, then 2, and so on until it makes no more; returns how many failures were told. */
+/** Fails allocation 1 of `call`, then 2, and so on until all succeed. Returns the number of reported failures. */
 async function failEach(call: () => Promise<unknown>, after: () => Promise<unknown>): Promise<number> {
   let told = 0;
   for (let number = 1; ; number++) {
@@ -43,7 +43,7 @@ async function failEach(call: () => Promise<unknown>, after: () => Promise<unkno
   }
 }
 
-/** Waits for all, and then fails as the first one that failed. */
+/** Waits for all promises, and then rejects with the first rejection. */
 async function settled(all: readonly Promise<unknown>[]): Promise<void> {
   await Promise.allSettled(all);
   await Promise.all(all);
@@ -60,7 +60,7 @@ void suite('where C++ finds no memory on the JS thread', { skip }, () => {
         outcome = error.message;
       }
       parentPort.postMessage(outcome);`;
-    // How many allocations were left until the one that was to fail; or why there is no addon.
+    // Resolves with the allocations left until the failing one, or with the load's error.
     const load = async (number: number): Promise<unknown> => {
       const env = { ...process.env, TRITONTS_TEST_FAIL_AT_LOAD: String(number) };
       Object.assign(process.env, { TRITONTS_TEST_FAIL_AT_LOAD: String(number) });
@@ -163,12 +163,12 @@ void suite('where C++ finds no memory on the JS thread', { skip }, () => {
       };
       const call = async (): Promise<void> => {
         const requests = Array.from({ length: 100 }, (_, i) => ask(i));
-        // None is left when the first failure is told.
+        // Wait until no request is left, before the first failure is reported.
         await Promise.allSettled(requests);
         await Promise.all(requests);
       };
       const told = await failEach(call, async () => {
-        // A new version has nothing from the one before.
+        // A new version keeps nothing of the previous one.
         await server.loadModel(name);
       });
       assert.ok(told > 3, `${name}: ${told} failures were told`);
@@ -267,7 +267,7 @@ void suite('where C++ finds no memory on the JS thread', { skip }, () => {
       let count = 0;
       for await (const { outputs } of server.stream(model, { x: row(1, 100) })) {
         assert.deepEqual(outputs['y']?.data, row(1, 100));
-        // So slowly that the model has to wait for its reader.
+        // Read slowly, so that the model has to wait for its reader.
         await new Promise(setImmediate);
         count++;
       }

@@ -1,6 +1,6 @@
 /**
- * Model files that are damaged, or need more memory than there is: each load fails with a coded error, and
- * the process goes on.
+ * Model files that are damaged, or need more memory than is available: each load fails with a coded error, and the
+ * process goes on.
  */
 
 import assert from 'node:assert/strict';
@@ -53,7 +53,7 @@ void suite('damaged files', () => {
         for (const { at, to } of list) damaged[at] = to;
         await tryLoad(server, damaged);
       }),
-      // The bytes are the same in each run: to search for new ones is not the aim of every test run.
+      // A fixed seed: ordinary test runs should not search for new failures.
       { numRuns: 150, seed: 7 },
     );
     assert.equal(floats(await server.infer('add', { x: row() }))[0], 1);

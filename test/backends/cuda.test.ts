@@ -1,7 +1,7 @@
 /**
- * ONNX Runtime on real GPUs. It needs a GPU, and a GPU build of ONNX Runtime with CUDA and cuDNN: the one
- * that TRITONTS_TEST_ORT_GPU_LIBRARY names, or that of onnxruntime-node. Otherwise every test is skipped and
- * says what is missing.
+ * ONNX Runtime on real GPUs. Needs a GPU, and a GPU build of ONNX Runtime with CUDA and cuDNN, from
+ * TRITONTS_TEST_ORT_GPU_LIBRARY or onnxruntime-node. Otherwise every test is skipped with a message about the missing
+ * part.
  */
 
 import assert from 'node:assert/strict';
@@ -31,7 +31,7 @@ function distance(a: readonly number[], b: readonly number[]): number {
   return Math.max(...a.map((value, i) => Math.abs(value - (b[i] ?? 0)))) / scale;
 }
 
-/** Without TF32, the short form of numbers in which newer GPUs would multiply. */
+/** Disables TF32, the reduced precision in which newer GPUs multiply. */
 const exact =
   'optimization { execution_accelerators { gpu_execution_accelerator { name: "cuda" parameters { key: "use_tf32" value: "0" } } } }';
 

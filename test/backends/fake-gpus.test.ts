@@ -1,6 +1,6 @@
 /**
- * ONNX Runtime on GPUs, as far as it can be tested without one: driver and providers are fakes. Their sessions
- * compute on the CPU, from the memory of the fake driver to it.
+ * ONNX Runtime on GPUs, as far as it can be tested without a GPU: driver and providers are fakes. Their sessions compute
+ * on the CPU, with inputs and outputs in the fake driver's memory.
  */
 
 import assert from 'node:assert/strict';
@@ -29,7 +29,7 @@ const byCapability = (fields: string): RepositoryModel => ({
   versions: { '1': { 'model.onnx': addModel(), 'nine.onnx': addModel({ addend: 2 }) } },
 });
 
-/** Why an old runtime takes no model with CUDA graphs. */
+/** The message of an old runtime that refuses a model with CUDA graphs. */
 const withoutGraphs =
   skipBefore(23, 'CUDA graphs') && /enable_cuda_graph.*needs ONNX Runtime 1\.23, but this is 1\./;
 
@@ -114,7 +114,7 @@ test('metrics tell what the instances on each GPU did, and what is used of the p
     (line) => /gpu_uuid="(GPU-[^"]+)"/.exec(line)?.[1] ?? '',
   );
   assert.equal(uuids.length, 2);
-  /** What a model's series have: without a GPU, and on each of the two. */
+  /** The values of a model's series: without a GPU, and on each of the two GPUs. */
   const of = (name: string, model: string): (number | undefined)[] => [
     series.get(`${name}{model="${model}",version="1"}`),
     ...uuids.map((uuid) => series.get(`${name}{gpu_uuid="${uuid}",model="${model}",version="1"}`)),
@@ -137,7 +137,7 @@ test('metrics tell what the instances on each GPU did, and what is used of the p
   const total = (model: string): number =>
     of('nv_inference_request_success', model).reduce<number>((sum, count) => sum + (count ?? 0), 0);
   assert.deepEqual([total('every'), total('mixed'), total('cpu')], [4, 3, 1]);
-  // The version's own are there once.
+  // Series of the version itself appear once.
   assert.deepEqual(of('nv_inference_pending_request_count', 'every'), [0, undefined, undefined]);
 
   assert.equal(series.get('nv_pinned_memory_pool_total_bytes'), 256 * 2 ** 20);
@@ -145,7 +145,7 @@ test('metrics tell what the instances on each GPU did, and what is used of the p
     const at = `{gpu_uuid="${uuid}"}`;
     assert.equal(series.get(`tritonts_gpu_memory_pool_total_bytes${at}`), 64 * 2 ** 20);
     const used = series.get(`tritonts_gpu_memory_pool_used_bytes${at}`) ?? 0;
-    // Older runtimes do not tell that they take tensors there.
+    // Older runtimes do not report that they accept tensors in GPU memory.
     if (!skipBefore(23, 'tensors in the memory of GPUs')) assert.ok(used > 0, metrics);
   }
 });

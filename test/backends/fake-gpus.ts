@@ -17,7 +17,7 @@ import type { Surveyed } from './programs/survey.js';
 const run = promisify(execFile);
 const sources = fileURLToPath(new URL('../../../native/test/fakes/', import.meta.url));
 const program = fileURLToPath(new URL('programs/serve-once.js', import.meta.url));
-/** The fake driver's. */
+/** The source files of the fake driver. */
 const driverFiles = [
   'cuda_driver.cc',
   'cuda_state.cc',
@@ -53,7 +53,7 @@ export interface Machine {
   readonly lost?: number;
   /** Which GPU is lost while it computes, and at which of its kernels, such as `0:3` (default: none). */
   readonly lose?: string;
-  /** Why that provider cannot be loaded. */
+  /** The error with which the provider fails to load. */
   readonly providerError?: string;
 }
 
@@ -61,7 +61,7 @@ export interface Machine {
 export interface Answer extends Told {
   /** Folder of the runtime's library. */
   readonly folder: string;
-  /** The options that the CUDA provider got for each session, one a line. */
+  /** The options that the CUDA provider got, one line for each session. */
   readonly providers: readonly string[];
 }
 
@@ -71,7 +71,7 @@ export interface FakeGpus {
   readonly tensorrt: string;
   /** Starts a server in a process of its own, and makes one request to each of its models. */
   serve(machine: Machine, asked: Omit<Asked, 'library'>): Promise<Answer>;
-  /** Looks for GPUs, and serves a repository. */
+  /** Surveys the GPUs, and serves a repository. */
   survey(machine: Machine, repository: string): Promise<Surveyed>;
   /** Loads a plan with different files for the GPUs, given and from a folder whose files change. */
   reload(machine: Machine): Promise<Reloaded>;
@@ -91,7 +91,7 @@ const nvinferKind = ['-DFAKE_NVINFER_KIND="full"', '-DFAKE_NVINFER_BUILDS'];
 /**
  * Compiles the fakes; undefined without a compiler or without Linux.
  *
- * @param tensorrt - The version of TensorRT, as its library tells it (default: there is none).
+ * @param tensorrt - The version that TensorRT's library reports (default: no TensorRT).
  */
 export async function fakeGpus(context: Context, tensorrt?: 101601 | 110100): Promise<FakeGpus | undefined> {
   if (process.platform !== 'linux') return undefined;
@@ -121,7 +121,7 @@ export async function fakeGpus(context: Context, tensorrt?: 101601 | 110100): Pr
       build('libonnxruntime.so.1', ['onnxruntime.cc', 'onnxruntime_runs.cc']),
       ...(tensorrt === undefined
         ? []
-        : // Servers find it only where they are told its place.
+        : // Servers find this library only by its path.
           [build('libfakenvinfer.so', nvinferFiles, [`-DFAKE_NVINFER_VERSION=${tensorrt}`, ...nvinferKind])]),
     ]);
   } catch (error) {

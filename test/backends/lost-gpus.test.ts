@@ -1,4 +1,4 @@
-/** What is lost with a GPU, and what goes on. Driver and TensorRT are fakes. */
+/** The effects of a lost GPU on its models and on others. Driver and TensorRT are fakes. */
 
 import assert from 'node:assert/strict';
 import test, { after } from 'node:test';

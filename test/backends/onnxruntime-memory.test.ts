@@ -11,7 +11,7 @@ const library = await buildCustomOps(await temporaryFolder({ after }));
 
 type Parameters = Readonly<Record<string, string | number>>;
 
-/** What a kernel reports about its session: values by name. */
+/** A kernel's report about its session: values by name. */
 type Report = Readonly<Record<string, string | undefined>>;
 
 /**
@@ -120,7 +120,7 @@ test('what the session is configured with is what was asked for', async (t) => {
     ['session.intra_op.allow_spinning', 0],
   ];
   for (const [key, value] of settings) {
-    // Only threads of the session's own are told whether to spin.
+    // Only a session with its own threads has a setting for spinning.
     const server = await serveReport(t, { intra_op_thread_count: 2, [key]: value });
     if (!server) return;
     assert.equal((await run(server))[`config ${key}`], String(value));
@@ -138,7 +138,7 @@ test('threads of a model do not spin unless it says so', async (t) => {
   assert.equal(report['config session.use_device_allocator_for_initializers'], undefined);
   assert.equal(plain.model('m').runtimeInfo().spinning, false);
 
-  // This option alone gives it threads of its own, without a count.
+  // This option alone gives the session its own threads, without a count.
   const spinning = await serveReport(t, { 'session.intra_op.allow_spinning': 1, intra_op_thread_count: 2 });
   assert.equal(spinning?.model('m').runtimeInfo().spinning, true);
   const server = await serve(t, {

@@ -70,7 +70,7 @@ function model(parameters: Readonly<Record<string, string | number>> = {}, insta
   return onnx(undefined, { parameters, instances });
 }
 
-/** A server of several models. Only one is loaded, which has made the runtime start its own threads. */
+/** A server of several models. One is loaded, so that the runtime has started its own threads. */
 async function warm(
   t: Context,
   models: Readonly<Record<string, RepositoryModel>>,
@@ -86,7 +86,7 @@ async function warm(
   });
 }
 
-/** How a model runs once it is loaded, and how many threads were started for it. */
+/** Loads a model. Returns its runtime information, and the number of threads that were started for it. */
 async function load(server: InferenceServer, name: string): Promise<{ info: RuntimeInfo; threads: number }> {
   const before = await threadCount();
   await server.loadModel(name);

@@ -1,4 +1,4 @@
-/** Shape tensors of plans that batch, whose first value is the rows. Driver and TensorRT are fakes. */
+/** Shape tensors of plans that batch: their first value is the number of rows. Driver and TensorRT are fakes. */
 
 import assert from 'node:assert/strict';
 import test, { after } from 'node:test';
@@ -81,7 +81,7 @@ test('the config is completed with dims that do not count the rows', options, ()
   assert.equal(reason, '');
   assert.equal(most, 8);
   assert.deepEqual(dims, { s: [1] });
-  // What requests and answers have.
+  // The shapes in requests and answers.
   assert.deepEqual(shapes, { x: [-1, 2], s: [2], y: [-1, -1] });
   assert.match(notes.join('\n'), /input\[1\]: completed from the model: "s", TYPE_INT32, dims \[1\]/);
   assert.deepEqual(models['rows']?.shapes, { x: [-1, 2], y: [2] });

@@ -1,4 +1,4 @@
-/** ONNX Runtime must not store anything about served models that it would send to its maker. */
+/** ONNX Runtime must not store telemetry about served models. */
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -38,7 +38,7 @@ test('the runtime keeps nothing about models to tell its maker', async (context)
   context.after(() => rm(folder, { recursive: true }));
   const repository = join(folder, 'models');
   await writeRepository(repository, { add: onnx() });
-  // It has a home of its own and no network, because sent events would not be stored.
+  // The process has its own home and no network, because events that were sent would not be stored.
   const nowhere = 'http://127.0.0.1:9';
   const home = join(folder, 'home');
   const env = { HOME: home, XDG_CACHE_HOME: home, https_proxy: nowhere, all_proxy: nowhere };
@@ -55,7 +55,7 @@ test('the runtime keeps nothing about models to tell its maker', async (context)
     if (!file.name.startsWith('onnxruntime.db')) continue;
     kept += await readFile(join(file.parentPath, file.name), 'latin1');
   }
-  // This event comes when the library is opened. The environment variable is for users who do not want it.
+  // The runtime emits this event when it is opened. Users can disable it with the environment variable.
   if (!kept.includes('ProcessInfo')) {
     context.skip('this runtime keeps nothing at all');
     return;

@@ -1,6 +1,6 @@
 /**
- * Plans of TensorRT, as far as they can be tested without a GPU: driver and TensorRT are fakes. The driver ends
- * the process if it is called on the main thread, or device memory is read by the processor.
+ * Plans of TensorRT, as far as they can be tested without a GPU: driver and TensorRT are fakes. The fake driver ends the
+ * process if it is called on the main thread, or if the CPU reads device memory.
  */
 
 import assert from 'node:assert/strict';
@@ -19,7 +19,7 @@ output y 0 0 0 -1 16
 profile x 1 16 4 16 8 16
 `;
 
-/** The same with a second profile, for 4 to 64 rows; y is x plus the number of the profile. */
+/** The plan with a second profile, for 4 to 64 rows; y is x plus the number of the profile. */
 const profiles = plan.replace('op add', 'op profile') + 'profile x 4 16 32 16 64 16\n';
 
 /** y has the rows of x that begin with a number above 0. */
@@ -44,7 +44,7 @@ function twoFiles(named: string, other: string): RepositoryModel {
   };
 }
 
-/** One model after the other. */
+/** An ensemble of models in sequence. */
 function chain(...models: readonly string[]): RepositoryModel {
   const tensor = (at: number): string => (at === 0 ? 'x' : at === models.length ? 'y' : `t${at}`);
   const steps = models.map(
@@ -229,7 +229,7 @@ test(
       /max_batch_size: completed to 8, the most rows .*\n.*\n.*\ndynamic_batching: added/,
     );
     assert.match(notes('second'), /max_batch_size: completed to 64/);
-    // One row is for the first profile.
+    // A request of one row uses the first profile.
     assert.deepEqual(models['second']?.answers, [[Array.from({ length: 16 }, () => 0)]]);
     assert.match(
       notes('varying'),

@@ -128,7 +128,7 @@ void suite('a library of operators', () => {
     await answers(
       await start(context, repository, { trustedFolders: ['/nowhere', pathToFileURL(dirname(outside))] }),
     );
-    // A folder whose name begins alike is another one.
+    // A folder whose name only has the trusted name as a prefix is not trusted.
     await mkdir(`${outside}-other`, { recursive: true });
     await symlink(built.path, join(`${outside}-other`, 'link.so'));
     context.after(() => rm(`${outside}-other`, { recursive: true }));
@@ -193,7 +193,7 @@ void suite('a profile', () => {
     const repository = await writeRepository(await temporaryFolder(t), {
       own: withProfile('run'),
       other: withProfile(join(outside, 'run')),
-      // What is written has a name that begins with two dots.
+      // The name of the written file begins with two dots.
       dots: withProfile('..'),
     });
     const server = await start(t, repository, { trustedFolders: [outside] });

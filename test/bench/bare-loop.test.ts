@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { openBareLoop, type BareLoopOptions } from '../../bench/contestants/bare-loop.js';
 import { temporaryFolder } from '../support/repository.js';
 
-/** Starts a script in the place of the program: Node takes it where the program takes the library. */
+/** Runs a script instead of the program: Node gets the script's path in place of the library. */
 async function scripted(t: Parameters<typeof temporaryFolder>[0], script: string): Promise<BareLoopOptions> {
   const library = join(await temporaryFolder(t), 'program.mjs');
   await writeFile(library, script);
@@ -23,7 +23,7 @@ async function scripted(t: Parameters<typeof temporaryFolder>[0], script: string
   };
 }
 
-/** Answers each line of its input with what `answer` makes of it. */
+/** A script that answers each line of its input with `answer`. */
 const answering = (answer: string): string => `
   import { createInterface } from 'node:readline';
   for await (const line of createInterface({ input: process.stdin })) {

@@ -11,7 +11,7 @@ import { readOptions } from '../../bench/options.js';
 import type { Results } from '../../bench/reports/results.js';
 import { estimate } from '../../bench/reports/statistics.js';
 
-/** As a run leaves them: ours twice as fast as everybody else. */
+/** Results as a run stores them: tritonts is twice as fast as all others. */
 const results: Results = {
   machine: {
     cpu: 'A & B',

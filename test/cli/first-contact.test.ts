@@ -17,7 +17,7 @@ size 12345
 const text = (content: string): Uint8Array => new TextEncoder().encode(content);
 const onnxFile = addModel();
 
-/** What newcomers have in a repository, and what the messages must say. */
+/** Models as newcomers write them, and the expected messages. */
 const models: readonly (readonly [what: string, model: RepositoryModel, ...told: RegExp[]])[] = [
   [
     'a model without a version folder',
@@ -80,7 +80,7 @@ for (const [what, model, told] of models) {
   });
 }
 
-/** What newcomers give instead of a repository. */
+/** Paths that newcomers pass instead of a repository. */
 const repositories: readonly (readonly [
   what: string,
   files: readonly string[],

@@ -48,7 +48,7 @@ test('a file becomes a model that check, serve, curl and createServer take; labe
 
   const served = serve(t, repository, ...anyPorts);
   const { address } = await served.place('HTTPService');
-  // As it was printed, with the port that the test has, in the user's shell.
+  // Run the printed line in a shell, with the test's port.
   const line = /^ {2}(curl -fsS localhost:8000\/.*)$/m.exec(made.stdout)?.[1] ?? '';
   const asked = await run('sh', ['-c', line.replace('localhost:8000', `${address.host}:${address.port}`)]);
   const answer = JSON.parse(asked.stdout) as { outputs: { name: string; shape: number[] }[] };

@@ -70,7 +70,7 @@ test('what is nearly a command or a flag gets a suggestion; exit code 2', async 
     assert.deepEqual([code, stdout], [2, ''], args.join(' '));
     assert.ok(stderr.includes(`(did you mean ${meant}?)`), stderr);
   }
-  // Nothing is made up where nothing is near.
+  // No suggestion if no known word is similar.
   for (const args of [['toString'], ['zebra'], ['check', '.', '--zebra']])
     assert.doesNotMatch((await command(t, ...args)).stderr, /did you mean/);
 });

@@ -1,4 +1,4 @@
-/** Runs the command, in a process of its own or in that of the test. */
+/** Runs the command, in its own process or in the test's. */
 
 import type { TestContext } from 'node:test';
 import { formatWithOptions } from 'node:util';
@@ -12,14 +12,14 @@ export function tritonts(...args: readonly string[]): Promise<ChildOutcome> {
   return runChild(main, args);
 }
 
-/** What a command said, and its exit code. */
+/** A command's output and exit code. */
 export interface CommandOutcome {
   readonly code: number;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-/** Runs the same command in this process. What it says through `console` is caught. */
+/** Runs the command in this process, and captures its output to `console`. */
 export async function command(t: TestContext, ...args: readonly string[]): Promise<CommandOutcome> {
   const said = { log: '', error: '' };
   const mocks = (['log', 'error'] as const).map((method) =>

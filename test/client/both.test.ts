@@ -1,4 +1,4 @@
-/** What a client has over either protocol: the interface of the own process. */
+/** Clients over both protocols have the interface of a server in the same process. */
 
 import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
@@ -25,7 +25,7 @@ for (const protocol of protocols) {
       { id: 'a', parameters: { tenant: 'b', large: 2n ** 60n } },
     );
     const { timings: _timings, ...expected } = await own.infer('add', { x: row(1) }, { id: 'a' });
-    // Each has a class of its own for them.
+    // The outputs are objects of different classes.
     const plain = { ...result, outputs: { ...result.outputs } };
     assert.deepEqual(plain, { ...expected, outputs: { ...expected.outputs } });
     assert.deepEqual(floats(result), [...row(2)]);
@@ -150,7 +150,7 @@ for (const protocol of protocols) {
     assert.equal((await rejection(model.infer({ x: row() }))).code, 'NOT_FOUND');
     assert.equal((await rejection(remote.model('nobody'))).code, 'NOT_FOUND');
     assert.equal((await rejection(remote.loadModel('nobody'))).code, 'NOT_FOUND');
-    // No request of another process can come here.
+    // A remote server cannot have a request as parent.
     const parent = {} as ModelRequest;
     assert.equal((await rejection(remote.loadModel('add', { parent }))).code, 'UNSUPPORTED');
     assert.equal((await rejection(remote.unloadModel('add', { parent }))).code, 'UNSUPPORTED');
@@ -221,7 +221,7 @@ for (const protocol of protocols) {
     assert.equal(getEventListeners(signal, 'abort').length, 1);
     await remote.close();
     assert.equal(getEventListeners(signal, 'abort').length, 0);
-    // Nobody listens on port 1.
+    // No server listens on port 1.
     const error = await rejection(connectServer(`${protocol}://127.0.0.1:1`, { signal, retries: 0 }));
     assert.equal(error.code, 'UNAVAILABLE');
     assert.equal(getEventListeners(signal, 'abort').length, 0);
@@ -239,7 +239,7 @@ for (const protocol of protocols) {
     assert.deepEqual(floats(await remote.infer('add', { x: row(1) })), [...row(2)]);
     const asked = (url: string, tls: object): Promise<TritonError> =>
       rejection(connectServer(url, { tls, retries: 0 }));
-    // Whose certificate nobody has signed that the client trusts.
+    // No CA that the client trusts has signed the certificate.
     assert.equal((await asked(plain, { servername: 'localhost' })).code, 'UNAVAILABLE');
     assert.equal((await asked(plain, { ca: cert, servername: 'example.com' })).code, 'UNAVAILABLE');
 

@@ -1,4 +1,4 @@
-/** Servers that break HTTP/2 or vanish: calls end with an error even where they have all the time, and the next ones work. */
+/** Servers that break HTTP/2 or vanish: calls end with an error even without a time limit, and later calls work. */
 
 import assert from 'node:assert/strict';
 import type { Socket } from 'node:net';
@@ -91,7 +91,7 @@ test('a connection that breaks behind an answer takes no more calls', async (t) 
     socket.write(answerTo(id));
     if (number === 2) socket.write(frame(0, 0, 99, Buffer.alloc(10)));
   });
-  // A long time, so that it is the refusal that shows it.
+  // A long keepalive time, so that only the refusal reveals the broken connection.
   const remote = await connected(t, server.url, { ...options, keepaliveTimeMs: 60_000, retries: 1 });
   for (let i = 0; i < 5; i++) assert.deepEqual(await remote.index(), []);
 });
@@ -105,7 +105,7 @@ test('a call that takes long goes on while pings are answered, of which few are 
   const remote = await connected(t, server.url, options);
   const call = remote.index();
   await until(() => server.pings() === 2);
-  // Another one would have come before a server that says nothing is given up.
+  // A silent server must be given up after one unanswered ping.
   const { url } = await hostile(t, () => undefined, { settings: false, pongs: false });
   await rejection(connected(t, url, options));
   assert.equal(server.pings(), 2);

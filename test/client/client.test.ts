@@ -27,7 +27,7 @@ async function connected(t: Context, port: number, options: ConnectOptions = {})
   return remote;
 }
 
-/** A server of another make. */
+/** A server of another implementation. */
 async function strange(t: Context, listener: RequestListener): Promise<number> {
   const http = createHttp(listener);
   http.listen(0, '127.0.0.1');

@@ -1,4 +1,4 @@
-/** What a client has over gRPC alone: streams; and what it makes of servers that behave badly. */
+/** The gRPC client's streams, and its behaviour with misbehaving servers. */
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -13,7 +13,7 @@ import { addressOf, connected, connectedTo } from './harness.js';
 
 const both = connectedTo('grpc');
 
-/** Counts from 0 to its input, one response each; how many it has made. */
+/** A model that counts from 0 to its input, one response each, and the number of responses made. */
 function counter(): { readonly model: GivenModel; made: number; left: number } {
   const state = { made: 0, left: 0 };
   const model: GivenModel = {
@@ -144,7 +144,7 @@ test('a request that is cancelled here is cancelled there', async (t) => {
   const kept = model.infer({ x: row(1) });
   const stop = new AbortController();
   const waiting = Array.from({ length: 20 }, () => model.infer({ x: row() }, { signal: stop.signal }));
-  // They are there, and wait for the first one.
+  // The requests have arrived, and wait for the first one.
   await until(() => /^nv_inference_pending_request_count\{[^}]*\} [1-9]/m.test(own.metrics()));
   stop.abort();
   for (const one of waiting) assert.equal((await rejection(one)).code, 'CANCELLED');
@@ -190,7 +190,7 @@ test('a server that goes away and comes back: calls that only read are made agai
   assert.deepEqual(floats(await remote.infer('add', { x: row() })), [...row(1)]);
 });
 
-/** A server of another make. */
+/** A server of another implementation. */
 async function strange(
   t: Context,
   answer: (stream: ServerHttp2Stream, rpc: string, headers: IncomingHttpHeaders) => void,
@@ -240,7 +240,7 @@ test('only calls that read are made again, and those that the server has not loo
   assert.equal(asked.filter((rpc) => rpc === 'ServerMetadata').length, 3);
   const error = await rejection(remote.infer('m', { x: Float32Array.of(1) }));
   assert.equal(error.code, 'UNAVAILABLE');
-  // The second one was lost, and may have been run.
+  // The second request was lost, and may have run, so it is not sent again.
   assert.equal(asked.filter((rpc) => rpc === 'ModelInfer').length, 2);
 });
 

@@ -43,7 +43,7 @@ export async function connected(
   return remote;
 }
 
-/** What starts a server of these models, and connects to it. */
+/** Makes a function that starts a server of these models, and connects to it. */
 export function connectedTo(protocol: Protocol) {
   return async (
     t: Context,

@@ -5,12 +5,12 @@ import { once } from 'node:events';
 import type { Context } from '../support/harness.js';
 import { frame, framed } from '../endpoints/grpc/raw.js';
 
-/** A call that came. */
+/** A received call. */
 export interface HostileCall {
   readonly socket: Socket;
   /** The HTTP/2 stream. */
   readonly id: number;
-  /** Of all calls of the server, from 1. */
+  /** The number of the call on this server, from 1. */
   readonly number: number;
 }
 
@@ -23,7 +23,7 @@ export interface Hostile {
   readonly pings: () => number;
 }
 
-/** How it answers what every client says. */
+/** How the server answers connection-level frames. */
 export interface Manners {
   /** Whether it sends SETTINGS, and takes the client's (default true). */
   readonly settings?: boolean;
@@ -31,7 +31,7 @@ export interface Manners {
   readonly pongs?: boolean;
 }
 
-/** Headers as HPACK has them, without tables. */
+/** Encodes headers with HPACK, without tables. */
 export function headers(...pairs: readonly (readonly [name: string, value: string])[]): Buffer {
   return Buffer.concat(
     pairs.flatMap(([name, value]) => [
@@ -46,7 +46,7 @@ export function headers(...pairs: readonly (readonly [name: string, value: strin
 /** The headers of an answer. */
 export const answerHeaders: Buffer = headers([':status', '200'], ['content-type', 'application/grpc']);
 
-/** An answer: an empty message, which says that there is nothing. */
+/** An answer with empty messages. */
 export function answerTo(id: number, status = '0', messages = 1): Buffer {
   return Buffer.concat([
     frame(1, 4, id, answerHeaders),
@@ -55,7 +55,7 @@ export function answerTo(id: number, status = '0', messages = 1): Buffer {
   ]);
 }
 
-/** The size of what a client says first. */
+/** The size of the client's preface. */
 const prefaceBytes = 24;
 
 /** Starts a server that is closed after the test. `called` answers each call as it likes. */

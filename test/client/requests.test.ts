@@ -1,4 +1,4 @@
-/** The random requests of the library, through both protocols. */
+/** Random requests through both protocols. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

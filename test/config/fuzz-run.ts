@@ -101,7 +101,7 @@ export function fuzz({ seed, ms, onExecution }: FuzzOptions): FuzzReport {
 
 type Outcome = 'refused' | 'read' | 'served';
 
-/** Does with a text all that a load does. Throws if it fails with an error that users must not see. */
+/** Runs all steps of a load on a text. Throws if an error is not a proper TritonError. */
 function execute(content: Uint8Array): Outcome {
   const lines = content.reduce((count, byte) => count + Number(byte === 0x0a), 1);
   const decoded = decodeConfig(content);

@@ -10,7 +10,7 @@ import { TritonError } from '../../src/errors.js';
 import { anyConfig } from './arbitrary.js';
 import { gpus, parse } from './helpers.js';
 
-/** Runs an action that may refuse its input only with a TritonError that says where. */
+/** Runs an action that may only throw a TritonError with a location. */
 function survives(action: () => unknown): void {
   try {
     action();

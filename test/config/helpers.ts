@@ -1,4 +1,4 @@
-/** What the tests of this folder share: reading from text, and listing what a check reports. */
+/** Helpers of this folder's tests: read from text, and list the problems of a check. */
 
 import type { Gpus } from '../../src/config/rules/usable-gpus.js';
 import { expandConfig } from '../../src/config/schema/expand.js';
@@ -17,12 +17,12 @@ export function whole(text: string): ModelConfig {
   return expandConfig(parse(text).value);
 }
 
-/** The same with Triton's defaults, for a machine without a GPU. */
+/** The whole configuration with Triton's defaults, for a machine with `gpuCount` GPUs. */
 export function normalized(text: string, gpuCount = 0): ModelConfig {
   return normalizeConfig(whole(text), gpus(gpuCount).usable);
 }
 
-/** The GPUs that a backend can use, or why it can use none; and others that it cannot. */
+/** The GPUs of a machine: `count` usable ones, and unusable ones with the reasons. */
 export function gpus(count: number, unusable: Readonly<Record<number, string>> = {}): Gpus {
   return {
     usable: Array.from({ length: count + Object.keys(unusable).length }, (_, id) => id).filter(

@@ -16,7 +16,7 @@ function run(
   const child = spawn(program, args, { stdio: ['pipe', 'pipe', 'inherit'] });
   let output = '';
   child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text));
-  // A program that has crashed reads no more. The code that waits for its end says so.
+  // Writing to a crashed program fails. The code that waits for its end reports the crash.
   child.stdin.on('error', () => undefined);
   child.stdin.end(input);
   return new Promise((resolve, reject) => {

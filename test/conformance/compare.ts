@@ -23,7 +23,7 @@ function floatsOf({ datatype, data }: TensorValue): ArrayLike<number> | undefine
 
 function isClose(expected: number, actual: number, { rtol, atol }: Tolerance): boolean {
   if (Number.isNaN(expected)) return Number.isNaN(actual);
-  // The difference of infinities says nothing, so equal ones are recognised here.
+  // The difference of infinities is NaN, so equal infinities are handled here.
   if (expected === actual) return true;
   if (!Number.isFinite(expected)) return false;
   return Math.abs(actual - expected) <= atol + rtol * Math.abs(expected);

@@ -6,7 +6,7 @@ export interface Case extends Tolerance {
   /** ONNX's word for its group of cases: `node`, `simple` … */
   readonly kind: string;
   readonly name: string;
-  /** Why Triton cannot run it. The case has no files then. */
+  /** The reason why Triton cannot run the case. Then it has no files. */
   readonly skip?: string;
   /** Whether a dimension that the model fixes to 0 was made variable. */
   readonly freed?: boolean;

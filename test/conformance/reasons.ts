@@ -1,8 +1,8 @@
-/** The runtime's many texts as few reasons. */
+/** Maps the runtime's many error texts to few reasons. */
 
 type Rule = readonly [pattern: RegExp, reason: (match: RegExpExecArray) => string];
 
-/** The first that fits counts. */
+/** The first matching rule counts. */
 const rules: readonly Rule[] = [
   [
     /only \*guarantees\* support .* Opset (\d+)/,
@@ -19,7 +19,7 @@ const rules: readonly Rule[] = [
   [/^Non-zero status code returned while running (\w+)/, (match) => `a run of ${match[1] ?? ''} that fails`],
 ];
 
-/** A reason short enough to group by; the text itself where no rule fits. */
+/** A reason short enough to group by; the text itself if no rule matches. */
 export function shortReason(text: string): string {
   for (const [pattern, reason] of rules) {
     const match = pattern.exec(text);

@@ -1,12 +1,12 @@
 /**
- * Runs the cases that export.py wrote through `createServer`, asks the bare runtime about those that fail, and prints what
- * became of all of them. scripts/onnx-conformance.mjs prepares what it needs.
+ * Runs the cases from export.py through `createServer`, runs failed cases in the bare runtime, and prints all outcomes.
+ * scripts/onnx-conformance.mjs prepares the files.
  *
  *   node run.js [--raise] [--all] CASES PROGRAM [part of a name]…
  *
- * CASES is export.py's folder, PROGRAM the one of native/. The command fails when fewer cases pass than floor.json says,
- * or when one fails that the bare runtime passes. `--raise` writes numbers that are higher into floor.json. `--all` prints
- * every name with all that is known. With parts of names only the cases of such names run, and the floor is not looked at.
+ * CASES is export.py's folder, PROGRAM the one of native/. The command fails if fewer cases pass than floor.json requires,
+ * or if a case fails that the bare runtime passes. `--raise` writes higher numbers to floor.json. `--all` prints every name
+ * with all details. With parts of names, only matching cases run, and the floor is not checked.
  */
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -50,9 +50,9 @@ async function runCases(folder: string, program: string, cases: readonly Case[])
   });
 }
 
-/** Compares with the floor, and raises it if asked to. Tells whether it holds. */
+/** Compares with the floor, and raises it if `raise` is set. Returns whether it holds. */
 async function checkFloor(outcomes: readonly Outcome[], raise: boolean): Promise<boolean> {
-  // Written here.
+  // This program has written the file.
   const floor = (await readJson(floorFile)) as Floor;
   const passed = passedByKind(outcomes);
   let holds = true;

@@ -1,10 +1,10 @@
-/** The types of this folder's tables, which say what becomes of each configuration. */
+/** The types of this folder's tables, which list the expected outcome of each configuration. */
 
 import type { RepositoryModel } from '../support/repository.js';
 
 /** A configuration that loads. */
 export interface Served {
-  /** The model's file; by default a model is made that fits. */
+  /** The model's file; by default a matching model is generated. */
   readonly model?: () => Uint8Array;
   /** The version folders; default 1. */
   readonly folders?: readonly number[];
@@ -18,7 +18,7 @@ export interface Served {
   readonly config?: Readonly<Record<string, unknown>>;
 }
 
-/** One thing that is wrong. */
+/** A reported problem. */
 export interface Reason {
   readonly code: string;
   /** Its place; absent if the fault is not in the configuration. */
@@ -32,6 +32,6 @@ export interface Refused {
   readonly reasons: readonly Reason[];
   /** As in {@link Served}. */
   readonly model?: () => Uint8Array;
-  /** The files of version 1, where it is not `model.onnx` alone. */
+  /** The files of version 1, if it has more than `model.onnx`. */
   readonly version?: NonNullable<RepositoryModel['versions']>;
 }

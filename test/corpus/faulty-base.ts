@@ -2,7 +2,7 @@
 
 /** A faulty file. */
 export interface Faulty {
-  /** What is wrong with it, or unusual. */
+  /** The fault or peculiarity of the file. */
   readonly what: string;
   readonly content: string | Uint8Array;
   /** Where the fault is found; undefined if the file loads. */

@@ -1,4 +1,4 @@
-/** Small faulty files, and what is said of each. */
+/** Small faulty files, with the expected messages. */
 
 import type { Faulty } from './faulty-base.js';
 import { fields, values } from './faulty-fields.js';

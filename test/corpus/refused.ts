@@ -134,7 +134,7 @@ const mistakes: Readonly<Record<string, Refused>> = {
   mistake_ensemble_instances: {
     reasons: [invalid(5, 'instance_group', 'an ensemble has no instances of its own')],
   },
-  // Models of theirs are not in the repository.
+  // The models of these ensembles are not in the repository.
   ensemble_text: {
     reasons: [invalid(10, 'ensemble_scheduling.step[0].model_name', "no repository has a model 'tokenizer'")],
   },

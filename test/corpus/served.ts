@@ -11,9 +11,9 @@ import type { Served } from './case.js';
 
 const completed = ['input[0]', 'output[0]'];
 
-/** By folder. */
+/** Expected results by folder. */
 export const served: Readonly<Record<string, Served>> = {
-  // These are texts, images and tables.
+  // Models for texts, images and tables.
   text_classifier: {
     config: {
       'dynamic_batching.preferred_batch_size': [8, 16],
@@ -56,7 +56,7 @@ export const served: Readonly<Record<string, Served>> = {
     },
   },
 
-  // Their shapes differ from the model's.
+  // Shapes that differ from the model's.
   depth_map: { config: { 'input.0.reshape.shape': [1024] } },
   scalar_score: { config: { 'output.0.reshape.shape': [] } },
   scalar_without_batch: { config: { 'input.0.reshape.shape': [] } },
@@ -68,7 +68,7 @@ export const served: Readonly<Record<string, Served>> = {
   warmed_up: {},
   huge_batch: { config: { 'dynamic_batching.preferred_batch_size': [2147483647] } },
 
-  // They say how the runtime runs them.
+  // Settings of the runtime.
   graph_level_basic: { config: { 'optimization.graph.level': -1 } },
   graph_level_off: { config: { 'optimization.graph.level': 2 } },
   thread_counts: { config: { 'parameters.intra_op_thread_count.string_value': '1' } },
@@ -85,14 +85,14 @@ export const served: Readonly<Record<string, Served>> = {
   kind_auto: { config: { 'instance_group.0.count': 2 } },
   identity_delay: { file: null, config: { platform: '', 'instance_group.0.count': 2 } },
 
-  // They are about versions and files.
+  // Versions and files.
   version_latest_two: { folders: [1, 2, 10], versions: [2, 10] },
   version_all: { folders: [1, 2, 10], versions: [1, 2, 10] },
   version_specific: { folders: [1, 2, 3], versions: [1, 3] },
   version_empty_policy: { folders: [4, 5], versions: [4, 5] },
   renamed_file: { file: 'classifier-int8.onnx' },
 
-  // Whatever they leave out is completed from the model's file.
+  // Missing parts are completed from the model's file.
   completion_comment_only: {
     model: addModel,
     notes: ['max_batch_size', ...completed, 'dynamic_batching'],
@@ -133,7 +133,7 @@ export const served: Readonly<Record<string, Served>> = {
     config: { max_batch_size: 0, 'input.0.dims': [4, 16], dynamic_batching: undefined },
   },
 
-  // They have no effect here, or nowhere.
+  // Settings without an effect here, or anywhere.
   gpu_tuning_left_in: {
     notes: [
       'optimization.priority',
@@ -175,7 +175,7 @@ export const served: Readonly<Record<string, Served>> = {
     config: { 'instance_group.0.count': 1, 'instance_group.1.name': 'twins' },
   },
 
-  // They are one configuration, written in many ways.
+  // One configuration, written in many ways.
   format_angle_brackets: {
     config: { 'dynamic_batching.preferred_batch_size': [4, 8], 'output.0.dims': [16] },
   },

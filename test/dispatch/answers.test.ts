@@ -1,4 +1,4 @@
-/** Responses: who gets them, in which order and turns, and what happens to their pages. */
+/** Responses: their recipients, order and turns, and the life of their pages. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

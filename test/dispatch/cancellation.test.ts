@@ -1,4 +1,4 @@
-/** Requests that are cancelled: what the engine is told, and when they reject. */
+/** Cancelled requests: the calls to the engine, and the time of the rejections. */
 
 import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
@@ -55,7 +55,7 @@ test('a call that takes long leaves the rejections to the next turns', async () 
   };
   controller.abort();
   assert.equal(bench.port.cancelled.length, 1);
-  // One portion: what is rejected before the first look at the clock.
+  // At most one portion: the requests rejected before the clock is first read.
   assert.ok(asked.filter(({ settled }) => settled).length <= 32);
   bench.echo();
   await bench.settled(asked);
@@ -104,7 +104,7 @@ test('one that is answered or fails after its signal fired is cancelled all the 
   const asked = await bench.askMany(20_000, { signal });
   const sent = bench.port.sent.splice(0);
   controller.abort('why');
-  // There are more than are rejected in one turn.
+  // More requests than one turn rejects.
   const waiting = asked.filter(({ settled }) => !settled);
   assert.ok(waiting.length > 0);
   for (const [i, to] of sent.reverse().entries()) {
@@ -126,12 +126,12 @@ test('those of one signal are cancelled by one call that names their groups, and
   bench.version.groupRoom = 1024;
   const controller = new AbortController();
   const asked = await bench.askMany(50_000, { signal: controller.signal });
-  // By this clock, each look is 10 ms after the one before.
+  // Each reading of this clock is 10 ms after the previous one.
   let looked = 0;
   const now = t.mock.method(performance, 'now', () => 10 * looked++);
   controller.abort();
   now.mock.restore();
-  // The first look at the clock comes after 32 of them, and ends the slice.
+  // The clock is first read after 32 rejections, and ends the slice.
   assert.ok(asked.filter(({ settled }) => settled).length <= 32);
   assert.equal(bench.port.cancelled.length, 1);
   assert.equal(bench.port.cancelled[0]?.length, bench.port.sent.length);

@@ -72,7 +72,7 @@ export class FakePort implements NativePort {
   readonly submissionMemory: ArrayBuffer = new ArrayBuffer(submissionWords * 4);
   readonly slabs: ArrayBuffer[] = [];
   readonly blocks: Map<number, readonly number[]> = new Map();
-  /** The groups that came, in order, and the number of calls. */
+  /** The submitted groups in order, and the number of calls. */
   readonly sent: SentGroup[] = [];
   submissions = 0;
   /** The outcome of a submission: nothing, a refusal, or the number of pages that exist at once. */
@@ -81,7 +81,7 @@ export class FakePort implements NativePort {
   readonly cancelled: (readonly number[])[][] = [];
   /** Called within each of these calls. */
   onCancel: () => void = () => undefined;
-  /** What JavaScript said that its callers read. */
+  /** The reads that JavaScript has reported. */
   readonly reads: (readonly number[])[] = [];
   hasMemory = true;
   keepsPages = true;
@@ -238,7 +238,7 @@ export class FakePort implements NativePort {
     target.set(new Uint8Array(this.#page(id).memory));
   }
   takeLarge(): undefined {
-    // This is where external buffers are forbidden: everything is copied.
+    // Simulates a runtime that forbids external buffers: everything is copied.
   }
   largeBytes(page: number, number: number): number {
     return this.#page(page).large[number]?.byteLength ?? 0;

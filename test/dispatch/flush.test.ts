@@ -1,6 +1,5 @@
 /**
- * Flushes: which requests of the tick they send, what happens to refused ones, and submissions in the middle
- * of a request.
+ * Flushes: the requests of the tick that they send, refused requests, and submissions in the middle of a request.
  */
 
 import assert from 'node:assert/strict';

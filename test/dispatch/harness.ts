@@ -86,7 +86,7 @@ export class Asked implements Waiter<unknown> {
   value: unknown;
   error: (Error & { readonly code?: string }) | undefined;
   settled = false;
-  /** Called when it is settled. */
+  /** Called when the request is settled. */
   then: () => void = () => undefined;
 
   resolve(value: unknown): void {
@@ -117,7 +117,7 @@ export class Asked implements Waiter<unknown> {
 /** Options of a request that differ from the defaults. */
 export type Options = Partial<DispatchRequest>;
 
-/** The options of a request that says nothing. */
+/** The options of a request without options. */
 export const usual: DispatchRequest = {
   id: '',
   wanted: undefined,

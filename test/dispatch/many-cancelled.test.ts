@@ -1,6 +1,5 @@
 /**
- * Many requests are cancelled at once: each of them rejects, others do not, and the event loop has turns
- * meanwhile.
+ * Many requests are cancelled at once: each rejects, no other does, and the event loop keeps turning.
  */
 
 import assert from 'node:assert/strict';

@@ -1,4 +1,4 @@
-/** What is written for which requests, and what is kept of refused ones. */
+/** The records written for requests, and the cleanup after refused ones. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,4 +1,4 @@
-/** The modules for Next in docs/bundlers.md, run as they stand: a route is a function of a request. */
+/** The modules for Next in docs/bundlers.md, run unchanged: a route is a function of a request. */
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -53,7 +53,7 @@ test("the page's route for Next loads lazily, and what the client did wrong is 4
   const { stdout } = await run(process.execPath, ['main.js', 'kept'], { cwd: folder });
   assert.deepEqual(JSON.parse(stdout), {
     lazy: true,
-    // The folder is not there yet: that is not the client's fault, and the next request tries again.
+    // The folder does not exist yet. That is not the client's fault, and the next request tries again.
     failed: 'NOT_FOUND',
     answers: [[200, ['scores']], ...bodies.slice(1).map(() => [400, ['error']])],
   });

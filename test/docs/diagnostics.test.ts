@@ -11,7 +11,7 @@ import { exampleFiles } from './example-models.js';
 const root = fileURLToPath(new URL('../../../', import.meta.url));
 const page = await readFile(join(root, 'docs', 'diagnostics.md'), 'utf8');
 
-/** Code blocks that a comment `<!-- kind: name -->` stands before, by name. */
+/** Code blocks after a comment `<!-- kind: name -->`, by name. */
 function blocks(kind: string): Map<string, string> {
   const pattern = new RegExp(`<!-- ${kind}: (\\S+) -->\\s*\`\`\`\\w+\\n([^]*?)\`\`\``, 'g');
   return new Map([...page.matchAll(pattern)].map(([, name = '', text = '']) => [name, text]));

@@ -21,7 +21,7 @@ const programs = new Map(
   ]),
 );
 
-/** What the page's programs use. */
+/** The folder with the models of the page's programs. */
 const folder = await temporaryFolder({ after });
 await cp(join(root, 'examples', 'digits', 'models'), join(folder, 'models'), { recursive: true });
 await mkdir(join(folder, 'node_modules'));

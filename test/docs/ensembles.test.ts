@@ -1,4 +1,4 @@
-/** The example of docs/ensembles.md is served and called as it is written there. */
+/** The example of docs/ensembles.md is served and called unchanged. */
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';

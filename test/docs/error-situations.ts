@@ -27,7 +27,7 @@ import {
   type Context,
 } from '../support/harness.js';
 
-/** What every situation may use. */
+/** The resources of every situation. */
 export interface Scene {
   /**
    * A server in explicit mode with models `echo` (y = x, FP32 [16], batches of at most 64), `slow`, which
@@ -38,7 +38,7 @@ export interface Scene {
   readonly folder: string;
 }
 
-/** What the model `scripted` does, by the first number that it gets. */
+/** The actions of the model `scripted`, by the first number of its input. */
 const scripted = byFirst({
   1: 'process.exit(1);',
   2: 'return [];',
@@ -81,7 +81,7 @@ async function configured(folder: string, config: string): Promise<unknown> {
   return createServer(await writeRepository(folder, { mood: { config, versions: { '1': {} } } }));
 }
 
-/** Asks a model of one row a batch, whose runs take a minute, three times; waits for the first error. */
+/** Sends three requests to a model with batches of one row and runs of a minute; waits for the first error. */
 async function askThrice(folder: string, policy: string): Promise<unknown> {
   const batching = `default_queue_policy { ${policy} }`;
   const slow = identity({ maxBatchSize: 1, delayMs: 60_000, batching });
@@ -93,7 +93,7 @@ async function askThrice(folder: string, policy: string): Promise<unknown> {
   }
 }
 
-/** A model that calls itself is asked, with so many of its batches at once. */
+/** Calls a model that calls itself, with `batches` of its batches at once. */
 async function callsItself(batches: number): Promise<unknown> {
   const tensor = (name: string) => [{ name, data_type: 'TYPE_FP32', dims: [16] }] as const;
   const server: Server = await createServer({
@@ -122,7 +122,7 @@ async function callsItself(batches: number): Promise<unknown> {
   }
 }
 
-/** A model is asked, and a call is made for its request when that was answered. */
+/** Makes a call for a request that was already answered. */
 async function callsLate(server: Server): Promise<unknown> {
   let last: ModelRequest | undefined;
   const tensor = (name: string) => [{ name, data_type: 'TYPE_FP32', dims: [16] }] as const;

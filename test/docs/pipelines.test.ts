@@ -26,7 +26,7 @@ test('the models of the page run, and its programs print what they say', async (
   await symlink(root, join(folder, 'node_modules', 'tritonts'), 'dir');
   for (const { path, promised } of programs) {
     const { stdout } = await promisify(execFile)(process.execPath, [path], { cwd: folder });
-    // A comment says lines in a row.
+    // A comment lists the expected lines, separated by commas.
     assert.equal(stdout.trim().split('\n').join(', '), promised);
   }
 });

@@ -29,7 +29,7 @@ for (const [name, target] of [
   await symlink(target, join(folder, 'node_modules', name), 'dir');
 }
 
-/** What a program prints, which must be what its comments promise. */
+/** The output of a program, which must match its comments. */
 async function output(name: string, code: string): Promise<string> {
   const file = join(folder, `${name}.mjs`);
   await writeFile(file, code);

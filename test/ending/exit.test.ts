@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { assertEnding, nodesReport, runEnding } from './harness.js';
 
-/** What may be under way when a process ends. */
+/** The activities that are under way when a process ends. */
 const activities = ['onnxruntime', 'identity', 'hanging', 'hanging-twice', 'streaming', 'loading', 'closing'];
 
 for (const busy of activities) {

@@ -1,4 +1,4 @@
-/** What the tests of endings share: a repository for their children, and the definition of a good ending. */
+/** Helpers for tests of endings: a repository for their children, and the check of a good ending. */
 
 import assert from 'node:assert/strict';
 import { identity, onnx, type Context } from '../support/harness.js';

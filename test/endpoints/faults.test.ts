@@ -1,4 +1,4 @@
-/** Whose fault it is: what a client did wrong is never the server's, at any door; nothing hangs, and the next request works. */
+/** A client's mistake is never reported as the server's fault, over any protocol. Nothing hangs, and the next request works. */
 
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
@@ -9,7 +9,7 @@ import { ask as askGrpc, framed, session } from './grpc/raw.js';
 import { ask, endpointOf as httpOf, exchange, json, type Ask } from './http/harness.js';
 import { fp32, good, input, malformed, models, textOf, wildShapes, wrongInfers } from './wrong-requests.js';
 
-/** What an answer to a client's mistake may be: 4xx, and 501 for what this server does not have. Nothing that says to ask again. */
+/** Checks the status of a client's mistake: 4xx, or 501 for unsupported functions. Never a status that suggests a retry. */
 function isClients(status: number, which: string, text: string): void {
   assert.ok((status >= 400 && status < 500) || status === 501, `${which.slice(0, 200)}: ${status} ${text}`);
 }
@@ -175,7 +175,7 @@ void suite('HTTP: what a client did wrong is never a 5xx', () => {
         assert.equal(status, 400, text);
         assert.match(text, /integers.*1 with a point or an exponent/);
       }
-    // Floats elsewhere are no matter, and a form that was learned lets none in.
+    // Floats elsewhere do not matter, and a learned form accepts no floats as elements.
     for (let i = 0; i < 8; i++) {
       json(await send('m', `{"parameters":{"t":0.5},"inputs":[{"data":[${elements}],"name":"x",${fp32}}]}`));
       json(await send('m', input(`${fp32},"data":[${elements}]`)));
@@ -186,7 +186,7 @@ void suite('HTTP: what a client did wrong is never a 5xx', () => {
 });
 
 void suite('gRPC: what a client did wrong is not INTERNAL', () => {
-  /** What gRPC's specification fixes as INTERNAL, though it is the client's: bytes that are no message. */
+  /** gRPC's specification requires INTERNAL for bytes that are not a message, although it is the client's fault. */
   const internal = 13;
 
   const request = (
@@ -322,7 +322,7 @@ void suite('gRPC: what a client did wrong is not INTERNAL', () => {
   });
 });
 
-/** Bytes of a BYTES input of shape [2], and what is said of them. */
+/** Invalid bytes of a BYTES input of shape [2], and the expected message. */
 const brokenTexts: readonly (readonly [hex: string, words: string])[] = [
   ['', '0 bytes of 0 elements'],
   ['0000', '2 bytes that end within the length of element 0, which takes 4 bytes'],

@@ -1,4 +1,4 @@
-/** The order of outputs on the wire: JavaScript sorts names that look like integers, and no answer does. */
+/** The order of outputs on the wire: JavaScript sorts names that look like integers, but answers must not. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

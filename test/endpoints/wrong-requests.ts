@@ -1,4 +1,4 @@
-/** Requests that clients got wrong, and the models that they are for. */
+/** Invalid requests, and the models that they are for. */
 
 import { gzipSync } from 'node:zlib';
 import type { Datatype } from '../../src/index.js';
@@ -28,11 +28,11 @@ export const models: Readonly<Record<string, RepositoryModel>> = {
   u: free('UINT8', 1),
 };
 
-/** Shapes that no tensor has, or that none of these models takes. Their products are beyond what a number holds, or none at all. */
+/** Impossible shapes, or shapes that none of these models takes. Their products overflow, or are not numbers. */
 export const wildShapes: readonly (readonly (number | string)[])[] = [
   [],
   [2 ** 31, 2 ** 31],
-  // A little more than 4 GiB, which is the most, as FP32 and as INT64.
+  // A little more than the limit of 4 GiB, as FP32 and as INT64.
   [2 ** 30 + 1, 1],
   [2 ** 29 + 1],
   [2 ** 53 - 1],
@@ -50,7 +50,7 @@ export const wildShapes: readonly (readonly (number | string)[])[] = [
 /** A shape in JSON. */
 export const textOf = (shape: readonly (number | string)[]): string => `[${shape.join(',')}]`;
 
-/** Bodies that no endpoint takes for a request. */
+/** Bodies that are not a request. */
 export const malformed: readonly (string | Buffer)[] = [
   ...[
     '',
@@ -81,7 +81,7 @@ export const input = (fields: string): string => `{"inputs":[{"name":"x",${field
 export const fp32: string = '"datatype":"FP32","shape":[1,16]';
 const data16 = `"data":[${[...row()].join(',')}]`;
 
-/** Bodies of `infer` that are JSON, and wrong. */
+/** Invalid bodies of `infer` that are JSON. */
 export const wrongInfers: readonly (readonly [model: string, body: string])[] = [
   ...[
     ...['{}', '{"inputs":{}}', '{"inputs":[]}', '{"inputs":[5]}', '{"inputs":[null]}', '{"inputs":[[]]}'],

@@ -1,6 +1,6 @@
 /**
- * Serves the models `zero` and `one` of a repository, each on the GPU of its name, `spread` on both, `both`, an
- * ensemble of the first two, and `nested`, one of that, while GPU 0 is lost. Prints what became of them as JSON.
+ * Serves models of a repository while GPU 0 is lost: `zero` and `one`, each on the GPU of its name; `spread` on both;
+ * `both`, an ensemble of `zero` and `one`; and `nested`, an ensemble of `both`. Prints the outcomes as JSON.
  */
 
 import { setTimeout as wait } from 'node:timers/promises';
@@ -11,24 +11,24 @@ import { createServer, TritonError } from '../../../src/index.js';
 
 /** The output of the program. */
 export interface Lost {
-  /** What requests to `zero` got: its answers' first numbers, and then an error. */
+  /** The first numbers of the answers of `zero`, until a request failed with `error`. */
   readonly answers: readonly number[];
   readonly error: string;
-  /** The states and reasons by model, as the index has them once `zero` has failed. */
+  /** The states and reasons by model in the index, after `zero` has failed. */
   readonly index: Readonly<Record<string, readonly [string, string]>>;
   readonly ready: boolean;
   readonly devices: readonly string[];
-  /** What a request to `zero` gets then. */
+  /** The error of a later request to `zero`. */
   readonly later: string;
-  /** What requests to the ensembles get then, by the way that they are made. */
+  /** The errors of later requests to the ensembles, by the kind of request. */
   readonly ensembles: Readonly<Record<string, string>>;
-  /** What `one` answers. */
+  /** The answer of `one`. */
   readonly other: number;
-  /** What `spread` answers, to several requests. */
+  /** The answers of `spread` to several requests. */
   readonly spread: readonly number[];
   /** The warnings of the log. */
   readonly warnings: readonly string[];
-  /** What `zero` answers when it was loaded again, after `spread` was unloaded. */
+  /** The answer of `zero` after a reload, when `spread` was unloaded. */
   readonly again: number;
 }
 

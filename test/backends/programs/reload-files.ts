@@ -1,6 +1,6 @@
 /**
- * Loads a plan whose GPUs take different files, from bytes and from a folder whose files change, and prints
- * `max_batch_size` after each load: the least of what the files take.
+ * Loads a plan with different files for the GPUs, from bytes and from a folder whose files change. Prints
+ * `max_batch_size` after each load: the smallest limit of the files.
  */
 
 import { mkdir, writeFile } from 'node:fs/promises';
@@ -9,11 +9,11 @@ import { createServer } from '../../../src/index.js';
 
 /** The output of the program. */
 export interface Reloaded {
-  /** The error of a load whose files lack one. */
+  /** The error of a load with a missing file. */
   readonly missing: string;
-  /** Where the second and where the first file takes 6 rows, and the other more. */
+  /** The results if the second, and if the first file takes 6 rows, and the other one more. */
   readonly given: readonly number[];
-  /** Of the folder; after the second file was changed; after nothing was; after it was changed again. */
+  /** The results for the folder: at first, after a change of the second file, without a change, after another change. */
   readonly changed: readonly number[];
 }
 

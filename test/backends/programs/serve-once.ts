@@ -7,7 +7,7 @@ export interface Asked {
   readonly repository: string;
   /** Path of ONNX Runtime's library. */
   readonly library: string;
-  /** Path of TensorRT's library (default: it is looked for). */
+  /** Path of TensorRT's library (default: the server searches for it). */
   readonly tensorrt?: string;
   /** Other options of TensorRT. */
   readonly tensorrtOptions?: Readonly<Record<string, string | boolean>>;
@@ -17,7 +17,7 @@ export interface Asked {
 
 /** The output of the program, by model. */
 export interface Told {
-  /** The devices in the server's metadata, and in those of a connection to it. */
+  /** The devices in the metadata of the server, and of an attached server. */
   readonly devices: readonly (readonly string[])[];
   /** The metrics after all requests. */
   readonly metrics: string;
@@ -33,7 +33,7 @@ export interface Told {
           readonly kind: string;
           readonly device: number;
         }[];
-        /** The output y of as many requests as there are instances, or of one to an ensemble. */
+        /** The output y of one request for each instance, or of one request to an ensemble. */
         readonly answers: readonly unknown[];
       }
     >
@@ -61,7 +61,7 @@ for (const { name, state = '', reason = '' } of server.index()) {
   }
   const model = server.model(name);
   const { instances } = model.runtimeInfo();
-  // An ensemble has none.
+  // An ensemble has no instances.
   const results = await Promise.all(
     Array.from({ length: Math.max(1, instances.length) }, (_, i) =>
       model.infer({ x: Float32Array.from({ length: 16 }, () => i) }),
@@ -70,7 +70,7 @@ for (const { name, state = '', reason = '' } of server.index()) {
   const answers = results.map(({ outputs }) => outputs['y']?.toArray());
   models[name] = { state, reason, notes: model.notes, instances, answers };
 }
-// With those of GPUs, which another thread looks at.
+// Wait for the metrics of GPUs, which another thread samples.
 while (server.metadata().devices.length > 1 && !server.metrics().includes('nv_gpu_'))
   await new Promise(setImmediate);
 const metrics = server.metrics();

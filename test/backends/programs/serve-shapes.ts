@@ -1,6 +1,6 @@
 /**
- * Serves plans with shape tensors: x is FP32 [N,2], s is INT32 with the values [N,width], and y has in each row the
- * first number of x's row, `width` times. Prints what callers of the process, and of its endpoints, see as JSON.
+ * Serves plans with shape tensors: x is FP32 [N,2], s is INT32 with the values [N,width], and each row of y has the first
+ * number of x's row, `width` times. Prints the results of callers in the process and over its endpoints as JSON.
  */
 
 import { connectServer } from '../../../src/client/index.js';
@@ -10,7 +10,7 @@ import { createServer, TritonError, type Inputs } from '../../../src/index.js';
 
 /** The output of the program. */
 export interface Shaped {
-  /** By model: its state and reason, and of one that is served what it says of itself. */
+  /** By model: its state and reason, and for a served model its metadata. */
   readonly models: Readonly<
     Record<
       string,
@@ -24,7 +24,7 @@ export interface Shaped {
       }
     >
   >;
-  /** What requests got that were made together: y, and how many rows their batch had; or an error. */
+  /** The outcomes of concurrent requests: y and the rows of the batch, or an error. */
   readonly answers: Readonly<Record<string, readonly unknown[]>>;
 }
 

@@ -1,4 +1,4 @@
-/** Looks for GPUs as `tritonts backends` and a server do, and prints what they tell as JSON. */
+/** Surveys GPUs as `tritonts backends` and a server do, and prints the results as JSON. */
 
 import { createServer } from '../../../src/index.js';
 import { survey, type Survey } from '../../../src/registry/files/survey.js';
@@ -9,7 +9,7 @@ export interface Surveyed {
   readonly survey: Survey;
   /** Lines of the server's metrics that are about GPUs, without comments. */
   readonly metrics: readonly string[];
-  /** How many there are with `metricsConfig: { gpus: false }`. */
+  /** The number of such lines with `metricsConfig: { gpus: false }`. */
   readonly silent: number;
 }
 
@@ -17,7 +17,7 @@ const [, , library = '', repository = ''] = process.argv;
 const backendConfig = { onnxruntime: { library } };
 const found = await survey(resolveOptions({ modelRepository: repository, backendConfig }));
 
-/** The series of GPUs, when they have been looked at. */
+/** The series of GPUs, once they have been sampled. */
 async function seriesOf(gpus: boolean): Promise<string[]> {
   const server = await createServer(repository, {
     backendConfig,

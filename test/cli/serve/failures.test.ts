@@ -9,7 +9,7 @@ import { identity } from '../../support/harness.js';
 import { temporaryFolder, type RepositoryModel } from '../../support/repository.js';
 import { anyPorts, ran, repositoryOf, run } from './harness.js';
 
-/** A model whose file is none. */
+/** A model whose configuration is invalid. */
 const broken: RepositoryModel = {
   config: 'backend: "onnxruntime"\nmax_batch_size: -1',
   versions: { '1': new Uint8Array(8) },

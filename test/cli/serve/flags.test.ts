@@ -11,12 +11,12 @@ import { thrown } from '../../support/harness.js';
 import { root } from '../../support/project.js';
 import { tritonts } from '../run.js';
 
-/** What a command line sets, with a repository in front. */
+/** The settings of a command line, after a repository. */
 function settings(...args: readonly string[]): ServeSettings {
   return settingsOf(parseFlags(['--model-repository=/models', ...args]));
 }
 
-/** What is said of a wrong command line. */
+/** The message for an invalid command line. */
 function refused(...args: readonly string[]): string {
   const { code, message } = thrown(() => settings(...args));
   assert.equal(code, 'INVALID_ARG');
@@ -213,7 +213,7 @@ test('the flags that tritonserver has are all known', () => {
     backend-directory backend-config repoagent-directory strict-model-config response-cache-byte-size trace-file trace-level
     trace-rate trace-count trace-log-frequency`;
   for (const name of tritons.split(/\s+/)) assert.ok(flags.has(name), name);
-  // No name is there twice.
+  // All names are unique.
   assert.equal(flags.size, flagGroups.flatMap((group) => group.flags).length);
 });
 

@@ -1,4 +1,4 @@
-/** `tritonts serve` answers gRPC, asked by grpc-js. */
+/** `tritonts serve` answers a gRPC client (grpc-js). */
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -13,7 +13,7 @@ import {
 
 const main = fileURLToPath(new URL('../../../command/main.js', import.meta.url));
 
-/** Where an endpoint listens, as the helpers of HTTP take it. */
+/** The address of an endpoint, in the form of the HTTP helpers. */
 export interface Place {
   readonly address: { readonly host: string; readonly port: number };
 }
@@ -21,19 +21,19 @@ export interface Place {
 /** A process that serves. */
 export interface Served {
   readonly child: ChildProcess;
-  /** What its log says until now. */
+  /** The log so far. */
   log(): string;
-  /** Resolves when the log has this. */
+  /** Resolves when the log matches. */
   said(what: RegExp): Promise<void>;
-  /** Where the log says that a service listens. */
+  /** The address of a service, from the log. */
   place(service: 'GRPCInferenceService' | 'HTTPService' | 'Metrics Service'): Promise<Place>;
   readonly ended: Promise<ChildOutcome>;
 }
 
-/** A child that has not ended by then will not end by itself. It is killed, and the signal of its outcome is SIGKILL. */
+/** A child that has not ended by then is killed, and the signal of its outcome is SIGKILL. */
 const limitMs = 120_000;
 
-/** Ports that nobody else has. */
+/** Flags for free ports. */
 export const anyPorts: readonly string[] = ['--http-port=0', '--metrics-port=0', '--allow-grpc=false'];
 
 /** Starts `tritonts serve`. It is killed after the test. */
@@ -86,7 +86,7 @@ export function run(t: Context, ...args: readonly string[]): Served {
   };
 }
 
-/** Runs it until it ends by itself. */
+/** Runs `tritonts serve` until it ends by itself. */
 export function ran(t: Context, ...args: readonly string[]): Promise<ChildOutcome> {
   return run(t, ...args).ended;
 }

@@ -46,7 +46,7 @@ test('it goes on where it was sent to the background, or was started by another 
   for (const other of [
     { ...usual, env: {} },
     { ...usual, env, leadsSession: true },
-    // A supervisor, or the first process of a container: its end is everybody's.
+    // The parent is a supervisor, or the first process of a container, whose end ends all processes.
     { ...usual, env, parent: 1 },
     { ...usual, env, platform: 'win32' },
   ] as const)
@@ -87,7 +87,7 @@ async function npm(
   return { kill: () => child.kill('SIGTERM'), text: () => said, ended };
 }
 
-/** The process that serves, which has a head of its own on each line. */
+/** The pid of the serving process, from the prefix of its log lines. */
 function servedPid(text: string): number | undefined {
   const pid = / (\d+) tritonts\]/.exec(text)?.[1];
   return pid === undefined ? undefined : Number(pid);

@@ -82,7 +82,7 @@ test('restricted calls need their header; bodies are limited; headers become par
   const path = '/v2/models/one/infer';
   const tenant = await ask(http, path, { body: oneRow, headers: { 'X-Tenant': 'a' } });
   assert.equal(tenant.status, 200, tenant.text);
-  // One that is forwarded must not be taken for a parameter that means something.
+  // A forwarded header must not act as a parameter of the server.
   const priority = await ask(http, path, { body: oneRow, headers: { Priority: '1' } });
   assert.match(errorOf(priority, 400), /header 'Priority' cannot be forwarded/);
 });

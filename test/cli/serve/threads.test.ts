@@ -1,4 +1,4 @@
-/** Several threads of endpoints, which needs a Node that can share a port. */
+/** Several endpoint threads, which need a Node that can share a port. */
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
@@ -19,7 +19,7 @@ async function listeners(port: number): Promise<number> {
     .length;
 }
 
-/** The system spreads connections by their ports: of so many, each of three threads has some but for one time in 10^11. */
+/** The system distributes connections by their ports. With so many, each of three threads gets some (1 - 10^-11). */
 const connections = 64;
 
 test(
@@ -49,7 +49,7 @@ test(
       model_stats: { inference_count: number }[];
     };
     assert.equal(statistics[0]?.inference_count, connections);
-    // Whichever thread is asked.
+    // Every thread must answer this.
     await all(async () => {
       assert.equal((await ask(http, '/v2/repository/models/two/load', { method: 'POST' })).status, 200);
     });
@@ -87,7 +87,7 @@ test('what all threads have under way is answered before the end', { skip }, asy
   const answers = Array.from({ length: connections }, () =>
     ask(http, '/v2/models/slow/infer', { body: oneRow }),
   );
-  // The first answer says that they have come.
+  // The first answer shows that the requests have arrived.
   await served.said(/POST \/v2\/models\/slow\/infer: 200/);
   served.child.kill('SIGTERM');
   const statuses = await Promise.all(
@@ -98,7 +98,7 @@ test('what all threads have under way is answered before the end', { skip }, asy
       ),
     ),
   );
-  // Those that came too late are told so, or find nobody.
+  // Late requests get an error, or no connection.
   assert.ok(statuses.filter((status) => status === 200).length >= 2, statuses.join());
   assert.ok(
     statuses.every((status) => [200, 503, 0].includes(status)),

@@ -218,7 +218,7 @@ test('the first value of a shape tensor is the batch where there is one, and dim
   const whole = 'input [ { name: "x" dims: [ -1, 4 ] }, { name: "s" dims: [ 3 ] } ]';
   assert.deepEqual(dims(whole), [0, [3]]);
   assert.deepEqual(dims('input [ { name: "x" dims: 4 }, { name: "s" dims: 2 } ]'), [8, [2]]);
-  // It has no values besides the batch.
+  // The shape tensor has no values besides the batch.
   assert.deepEqual(dims('', [1]), [0, [1]]);
 });
 

@@ -12,7 +12,7 @@ import { parse, whole } from '../helpers.js';
 const fixture = (name: string): string =>
   readFileSync(new URL(`../../../../test/config/fixtures/${name}`, import.meta.url), 'utf8');
 
-/** Each has a text, and the JSON form that Google's parser made of it. Together they have every field. */
+/** Fixtures: a text, and the JSON form from Google's parser. Together they have every field. */
 const fixtures = ['dynamic', 'sequence', 'oldest', 'ensemble'];
 
 for (const name of fixtures) {

@@ -1,6 +1,5 @@
 /**
- * Drops servers without closing them. Arguments: a repository, and what is kept of the servers. Needs
- * --expose-gc.
+ * Drops servers without closing them. Arguments: a repository, and the reference to keep. Needs --expose-gc.
  */
 
 import { setTimeout as wait } from 'node:timers/promises';
@@ -38,7 +37,7 @@ async function dropSeveral(): Promise<void> {
 
 const programs: Record<string, () => Promise<void>> = {
   nothing: async () => {
-    // This creates everything that a process creates only once.
+    // Create everything that a process creates only once.
     await (await create()).close();
     const before = await threadCount();
     await dropSeveral();

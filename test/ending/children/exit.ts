@@ -1,6 +1,5 @@
 /**
- * Ends, or is ended, while something is under way. Arguments: a repository, what is under way, and how it
- * ends.
+ * Ends, or is killed, while an activity is under way. Arguments: a repository, the activity, and the way to end.
  */
 
 import { setTimeout as wait } from 'node:timers/promises';
@@ -36,7 +35,7 @@ const activities: Record<string, () => Promise<InferenceServer[]>> = {
     for (const server of servers) server.infer('faulty', asking('hangs')).catch(ignore);
     return servers;
   },
-  // Responses and requests go to and fro all the time.
+  // Requests and responses are exchanged all the time.
   streaming: async () => {
     const server = await createServer(folder, { modelControlMode: 'explicit', loadModels: ['add', 'echo'] });
     const caller = async (model: string): Promise<void> => {

@@ -1,4 +1,4 @@
-/** Comes to its end on its own. Arguments: a repository, and what is still going on then. */
+/** Ends by itself. Arguments: a repository, and the activity that is still under way then. */
 
 import { createServer } from '../../../src/index.js';
 import { row } from '../../support/harness.js';
@@ -27,7 +27,7 @@ const scenarios: Record<string, () => void | Promise<void>> = {
       });
     ready();
   },
-  // Nobody waits for the requests in flight any more.
+  // The requests in flight were cancelled.
   cancelled: async () => {
     const abort = new AbortController();
     const running = server.model('late').infer({ x: row() }, { signal: abort.signal });

@@ -1,4 +1,4 @@
-/** Connections on which nothing happens any more, because their client broke a rule of HTTP/2: they end, and others do not. */
+/** Connections that are dead because their client broke a rule of HTTP/2: they end, and others do not. */
 
 import assert from 'node:assert/strict';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
@@ -13,7 +13,7 @@ import { answerOf, closed, frame, framed, headerBlock, open, preface, session, s
 const headers = headerBlock();
 const noHeaders = frame(1, 4, 1, Buffer.alloc(20, 0xff));
 const settingsTaken = frame(4, 1, 0);
-/** An eighth of it is how often connections are looked at. */
+/** Connections are checked eight times in this time. */
 const requestTimeoutMs = 2400;
 
 const breaks: Readonly<Record<string, Buffer>> = {
@@ -29,7 +29,7 @@ const breaks: Readonly<Record<string, Buffer>> = {
   ]),
 };
 
-/** Frames that a socket gets. */
+/** Calls `told` for each frame that a socket receives. */
 function onFrame(socket: Socket, told: (type: number, flags: number, payload: Buffer) => void): void {
   let rest = Buffer.alloc(0);
   socket.on('data', (chunk: Buffer) => {
@@ -43,7 +43,7 @@ function onFrame(socket: Socket, told: (type: number, flags: number, payload: Bu
   });
 }
 
-/** Resolves when a connection that breaks now has been ended: all others have been looked at meanwhile. */
+/** Breaks a connection, and resolves when it has ended. Meanwhile all others were checked, too. */
 function looked(t: Context, endpoint: GrpcEndpoint): Promise<void> {
   const socket = socketOf(t, endpoint);
   socket.write(Buffer.concat([preface, settingsTaken, noHeaders]));
@@ -118,7 +118,7 @@ test('a client that is busy and answers no pings ends', async (t) => {
   await closed(socket);
 });
 
-/** A way to an endpoint that can be stopped, as by a client that does not read. */
+/** A proxy to an endpoint that can be paused, like a client that does not read. */
 async function slowWay(
   t: Context,
   { address }: GrpcEndpoint,
@@ -151,7 +151,7 @@ test('an idle connection is pinged once and stays; so does one whose client does
   const plain = { maxBatchSize: 0, batching: false as const };
   const same = identity({ ...plain, inputs: [{ name: 'x', dims }], outputs: [{ name: 'y', dims }] });
   const server = await serve(t, { m: same });
-  // The answer may wait so long, while the others are looked at every 2 seconds.
+  // The answer may wait this long, while connections are checked every 2 seconds.
   const endpoint = await endpointOf(t, server, { requestTimeoutMs: 16_000 });
   const { messages } = await foreign(t, endpoint);
   const idle = session(t, endpoint);
@@ -159,7 +159,7 @@ test('an idle connection is pinged once and stays; so does one whose client does
   idle.on('ping', () => pings++);
 
   const way = await slowWay(t, endpoint);
-  // The windows are so wide that the socket is what is full.
+  // The flow-control windows are so large that the socket fills up first.
   const slow = session(t, way.endpoint, { settings: { initialWindowSize: 1 << 28 } });
   await new Promise((resolve) => slow.once('localSettings', resolve));
   slow.setLocalWindowSize(1 << 28);
@@ -179,7 +179,7 @@ test('an idle connection is pinged once and stays; so does one whose client does
   stream.end(framed(request));
   await new Promise((resolve) => stream.once('response', resolve));
   await looked(t, endpoint);
-  // Newer Node ends that connection itself, before anyone has looked.
+  // Newer Node ends that connection itself, before the check.
   await until(() => pings > 0);
   assert.equal(pings, 1);
   assert.equal(idle.closed, false);

@@ -1,4 +1,4 @@
-/** The other RPCs: what the server and its models say, model control, health, reflection; what is refused by name. */
+/** The other RPCs: metadata, model control, health, reflection, and RPCs that are always refused. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -166,7 +166,7 @@ test('a stream of reflection that is not read has few answers made, and its ques
   stream.on('error', () => undefined);
   const before = process.memoryUsage();
   for (let i = 0; i < 20_000; i++) stream.write(question);
-  // Meanwhile they come, and other calls are answered.
+  // While they arrive, other calls are answered.
   for (let i = 0; i < 50; i++) await client.call('ServerLive');
   const { external, arrayBuffers } = process.memoryUsage();
   const grown = external + arrayBuffers - before.external - before.arrayBuffers;

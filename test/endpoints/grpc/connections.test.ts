@@ -19,7 +19,7 @@ test('many connections, idle and busy', async (t) => {
   const client = await foreign(t, endpoint);
   const body = framed(client.messages.write('inference.ModelInferRequest', fields));
   const idle: ReturnType<typeof socketOf>[] = [];
-  // As many as a system lets wait to be accepted at once.
+  // At most as many at once as a system's accept queue holds.
   while (idle.length < 2000) {
     const some = Array.from({ length: 100 }, () => socketOf(t, endpoint));
     await Promise.all(
@@ -47,7 +47,7 @@ test('many connections, idle and busy', async (t) => {
   );
   for (const { http, status, text } of answers) assert.deepEqual([http, status, text], [200, 0, '']);
   for (const one of busy) one.destroy();
-  // None of the idle ones was given up for them, and they are served.
+  // No idle connection was closed in favour of them, and they are still served.
   for (const socket of idle) assert.ok(!socket.destroyed);
   const last = idle[1999];
   assert.ok(last);

@@ -1,4 +1,4 @@
-/** Frames without end: the connection ends, or is served and costs little; the clients beside it are answered. */
+/** Floods of frames: the connection ends, or is served cheaply; other clients are answered. */
 
 import assert from 'node:assert/strict';
 import type { Socket } from 'node:net';
@@ -26,7 +26,7 @@ const number = (value: number): Buffer => {
 const calls = (count: number, of: (id: number) => Buffer): Buffer =>
   Buffer.concat(Array.from({ length: count }, (_, i) => of(2 * i + 1)));
 
-/** Writes until the other side has had enough. */
+/** Writes until the other side ends the connection. */
 function flood(socket: Socket, bytes: Buffer): Promise<void> {
   const more = (): void => {
     while (!socket.destroyed && socket.write(bytes));
@@ -36,7 +36,7 @@ function flood(socket: Socket, bytes: Buffer): Promise<void> {
   return closed(socket);
 }
 
-/** One that ends, and clients beside it that are answered. */
+/** A connection for the flood, and other clients that must be answered. */
 async function setup(t: Context) {
   const server = await serve(t, { m: onnx() });
   const endpoint = await endpointOf(t, server, { requestTimeoutMs: 2400 });

@@ -1,7 +1,7 @@
 /**
- * Damages messages of gRPC and the bytes around them. Bytes come to the reader of frames in random pieces, whole or damaged: what
- * it hands on does not depend on the pieces. A message is read, or refused with a status; nothing else may be thrown. What is
- * read is what protobufjs reads. Every so often bytes go over a connection whose next call must be answered.
+ * Fuzzes gRPC messages and the bytes around them. The reader of frames gets bytes in random chunks, whole or damaged; its
+ * output must not depend on the chunks. A message is read, or refused with a status; no other error may be thrown. The
+ * values must be those that protobufjs reads. Now and then bytes go over a connection whose next call must be answered.
  */
 
 import { connect as connectHttp2, type ClientHttp2Session } from 'node:http2';
@@ -21,7 +21,7 @@ import { Dice } from '../../requests/dice.js';
 import { Messages } from './harness.js';
 import { answerOf, framed, open } from './raw.js';
 
-/** What came of it. */
+/** The outcome of a run. */
 export interface GrpcFuzzReport {
   readonly executions: number;
   /** Messages that are requests of inference. */
@@ -75,7 +75,7 @@ const others: readonly (readonly [name: string, request: object])[] = [
   ['LogSettings', { settings: { log_info: { bool_param: true } } }],
 ];
 
-/** Bytes that mean something: lengths, tags, flags of frames. */
+/** Meaningful bytes: lengths, tags, flags of frames. */
 const tokens: readonly Buffer[] = [
   ...[
     'ffffffffffffffffff01',
@@ -112,7 +112,7 @@ function damage(dice: Dice, given: Buffer): Buffer {
   return bytes;
 }
 
-/** What a function returns; undefined if it throws what has a status. Anything else passes. */
+/** The result of a function; undefined if it throws an error with a status. Other errors are thrown on. */
 function attempt<T>(action: () => T): T | undefined {
   try {
     return action();
@@ -122,7 +122,7 @@ function attempt<T>(action: () => T): T | undefined {
   }
 }
 
-/** The messages that a reader finds in these pieces, and whether it refused what came behind them. */
+/** The messages that a reader finds in these chunks, and whether it refused the rest. */
 function messagesIn(pieces: readonly Buffer[]): string {
   const found: string[] = [];
   const budget = new Budget(1 << 20);
@@ -154,7 +154,7 @@ function pieces(dice: Dice, bytes: Buffer): Buffer[] {
   return cut;
 }
 
-/** What protobufjs says of the model, id and number of inputs; undefined: it is no message. */
+/** Model, id and number of inputs as protobufjs reads them; undefined: it refuses the message. */
 function foreignHead(messages: Messages, bytes: Buffer): string | undefined {
   try {
     const { model_name = '', id = '' } = messages.read('inference.ModelInferRequest', bytes) as Record<
@@ -171,7 +171,7 @@ function foreignHead(messages: Messages, bytes: Buffer): string | undefined {
  * Runs until `isOver` says so.
  *
  * @param server - With a model `m` that takes f (FP32 [-1]), s (BYTES [-1]) and i (INT64 [-1]), all optional.
- * @throws Error with the bytes, in base64, on which something went wrong.
+ * @throws Error with the failing bytes in base64.
  */
 export async function fuzzGrpc(
   server: InferenceServer,

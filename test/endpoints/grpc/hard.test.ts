@@ -1,4 +1,4 @@
-/** Input that is wrong, too large or too much. Each is answered with a status, or ends its connection, and the next request works. */
+/** Invalid, too large or excessive input gets a status or ends its connection, and the next request works. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -206,7 +206,7 @@ test('millions of parts in a message: refused, or read in one pass', async (t) =
   );
   const parameters = Array.from({ length: 1_100_000 }, (_, i) => field(4, text(1, i.toString(36))));
   assert.equal(await status(parameters), 3);
-  // The same name again and again: only the last one counts, and each is read.
+  // The same name repeated: only the last entry counts, but each is read.
   const again = many(1e6, field(4, text(1, 'a')));
   const ofInput = field(5, Buffer.concat([text(1, 'x'), text(2, 'FP32'), again]));
   const ofOutput = field(6, Buffer.concat([text(1, 'y'), many(1e6, field(2, text(1, 'a')))]));
@@ -215,7 +215,7 @@ test('millions of parts in a message: refused, or read in one pass', async (t) =
     assert.match(answer.text, /more than 4096 parameters/);
   }
 
-  // One element after the other, none of them packed: as objects they would not fit into the heap.
+  // Unpacked elements, which would not fit into the heap as objects.
   const count = 20_000_000;
   const contents = many(count, Buffer.from([1 * 8, 1]));
   const shape = Buffer.from([0x80, 0xda, 0xc4, 0x09]);
@@ -266,11 +266,11 @@ test('limits of a message and of all together', async (t) => {
   const large = await ask(raw, framed(Buffer.alloc(100_001)));
   assert.equal(large.status, 8);
   assert.match(large.text, /100001.*maxRequestBytes/);
-  // A size alone gets no memory.
+  // An announced size alone allocates no memory.
   const begun = Array.from({ length: 50 }, () => open(raw));
   for (const stream of begun) stream.write(framed(Buffer.alloc(0), 0, 100_000));
   await works();
-  // Bytes do.
+  // Received bytes do.
   for (const stream of begun.slice(0, 2)) stream.write(Buffer.alloc(99_000));
   const refused = answerOf(begun[1] ?? open(raw));
   assert.equal((await refused).status, 14);

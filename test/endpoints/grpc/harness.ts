@@ -1,6 +1,6 @@
 /**
- * Helpers of the tests of gRPC: endpoints that close with their test, and a client that others wrote. `@grpc/grpc-js` makes the
- * calls, and protobufjs reads and writes the messages, by what server reflection says they are.
+ * Helpers of the gRPC tests: endpoints that close with their test, and a third-party client. `@grpc/grpc-js` makes the
+ * calls, and protobufjs reads and writes the messages, whose types come from server reflection.
  */
 
 import {
@@ -32,10 +32,10 @@ export async function endpointOf(
   return endpoint;
 }
 
-/** A message as protobufjs has it: names in snake_case, 64 bits as text, bytes as Buffer. */
+/** A message in protobufjs's form: names in snake_case, 64-bit integers as text, bytes as Buffer. */
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** Server reflection, written down here so that what it says can be asked for. */
+/** The messages of server reflection, written out here, because they are needed to call it. */
 const reflection = protobuf.parse(
   `
   syntax = "proto3";
@@ -61,7 +61,7 @@ export class Messages {
     root.resolveAll();
   }
 
-  /** Those that these FileDescriptorProtos declare. */
+  /** The messages that these FileDescriptorProtos declare. */
   static ofFiles(files: readonly Uint8Array[]): Messages {
     // FileDescriptorSet has them in field 1.
     const writer = protobuf.Writer.create();
@@ -97,7 +97,7 @@ function metadataOf(given: CallGiven): Metadata {
   return metadata;
 }
 
-/** A client by grpc-js. */
+/** A client on grpc-js. */
 export class Foreign {
   readonly client: Client;
   readonly messages: Messages;
@@ -160,7 +160,7 @@ export async function failure(call: Promise<unknown>): Promise<ServiceError> {
   throw new assert.AssertionError({ message: 'the call did not fail' });
 }
 
-/** What a stream says until it ends, or until `count` responses came. */
+/** The responses of a stream until it ends, or until there are `count`. */
 export function responses<T>(stream: ClientReadableStream<T>, count: number = Infinity): Promise<T[]> {
   return new Promise((resolve, reject) => {
     const list: T[] = [];

@@ -1,4 +1,4 @@
-/** ModelInfer over gRPC, by a client that others wrote. */
+/** ModelInfer over gRPC, with a third-party client. */
 
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';

@@ -1,4 +1,4 @@
-/** Clients that make mistakes: calls of `node:http2` with bytes of the test's own, and sockets that frames are written to. */
+/** Misbehaving clients: calls of `node:http2` with arbitrary bytes, and raw sockets for frames. */
 
 import {
   connect as connectHttp2,
@@ -11,7 +11,7 @@ import { connect, type Socket } from 'node:net';
 import type { GrpcEndpoint } from '../../../src/endpoints/grpc/serve.js';
 import type { Context } from '../../support/harness.js';
 
-/** What came of a call. */
+/** The outcome of a call. */
 export interface RawAnswer {
   /** The status of HTTP. */
   readonly http: number | undefined;
@@ -63,7 +63,7 @@ export function open(
   return stream;
 }
 
-/** What a call is answered with. */
+/** The answer to a call. */
 export function answerOf(stream: ClientHttp2Stream): Promise<RawAnswer> {
   return new Promise((resolve) => {
     let headers: Record<string, unknown> = {};
@@ -103,7 +103,7 @@ export function ask(
   return answer;
 }
 
-/** A socket that bytes are written to as they are. */
+/** A raw socket to an endpoint. */
 export function socketOf(t: Context, { address }: GrpcEndpoint): Socket {
   const socket = connect(address.port, address.host);
   socket.on('error', () => undefined);
@@ -141,7 +141,7 @@ export function frame(
   return Buffer.concat([bytes, payload]);
 }
 
-/** The headers of a call of ModelInfer as HPACK has them, without tables. */
+/** The headers of a ModelInfer call in HPACK, without tables. */
 export function headerBlock(): Buffer {
   const headers: readonly (readonly [string, string])[] = [
     [':method', 'POST'],
@@ -160,7 +160,7 @@ export function headerBlock(): Buffer {
   );
 }
 
-/** What every connection begins with. */
+/** The preface of every connection. */
 export const preface: Buffer = Buffer.concat([
   Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'),
   frame(4, 0, 0),

@@ -105,7 +105,7 @@ test('decoupled models: any number of responses, and an empty last one for those
   const both = await ask(count(2, 'a'), count(2, 'b'));
   for (const id of ['a', 'b'])
     assert.deepEqual(values(both.filter(({ infer_response: one }) => one?.id === id)), [0, 1]);
-  // ModelInfer takes no such model.
+  // ModelInfer refuses decoupled models.
   const error = await failure(client.call('ModelInfer', count(1)));
   assert.equal(error.code, status.UNIMPLEMENTED);
   assert.match(error.details, /decoupled transaction policy/);

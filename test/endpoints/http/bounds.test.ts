@@ -1,4 +1,4 @@
-/** What clients may make the endpoint hold: requests, bodies, answers. Beyond a limit there is an error, or it reads no further. */
+/** Limits of requests, bodies and answers that the endpoint holds for clients. Beyond them it fails, or pauses reading. */
 
 import assert from 'node:assert/strict';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
@@ -20,7 +20,7 @@ function post(path: string, body: object): string {
   return `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: ${text.length}\r\n\r\n${text}`;
 }
 
-/** What comes, as text. */
+/** Returns a function that gives the received text so far. */
 function textOf(socket: Socket): () => string {
   const chunks: string[] = [];
   socket.on('data', (chunk: Buffer) => chunks.push(chunk.toString('latin1')));
@@ -84,7 +84,7 @@ function nextSocket(t: Context): Promise<Socket> {
 }
 
 void suite('requests of one connection', () => {
-  /** A server of one's own, which counts. */
+  /** A node:http server that counts requests. */
   async function counted(
     t: Context,
     server: InferenceServer,
@@ -118,7 +118,7 @@ void suite('requests of one connection', () => {
       socket.write(post('/v2/models/gate/infer', one) + more.repeat(count));
       if (name === 'that wait') await until(() => seen() >= 1024);
       for (let i = 0; i < 100; i++) await ask(endpoint, '/v2/health/live');
-      // The limit, what one read of a socket brings, and those just asked.
+      // The limit, plus the requests in one read of a socket, plus those just made.
       assert.ok(seen() < 1024 + limit / more.length + 200, `${seen()} requests`);
       pass();
       await until(() => seen() === 1 + count + 100);
@@ -200,7 +200,7 @@ void suite('bodies', () => {
 });
 
 void suite('answers that are not read', () => {
-  /** Asks, and reads nothing. */
+  /** Sends requests, and reads no answer. */
   function unread(t: Context, endpoint: HttpEndpoint, requests: number): Socket {
     const socket = open(t, endpoint).pause();
     socket.write(post('/v2/models/large/infer', asked).repeat(requests));
@@ -307,7 +307,7 @@ test('memory of a body is used again only when nobody needs what is in it', asyn
     });
   const endpoint = await endpointOf(t, await serve(t, { m: model(0), slow: model(5) }));
   const headers = { 'Inference-Header-Content-Length': '0' };
-  // Sizes differ a little, so that pieces fit that were made for others; some clients leave in the midst.
+  // Sizes differ a little, so that memory is reused for other bodies; some clients leave early.
   const client = async (seed: number): Promise<void> => {
     for (let i = 0; i < 25; i++) {
       const count = 40_000 + 1000 * ((seed + i) % 7);

@@ -1,7 +1,7 @@
 /**
- * Makes requests with binary tensors of every datatype, and lies about them: sizes, shapes, lengths of strings, the size of the
- * JSON, bytes that are missing or too many. A request without a lie is read as it was written. One with a lie is refused with a
- * TritonError, unless it is the truth about other bytes: then every byte of the body belongs to one input.
+ * Makes requests with binary tensors of every datatype, and wrong statements about them: sizes, shapes, lengths of strings,
+ * the size of the JSON, missing or surplus bytes. A correct request is read as written. A wrong one is refused with a
+ * TritonError, unless it happens to be consistent: then every byte of the body belongs to one input.
  */
 
 import { isDeepStrictEqual } from 'node:util';
@@ -11,12 +11,12 @@ import { wireOf } from '../../../src/tensor/bytes-tensor.js';
 import { datatypeSize, type Datatype } from '../../../src/tensor/datatype.js';
 import { Dice } from '../../requests/dice.js';
 
-/** What came of it. */
+/** The outcome of a run. */
 export interface BinaryFuzzReport {
   readonly executions: number;
-  /** Requests without a lie, all of which were read. */
+  /** Correct requests, all of which were read. */
   readonly honest: number;
-  /** Those with one, by what came of them. */
+  /** Wrong requests, by outcome. */
   readonly refused: number;
   readonly read: number;
 }
@@ -59,7 +59,7 @@ function honestInput(dice: Dice, name: string): Input {
 
 const oddSizes = [-1, 0, 1, 2, 3, 7, 2 ** 31, 2 ** 32, 2 ** 53 - 1, 2 ** 53, 1e300, 0.5];
 
-/** Lies about an input. */
+/** Makes a wrong statement about an input. */
 function lie(dice: Dice, input: Input): void {
   const kind = dice.below(6);
   const odd = oddSizes[dice.below(oddSizes.length)] ?? 1;
@@ -82,7 +82,7 @@ function bytesOf(tensor: unknown): Buffer {
 /**
  * Runs until `isOver` says so.
  *
- * @throws Error with the body, in base64, on which something went wrong.
+ * @throws Error with the failing body in base64.
  */
 export function fuzzBinary(seed: number, isOver: (executions: number) => boolean): BinaryFuzzReport {
   const dice = new Dice(seed);

@@ -1,7 +1,7 @@
 /**
- * Damages the bodies of requests, and reads them as the endpoint does. A body is read, or refused with a TritonError; nothing
- * else may be thrown. What the exact JSON parser says is compared with JSON.parse, and every so often a body goes over a
- * connection whose next request must be answered.
+ * Fuzzes the bodies of requests, and reads them as the endpoint does. A body is read, or refused with a TritonError; no
+ * other error may be thrown. The exact JSON parser is compared with JSON.parse. Now and then a body goes over a connection
+ * whose next request must be answered.
  */
 
 import { request, Agent } from 'node:http';
@@ -21,7 +21,7 @@ interface Sample {
   readonly jsonSize: number;
 }
 
-/** What came of it. */
+/** The outcome of a run. */
 export interface HttpFuzzReport {
   readonly executions: number;
   /** Bodies that are requests. */
@@ -82,7 +82,7 @@ const corpus: readonly Sample[] = [
   sample({ f: [1, 2, 3, 4], s: ['a', 'b'], id: 'x', parameters: { seed: 1 } }),
 ];
 
-/** Pieces that mean something. */
+/** Meaningful pieces of text. */
 const tokens: readonly string[] = [
   ...'[ ] { } , : " \\ - . e 0 1 9 NaN Infinity true false null \\u0000 \\ud800'.split(' '),
   ...'"inputs" "outputs" "name" "datatype" "shape" "data" "parameters" "__proto__" "constructor"'.split(' '),
@@ -123,7 +123,7 @@ function plain(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, plain(one)]));
 }
 
-/** What a function returns; undefined if it throws a TritonError. Anything else passes. */
+/** The result of a function; undefined if it throws a TritonError. Other errors are thrown on. */
 function attempt<T>(action: () => T): T | undefined {
   try {
     return action();
@@ -149,7 +149,7 @@ function compareParsers(json: Buffer): void {
   } catch {
     quick = undefined;
   }
-  // Only what JSON does not have may be read by one alone.
+  // Only text that is not JSON may be read by the exact parser alone.
   if (quick === undefined && exact !== undefined && !/NaN|Infinity/.test(written))
     throw new Error('the exact parser reads what JSON.parse does not');
   // JSON.parse takes 1e400 for infinity, and scanJson leads such texts around it.
@@ -161,7 +161,7 @@ function compareParsers(json: Buffer): void {
  * Runs until `isOver` says so.
  *
  * @param server - With a model `m` that takes f (FP32 [-1]), s (BYTES [-1]) and i (INT64 [-1]), all optional.
- * @throws Error with the body, in base64, on which something went wrong.
+ * @throws Error with the failing body in base64.
  */
 export async function fuzzHttp(
   server: InferenceServer,
@@ -209,7 +209,7 @@ export async function fuzzHttp(
         if (executions % 16 === 0) {
           const headers = { 'Inference-Header-Content-Length': String(jsonSize) };
           const status = await send('/v2/models/m/infer', body, headers);
-          // What a client did wrong is no fault of the server's: only what it does not have, or has no room for, may be 5xx.
+          // A client's mistake is not the server's fault: only unsupported functions and lack of room may be 5xx.
           if (![200, 400, 429, 501, 503, 504].includes(status)) throw new Error(`status ${status}`);
           const size = { 'Inference-Header-Content-Length': String(good.jsonSize) };
           const next = await send('/v2/models/m/infer', good.body, size);

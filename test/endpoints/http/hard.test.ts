@@ -1,4 +1,4 @@
-/** Input that no honest client sends. Each is answered with a coded error, and the next request works. */
+/** Input that no correct client sends is answered with a coded error, and the next request works. */
 
 import assert from 'node:assert/strict';
 import { Agent, request } from 'node:http';
@@ -333,7 +333,7 @@ void suite('what is no HTTP, or more than one kind of it', () => {
   ] as const) {
     test(name, async (t) => {
       const endpoint = await small(t);
-      // What follows must not be taken for a request.
+      // The following bytes must not be read as a request.
       const text = await exchange(t, endpoint, `${sent}GET /v2/hidden HTTP/1.1\r\nHost: x\r\n\r\n`);
       assert.match(text, new RegExp(`^HTTP/1\\.1 ${status} `));
       assert.doesNotMatch(text, /HTTP\/1\.1 (200|404)/);
@@ -435,7 +435,7 @@ void suite('names', () => {
   });
 });
 
-// With a check that goes back and forth these would take days.
+// With a backtracking check these would take days.
 test('texts of a load that nearly are base64', async (t) => {
   const server = await serve(t, { m: identity() }, { modelControlMode: 'explicit', loadModels: ['m'] });
   const endpoint = await endpointOf(t, server);
@@ -452,7 +452,7 @@ test('many connections, idle and busy', async (t) => {
   const server = await serve(t, { m: identity() });
   const endpoint = await endpointOf(t, server);
   const idle: Socket[] = [];
-  // As many as a system lets wait to be accepted at once.
+  // At most as many at once as a system's accept queue holds.
   while (idle.length < 2000) {
     const some = Array.from({ length: 100 }, () => open(t, endpoint));
     await Promise.all(some.map((socket) => new Promise((resolve) => socket.once('connect', resolve))));
@@ -480,7 +480,7 @@ test('many connections, idle and busy', async (t) => {
   assert.deepEqual([...new Set(statuses)], [200]);
   assert.equal(sockets.size, 500);
   agent.destroy();
-  // None of the idle ones was given up for them.
+  // No idle connection was closed in favour of them.
   for (const socket of idle) assert.ok(!socket.destroyed);
   const last = idle[1999];
   const answer = new Promise((resolve) => last?.once('data', resolve));

@@ -1,4 +1,4 @@
-/** Helpers of the tests of HTTP: endpoints that close with their test, requests that nothing makes prettier, raw sockets. */
+/** Helpers of the HTTP tests: endpoints that close with their test, unmodified requests, raw sockets. */
 
 import assert from 'node:assert/strict';
 import { request, type IncomingHttpHeaders } from 'node:http';
@@ -26,7 +26,7 @@ export interface Answer {
   readonly text: string;
 }
 
-/** What may be sent. */
+/** A request to send. */
 export interface Ask {
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string | string[]>>;
@@ -81,7 +81,7 @@ export function errorOf(answer: Answer, status: number): string {
   return error;
 }
 
-/** A connection that what is written to goes out as it is. */
+/** A raw connection to an endpoint. */
 export function open(t: Context, { address }: HttpEndpoint): Socket {
   const socket = connect(address.port, address.host);
   socket.on('error', () => undefined); // It may be cut off.
@@ -92,7 +92,7 @@ export function open(t: Context, { address }: HttpEndpoint): Socket {
   return socket;
 }
 
-/** Sends bytes as they are; what came back until the other side closed, or until `until` was in it. */
+/** Sends raw bytes. Resolves with the received text when the other side closes, or when it matches `until`. */
 export function exchange(
   t: Context,
   endpoint: HttpEndpoint,

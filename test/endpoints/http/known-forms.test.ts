@@ -1,4 +1,4 @@
-/** Requests that are read by the form of an earlier one are read as the parser reads them, or not at all. */
+/** Requests that are read by a known form are read as the parser reads them, or not at all. */
 
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
@@ -17,7 +17,7 @@ function read(body: Buffer): HttpInferRequest {
   return readInferRequest(body, body.length);
 }
 
-/** Forms that know that of a body. */
+/** Forms that have learned the form of a body. */
 function knowing(body: Buffer, jsonSize = body.length): KnownForms {
   const forms = new KnownForms();
   forms.learn(body, jsonSize, readInferRequest(body, jsonSize));
@@ -198,7 +198,7 @@ void suite('requests that are left to the parser', () => {
       const body = Buffer.from(bodyOf('[1,2,3,4]').toString().replace('[2,2]', shape));
       assert.equal(forms.read(body, body.length), undefined, shape);
     }
-    // It is not known yet where the elements come.
+    // The shape is not known yet when the elements come.
     const late = (shape: string): Buffer =>
       Buffer.from(`{"inputs":[{"name":"x","datatype":"FP32","data":[1,2],"shape":${shape}}]}`);
     assertRead(knowing(late('[1,2]')), late('[1,2]'));
@@ -249,7 +249,7 @@ test('a path knows a few forms, and those that are used stay beside any number t
   assertRead(forms, bodyOf('[3,3,3,3]'));
 });
 
-/** Inserts, drops and replaces tokens, and checks that what is read of it is what the parser reads. */
+/** Inserts, drops and replaces tokens, and checks that the forms read what the parser reads. */
 function damage(count: number, good: Buffer, like: Buffer, at: string): void {
   const forms = knowing(like);
   let state = 12345;

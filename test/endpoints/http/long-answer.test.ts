@@ -1,4 +1,4 @@
-/** Answers of many elements in JSON: the loop has turns while they are written, and clients may leave meanwhile. */
+/** Long answers in JSON: the event loop turns while they are written, and clients may leave meanwhile. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -20,7 +20,7 @@ const plain = {
   output: [tensor('y', 'TYPE_FP32'), tensor('t', 'TYPE_STRING')],
 };
 
-/** `y` has as many elements as `x` says by its value, `t` has texts. */
+/** The value of `x` is the number of elements of `y`; `t` has texts. */
 const outputsFor = ({ inputs }: ModelRequest): Outputs => ({
   y: values.subarray(0, Number(inputs['x']?.as('INT32').data[0])),
   t: texts,
@@ -61,7 +61,7 @@ const body = (elements: number): object => ({
 test('infer, generate and generate_stream write a long answer in turns', async (t) => {
   const served = await endpoint(t);
   const [answer, turns] = await turnsUntil(ask(served, '/v2/models/one/infer', { body: body(count) }));
-  // It takes some hundred milliseconds, and a turn has one of them.
+  // Writing takes some hundred milliseconds, and uses one millisecond of each turn.
   assert.ok(turns > 50, `${turns} turns`);
   const { outputs } = json(answer) as { outputs: { name: string; data: unknown[] }[] };
   assert.deepEqual(

@@ -38,7 +38,7 @@ function assertAnswer(body: Buffer, fill: number): void {
   assert.ok(body.subarray(-bytes).equals(Buffer.alloc(bytes, fill)), `an answer is not all ${fill}`);
 }
 
-/** Asks on a kept connection. */
+/** Makes a request on a kept connection. */
 function askOn(agent: Agent, { address }: HttpEndpoint, fill: number, ca?: string | Buffer): Promise<Buffer> {
   const { host, port } = address;
   const options = { host, port, path, method: 'POST', headers, agent, ca, servername: 'localhost' };
@@ -56,7 +56,7 @@ function askOn(agent: Agent, { address }: HttpEndpoint, fill: number, ca?: strin
   });
 }
 
-/** Asks often, four at once. */
+/** Makes many requests, four at once. */
 async function askAll(endpoint: HttpEndpoint, agent: Agent, ca?: string | Buffer): Promise<void> {
   const from = async (first: number): Promise<void> => {
     for (let i = first; i < 200; i += 4) assertAnswer(await askOn(agent, endpoint, i, ca), i);
@@ -65,7 +65,7 @@ async function askAll(endpoint: HttpEndpoint, agent: Agent, ca?: string | Buffer
   agent.destroy();
 }
 
-/** A client that asks, reads some bytes of the answer, and leaves. */
+/** A client that makes a request, reads some bytes of the answer, and leaves. */
 function leaveEarly({ address }: HttpEndpoint, fill: number): Promise<void> {
   return new Promise((resolve) => {
     const body = bodyOf(fill);
@@ -106,7 +106,7 @@ void suite('large outputs', () => {
     let closed = 0;
     const own = createHttpServer((request, response) => {
       const write = response.write.bind(response);
-      // As what compresses answers does it. The handler gives no other arguments.
+      // Like a compressing middleware. The handler passes no other arguments.
       response.write = (chunk: unknown): boolean => {
         if (chunk instanceof Uint8Array) written.push(chunk);
         return write(chunk, 'utf8');

@@ -1,4 +1,4 @@
-/** `httpHandler` in servers of one's own: node:http, Express, Fastify. */
+/** `httpHandler` in the program's own servers: node:http, Express, Fastify. */
 
 import assert from 'node:assert/strict';
 import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -29,12 +29,12 @@ async function listen(
   return at((own.address() as AddressInfo).port);
 }
 
-/** What the tests' helpers need of an endpoint is its address. */
+/** An endpoint's address, which is all that the helpers need. */
 function at(port: number): HttpEndpoint {
   return { address: { host: '127.0.0.1', port } } as HttpEndpoint;
 }
 
-/** Fastify as the page of endpoints has it. */
+/** Fastify as in docs/endpoints.md. */
 async function withFastify(t: Context, server: InferenceServer): Promise<HttpEndpoint> {
   const handler = httpHandler(server);
   const app = fastify();

@@ -84,7 +84,7 @@ test('one connection more than maxConnections is closed, and the others go on', 
   await once(third, 'close');
   await Promise.all([answered(first), answered(second)]);
   first.destroy();
-  // The place is free when the endpoint has seen that.
+  // The connection's place is free when the endpoint has noticed its end.
   await until(async () => (await exchange(t, endpoint, request(), /model_name/)).includes('model_name'));
 });
 

@@ -17,7 +17,7 @@ const addon = process.report.getReport().sharedObjects.some((file) => file.endsW
 console.log(JSON.stringify({ protobufjs: loaded.some((file) => file.includes('protobufjs')), addon }));
 process.exit();`;
   const { stdout } = await run(process.execPath, ['--input-type=module', '--eval', script]);
-  // The program above printed it.
+  // The program above has printed this JSON.
   return JSON.parse(stdout) as { protobufjs: boolean; addon: boolean };
 }
 

@@ -1,4 +1,4 @@
-/** What `npm ci` installs, on every platform. */
+/** The packages that `npm ci` installs, on every platform. */
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';

@@ -1,6 +1,6 @@
 /**
- * One rule for whatever may be left out: `null` is absent, as `undefined` is. The types make each table name every option
- * that there is.
+ * One rule for everything optional: `null` counts as absent, as `undefined` does. The types force each table to name every
+ * option.
  */
 
 import assert from 'node:assert/strict';

@@ -3,7 +3,7 @@ import { suite, test } from 'node:test';
 import { atOnce, inSlices, Pace, type Sliced } from '../src/slices.js';
 import { turnsUntil } from './support/turns.js';
 
-/** Work of so many steps, each of which takes a tenth of a millisecond or more. */
+/** Work of `count` steps, each of which takes at least 0.1 ms. */
 function* steps<T>(count: number, result: T): Sliced<T> {
   for (let i = 0; i < count; i++) {
     for (const end = performance.now() + 0.1; performance.now() < end;) continue;
@@ -20,7 +20,7 @@ function sliced<T>(work: Sliced<T>): Promise<T> {
 
 void suite('work in slices', () => {
   test('lets the event loop turn', async () => {
-    // 100 ms at least, of which a turn has one, and a step beyond it.
+    // At least 100 ms in all. Each turn takes 1 ms, plus the rest of a step.
     assert.ok((await turnsUntil(sliced(steps(1000, 'a')))) > 10);
   });
 

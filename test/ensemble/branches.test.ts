@@ -1,4 +1,4 @@
-/** Inputs that may be left out, outputs that do not come, and branches (`conditional`). */
+/** Optional inputs, missing outputs, and branches (`conditional`). */
 
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
@@ -11,7 +11,7 @@ const inputs = [{ name: 'x', dims: one }] as const;
 const outputs = [{ name: 'y', dims: one }] as const;
 const conditional = 'parameters { key: "conditional" value { string_value: "true" } }';
 
-/** Gives `small` where x < 10, and else `large`. */
+/** Returns `small` if x < 10, and otherwise `large`. */
 const router = script(
   `export default { execute: (requests) => requests.map(({ inputs: { x } }) =>
     x.data[0] < 10 ? { small: x, large: null } : { small: null, large: x }) };`,
@@ -124,7 +124,7 @@ void suite('an input that may be left out', () => {
       error.message,
       /^in ensemble 'f', model 'plus1' \(step 2\), input 'x': tensor 't' was not made: model 'some' \(step 1\) responded without its output 'y'\..*"conditional"/,
     );
-    // As one of several that fly together it fails alone.
+    // Among several requests of one flight, only this request fails.
     const many = await Promise.allSettled([2, 20, 3, 30].map((x) => server.infer('f', { x: [[x]] })));
     assert.deepEqual(
       many.map(({ status }) => status),

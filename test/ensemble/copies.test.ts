@@ -1,4 +1,4 @@
-/** What is copied between the steps of an ensemble: nothing, but where a model could change what others read. */
+/** Nothing is copied between the steps of an ensemble, unless a model could change memory that others read. */
 
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
@@ -29,7 +29,7 @@ const total = script(
   `export default { execute: (requests) => requests.map(({ inputs: { x } }) => ({ y: [[${sum}]] })) };`,
   toOne,
 );
-/** The same, which it then overwrites. */
+/** The sum of its input, which the model then overwrites. */
 const overwriting = script(
   `export default { execute: (requests) => requests.map(({ inputs: { x } }) => {
     const y = [[${sum}]];
@@ -38,13 +38,13 @@ const overwriting = script(
   }) };`,
   toOne,
 );
-/** The sum of x. It runs when `after` is there, too. */
+/** The sum of x. The step also waits for `after`. */
 const totalAfter = script(
   `export default { execute: (requests) => requests.map(({ inputs: { x } }) => ({ y: [[${sum}]] })) };`,
   { inputs: [...toOne.inputs, { name: 'after', dims: [1] }], outputs: toOne.outputs },
 );
 
-/** Bytes that the engine copies for a request, of so many at once. */
+/** Bytes that the engine copies per request, with `outstanding` requests at once. */
 async function copiedBy(server: InferenceServer, model: string, outstanding: number): Promise<number> {
   const rounds = 8;
   const ask = async (): Promise<void> => {

@@ -1,4 +1,4 @@
-/** Ensembles with decoupled steps: each response starts the steps behind it. */
+/** Ensembles with decoupled steps: each response starts the following steps. */
 
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';

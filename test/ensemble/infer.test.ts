@@ -1,4 +1,4 @@
-/** Ensembles as a caller sees them: the same answers as of their steps, one after the other. */
+/** Ensembles give the same answers as calls of their steps in sequence. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -58,7 +58,7 @@ void test('an ensemble is listed, described and counted like any model', async (
     const bucket = `nv_inference_${phase}_duration_us_bucket{le="+Inf",model="e",version="1"} 5`;
     assert.ok(text.includes(`${bucket}\n`), bucket);
   }
-  // As in Triton: it loads nothing but its models.
+  // As in Triton, an ensemble has no load duration: only its models are loaded.
   assert.match(text, /nv_model_load_duration_secs\{model="a"/);
   assert.doesNotMatch(text, /nv_model_load_duration_secs\{model="e"/);
 });

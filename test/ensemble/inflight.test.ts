@@ -10,7 +10,7 @@ import { readAll, upTo } from '../streams/harness.js';
 
 const one = { datatype: 'INT32', dims: [1] } as const;
 
-/** A decoupled model that counts to `count`, and to how many requests it responds at once. 1000: the most of them. */
+/** A decoupled model that counts to `count`, and tracks its concurrent requests. For 1000 it returns their maximum. */
 const many = generating(
   `
   if (count === 1000) { yield y(globalThis.most ?? 0); return; }
@@ -23,7 +23,7 @@ const many = generating(
   { outputs: [{ name: 'y', ...one }] },
 );
 
-/** Twice its input. Its batches take a moment; it notes how many requests the largest one had. 1000: that number. */
+/** Doubles its input, slowly, and tracks the requests of its largest batch. For 1000 it returns that number. */
 const twice: RepositoryModel = ((): RepositoryModel => {
   const { config = '', versions = {} } = streamingModule(
     `export default class {
@@ -66,7 +66,7 @@ void suite('max_inflight_requests with a decoupled step', () => {
           upTo(count).map((k) => 2 * k),
         );
       }
-      // The decoupled step itself waits for no turn: it ends when its reader has read.
+      // The limit does not hold for the decoupled step itself: its requests end when their responses were read.
       const [atOnce = 0] = (await readAll(server.stream('many', asking(1000)))).numbers;
       assert.ok(atOnce > limit);
       const { outputs } = await server.infer('twice', asking(1000));

@@ -101,7 +101,7 @@ void test('a step may be loaded again as a model in JavaScript, and back, while 
   const sending = (async (): Promise<void> => {
     while (!traffic.stop) {
       const results = await Promise.all([0, 1, 2, 3].map((i) => server.infer('f', { x: row(i) })));
-      // Each request has one version of each step: x + 1 by the first, the reloaded one twice as much.
+      // Each request uses one version of each step: the first adds 1, the reloaded one adds 2.
       for (const [i, result] of results.entries()) {
         const [first = 0] = floats(result);
         seen.add(first - i);
@@ -158,7 +158,7 @@ void test('a load that fails at a step leaves nothing LOADING', async (t) => {
       config: configText({ backend: 'javascript', parameters: { requires: 'bad' } }),
       versions: { '1': { 'model.js': '' } },
     },
-    // Its first version could be loaded.
+    // The first version of this model is valid.
     several: {
       config: configText({ more: 'version_policy { all { } }' }),
       versions: { '1': addModel(), '2': new Uint8Array(3) },

@@ -1,4 +1,4 @@
-/** Random ensembles of random models, and what they answer, worked out by hand. */
+/** Random ensembles of random models, with the expected answers computed independently. */
 
 import { ensemble, type StepText, type TensorText } from '../support/harness.js';
 import type { RepositoryModel } from '../support/repository.js';
@@ -32,7 +32,7 @@ interface Step {
   readonly makes: readonly string[];
 }
 
-/** What a request comes to: its outputs by name, or the models one of which fails. */
+/** The expected outcome of a request: its outputs by name, or the models of which one fails. */
 export type Expected =
   { readonly outputs: Readonly<Record<string, readonly number[]>> } | { readonly failing: readonly string[] };
 
@@ -72,7 +72,7 @@ export class World {
       steps.push({ leaf, reads, makes });
     }
     this.#steps = steps;
-    // A tensor that nobody reads would be an error; of the others some are outputs, too.
+    // An unread tensor would be an error, so it becomes an output. Some of the others are outputs, too.
     this.outputs = tensors.filter(
       (name) => !this.inputs.includes(name) && (unread.has(name) || dice.oneIn(4)),
     );
@@ -98,7 +98,7 @@ export class World {
     };
   }
 
-  /** What a request with these values, one a row, and these wanted outputs comes to. */
+  /** The expected outcome of a request with these values, one per row, and these wanted outputs. */
   evaluate(
     given: Readonly<Record<string, readonly number[]>>,
     wanted: readonly string[] = this.outputs,
@@ -117,7 +117,7 @@ export class World {
       const inputs = reads.map((name) => tensors.get(name));
       const lacks = inputs.some((values, i) => values === undefined && leaf.inputs[i]?.optional !== true);
       const present = inputs.filter((values) => values !== undefined);
-      // A model that gets no input at all does not know how many rows it has.
+      // Without any input a model cannot know its number of rows.
       if (lacks || present.length === 0) {
         failing.add(leaf.name);
         continue;
@@ -148,7 +148,7 @@ export class World {
 
 function drawLeaf(dice: Dice, number: number): Leaf {
   const isOnnx = dice.oneIn(3);
-  // One input at least is required, so that a batch has rows.
+  // At least one input is required, so that a batch has rows.
   const inputs = isOnnx
     ? [{ name: 'x', optional: false }]
     : Array.from({ length: 1 + dice.below(3) }, (_, i) => ({

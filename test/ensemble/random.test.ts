@@ -13,10 +13,10 @@ import { World, type Expected } from './random-world.js';
 
 const seconds = Number(process.env['TRITONTS_ENSEMBLES_SECONDS'] ?? 0);
 const seed = Number(process.env['TRITONTS_ENSEMBLES_SEED'] ?? 1);
-/** How many worlds are played at least. */
+/** The least number of worlds. */
 const worlds = 12;
 
-/** A request, and what may become of it besides what it should. */
+/** A request, with its expected outcome and other allowed ones. */
 interface Sent {
   readonly expected: Expected;
   readonly rows: number;
@@ -60,7 +60,7 @@ function send(server: InferenceServer, world: World, dice: Dice): Sent {
   return sent;
 }
 
-/** Checks what became of a request. */
+/** Checks the outcome of a request. */
 async function check(sent: Sent, isClosed: boolean, ended: Ended): Promise<void> {
   const got = await sent.settled;
   if (!(got instanceof TritonError)) {
@@ -118,7 +118,7 @@ async function play(context: Context, number: number, all: Ended): Promise<void>
   await closing;
   await Promise.all(reloads);
   if (!closes) {
-    // Reloads of an ensemble count anew.
+    // Reloads of an ensemble reset its counters.
     const { inference_count: rows, inference_stats: statistics } = server.model('e').statistics();
     assert.ok(rows <= ended.rows + ended.cancelled * 4, `${rows} rows, but ${ended.rows} were answered`);
     if (reloads.length === 0) {

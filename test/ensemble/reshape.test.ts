@@ -17,7 +17,7 @@ const transpose = graph('transposing')
   .output('y', 'FP32', ['N', 'columns', 'rows'])
   .encode();
 
-/** That model with these fields for x and y. */
+/** The transposing model with these fields for x and y. */
 function transposing(input: string, output: string, more = 'max_batch_size: 8'): RepositoryModel {
   const config = `${more} dynamic_batching { }
 input [ { name: "x" data_type: TYPE_FP32 ${input} } ]
@@ -69,7 +69,7 @@ void test('the shape goes in and out as each step says, alone and in batches', a
     Array.from({ length: 40 }, (_, i) => outputOf(server, six(i), [1, 2, 1, 3])),
   );
   for (const [i, one] of many.entries()) assert.deepEqual(one, { shape: [1, 2, 3], values: six(i) });
-  // Of different shapes and sizes in one tick.
+  // Requests of different shapes and sizes in one tick.
   const mixed = await Promise.all(
     [1, 2, 3, 5].flatMap((n) =>
       [1, 2].map(async (rows) => {
@@ -205,7 +205,7 @@ void test('a request whose shape the step refuses is told the dims that callers 
       outputs: [{ name: 'y', dims: [-1, -1] }],
     }),
   }).catch((error: unknown) => error);
-  // The ranks differ, which is told at load.
+  // The ranks differ, which the load reports.
   assert.match(String(server), /tensor 't1' has two shapes: .*\[-1,-1\].*\[3,2,1\]/);
   const good = await serve(t, {
     free: transposing('dims: [ -1, -1 ]', 'dims: [ -1, -1 ]'),

@@ -1,4 +1,4 @@
-/** What is wrong with an ensemble is told when it is loaded, with the graph. */
+/** The load of an invalid ensemble reports the fault, with the graph. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,4 +1,4 @@
-/** The package is loaded several times in one process, as by test runners that reload modules. */
+/** The package is loaded several times in one process, as test runners do that reload modules. */
 
 import assert from 'node:assert/strict';
 import { cp, mkdir, symlink } from 'node:fs/promises';

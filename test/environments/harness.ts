@@ -1,4 +1,4 @@
-/** Workers that use a server, and what a process has left when they are gone. */
+/** Workers that use a server, and checks of the resources that remain when they are gone. */
 
 import { once } from 'node:events';
 import { readdir } from 'node:fs/promises';
@@ -44,7 +44,7 @@ export function call(context: Context, data: CallerData): Caller {
     wake?.();
   });
   const ended = once(worker, 'exit').then(([code]) => code as number);
-  // Whoever waits for the worker gets a failure from next().
+  // Callers that wait for the worker get the error from next().
   ended.catch(() => undefined);
   context.after(async () => {
     await worker.terminate();

@@ -1,4 +1,4 @@
-/** A text with NUL in it, as an error's message: each model that can say it, seen over every door. */
+/** Error messages with NUL, from each kind of model that can raise them, over every interface. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -10,7 +10,7 @@ import { chain, ensemble, rejection, row, serve, type Context } from '../support
 import type { RepositoryModel } from '../support/repository.js';
 
 const x = row();
-/** What could be taken for the mark of an error's stack, too. */
+/** A message that also contains a lookalike of the mark before an error's stack. */
 const said = 'one\0two\u00005\0\u0001three\0';
 const inPython = JSON.stringify(said).replaceAll(/\\u00/g, '\\x');
 

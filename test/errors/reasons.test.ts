@@ -1,4 +1,4 @@
-/** Why something is UNAVAILABLE, and whether it may be asked again: each reason made for real, seen on every path. */
+/** The reasons of UNAVAILABLE, and whether a retry makes sense: each reason is really caused, and checked on every path. */
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -37,7 +37,7 @@ const x = row();
 /** The reasons that the tests of this file have seen. */
 const produced = new Set<string>();
 
-/** What a way of asking for the model 'm' ends with. */
+/** A way to call the model 'm'. Resolves with the error. */
 type Way = (t: Context, server: InferenceServer, timeoutMs: number | undefined) => Promise<TritonError>;
 
 async function ofStream(results: AsyncIterable<unknown>): Promise<TritonError> {
@@ -48,7 +48,7 @@ async function ofStream(results: AsyncIterable<unknown>): Promise<TritonError> {
   );
 }
 
-/** An error that `map` yields has the item's place, too. For a model that is not there it throws. */
+/** The error of `map`, which yields an error with the item's index, or throws for a missing model. */
 async function ofMap(map: () => AsyncIterable<unknown>): Promise<TritonError> {
   return rejection(
     (async () => {
@@ -91,7 +91,7 @@ const ways: Readonly<Record<string, Way>> = {
   'the client, grpc, map': remotely('grpc', 'map'),
 };
 
-/** Each serves a model 'm' whose requests fail from now on. */
+/** A reason, and a server whose model 'm' fails all requests for it. */
 interface Case {
   readonly reason: TritonErrorReason;
   readonly retryable: boolean;
@@ -115,7 +115,7 @@ async function serveWith(
   return serve(t, { m, ...callers, steps: ensemble(chain(['m']), { maxBatchSize: 1 }) }, options);
 }
 
-/** A model whose only instance is busy, with so many requests. */
+/** A server whose model has one instance, which is busy with `requests` requests. */
 async function busy(
   t: Context,
   batching: string,
@@ -227,7 +227,7 @@ for (const [what, { reason, retryable, http, timeoutMs, mapWaits = false, serve:
     const server = await start(t);
     const seen: Record<string, unknown> = {};
     for (const [name, way] of Object.entries(ways)) {
-      // It waits for room.
+      // `map` waits for room.
       if (mapWaits && name === 'map') continue;
       const error = await way(t, server, timeoutMs);
       seen[name] = [
@@ -242,7 +242,7 @@ for (const [what, { reason, retryable, http, timeoutMs, mapWaits = false, serve:
     );
     assert.deepEqual(seen, expected);
     if (what !== "a model's own error") produced.add(reason);
-    if (timeoutMs !== undefined) return; // A client of HTTP has its own time.
+    if (timeoutMs !== undefined) return; // HTTP clients have their own time limits.
     const address = await addressOf(t, 'http', server);
     const answer = await fetch(`${address}/v2/models/m/infer`, {
       method: 'POST',
@@ -304,7 +304,7 @@ test('a process that forbids addons has NO_ADDON', async () => {
   produced.add('NO_ADDON');
 });
 
-/** Where a reason needs a process or a machine of its own: the file that makes it. */
+/** Reasons that need their own process or machine, with the test files that cause them. */
 const elsewhere = {
   NO_MEMORY: 'memory/out-of-memory',
   DEVICE_LOST: 'backends/lost-gpus',

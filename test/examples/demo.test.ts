@@ -41,7 +41,7 @@ test('a caller asks for its next image when it has the answer for the last', asy
     under -= 1;
     return 0;
   };
-  // However slow the machine is, each caller asks at least once.
+  // Each caller makes at least one request, however slow the machine is.
   await compare([{ name: 'one', classify }], digits.slice(0, 5), { callers: 7, rounds: 1, turnMs: 1 });
   assert.equal(most, 7);
   assert.equal(asked.size, 5);

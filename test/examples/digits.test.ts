@@ -10,7 +10,7 @@ const { InferenceSession, Tensor } = onnxRuntime();
 /** ONNX's number of FP32. */
 const float = 1;
 
-/** The smallest FP32 number that processors take no longer for than for others. */
+/** The smallest normal FP32 number. CPUs are slower with subnormal numbers. */
 const leastNormal = 2 ** -126;
 
 test('there are 360 held-out digits of 64 pixels, every class among them', () => {

@@ -1,4 +1,4 @@
-/** The manifests of examples/kubernetes: against the schemas of Kubernetes, among themselves, and with a process. */
+/** Checks the manifests of examples/kubernetes against Kubernetes' schemas, each other, and a running process. */
 
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
@@ -67,7 +67,7 @@ interface Autoscaler extends Named {
     readonly metrics?: readonly { readonly pods?: { readonly metric: { readonly name: string } } }[];
   };
 }
-/** What KServe's documents name of a ServingRuntime, as far as it is used. */
+/** The used fields of a ServingRuntime, from KServe's documents. */
 interface ServingRuntime extends Named {
   readonly apiVersion: string;
   readonly kind: string;
@@ -77,7 +77,7 @@ interface ServingRuntime extends Named {
   };
 }
 
-// The schemas below check what these are.
+// The schemas below check that these casts are right.
 const deployment = parse(await read('deployment.yaml')) as Deployment;
 const service = parse(await read('service.yaml')) as Service;
 const autoscaler = parse(await read('autoscaler.yaml')) as Autoscaler;

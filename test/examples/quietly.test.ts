@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 const module = new URL('../../../scripts/quietly.mjs', import.meta.url).href;
 const run = promisify(execFile);
 
-/** Runs a program quietly in a process of its own; returns what the screen got, and whether it ended well. */
+/** Runs a program with `quietly` in its own process. Returns the screen's content, and whether it succeeded. */
 async function quietly(
   program: string,
   screen = '{ columns: 40 }',

@@ -24,7 +24,7 @@ const tokenizer = tokenizers && readTokenizer(tokenizers);
 const server = tokenizer && (await createServer(modelRepository));
 after(() => server?.close());
 
-/** What Python's `tokenizers` 0.23.3 makes of these texts with the same `tokenizer.json`. */
+/** The ids of these texts from Python's `tokenizers` 0.23.3 with the same `tokenizer.json`. */
 const idsInPython: readonly (readonly [string, readonly number[]])[] = [
   ['Good evening!', [2, 60, 375, 7, 58, 291, 149, 1, 3]],
   [
@@ -89,7 +89,7 @@ test('texts of very different lengths in one request have one answer each', { sk
   const { outputs } = (await server?.infer('language', { text: texts.map((text) => [text]) })) ?? {};
   assert.deepEqual(outputs?.label?.strings().slice(0, 2), ['German', 'English']);
   assert.deepEqual(outputs.label.shape, [3, 1]);
-  // Of an empty text nothing is known: all languages are equally likely.
+  // For an empty text all languages are equally likely.
   assert.ok(Math.abs((outputs.score?.as('FP32').data[2] ?? 0) - 1 / languages.length) < 1e-6);
 });
 

@@ -55,9 +55,9 @@ export function asking(fault: FaultName, first = 0): Inputs {
   return { x: row(first), fault: Int32Array.of(faults.indexOf(fault)) };
 }
 
-/** What runs wait for until a test opens it. A server that is closed without time for its requests ends them, too. */
+/** A gate on which runs wait until a test opens it. Closing the server without time for its requests also ends them. */
 export interface Gate {
-  /** Of the models whose requests that ask for 'held' wait here. */
+  /** The parameters of models whose 'held' requests wait at this gate. */
   readonly parameters: { readonly release_file: string };
   open(): Promise<void>;
 }

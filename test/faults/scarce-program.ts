@@ -1,4 +1,4 @@
-/** Does one thing after the other for scarce.test.ts, which takes file descriptors away from this process meanwhile. */
+/** Runs operations in sequence for scarce.test.ts, which limits this process' file descriptors meanwhile. */
 
 import { createServer, TritonError, type InferenceServer } from '../../src/index.js';
 import { connectServer } from '../../src/client/index.js';
@@ -17,7 +17,7 @@ const open = (autoCompleteConfig: boolean): Promise<InferenceServer> =>
     }),
   );
 const server = await open(true);
-/** No process completes configurations of its models, so that memory is shared first. */
+/** A server that does not complete configurations in a process, so that sharing memory comes first. */
 const written = await open(false);
 
 const load =
@@ -33,7 +33,7 @@ const actions: Readonly<Record<string, () => Promise<void>>> = {
   javascript: load('javascript'),
   onnx: load('onnx'),
   restart: async () => {
-    // The model ends its process, which is started anew until there is what that needs.
+    // The model ends its process. Restarts are repeated until the needed resources are available.
     await server.infer('dies', { x: row(1) });
   },
   alive: async () => {

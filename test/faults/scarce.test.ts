@@ -1,6 +1,6 @@
 /**
- * Everything that needs a file descriptor is tried where there is none left, and where there is one, two and so on: an error of
- * what was asked for, and the process goes on.
+ * Every operation that needs file descriptors is tried with none left, then with one, two and so on. It must fail with an
+ * error, and the process must go on.
  */
 
 import assert from 'node:assert/strict';
@@ -23,7 +23,7 @@ const skip = ((): string | false => {
   }
 })();
 
-/** More than anything here needs. */
+/** More descriptors than any operation here needs. */
 const most = 40;
 
 interface Outcome {
@@ -64,7 +64,7 @@ test('whatever finds no file descriptor is an error of its model or request', { 
     child.send(name);
     return done;
   };
-  /** So many descriptors are left from now on. */
+  /** Leaves the process this number of free descriptors. */
   const leave = (count: number): void => {
     const used = new Set(readdirSync(`/proc/${pid}/fd`).map(Number));
     let limit = 0;
@@ -86,7 +86,7 @@ test('whatever finds no file descriptor is an error of its model or request', { 
     assert.ok(count < most, name);
     assert.deepEqual(await act(name), { ok: true }, `${name} afterwards`);
   }
-  // A socket that cannot be made is the call's error; nobody listens there anyway.
+  // A socket that cannot be created is the call's error. No server listens there anyway.
   for (const count of [0, 1]) {
     leave(count);
     assert.equal((await act('client')).code, 'UNAVAILABLE');

@@ -1,4 +1,4 @@
-/** Each start of a process that a Python model needs, where the system lacks something for it: an error of its model, and no more. */
+/** Every failed start of a Python model's process is only an error of its model. */
 
 import assert from 'node:assert/strict';
 import { ChildProcess, execFileSync } from 'node:child_process';
@@ -14,17 +14,20 @@ import { adds, python, recorded, script, serving, skip } from '../python/harness
 const { errno } = constants;
 const lacks = { EMFILE: errno.EMFILE, ENFILE: errno.ENFILE, EAGAIN: errno.EAGAIN, ENOMEM: errno.ENOMEM };
 
-/** What Node asks the system with: it returns 0, or the negative number of an error. */
+/** Node's internal handle of a process. `spawn` returns 0, or a negative errno. */
 interface Handle {
   spawn: (this: Handle, options: object) => number;
 }
-// Node's types do not have it.
+// Node's types lack this handle.
 const handles = Object.getPrototypeOf(
   (new ChildProcess() as unknown as { _handle: Handle })._handle,
 ) as Handle;
 const { spawn } = handles;
 
-/** From now on each start whose number, from 1, is told ends so, in this thread. Returns how many were asked for. */
+/**
+ * Makes starts of processes on this thread fail with `code`, if `fails` returns true for their number, from 1. Returns a
+ * function that counts the starts.
+ */
 function failing(
   t: { after(release: () => void): void },
   code: number,
@@ -37,7 +40,7 @@ function failing(
   t.after(restore);
   handles.spawn = function (this: Handle, options: object): number {
     if (!fails(++number)) return spawn.call(this, options);
-    // Where a process cannot be forked, there are pipes to it, as where there is no such program.
+    // If fork fails, Node has already created the pipes, as for a missing program.
     if (code !== errno.EMFILE && code !== errno.ENFILE) spawn.call(this, { ...options, file: '/nowhere' });
     return -code;
   };
@@ -87,7 +90,7 @@ for (const [code, number] of Object.entries(lacks)) {
         assert.deepEqual([status, reason], ['UNAVAILABLE', 'NO_MEMORY'], message);
         assert.match(message, /model 'm'/);
         assert.equal(server.index()[0]?.state, 'UNAVAILABLE');
-        // What was lacking is there again.
+        // The resources are available again.
         await server.loadModel('m');
         await server.infer('m', { x: row() });
         await server.unloadModel('m');

@@ -1,4 +1,4 @@
-/** Packages of models in folders outside of the app: they are looked for beside the model, then in the app. */
+/** Packages of models outside of the app's folder: Node searches beside the model, then in the app. */
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -19,7 +19,7 @@ const hooks = 'registerHooks' in nodeModule;
 const body = (value: string): string =>
   `execute(requests) { return requests.map(({ inputs }) => ({ y: inputs.x.data.map((value) => value + ${value}) })); }`;
 
-/** Models that add the number of a package, or fail in the way that its absence makes. */
+/** Models that add the number of a package, or fail with the error of its absence. */
 const models = {
   import: script(`import { number } from 'number'; export default class { ${body('number')} };`),
   import_below: script(
@@ -72,7 +72,7 @@ interface Outcome {
   readonly message?: string;
 }
 
-/** What each model answers to 0, in an app with packages of its own (7), beside a repository elsewhere. */
+/** Each model's answer to 0, in an app with its own packages (7) and a repository elsewhere. */
 async function outcomes(
   t: Context,
   where: { readonly app?: boolean; readonly beside?: boolean },

@@ -83,7 +83,7 @@ void suite('registerBackend', () => {
       'javascript',
       'asks-inner',
     );
-    // It is first by name, and the callee takes its time.
+    // The caller is first by name, and its callee loads slowly.
     const inner = executing(`return requests.map(({ inputs }) => ({ y: inputs.x }));`).replace(
       'export default class {',
       'export default class { async initialize() { await new Promise((resolve) => setTimeout(resolve, 300)); }',

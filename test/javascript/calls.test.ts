@@ -181,7 +181,7 @@ void test('close and unload end while calls are open', async (t) => {
     await turn();
     if (unloads) await server.unloadModel('c');
     await server.close({ timeoutMs: 50 });
-    // The limit ends its own request, or the call before it.
+    // The time limit ends the request itself, or its call first.
     assert.match((await asked).code, /^(CANCELLED|UNAVAILABLE)$/);
   }
 });

@@ -1,6 +1,6 @@
-/** Text of models that call others. */
+/** Sources of models that call others. */
 
-/** A model that answers each request with what these statements return, which see `server` and `request`. */
+/** A model that answers each request with the result of these statements, which can use `server` and `request`. */
 export function calling(body: string, initialize = ''): string {
   return `export default class {
     async initialize(context) { this.context = context; const { server } = context; ${initialize} }

@@ -1,4 +1,4 @@
-/** Calls within calls: who waits for whom, and what must not wait. */
+/** Nested calls: which waits are allowed, and which are refused. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -18,7 +18,7 @@ const caller = (
   parent = withParent,
 ): RepositoryModel => script(calling(callOf(model, parent)), { batching: false, ...options });
 
-/** Statements that go on calling with the first number less 1, until it is 0. */
+/** Statements that call a model with the first number decremented, until it is 0. */
 const counting = (model: string, how = withParent): string => `
   const x = request.inputs.x.data.slice();
   if (x[0] === 0) return { y: request.inputs.x };
@@ -270,7 +270,7 @@ void test('random graphs of calls never hang', async (t) => {
       if (one.status === 'fulfilled') continue;
       assert.match(String(one.reason), /could answer only after|calls within each other/);
     }
-    // All is as it was before: what calls nobody is answered.
+    // Afterwards models without calls are answered as before.
     await Promise.all(Array.from({ length: 10 }, () => server.infer('plus', { x: row() })));
     await server.close();
   }

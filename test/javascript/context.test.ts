@@ -15,7 +15,7 @@ import { chain, ensemble, floats, identity, onnx, rejection, row, serve, until }
 import { temporaryFolder } from '../support/repository.js';
 import { adds, byFirst, executing, script } from './harness.js';
 
-/** Answers each request with what it says of itself. */
+/** Answers each request with its id, parameters and batch size. */
 const tells = `return requests.map(({ id, parameters, inputs }) =>
   ({ y: inputs.x, said: [[JSON.stringify({ id, parameters: Object.keys(parameters), of: requests.length })]] }));`;
 const telling = script(executing(tells), {

@@ -40,7 +40,7 @@ export function generating(
 /** The body that counts. */
 export const counts = 'for (let k = 0; k < count; k++) yield y(k);';
 
-/** The inputs of a request for so many responses. */
+/** The inputs of a request for `count` responses. */
 export function asking(count: number): Inputs {
   return { count: [[count]] };
 }

@@ -1,4 +1,4 @@
-/** Work follows from elements, never from dims: a shape of a few bytes may have 2^31 - 1 rows without one element. */
+/** Work is bounded by elements, never by dims: a short shape may have 2^31 - 1 rows without any element. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -22,7 +22,7 @@ const tensors = (rank: number): ConfigOptions => {
 };
 const ways = ['toArray()', 'rows()', 'topK(1)', 'toJSON()', 'clone()', 'toFloat32()'];
 
-/** Models of each rank that look at their input in one way, and return it. */
+/** Models of each rank that read their input in one way, and return it. */
 async function serving(t: Context): Promise<InferenceServer> {
   const models = [3, 4].flatMap((rank) =>
     ways.map((way, i) => {
@@ -33,7 +33,7 @@ async function serving(t: Context): Promise<InferenceServer> {
   return serve(t, Object.fromEntries(models));
 }
 
-/** It is answered, or refused in words about its dims. */
+/** Checks that a request is answered, or refused with a message about its dims. */
 async function settles(asked: () => unknown, what: string): Promise<void> {
   try {
     await asked();

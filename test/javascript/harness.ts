@@ -19,7 +19,7 @@ export function executing(body: string): string {
 /** The body that adds 1. */
 export const adds = 'return requests.map(({ inputs }) => ({ y: inputs.x.data.map((value) => value + 1) }));';
 
-/** The body that fails in the way that the request's first number says, and else adds 1. */
+/** A body that fails as the request's first number selects, and otherwise adds 1. */
 export const byFirst = (ways: Readonly<Record<number, string>>): string =>
   `switch (requests[0].inputs.x.data[0]) { ${Object.entries(ways)
     .map(([number, way]) => `case ${number}: { ${way} }`)

@@ -20,7 +20,7 @@ const revoked = (): object => {
   return proxy;
 };
 
-/** What `execute` returns, which no type would allow. */
+/** Results of `execute` that the types do not allow. */
 const hostile: Readonly<Record<string, (requests: readonly ModelRequest[]) => unknown>> = {
   'a getter `then` that throws': () => ({
     get then() {

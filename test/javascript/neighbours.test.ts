@@ -1,4 +1,4 @@
-/** What one request of a batch does, or what is returned for it, is its own matter: the others get their answers. */
+/** A bad request or result of a batch affects no other request: the others get their answers. */
 
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
@@ -12,7 +12,7 @@ import { floats, row, serve, until } from '../support/harness.js';
 import { temporaryFolder } from '../support/repository.js';
 import { executing, script } from './harness.js';
 
-/** What `execute` gives for its bad request, in a variable `bad` which may use `request`. */
+/** Expressions for the result of the bad request, which may use `request`, and the expected errors. */
 const bad: Readonly<Record<string, readonly [string, RegExp]>> = {
   'a promise that rejects': [`Promise.reject(new Error('rejected'))`, /rejected/],
   'an async function that throws what is no Error': [`(async () => { throw 'text'; })()`, /threw text/],
@@ -173,7 +173,7 @@ for (const [language, made, without] of [
         [1, 2, outcomes[2]?.status === 'rejected' ? String(outcomes[2].reason) : '', 4, 5],
       );
       assert.match(String(outcomes[2]?.status === 'rejected' && outcomes[2].reason), /negative/);
-      // A model that does not say that it may is not run twice.
+      // A model without `rerun_in_halves` is not run twice.
       const failed = await three(server, 'once');
       assert.deepEqual(
         failed.map(({ status }) => status),
@@ -195,7 +195,7 @@ const texts = {
   inputs: [{ name: 'text', datatype: 'BYTES', dims: [1] }],
   outputs: [{ name: 'ids', dims: [1] }],
 } as const;
-/** Waits until it may go on, and fails for `bad`. */
+/** A tokenizer that waits for a gate, and fails for `bad`. */
 const tokenizer = `
   import { existsSync, writeFileSync } from 'node:fs';
   export default class { async execute(requests) {

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { floats, rejection, row, serve, turn, until } from '../support/harness.js';
 import { adds, byFirst, executing, script } from './harness.js';
 
-/** A model that fails in the way that the first number of its first request says. */
+/** The ways to fail, by the first number of the first request. */
 const ways: Readonly<Record<number, readonly [string, string, RegExp]>> = {
   1: [`throw new Error('a sync throw');`, 'INTERNAL', /model 'm': a sync throw/],
   2: [`return Promise.reject(new Error('a rejection'));`, 'INTERNAL', /model 'm': a rejection/],
@@ -103,7 +103,7 @@ test('large inputs are views until the batch has ended, and large outputs are co
     const { outputs } = await server.infer('m', { x: row(i, wide) });
     assert.deepEqual(outputs['y']?.data, row(i, wide));
   }
-  // The model kept the input of the batch before.
+  // The model has kept the input of the previous batch.
   assert.deepEqual(floats(await server.infer('m', { x: row(7) })), [0]);
   const many = await Promise.all(
     Array.from({ length: 40 }, (_, i) => server.infer('m', { x: row(i + 20, wide) })),

@@ -13,7 +13,7 @@ import {
 } from '../support/harness.js';
 import { adds, byFirst, executing, script } from './harness.js';
 
-/** Answers after a time that differs from batch to batch; the first request's first number says how long it takes. */
+/** Answers after a delay that depends on the first number of the batch's first request. */
 const late = `return new Promise((resolve) => setTimeout(() =>
   resolve(requests.map(({ inputs }) => ({ y: inputs.x }))), (requests[0].inputs.x.data[0] * 7) % 20));`;
 
@@ -95,7 +95,7 @@ test('a request of a higher priority overtakes those that wait', async (t) => {
       parameters: { max_concurrency: 2 },
     }),
   });
-  // One batch waits for the gate; the other place is for one after the other.
+  // One batch waits at the gate; the others run in sequence in the other place.
   const first = server.infer('m', { x: row(1) });
   const order: number[] = [];
   const ask = async (i: number, priority: number): Promise<void> => {

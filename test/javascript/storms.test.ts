@@ -5,7 +5,7 @@ import { type InferenceServer } from '../../src/index.js';
 import { floats, rejection, row, serve, threadCount, turn, until, type Context } from '../support/harness.js';
 import { adds, byFirst, executing, script } from './harness.js';
 
-/** What the index says of the model's version. */
+/** The reason of the model's version in the index. */
 function reasonOf(server: InferenceServer): string {
   return server.index()[0]?.reason ?? '';
 }
@@ -60,7 +60,7 @@ test('completeConfig that throws or rejects fails the load with its message and 
 
 const outcomes = ['ok', 'UNAVAILABLE', 'CANCELLED', 'NOT_FOUND'];
 
-/** Keeps asking until it is stopped; collects how each request ended. */
+/** Sends requests until it is stopped, and collects their outcomes. */
 function callers(
   context: Context,
   server: InferenceServer,
@@ -83,7 +83,7 @@ function callers(
         (error: unknown) => (error as { code: string }).code,
       );
       ended.push(outcome);
-      // Refusals are at once.
+      // Refusals come at once, so let the event loop turn.
       if (outcome !== 'ok') await turn();
     }
   };

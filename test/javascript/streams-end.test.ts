@@ -12,14 +12,14 @@ import { sanitized } from '../support/sanitizer.js';
 import { numberOf, readAll, upTo } from '../streams/harness.js';
 import { asking, counts, generating } from './decoupled.js';
 
-/** What models write with `note`. */
+/** Options with which models write notes, and a function that reads the notes. */
 async function noting(t: Context): Promise<{ options: InferOptions; notes: () => string[] }> {
   const file = join(await temporaryFolder(t), 'notes');
   const notes = (): string[] => (existsSync(file) ? readFileSync(file, 'utf8').split('\n').slice(0, -1) : []);
   return { options: { parameters: { file } }, notes };
 }
 
-/** Counts, and notes how many items were taken and that it was left. */
+/** Counts, and notes the number of items that were taken, and the call of `return()`. */
 const tells = `
   let taken = 0;
   try { for (; taken < count; taken++) yield y(taken); }
@@ -215,9 +215,9 @@ test('a stream of 300,000 responses keeps the memory flat', { timeout: 300_000 }
     if (next % 30_000 === 0) samples.push(process.memoryUsage.rss());
   }
   assert.equal(next, 300_000);
-  // A sanitizer keeps what was freed.
+  // A sanitizer keeps freed memory.
   if (sanitized) return;
-  // After the first tenths, in which heaps and pools come to their size.
+  // Compare after the first tenths, in which heaps and pools reach their size.
   const [early = 0, last = 0] = [samples[2], samples.at(-1)];
   assert.ok(last - early < 32 << 20, `grew by ${(last - early) >> 20} MiB: ${samples.join()}`);
 });

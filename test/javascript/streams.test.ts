@@ -1,4 +1,4 @@
-/** Decoupled models in JavaScript: what a request gets. */
+/** Decoupled models in JavaScript: the responses to a request. */
 
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
@@ -127,7 +127,7 @@ test('streams of a batch, and those of later batches, interleave', async (t) => 
     assert.deepEqual((await readAll(server.stream('m', asking(count)))).numbers, upTo(count));
     ends.push(count);
   };
-  // The first one does not hold up the instance, which has one batch at a time.
+  // The first stream does not block the instance, which runs one batch at a time.
   const first = read(200);
   await readAll(server.stream('m', asking(1)));
   await Promise.all([first, read(3), read(30)]);

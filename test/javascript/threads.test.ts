@@ -12,7 +12,7 @@ const loops = byFirst({ 7: 'for (;;);' });
 const hangs = byFirst({ 7: 'return new Promise(() => undefined);' });
 const exits = byFirst({ 7: 'process.exit(4);' });
 
-/** What the index says of the model's version. */
+/** The reason of the model's version in the index. */
 function reasonOf(server: InferenceServer, model = 'm'): string {
   return server.index().find(({ name }) => name === model)?.reason ?? '';
 }

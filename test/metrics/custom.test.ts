@@ -1,4 +1,4 @@
-/** Metrics of the application's own. */
+/** The application's own metrics. */
 
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';

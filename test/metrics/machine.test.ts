@@ -32,7 +32,7 @@ test('without a cgroup they are those of the machine', async (t) => {
   assert.equal(machine.sample().utilization, 0);
   now = 2000;
   assert.equal(machine.sample().utilization, 0.75);
-  // Nothing went on meanwhile.
+  // No CPU time passed meanwhile.
   now = 4000;
   assert.equal(machine.sample().utilization, 0);
 });

@@ -12,7 +12,7 @@ export function seriesOf(text: string): Map<string, number> {
   return series;
 }
 
-/** The lines that begin so. */
+/** The lines that begin with `start`. */
 export function linesOf(text: string, start: string): string[] {
   return text.split('\n').filter((line) => line.startsWith(start));
 }

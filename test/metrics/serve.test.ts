@@ -82,7 +82,7 @@ test('close() does not wait for who sends half a request, or does not read the a
   const { host, port } = endpoint.address;
   const sockets = ['', 'GET /met', 'GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n'].map((sent) => {
     const socket = connect(port, host).pause();
-    // It is cut off.
+    // The endpoint closes the connection.
     socket.on('error', () => undefined);
     socket.write(sent);
     return socket;
@@ -110,7 +110,7 @@ test('a port that is in use is told', async (t) => {
 test('errors of the endpoint while it listens end nothing', async (t) => {
   const endpoint = await endpointOf(t, { metrics: () => 'a 1\n' });
   const servers: Server[] = [];
-  // Node tells of each request's server.
+  // Node publishes the server of each request.
   const note = (message: unknown): void => {
     servers.push((message as { readonly server: Server }).server);
   };

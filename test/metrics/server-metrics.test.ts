@@ -1,4 +1,4 @@
-/** `server.metrics()`: what it shows of requests that are known. */
+/** `server.metrics()` after known requests. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -28,7 +28,7 @@ const bounds = [
   ...[1e6, 2.5e6, 5e6, 1e7, 3e7, 6e7],
 ].map(String);
 
-/** The text with what depends on time in place of its numbers. */
+/** The text's lines, with placeholders for numbers that depend on time. */
 function timeless(text: string): string[] {
   return text
     .replaceAll(/^((?:nv_\w+_us|nv_model_load_duration_secs|nv_cpu_\w+)(?:\{.*\})?) [\d.e+-]+$/gm, '$1 TIME')
@@ -371,7 +371,7 @@ test('scrape() makes the same text in many turns of the event loop; what was ask
   const others = [server.scrape(), server.scrape()];
   const text = await first;
   done = true;
-  // All of it takes some 50 ms at the least, and a turn has a millisecond of it.
+  // The text takes at least 50 ms, and each turn spends a millisecond on it.
   assert.ok(turns >= 5, `${turns} turns`);
   const [second = '', third] = await Promise.all(others);
   assert.equal(second, third);

@@ -5,8 +5,8 @@ import { endsOf, takeBatches, type Policy, type Waiting } from './batcher.js';
 import { anyPolicy, shapes } from './schedule.js';
 
 /**
- * The batches of requests that wait together, as rows with a letter for another shape, followed by what goes
- * on waiting.
+ * The batches of requests that wait together, as rows with a letter for another shape, followed by the requests that
+ * go on waiting.
  */
 function run(policy: Partial<Policy>, ...requests: readonly (number | string)[]): string {
   const queue = requests.map((text): Waiting => {
@@ -70,7 +70,7 @@ test('its batches are the queue in order, cut where a rule says so, and the olde
         const batches = takeBatches(queue, policy);
         const order = [...batches.flat(), ...queue];
         if (!policy.acrossShapes) assert.deepEqual(order, requests);
-        // Each of them once.
+        // Each request appears once.
         assert.equal(new Set(order).size, requests.length);
         assert.ok(requests.every((one) => order.includes(one)));
         const waiting = [...requests];
@@ -78,7 +78,7 @@ test('its batches are the queue in order, cut where a rule says so, and the olde
           assert.equal(batch[0], waiting[0]);
           for (const one of batch) waiting.splice(waiting.indexOf(one), 1);
         }
-        // Those of a shape never overtake each other.
+        // Requests of one shape never overtake each other.
         for (const { shape } of requests) {
           const alike = (list: readonly Waiting[]): readonly Waiting[] =>
             list.filter((one) => one.shape === shape);

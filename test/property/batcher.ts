@@ -46,7 +46,7 @@ export function nextBatch<T extends Waiting>(queue: readonly T[], policy: Policy
   const best = fitting.findLastIndex((sum) => preferred.includes(sum)) + 1;
   if (best > 0 && delay !== 'over') return alike.slice(0, best);
   const full = (fitting.at(-1) ?? 0) >= Math.max(...preferred);
-  // Others close a batch at once, or when there are enough of them for a batch.
+  // Requests of other shapes close a batch at once, or across shapes when there are enough of them for a batch.
   const enough = acrossShapes ? Math.min(...preferred) : 1;
   const closed = fitting.length < alike.length || others.reduce((sum, { rows }) => sum + rows, 0) >= enough;
   return delay === 'endless' && !full && !closed ? [] : alike.slice(0, fitting.length);

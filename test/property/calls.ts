@@ -1,4 +1,4 @@
-/** What both kinds of schedules share: the model, its requests, and their outcomes. */
+/** The common part of both kinds of schedules: the model, its requests, and their outcomes. */
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -137,7 +137,7 @@ export function send(
       },
     ),
   };
-  // Whoever waits for it sees the failure.
+  // Callers that wait for the request get the failure.
   call.ended.catch(() => undefined);
   return call;
 }
@@ -188,7 +188,7 @@ export function histogram(batchSizes: readonly number[]): [size: number, count: 
   return [...counts].sort(([a], [b]) => a - b);
 }
 
-/** The same for a model's statistics. */
+/** The histogram from a model's statistics. */
 export function batchesOf(server: InferenceServer): [size: number, count: number][] {
   return server
     .model('m')

@@ -42,13 +42,13 @@ async function check<T>(
           }),
       includeErrorInReport: true,
     });
-    // What was under way when the time was over counts, too.
+    // A schedule that was under way when the time was over counts, too.
     await running.catch((error: unknown) => {
       t.diagnostic(`failed: ${fc.stringify(last)}`);
       throw error;
     });
   } finally {
-    // Nothing of it may run beside the next test.
+    // No part of the run may overlap with the next test.
     await running.catch(() => undefined);
     t.diagnostic(`${runs} schedules with seed ${seed}`);
   }

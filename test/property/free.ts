@@ -7,7 +7,7 @@ import { ownEnd } from './batcher.js';
 import { batchesOf, ended, histogram, load, send, unload, type Bench, type Call, type Ran } from './calls.js';
 import type { Draft, FreeSchedule } from './schedule.js';
 
-/** A request, and whatever may prevent its answer. */
+/** A request, with the events that may prevent its answer. */
 interface Sent {
   readonly call: Call;
   readonly aborted: boolean;

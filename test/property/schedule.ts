@@ -109,7 +109,7 @@ export const heldSchedule: fc.Arbitrary<HeldSchedule> = anyPolicy.chain((policy)
     instances: fc.integer({ min: 1, max: 3 }),
     held: fc.array(turn(2), { maxLength: 4 }),
     closes: fc.boolean(),
-    // After a delay it is chance which requests an idle instance gets.
+    // After a delay it is random which requests an idle instance gets.
     idle: policy.delay === 'over' ? fc.constant([]) : fc.array(turn(1), { maxLength: 3 }),
   });
 });

@@ -1,4 +1,4 @@
-/** Messages off the path of a request: what is refused before objects are made of it, and what becomes of defaults. */
+/** Messages of calls other than inference: refusals before objects are made, and defaults. */
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';

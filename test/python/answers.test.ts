@@ -24,7 +24,7 @@ const bySenders = {
     return found`,
 };
 
-/** It keeps what has ended and uses that during later batches: their callers must not notice. */
+/** Keeps senders and requests that have ended, and uses them during later batches, whose callers must not notice. */
 const late = `def finish(self, sender, value):
     sender.send(answer(value), flags=pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL)
     self.old = getattr(self, "old", [])[-40:] + [sender]
@@ -63,7 +63,7 @@ test('every caller gets its own answer, however a model answers by senders', { s
   await Promise.all(models.map(([name]) => allGetTheirs(server, name)));
 });
 
-/** A response that cannot be written, made where the first element of the input is negative. */
+/** Responses that cannot be written, for inputs whose first element is negative. */
 const unwritable = {
   'a lone surrogate': 'pb_utils.InferenceResponse([pb_utils.Tensor("y", np.array(["\\ud800"], object))])',
   'an object whose str() raises':
@@ -140,7 +140,7 @@ for (const [what, broken] of Object.entries(unwritable)) {
   });
 }
 
-/** What a decoupled model does with its requests instead of answering them. */
+/** Ways in which a decoupled model drops its requests instead of answering them. */
 const dropped = {
   'never takes the sender': 'pass',
   'forgets the sender': 'request.get_response_sender().send(answer(array(request)))',
@@ -171,7 +171,7 @@ test('a request whose sender is gone ends with an error that says so', { skip },
   };
   for (const [name] of models) {
     const first = ask(name, 1).catch((error: unknown) => error);
-    // Has Python collect what stands in a circle.
+    // Makes Python's garbage collector free reference cycles.
     await ask(name, -100);
     assert.match(
       String(await first),

@@ -7,7 +7,7 @@ import { floats, identity, onnx, rejection, row, until } from '../support/harnes
 import { temporaryFolder } from '../support/repository.js';
 import { adds, script, serving, skip } from './harness.js';
 
-/** Calls the model of its parameter for each request, and adds 10 to what that gives. */
+/** Calls the model named by its parameter for each request, and adds 10 to the result. */
 const calls = (how: string): string => `def initialize(self, args):
     self.called = json.loads(args["model_config"])["parameters"]["calls"]["string_value"]
 ${how}`;
@@ -131,7 +131,7 @@ test('a model reads the responses of a decoupled one, and may stop', { skip }, a
   assert.equal(await first(3), 3 + 4 + 5);
   assert.equal(await first(1), 1);
   assert.equal(await first(60), 60 * 60 + (59 * 60) / 2);
-  // It leaves in the middle, and the next call finds everything in order.
+  // It leaves a stream in the middle, and the next call works.
   assert.equal(await first(5000), 100 * 5000 + (99 * 100) / 2);
   assert.equal(await first(2), 5);
   const error = await rejection(server.infer('single', { x: row(2) }));

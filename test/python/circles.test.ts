@@ -16,7 +16,7 @@ import type { RepositoryModel } from '../support/repository.js';
 
 type GivenModels = NonNullable<ServerOptions['models']>;
 type Phase = 'complete' | 'initialize' | 'execute' | 'finalize';
-/** What models ask for, by the moment at which they do: `load b`, say. Without a word they add 1. */
+/** The loads and unloads that a model requests in each phase, such as `load b`. Otherwise it adds 1. */
 type Asks = Readonly<Partial<Record<Phase, readonly `${'load' | 'unload'} ${string}`[]>>>;
 
 const x = new Float32Array(16);
@@ -56,12 +56,12 @@ function inProgram(asks: Asks): GivenModels[string] {
     config,
     initialize: async (context) => {
       ({ server } = context);
-      // Its configuration is given complete.
+      // A model of the program has a complete configuration.
       await ask('complete');
       await ask('initialize');
     },
     execute: (requests) => {
-      // What it asks for later cannot be told from what the program asks for.
+      // Requests after `execute` has returned would count as the program's.
       const asked = Promise.all((asks.execute ?? []).map(one));
       return requests.map(async ({ inputs }) => {
         await asked;

@@ -154,7 +154,7 @@ def execute(self, requests):
   const server = await serving(t, { cpu: model, auto: of('KIND_AUTO') });
   for (const name of ['cpu', 'auto'])
     assert.deepEqual(floats(await server.infer(name, { x: row() })), [...row(1)]);
-  // As for all backends: none places instances itself.
+  // As for all backends, KIND_MODEL is not supported.
   const { code, message } = await rejection(serving(t, { placed: of('KIND_MODEL') }));
   assert.equal(code, 'UNSUPPORTED');
   assert.match(message, /KIND_MODEL is not supported/);

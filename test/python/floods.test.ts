@@ -1,4 +1,4 @@
-/** What a model writes much of does not hold up the process. */
+/** Output floods of a model do not block the process. */
 
 import assert from 'node:assert/strict';
 import { PassThrough } from 'node:stream';
@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import { temporaryFolder } from '../support/repository.js';
 import { script, serving, skip } from './harness.js';
 
-/** Lines that one turn of the event loop may take at most: a millisecond's. */
+/** The most lines that one turn of the event loop takes in its millisecond. */
 const mostInTurn = 20_000;
 
 test('lines come whole, whatever pieces they are read in, and long ones cost no more for it', async () => {
@@ -41,7 +41,7 @@ test('lines come whole, whatever pieces they are read in, and long ones cost no 
   );
   assert.equal(lines[3], 'rest');
   assert.deepEqual(pieces, []);
-  // Each chunk was searched once. To search all of the line again for each takes half a minute.
+  // Each chunk is searched once. Searching the whole line for each chunk would take half a minute.
   assert.ok(user < 5_000_000, `${user / 1e6} s`);
 });
 

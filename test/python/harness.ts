@@ -7,13 +7,13 @@ import type { InferenceServer, ServerOptions } from '../../src/index.js';
 import { configText, serve, type ConfigOptions, type Context } from '../support/harness.js';
 import type { Files, RepositoryModel } from '../support/repository.js';
 
-/** `npm test -- python` makes it. */
+/** The Python of the environment that `npm test -- python` creates. */
 const made = fileURLToPath(new URL('../../../.venv-python/bin/python', import.meta.url));
 
 /** The Python of the tests, which has numpy. */
 export const python: string = existsSync(made) ? made : 'python3';
 
-/** Why tests that need it are skipped; false: they are not. */
+/** The reason to skip tests that need Python; false: none. */
 export const skip: string | false = ((): string | false => {
   if (process.platform !== 'linux') return 'Python models run on Linux alone';
   try {
@@ -85,7 +85,7 @@ export function withPython<T extends Omit<ServerOptions, 'modelRepository'>>(opt
   };
 }
 
-/** Takes messages, by level. */
+/** A logger that records its messages with their levels. */
 export function recorded(): { logger: NonNullable<ServerOptions['logger']>; lines: string[] } {
   const lines: string[] = [];
   const at =

@@ -9,7 +9,7 @@ import { adds, recorded, script, serving, skip } from './harness.js';
 const final = 'pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL';
 const outputs = [{ name: 'y' }, { name: 'z' }] as const;
 
-/** Each gives `y` alone where x is 1, `y` and `z` where it is 2, and else nothing. */
+/** Returns only `y` if x is 1, `y` and `z` if x is 2, and otherwise no output. */
 const choose = `def tensors(request):
     count = int(array(request)[0, 0])
     names = ["y", "z"][:count] if count < 3 else []
@@ -34,7 +34,7 @@ const forms = {
   ),
 };
 
-/** Before the class, where its methods find it. */
+/** Inserts `choose` before the model's class. */
 function withChoice(model: (typeof forms)[keyof typeof forms]): typeof model {
   const [version] = Object.values(model.versions ?? {});
   assert.ok(version !== undefined && !(version instanceof Uint8Array));
@@ -72,7 +72,7 @@ test('a response that lacks an output is a success without it, over every door',
       }
     }
   }
-  // Of one batch each request has what its response has.
+  // Each request of a batch gets exactly the outputs of its response.
   const batch = [1, 2, 3, 1, 2].map((value) => server.infer('returns', { x: row(value) }));
   assert.deepEqual(
     (await Promise.all(batch)).map((result) => Object.keys(result.outputs).sort()),
@@ -110,6 +110,6 @@ test('a step whose response lacks what the next one needs is its request’s err
   });
   const { message } = await rejection(server.infer('first', { x: row() }));
   assert.match(message, /model 'empty' \(step 1\) responded without its output 'y'/);
-  // What no step needs is lacking in the ensemble's result, too.
+  // A missing output that no step needs is also missing in the ensemble's result.
   assert.deepEqual(Object.keys((await server.infer('last', { x: row() })).outputs), []);
 });

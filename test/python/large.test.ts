@@ -96,7 +96,7 @@ test('large tensors take no new memory with each request', { skip }, async (t) =
   for (let k = 0; k < 50; k++) await ask();
   const before = process.resourceUsage().minorPageFault;
   for (let k = 0; k < 200; k++) await ask();
-  // It has 147 pages, which were new in each request.
+  // The tensor has 147 pages, which must not be new for each request.
   const pages = (process.resourceUsage().minorPageFault - before) / 200;
   assert.ok(pages < 30, `${pages} pages a request`);
   assert.equal(into.y[7], 8);
@@ -150,7 +150,7 @@ test('an idle instance gives back the memory that it has grown by', { skip }, as
   const text = `def execute(self, requests):
     return [answer(array(request) + 1) for request in requests]`;
   const server = await serving(t, { add: script(text, anyLength) });
-  /** Bytes that the shared memory has, in 512 each. */
+  /** The allocated size of the shared memory, in blocks of 512 bytes. */
   const blocks = (): number => {
     const files = readdirSync('/proc/self/fd').filter((name) => {
       try {
@@ -159,7 +159,7 @@ test('an idle instance gives back the memory that it has grown by', { skip }, as
         return false;
       }
     });
-    // That of the instance, and that of the inputs, each of which has two descriptors or one.
+    // The files are the instance's memory and the inputs' memory, each with one or two descriptors.
     const sizes = new Map(files.map((name) => [statSync(`/proc/self/fd/${name}`).ino, name]));
     return [...sizes.values()].reduce((sum, name) => sum + statSync(`/proc/self/fd/${name}`).blocks, 0);
   };

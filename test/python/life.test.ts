@@ -30,7 +30,7 @@ function stubs(of: number = process.pid): number[] {
     .map(Number);
 }
 
-/** Whether a process is there and no zombie. */
+/** Whether a process exists and is not a zombie. */
 function lives(pid: number): boolean {
   try {
     return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
@@ -50,7 +50,7 @@ function memories(): number {
   }).length;
 }
 
-// A sanitizer that the tests run under would report what the model does to itself.
+// Keeps a sanitizer from reporting the crash that the model causes on purpose.
 const quietly = 'import signal; signal.signal(signal.SIGSEGV, signal.SIG_DFL)';
 const deaths = {
   'os._exit': 'os._exit(7)',
@@ -183,7 +183,7 @@ test('the processes of a Node that is killed end within a second', { skip }, asy
     await until(() => pids.every((pid) => !lives(pid)), 10_000);
     return performance.now() - begin;
   };
-  // A machine that is busy may be late. It is not each time.
+  // A busy machine may be late, but not every time.
   const times: number[] = [];
   do times.push(await kill());
   while (times.length < 5 && Math.min(...times) >= 1000);
@@ -357,7 +357,7 @@ test(
     );
     assert.equal(error.code, 'UNAVAILABLE');
     assert.match(error.message, /EXECUTION_ENV_PATH.*nowhere/);
-    // A program that the owner of the server did not choose is not run, however it is named.
+    // A program that the server's owner did not choose is never run, whatever its name is.
     const mark = join(folder, 'mark');
     await program(join(folder, 'evil', 'bin'), 'python3', `touch ${mark}`);
     const linked: RepositoryModel = model('$$TRITON_MODEL_DIRECTORY/link');
@@ -533,7 +533,7 @@ test(
     await until(() => stubs().length === 1);
     const closed = server.close();
     await until(() => stubs().length === 0);
-    // As long as it would take to start it anew.
+    // Wait as long as a restart would take.
     for (let i = 0; i < 3; i++) await setTimeout(40);
     assert.deepEqual(stubs(), []);
     end();

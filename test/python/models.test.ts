@@ -301,7 +301,7 @@ def execute(self, requests):
   const server = await serving(t, { keeps: script(text), same: identity() });
   for (let k = 0; k < 20; k++) await server.infer('keeps', { x: row(k) });
   assert.deepEqual(floats(await server.infer('keeps', { x: row() })), [...row(1)]);
-  // Neither was started anew.
+  // Neither process was restarted.
   assert.deepEqual(
     server.index().map(({ reason }) => reason ?? ''),
     ['', ''],

@@ -9,7 +9,7 @@ import { script, serving, skip } from './harness.js';
 /** Every message that a process sends: python/tritonts_stub/memory.py. */
 const kinds = ['ANSWER', 'PART', 'CALL', 'NEXT', 'CANCEL', 'READ', 'ASK_CANCELLED', 'ASK_ROOM'] as const;
 
-/** What happens instead of a message, the first time. */
+/** Violations that replace a message, the first time. */
 const harms = {
   'ends before it': 'os.kill(os.getpid(), 9)',
   'ends after it': 'original(self, kind, *rest, **named); os.kill(os.getpid(), 9)',
@@ -87,14 +87,14 @@ for (const [how, harm] of Object.entries(harms)) {
         if (Array.isArray(outcome)) assert.deepEqual(outcome, right, kind);
         else
           assert.match(String(outcome), /UNAVAILABLE|ended while it ran|sent what cannot be|INTERNAL/, kind);
-        // What comes next is answered as if nothing had been.
+        // Later requests are answered normally.
         for (let k = 0; k < 3; k++) assert.deepEqual(await ask(kind), right, kind);
       }),
     );
   });
 }
 
-/** A model whose process ends, the first time, when it has taken a message of this kind from the server. */
+/** A model whose process ends, the first time, after it has received a message of this kind from the server. */
 const taken = `def initialize(self, args):
     from tritonts_stub import memory
     parameters = json.loads(args["model_config"])["parameters"]

@@ -43,7 +43,7 @@ def is_ready(self):
       assert.equal(await server.model('flagged', 1).checkReady(), ready);
       assert.equal(await status(), ready ? 200 : 400);
       assert.equal(await said(), ready ? 1 : 0);
-      // It takes requests all the same.
+      // The model takes requests nevertheless.
       assert.equal(server.model('flagged').ready, true);
       assert.deepEqual(floats(await server.infer('flagged', { x: row() })), [...row(1)]);
     }
@@ -114,7 +114,7 @@ def is_ready(self):
     const asked = (): number => lines.filter((line) => line.endsWith('asked')).length;
     const server = await serving(t, { slow: script(text, { parameters: { folder } }) }, { logger });
     const model = server.model('slow');
-    // This one gives up.
+    // This check times out.
     assert.equal(await model.checkReady(), false);
     const checks = Array.from({ length: 5 }, () => model.checkReady());
     await writeFile(join(folder, 'go'), '');
@@ -140,7 +140,7 @@ def initialize(self, args):
   const flag = join(await temporaryFolder(t), 'flag');
   const server = await serving(t, { ends: script(text, { parameters: { flag } }) });
   const model = server.model('ends');
-  // It ends while it is asked.
+  // The process ends during the check.
   assert.equal(await model.checkReady(), false);
   await until(() => model.checkReady());
   await assert.rejects(server.infer('ends', { x: row(1) }), { code: 'UNAVAILABLE' });

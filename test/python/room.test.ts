@@ -1,4 +1,4 @@
-/** Outputs for which the shared memory has no room: the error of their request, and of no other. */
+/** Outputs without room in the shared memory fail only their own request. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -9,7 +9,7 @@ const final = 'pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL';
 const names = Array.from({ length: 9 }, (_, k) => `y${k}`);
 const outputs = names.map((name) => ({ name, dims: [-1] }));
 
-/** The outputs have 9 GiB together, and the memory 8 GiB. Nobody touches the pages of the one array. */
+/** The outputs have 9 GiB together, and the memory 8 GiB. The pages of the shared array are never touched. */
 const answers = `def initialize(self, args):
     import numpy as np
     self.huge = np.zeros((1, 2**28), np.float32)

@@ -114,7 +114,7 @@ def respond(self, sender, value):
   for await (const result of server.model('many').stream({ x: row(0) })) {
     seen.push(floats(result)[0]);
     if (seen.length !== 3) continue;
-    // It is only so far ahead of what was read.
+    // The model may only be a limited number of responses ahead of the reader.
     let last = -1;
     for (;;) {
       const [sent = 0] = await firsts(server, 'many', -1);
@@ -152,7 +152,7 @@ def execute(self, requests):
   );
   assert.equal(error.code, 'CANCELLED');
   assert.deepEqual(given, [1]);
-  // The instance goes on to the next batch, and nothing but the unload ends that one's stream.
+  // The instance goes on to the next batch, whose stream ends only with the unload.
   const stream = model.stream({ x: row(2) })[Symbol.asyncIterator]();
   const first = await stream.next();
   assert.ok(first.done !== true);

@@ -10,7 +10,7 @@ import { python, skip } from './harness.js';
 
 const main = fileURLToPath(new URL('../../command/main.js', import.meta.url));
 
-/** What `tritonts backends` prints with this PATH. */
+/** The output of `tritonts backends` with this PATH. */
 function shown(path: string, ...args: string[]): string {
   const env = { ...process.env, PATH: path };
   return execFileSync(process.execPath, [main, 'backends', ...args], { encoding: 'utf8', env });

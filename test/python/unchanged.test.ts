@@ -1,4 +1,4 @@
-/** Python repositories that were written for Triton run as they are. */
+/** Python repositories that were written for Triton run unchanged. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -199,7 +199,7 @@ ${adds}`);
   }
 });
 
-/** What a model gives, and what the error says of it. */
+/** Invalid outputs of a model, and the expected errors. */
 const misfits: readonly { name: string; gives: string; says: RegExp; dims?: number[]; batches?: boolean }[] =
   [
     {

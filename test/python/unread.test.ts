@@ -1,4 +1,4 @@
-/** What a process that reads none of its answers costs the server. */
+/** The cost of a process that reads none of its answers is bounded. */
 
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
@@ -9,10 +9,10 @@ import { floats, onnx, rejection, row, serve, until } from '../support/harness.j
 import { temporaryFolder } from '../support/repository.js';
 import { recorded, script, skip, withPython } from './harness.js';
 
-/** More than this the system and the server keep of what nobody answers. */
+/** A bound for the questions that the system's and the server's buffers hold. */
 const mostQuestions = 4000;
 
-/** Asks without end, and reads nothing. Where it stands, from a line's beginning. */
+/** Python statements, unindented, that send questions without end and read no answers. */
 const flood = (file: string): string => `question = json.dumps({"number": 1, "ask": "resolve",
     "arguments": {"model": "add", "rest": "x" * 1000}}).encode() + b"\\n"
 count = 0

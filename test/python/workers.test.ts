@@ -1,4 +1,4 @@
-/** What a worker leaves that ends while it owns processes of Python models. */
+/** A worker that ends while it owns processes of Python models leaves nothing behind. */
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -23,7 +23,7 @@ import type { Ownership } from './workers/owner.js';
 const times = 10;
 const program = fileURLToPath(new URL('./workers/owner.js', import.meta.url));
 
-/** The children of this process, those that nobody has waited for, too. */
+/** The children of this process, zombies included. */
 function children(): string[] {
   return readdirSync('/proc').filter((name) => {
     try {
@@ -34,33 +34,33 @@ function children(): string[] {
   });
 }
 
-/** What the descriptors of this process are of, without the numbers of sockets and pipes. */
+/** The targets of this process' descriptors, without the numbers of sockets and pipes. */
 function descriptors(): string[] {
   const names: string[] = [];
   for (const name of readdirSync('/proc/self/fd')) {
     try {
       names.push(readlinkSync(`/proc/self/fd/${name}`).replace(/\[\d+\]$/, ''));
     } catch {
-      // It was that of the folder.
+      // The descriptor of the directory itself is closed by now.
     }
   }
   return names.sort();
 }
 
-/** What is mapped besides memory without a name, which V8 and the allocator keep for later. */
+/** Named memory mappings. Anonymous memory is left out, because V8 and the allocator keep it. */
 function mappings(): string[] {
   const lines = readFileSync('/proc/self/maps', 'utf8').trim().split('\n');
   const names = lines.map((line) => line.split(/\s+/).slice(5).join(' '));
   return names.filter((name) => name !== '').sort();
 }
 
-/** Says that it has begun, and stays. */
+/** Statements that report the start with a file, and then wait. */
 const stays = (file: string): string => `open(${JSON.stringify(file)}, "w").close(); time.sleep(3600)`;
 
 interface Stage extends Omit<Ownership, 'repository'> {
-  /** A model that makes the file when it is where the worker is to end. */
+  /** A model that creates the file at the point where the worker is to end. */
   readonly model: (file: string, folder: string) => RepositoryModel;
-  /** Whether the model makes the file; else the worker says when it serves. */
+  /** Whether the model creates the file; otherwise the worker reports when it serves. */
   readonly tells?: boolean;
 }
 
@@ -79,7 +79,7 @@ function unpacking(file: string, folder: string): RepositoryModel {
   return { ...model, files: { 'environment.tar': readFileSync(archive) } };
 }
 
-/** What the worker's model is doing when the worker ends. */
+/** The activity of the worker's model when the worker ends. */
 const stages: Readonly<Record<string, Stage>> = {
   'about to get its process': { exits: 'before spawn', model: () => script(adds) },
   'given its process': { exits: 'after spawn', model: () => script(adds) },
@@ -141,11 +141,11 @@ for (const [name, stage] of Object.entries(stages)) {
     ['is terminated', true],
     ['exits', false],
   ] as const) {
-    // It ends itself.
+    // In these stages the worker ends by itself.
     if (stage.exits !== undefined && terminates) continue;
     test(`a worker that ${way} while a model is ${name} leaves nothing`, { skip }, async (t) => {
       const others = children();
-      // What the first one makes for the process stays.
+      // The first worker creates process-wide resources, which stay.
       await endOne(t, stage, terminates);
       await until(() => children().length <= others.length, 10_000).catch(() => undefined);
       const before = { descriptors: descriptors(), mappings: mappings() };

@@ -15,7 +15,7 @@ export interface Drawn {
   spoil(): void;
 }
 
-/** A model, and the way to make random requests to it. */
+/** A model, and a function that makes random requests to it. */
 export interface Kind {
   readonly model: RepositoryModel;
   /** A random shape. Requests with equal shapes are alike. */

@@ -16,7 +16,7 @@ test('every request gets what it sent, or the error that it may have', async (t)
   await random.run(requests);
   const { answered, cancelled, refused } = random.outcomes;
   t.diagnostic(`${answered} answered, ${cancelled} cancelled, ${refused} refused`);
-  // How many it cancels and refuses depends on how fast the machine answers. With none answered or none
-  // cancelled it would prove nothing.
+  // The numbers of cancelled and refused requests depend on the machine's speed. A run without answers or
+  // cancellations would prove nothing.
   assert.ok(answered > 0 && cancelled > 0);
 });

@@ -1,4 +1,4 @@
-/** Makes random requests to servers of all kinds at once. Each must get what it sent. */
+/** Makes random requests to servers of all kinds at once. Each must get its own inputs back. */
 
 import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
@@ -25,7 +25,7 @@ interface AnyModel {
   map(items: Iterable<Inputs>, options: { readonly concurrency: number }): AsyncIterable<Answer>;
 }
 
-/** What both have. */
+/** The common part of both kinds of results. */
 type Answer = Omit<InferResult, 'timings'>;
 
 /** A server of this process, or a connection to one. */
@@ -34,7 +34,7 @@ export interface AnyServer {
   close(): Promise<void>;
 }
 
-/** A server's models, and why it may refuse requests that are right. */
+/** A server's models, and the reasons for which it may refuse valid requests. */
 interface Served {
   readonly models: ReadonlyMap<string, AnyModel>;
   readonly server: AnyServer;
@@ -54,7 +54,7 @@ export interface Outcomes {
   refused: number;
 }
 
-/** An answer that is checked again later: nobody else may have written to it. */
+/** An answer that is checked again later. No other code may have written to its memory. */
 interface Kept {
   readonly result: Answer;
   readonly expected: Drawn['expected'];
@@ -101,8 +101,8 @@ export class RandomRequests {
   /**
    * Starts the servers.
    *
-   * @param through - Returns what requests are made with (default: the server itself). A server that refuses what is too
-   *   much is then left out: a connection does not send again what was refused.
+   * @param through - Returns the object to make requests with (default: the server itself). If given, the server with a
+   *   byte limit is left out, because a connection does not retry refused requests.
    */
   static async start(
     context: Context,
@@ -182,7 +182,7 @@ export class RandomRequests {
     const served = dice.pick(this.#servers);
     const kind = kinds['floats'];
     assert.ok(kind);
-    // Answers that come meanwhile make their readers ask for more.
+    // Answers that arrive meanwhile make the maps send further requests.
     for (let maps = dice.below(4); maps > 0; maps--) this.#track(this.#map(served));
     if (dice.oneIn(2)) await turn();
     for (let i = 4400 + dice.below(400); i > 0; i--)

@@ -38,7 +38,7 @@ const models = {
   }),
 };
 
-/** What a stream is expected to do. */
+/** The expected behaviour of a stream. */
 interface Drawn {
   readonly model: keyof typeof models;
   readonly inputs: Inputs;
@@ -114,7 +114,7 @@ class RandomStreams {
       if (!(error instanceof TritonError)) throw error;
       ({ code } = error);
     }
-    // It has ended once: nothing comes any more.
+    // The stream has ended, so it yields nothing more.
     assert.deepEqual(await stream.next(), { done: true, value: undefined });
     if (signal.aborted && code === 'CANCELLED') {
       seen.cancelled++;
@@ -149,7 +149,7 @@ test('each of many random streams ends once, in order, and is counted', async (t
   }
   await random.allEnded();
   const { seen } = random;
-  // The ensemble's requests are the step's, too.
+  // The ensemble's requests also count for its step.
   for (const [model, requests] of [
     ['native', seen.native.sent],
     ['chained', seen.chained.sent],
@@ -159,7 +159,7 @@ test('each of many random streams ends once, in order, and is counted', async (t
     const { success, fail } = statistics.inference_stats;
     assert.equal(success.count + fail.count, requests, model);
     if (model === 'counting') continue;
-    // A reader that leaves may do so behind the end.
+    // A reader may leave after the stream's end.
     assert.ok(success.count >= seen[model].ended && fail.count >= seen[model].failed, model);
     assert.ok(statistics.fail_reasons.CANCELED <= seen[model].cancelled, model);
     assert.equal(statistics.refused, 0);
@@ -169,7 +169,7 @@ test('each of many random streams ends once, in order, and is counted', async (t
     const all = Object.values(response_stats);
     const sum = (kind: 'fail' | 'cancel' | 'empty_response'): number =>
       all.reduce((total, response) => total + response[kind].count, 0);
-    // The first number is of every request, and no response is without the one before.
+    // Every request counts for the first response, and each later response implies the previous one.
     const counts = all.map(
       (one) => one.success.count + one.fail.count + one.empty_response.count + one.cancel.count,
     );

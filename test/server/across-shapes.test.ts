@@ -1,11 +1,11 @@
-/** What callers see of batches across shapes; the decisions one by one are tested in native/test. */
+/** Batches across shapes as callers see them. native/test tests the single decisions. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ServerOptions } from '../../src/index.js';
 import { batchCountsAfter, floats, identity, rejection, serve, type Context } from '../support/harness.js';
 
-/** The batches, by size, that eight requests of two lengths make which alternate while the instance is busy. */
+/** The batches, by size, of eight requests with two alternating lengths, sent while the instance is busy. */
 async function batchesOf(
   t: Context,
   options: Omit<ServerOptions, 'modelRepository'>,
@@ -28,7 +28,7 @@ async function batchesOf(
         Array.from({ length }, () => length),
       );
     });
-  // The first one occupies the instance.
+  // The first request occupies the instance.
   const first = ask(1);
   await new Promise((resolve) => setImmediate(resolve));
   await Promise.all([first, ...[2, 3, 2, 3, 2, 3, 2, 3].map(ask)]);

@@ -9,7 +9,7 @@ import { random } from '../support/onnx/random.js';
 /** All fourteen datatypes, in Triton's order. */
 export const datatypes: readonly Datatype[] = Object.keys(datatypeNumber) as Datatype[];
 
-/** A tensor to send. `content` must come back: the bytes of its data, or the elements of BYTES. */
+/** A tensor to send. The answer must have the same `content`: the bytes of its data, or the elements of BYTES. */
 export interface Sample {
   readonly input: ShapedInput;
   readonly content: Buffer | readonly Buffer[];
@@ -71,7 +71,7 @@ export function sample(datatype: Datatype, shape: readonly number[], seed: numbe
   return { input: { data: view(datatype, data), shape, datatype }, content: Buffer.from(data) };
 }
 
-/** Fails unless a tensor equals what was sent, bit by bit. */
+/** Fails unless a tensor equals the sent one, bit by bit. */
 export function assertSame(tensor: AnyTensor | undefined, datatype: Datatype, sent: Sample): void {
   assert.ok(tensor, 'no such output');
   assert.equal(tensor.datatype, datatype);

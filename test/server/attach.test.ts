@@ -51,7 +51,7 @@ test('close({ timeoutMs: 0 }) of an attached server cancels its own requests, no
   const { owner, attached, open } = await pair(t);
   const own = [1, 2].map((first) => rejection(attached.infer('slow', { x: row(first) })));
   const other = owner.infer('slow', { x: row(9) });
-  // While the first of them still runs.
+  // Close while the first request still runs.
   await attached.close({ timeoutMs: 0 });
   for (const { code } of await Promise.all(own)) assert.equal(code, 'CANCELLED');
   await open();

@@ -16,7 +16,7 @@ const files = readdirSync(folder)
 test('all that sends and receives tensors works without external buffers', { timeout: 600_000 }, async () => {
   assert.ok(files.length > 5);
   const env: NodeJS.ProcessEnv = { ...process.env, TRITONTS_NO_EXTERNAL_BUFFERS: '1' };
-  // The test runner sets it for files that report to it.
+  // The test runner sets this variable for files that report to it.
   delete env['NODE_TEST_CONTEXT'];
   const child = spawn(process.execPath, ['--enable-source-maps', '--test', '--test-reporter=dot', ...files], {
     env,

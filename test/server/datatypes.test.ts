@@ -56,7 +56,7 @@ for (const backend of backends) {
         fc.asyncProperty(anyDims, rows, anySeed, async (dims, batches, seed) => {
           const sent = batches.map((batch, i) => sample(datatype, [batch, ...shown(dims)], seed + i));
           const model = server.model(`batched_${dims.length}`);
-          // They are sent in one turn, so that they can run together.
+          // Requests of one turn can run together.
           const results = await Promise.all(sent.map(({ input }) => model.infer({ x: input })));
           sent.forEach((one, i) => {
             assertSame(results[i]?.outputs['y'], datatype, one);
@@ -76,7 +76,7 @@ for (const backend of backends) {
       Object.fromEntries(datatypes.map((datatype) => [datatype, model(datatype)])),
     );
     for (const datatype of datatypes) {
-      // One is over 64 KiB alone, two are over it together, and one is a small one of the same row.
+      // One output is over 64 KiB by itself, and the others share a batch with it.
       const sent = [6, 1, 1].map((batch, i) => sample(datatype, [batch, 4000, 3], i));
       const results = await Promise.all(sent.map(({ input }) => server.infer(datatype, { x: input })));
       sent.forEach((one, i) => {

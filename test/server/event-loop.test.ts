@@ -63,7 +63,7 @@ test('the classes of a large output are found with turns of the loop between', a
   const server = await serve(t, { echo });
   const x = Float32Array.from({ length: 2 ** 20 }, (_, i) => i);
   const options = { outputs: [{ name: 'y', classification: 1000 }] };
-  // Each element is above all before, so that it takes tens of milliseconds.
+  // Ascending elements are the worst case for the heap, which takes tens of milliseconds.
   const answer = server.infer('echo', { x }, options);
   assert.ok((await turnsUntil(answer)) > 10);
   assert.deepEqual((await answer).outputs['y']?.strings().slice(0, 2), [
@@ -93,7 +93,7 @@ test('the search for classes ends with its request: time limits, signals, close,
   const reasons = (await outcomes).map((one) =>
     one.status === 'fulfilled' ? 'ok' : (one.reason as TritonError).reason,
   );
-  // Eight have room at a time.
+  // There is room for eight requests at a time.
   assert.ok(reasons.includes('ok') && reasons.includes('TOO_MUCH_IN_FLIGHT'), reasons.join());
   assert.ok(
     reasons.every((one) => one === 'ok' || one === 'TOO_MUCH_IN_FLIGHT'),

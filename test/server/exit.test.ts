@@ -1,4 +1,4 @@
-/** How a process with a server ends. */
+/** The end of a process with a server. */
 
 import assert from 'node:assert/strict';
 import { after, before, suite, test } from 'node:test';

@@ -1,4 +1,4 @@
-/** `server.explain`: how the last batches came about, and what limits throughput. */
+/** `server.explain`: the reasons of the last batches, and the limit of throughput. */
 
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
@@ -22,7 +22,7 @@ import {
   type Context,
 } from '../support/harness.js';
 
-/** What is told of `slow` when nothing of it runs or waits. */
+/** The explanation of `slow` when no request of it runs or waits. */
 async function explained(server: InferenceServer, model = 'slow'): Promise<Explanation> {
   let explanation = server.explain(model);
   await until(() => {
@@ -32,7 +32,7 @@ async function explained(server: InferenceServer, model = 'slow'): Promise<Expla
   return explanation;
 }
 
-/** Batches of a model whose first request occupies it while the others come, by sizes and reasons. */
+/** The sizes and reasons of a model's batches, if the first request occupies it while the others arrive. */
 async function batchesOf(
   t: Context,
   options: ConfigOptions,

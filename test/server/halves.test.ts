@@ -22,7 +22,7 @@ function lookUp(t: Context, text = '', batching = ''): Promise<InferenceServer> 
 
 const off = `parameters { key: "rerun_in_halves" value { string_value: "false" } }`;
 
-/** Requests of one turn; each must have its own outcome. Returns which were answered, in order. */
+/** Sends requests in one turn, and checks each outcome. Returns the indices that were answered, in order. */
 async function askAll(server: InferenceServer, indices: readonly number[]): Promise<number[]> {
   const order: number[] = [];
   const requests = indices.map(async (index, i) => {

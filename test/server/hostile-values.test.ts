@@ -1,4 +1,4 @@
-/** Whatever is passed to a public function: only a TritonError comes out, or what the caller's own code threw. */
+/** Public functions with arbitrary values throw only a TritonError, or an error of the caller's own code. */
 
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
@@ -17,7 +17,7 @@ import { addressOf, connected, protocols } from '../client/harness.js';
 import { hostileValues, OwnError } from '../support/hostile-values.js';
 import { identity, row, serve } from '../support/harness.js';
 
-/** A call with a value at some place. */
+/** A call with a hostile value in one place. */
 type Call = (value: unknown) => unknown;
 type Calls = readonly (readonly [place: string, call: Call])[];
 
@@ -37,7 +37,7 @@ function has(given: unknown, method: string | symbol): boolean {
   return typeof given === 'object' && given !== null && typeof Reflect.get(given, method) === 'function';
 }
 
-/** Reads what a call gives, a stream or something to close among others. Returns the error. */
+/** Consumes the result of a call, which may be a stream, or need closing. Returns the error. */
 async function outcome(call: Call, value: unknown): Promise<unknown> {
   try {
     const given = await call(value);
@@ -146,7 +146,7 @@ function shared(server: InferenceServer | RemoteServer): Calls {
     ...options('unloadModel', ['unloadDependents', 'nonsense'], on('unloadModel', 'other')),
     ['statistics(name)', on('statistics')],
     ['statistics(, version)', on('statistics', 'm')],
-    // With a limit that is taken, it would close.
+    // Valid options would close the server.
     ['close: nonsense', (nonsense) => invoke(server, 'close', { nonsense })],
   ];
 }
@@ -202,7 +202,7 @@ const connectKeys =
     ' ',
   );
 
-/** The functions that begin something. Each is loose, and closed if it succeeds. */
+/** Functions that start servers, endpoints or connections, which are closed if the call succeeds. */
 function beginnings(server: InferenceServer, url: string): Calls {
   const create = loose(createServer);
   const connect = loose(connectServer);

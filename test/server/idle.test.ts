@@ -19,7 +19,7 @@ async function engineThreads(): Promise<ReadonlyMap<string, string>> {
       const [ns, , times] = (await read('schedstat')).trim().split(' ');
       threads.set(`${name} ${id}`, `${ns ?? ''} ns, ${times ?? ''} times`);
     } catch {
-      // The thread, of another test, has ended meanwhile.
+      // A thread of another test has ended meanwhile.
     }
   }
   return threads;
@@ -31,7 +31,7 @@ test('an event loop that waits for a long run sleeps, however short the waits be
   const before = performance.eventLoopUtilization();
   await server.model('slow').infer({ x: row() });
   const { active, idle } = performance.eventLoopUtilization(before);
-  // A loop that looks for the answer all the time is never idle.
+  // An event loop that polls for the answer is never idle.
   assert.ok(idle > active, `idle for ${idle} ms, active for ${active} ms`);
 });
 
@@ -46,7 +46,7 @@ suite('a server that is asked nothing', { skip }, () => {
           server.model('echo').infer({ x: row() }),
         ]);
       }
-      // On a busy machine it may take a while until the last spin ends. A thread that wakes by itself would never rest.
+      // On a busy machine the last spin may end late. A thread that wakes up by itself would never be at rest.
       let before = await engineThreads();
       assert.ok(before.size >= 3, [...before.keys()].join());
       await until(async () => {

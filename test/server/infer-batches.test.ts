@@ -35,7 +35,7 @@ test('requests of several rows fill a batch together', async (t) => {
     assert.deepEqual(results[i]?.outputs['y']?.shape, [rows, 16]);
     assert.deepEqual(results[i].outputs['y'].data, row(i + 1, rows * 16));
   }
-  // A request is never split, and none overtakes another one that does not fit.
+  // A request is never split, and never overtakes another request that does not fit.
   assert.deepEqual(await batchCountsAfter(server, 'add', 5), { 2: 1, 7: 1, 8: 1 });
 });
 
@@ -108,7 +108,7 @@ test('two models run at the same time', async (t) => {
   const server = await serve(t, { a: held(closed), b: identity() });
   const first = server.infer('a', { x: row() });
   await turn();
-  // While the other one's run goes on.
+  // This request runs while the run of the other model goes on.
   await server.infer('b', { x: row() });
   await closed.open();
   await first;

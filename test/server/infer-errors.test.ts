@@ -120,7 +120,7 @@ test('what is refused has the line of the caller in its stack', async (t) => {
 });
 
 void suite('a run that fails', () => {
-  /** Four requests in one batch. Each of them makes any run fail that it is in. */
+  /** Four requests in one batch. Each of them fails any run that contains it. */
   const fail = async (t: Context): Promise<{ server: InferenceServer; requests: Promise<unknown>[] }> => {
     const server = await serve(t, { failing });
     return { server, requests: [96, 97, 98, 99].map((index) => look(server, index, `r${index}`)) };

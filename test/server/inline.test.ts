@@ -86,7 +86,7 @@ test('the first request of a kind that the model was warmed up with runs here', 
     'model_warmup { batch_size: 1 inputs { key: "x" value { data_type: TYPE_FP32 dims: 16 zero_data: true } } }';
   for (const model of [onnx(addModel(), { more }), identity({ more })]) {
     let here = false;
-    // On a busy machine a turn of the loop may be old when the answer is there.
+    // On a busy machine a turn of the loop may be old when the answer arrives.
     for (let i = 0; i < 10 && !here; i++) {
       const server = await serve(t, { m: model }, { inline: generous });
       here = await runsHere(server.model('m'));
@@ -170,7 +170,7 @@ test('after a run on the JS thread that takes far too long, no other one runs th
   const server = await serve(t, { squares: onnx(squaresModel(), numbers) }, { inline: 2000 });
   const model = server.model('squares');
   assert.equal(model.runtimeInfo().neverInline, undefined);
-  // On another thread it would only show, for a while, that such shapes take long.
+  // A run on another thread would only count, for a while, as a long run of such shapes.
   for (let i = 0, here = false; !here; i++) {
     assert.ok(i < 20, 'it never ran here');
     await warmUp(model, number(1n));
@@ -268,7 +268,7 @@ test('a signal that aborts in the same tick cancels what would have run here', a
  */
 async function othersHaveTurns(t: TestContext, model: Model): Promise<void> {
   const echo = createTcpServer((peer) => {
-    // It notices the end of the test in its own way.
+    // The end of the test may reset this connection.
     peer.on('error', () => undefined);
     peer.pipe(peer);
   });
@@ -291,8 +291,8 @@ async function othersHaveTurns(t: TestContext, model: Model): Promise<void> {
     socket.write(data);
   });
   socket.write('x');
-  // It ends only when all of them had turns, so a loop that blocks them would never end. turn.test.ts tests how long a turn may
-  // last.
+  // The loop ends only when all of them had turns. If it blocked them, it would never end. turn.test.ts tests how long a
+  // turn may last.
   const enough = (): boolean => seen.timers >= 20 && seen.immediates >= 20 && seen.messages >= 20;
   let answers = 0;
   while (!enough() && answers < 3_000_000) {

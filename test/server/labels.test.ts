@@ -148,7 +148,7 @@ test('each item of a batch has its best classes, equal ones by index', async (t)
     [2, 2],
     ['5.000000:1', '5.000000:2', 'inf:2', '0.000000:1'],
   ]);
-  // A larger count than there are classes means all.
+  // A count above the number of classes means all.
   assert.deepEqual(await best(100), [
     [2, 4],
     ['5.000000:1', '5.000000:2', '1.000000:0', '-2.000000:3', 'inf:2', '0.000000:1', '0.000000:3', 'nan:0'],

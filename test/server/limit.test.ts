@@ -65,7 +65,7 @@ test('failed and cancelled requests give their room back', async (t) => {
     await closed.open();
     return (await results).filter(({ status }) => status === 'fulfilled').length;
   };
-  // One of them still runs. Its bytes are in use only until it ends.
+  // One cancelled request still runs, and its bytes are in use until it ends.
   assert.ok((await ask(2)) < 2);
   await until(async () => (await ask(2)) === 2);
 });

@@ -98,7 +98,7 @@ test('a logger whose promise rejects changes nothing', async (t) => {
   const onUnhandled = (reason: unknown): void => void unhandled.push(reason);
   process.on('unhandledRejection', onUnhandled);
   let count = 0;
-  // As a program in JavaScript may, or one that is lax about promises.
+  // JavaScript programs may pass async functions, which reject.
   const logger = {
     info: (): Promise<void> => {
       count++;
@@ -108,7 +108,7 @@ test('a logger whose promise rejects changes nothing', async (t) => {
   try {
     const server = await serve(t, { m: identity() }, { logger });
     assert.equal(server.model('m').ready, true);
-    // Node tells of rejections after the microtasks.
+    // Node reports unhandled rejections after the microtasks.
     await new Promise((resolve) => setImmediate(resolve));
   } finally {
     process.removeListener('unhandledRejection', onUnhandled);
@@ -148,7 +148,7 @@ test(
   onPosix,
   async (t) => {
     const repository = await writeRepository(await temporaryFolder(t), {
-      // A terminal acts on the second letter of its name.
+      // The second character of the name is a terminal's escape character.
       'b\u001bd': {
         config: configText({ backend: 'identity', maxBatchSize: -1, more: 'name: "other"' }),
         versions: { '1': {} },

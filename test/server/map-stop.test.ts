@@ -1,4 +1,4 @@
-/** Ways in which `Model.map` ends before its items do. */
+/** The ways in which `Model.map` ends before its last item. */
 
 import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
@@ -48,7 +48,7 @@ class Source {
   }
 }
 
-/** Takes all that comes. */
+/** Reads all results. */
 async function drain(results: AsyncIterator<unknown>): Promise<void> {
   while ((await results.next()).done !== true);
 }
@@ -120,7 +120,7 @@ for (const kind of ['sync', 'async'] as const) {
         break;
       }
       assert.equal(source.returned, 1);
-      // One may have begun to run meanwhile, and counts as cancelled, too.
+      // One request may have begun to run meanwhile, and then also counts as cancelled.
       await until(() => server.model('slow').statistics().inference_stats.fail.count >= 3);
       assert.ok(source.pulled <= 6, `${source.pulled} items were pulled`);
     });

@@ -55,7 +55,7 @@ test('results come in the order of the items', async (t) => {
 });
 
 test('the order holds where later items are done first', async (t) => {
-  // Instance i takes i times as long.
+  // Instance i takes about i times as long.
   const parameters = { execute_delay_ms: 1, instance_wise_delay_multiplier: 5 };
   const server = await serve(t, { uneven: identity({ instances: 4, batching: false, parameters }) });
   assert.deepEqual(await answers(server.model('uneven'), new Items(40)), upTo(40));

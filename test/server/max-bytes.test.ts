@@ -1,4 +1,4 @@
-/** Tensors of more than 4 GiB are refused before a byte of them is touched, so nothing here takes much memory. */
+/** Tensors of more than 4 GiB are refused before their bytes are touched, so these tests need little memory. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

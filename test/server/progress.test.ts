@@ -85,7 +85,7 @@ test('createServer rejects with what its listener throws, and releases everythin
       },
     });
     await assert.rejects(starting, (error) => error === fault);
-    // It is not called again after it has thrown.
+    // onProgress is not called again after it has thrown.
     assert.equal(told.filter((event) => event.state === state).length, 1);
     assert.equal(told.at(-1)?.state, state);
   }

@@ -1,4 +1,4 @@
-/** The dynamic batcher as callers see it. native/test tests its decisions one by one. */
+/** The dynamic batcher as callers see it. native/test tests the single decisions. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -143,7 +143,7 @@ test('idle instances share what comes', async (t) => {
   const { parameters } = closed;
   const server = await serve(t, { echo: faulty({ parameters, instances: 2, maxBatchSize: 2 }) });
   const first = [1, 2].map(() => server.infer('echo', asking('held')));
-  // These are answered while those wait.
+  // These requests are answered while the first ones wait.
   await Promise.all([3, 4].map(() => server.infer('echo', asking('none'))));
   await closed.open();
   await Promise.all(first);

@@ -1,4 +1,4 @@
-/** The options priority, timeoutUs and parameters: what the model is told, and what is refused. */
+/** The options priority, timeoutUs and parameters: the values that models get, and refused values. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -91,7 +91,7 @@ test('wrong options reject and are named', async (t) => {
     [{ parameters: { a: 'x'.repeat(200_000) } }, /expected at most 131072 bytes for options.parameters/],
   ];
   for (const [options, message] of cases) {
-    // What a program in JavaScript may pass.
+    // JavaScript programs may pass such values.
     const error = await rejection(server.infer('echo', { x: row() }, options as InferOptions));
     assert.equal(error.code, 'INVALID_ARG');
     assert.match(error.message, message);

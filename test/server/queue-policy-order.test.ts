@@ -1,4 +1,4 @@
-/** What callers see of `preserve_ordering`. */
+/** `preserve_ordering` as callers see it. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -8,7 +8,7 @@ import { floats, rejection, row, serve, statisticsAfter, turn, type Context } fr
 
 interface Ordered {
   readonly server: InferenceServer;
-  /** What requests that ask for 'held' wait for. */
+  /** The gate at which 'held' requests wait. */
   readonly closed: Gate;
 }
 
@@ -22,7 +22,7 @@ async function two(t: Context, batching: string): Promise<Ordered> {
 
 const inOrder = 'preserve_ordering: true';
 
-/** Requests for these faults, and the positions of those that have settled, in the order of that. */
+/** Sends requests for these faults. `order` gets their positions as they settle. */
 function askEach(
   server: InferenceServer,
   all: readonly FaultName[],
@@ -45,7 +45,7 @@ const numbers = firstOfMany.map((_, i) => i);
 test('answers come in the order of their requests with their own values, however long the first one takes', async (t) => {
   const { server, closed } = await two(t, inOrder);
   const { requests, order } = askEach(server, firstOfMany);
-  // All others have run.
+  // Wait until all other requests have run.
   await statisticsAfter(server, 'faulty', 39);
   await turn();
   assert.deepEqual(order, []);

@@ -1,4 +1,4 @@
-/** What callers see of priority levels and queue policies; the decisions one by one are tested in native/test. */
+/** Priority levels and queue policies as callers see them. native/test tests the single decisions. */
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -23,10 +23,10 @@ import {
   type Context,
 } from '../support/harness.js';
 
-/** A model none of whose runs ends before `open` was called. So what is asked after the first one waits. */
+/** A model whose runs do not end before `open` is called, so that requests after the first one wait. */
 interface Slow {
   readonly server: InferenceServer;
-  /** Lets the runs end, when what was asked before has reached the engine. */
+  /** Lets the runs end, once the previous requests have reached the engine. */
   readonly open: () => Promise<void>;
 }
 
@@ -46,14 +46,14 @@ function ask(server: InferenceServer, value: number, options?: InferOptions): Pr
   return server.infer('slow', { x: row(value) }, options);
 }
 
-/** Occupies the instance; what is asked next waits. */
+/** Occupies the instance, so that the next requests wait. */
 async function occupy(server: InferenceServer): Promise<Promise<InferResult>[]> {
   const first = ask(server, 0);
   await turn();
   return [first];
 }
 
-/** In which order these are answered, by the numbers that they were given. Called before any of them is. */
+/** Resolves with the requests' numbers in the order of their answers. Must be called before the first answer. */
 async function orderOf(requests: readonly (readonly [number, Promise<InferResult>])[]): Promise<number[]> {
   const order: number[] = [];
   await Promise.all(
@@ -105,7 +105,7 @@ test('a full queue refuses with the model, the limit and how many wait, and take
   );
   await Promise.all(first);
   assert.equal(floats(await ask(server, 4))[0], 4);
-  // A refusal is not a failure of the model's.
+  // A refused request does not count as a failure of the model.
   const { inference_stats: stats } = await statisticsAfter(server, 'slow', 4);
   assert.equal(stats.fail.count, 0);
 });
@@ -181,7 +181,7 @@ test('with DELAY what waited too long is served behind the others', async (t) =>
   const { server, open } = await slow(t, policy);
   const first = await occupy(server);
   const requests: (readonly [number, Promise<InferResult>])[] = [
-    // Its time is over before the gate can open.
+    // This request expires before the gate can open.
     [1, ask(server, 1, { timeoutUs: 1 })],
     [2, ask(server, 2)],
     [3, ask(server, 3)],
@@ -217,7 +217,7 @@ test('policies apply to a model without a batch dimension', async (t) => {
   );
 });
 
-/** Items for map, the first of which are asked for at once: as many as may be in flight. */
+/** Items for `map`, with the number of items that were pulled. */
 class Items {
   pulled = 0;
   readonly count: number;
@@ -266,7 +266,7 @@ test('map goes on where items fail in a bounded queue', async (t) => {
   const items = new Items(12);
   const outcomes = server.model('slow').map(items, { onError: 'yield', concurrency: 8 });
   const next = outcomes.next();
-  // The first one runs. Others get room only because some expire.
+  // The first request runs. Others get room in the queue only because some expire.
   await until(() => server.model('slow').statistics().inference_stats.fail.count > 2);
   await open();
   const first = await next;
@@ -278,13 +278,13 @@ test('map goes on where items fail in a bounded queue', async (t) => {
   );
 });
 
-/** A model that has sent requests answered by hand. */
+/** A model whose requests the test answers. */
 function recording(): { readonly model: Mappable; readonly sent: readonly Waiter<InferResult>[] } {
   const sent: Waiter<InferResult>[] = [];
   const model: Mappable = {
     name: 'm',
     defaultConcurrency: 3,
-    // Nobody reads them here.
+    // The options are not read here.
     check: () => ({}) as CheckedOptions,
     cancelAll: () => undefined,
     sendChecked: (_inputs, _options, waiter) => void sent.push(waiter),
@@ -298,11 +298,11 @@ test('map goes on where room is made before it knows that it has been refused', 
   const outcomes = mapModel(model, items, { onError: 'yield', concurrency: 3 });
   const next = outcomes.next();
   assert.equal(sent.length, 3);
-  // The first one runs, the second one has waited too long, and the third one was refused before that.
+  // The first request runs, the second one expires, and the third one was refused before that.
   sent[1]?.reject(new TritonError('UNAVAILABLE', 'expired'));
   sent[2]?.reject(limitError(statusNumber('UNAVAILABLE', 'QUEUE_FULL'), 'the queue is full', 'm'));
   assert.equal(sent.length, 4);
-  // Now there was no room.
+  // Now the queue is full without an expiry, so no request is sent again.
   sent[3]?.reject(limitError(statusNumber('UNAVAILABLE', 'QUEUE_FULL'), 'the queue is full', 'm'));
   assert.equal(sent.length, 4);
   sent[0]?.reject(new TritonError('INTERNAL', 'failed'));
@@ -345,7 +345,7 @@ test('map goes on where its items cannot be sent any more', async (t) => {
   for await (const { error } of model.map(items, { onError: 'yield', concurrency: 40 })) {
     seen.push(error?.code);
     if (unloading !== undefined) continue;
-    // The next one runs until the gate opens, so most items wait for room in the queue.
+    // The running request lasts until the gate opens, so most items wait for room in the queue.
     unloading = server.unloadModel('slow');
     await until(() => !model.ready);
     await closed.open();

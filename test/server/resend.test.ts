@@ -10,7 +10,7 @@ import { temporaryFolder, writeRepository } from '../support/repository.js';
 import { configText, onnx, start, type Context } from '../support/harness.js';
 import type { Late, Outcomes } from './workers/late.js';
 
-/** This is longer than an unloaded version waits for an environment that does not answer. */
+/** Longer than an unloaded version waits for an environment that does not respond. */
 const computeMs = 1800;
 
 /** The outcomes of requests that a worker made just before `change` was done. */

@@ -19,7 +19,7 @@ function places(result: InferResult): unknown {
   return result.outputs['dets']?.toArray();
 }
 
-/** Two callers of a detector at once. It finds two things for one of them, and nothing for the other. */
+/** Two concurrent callers of a detector, which finds two things for one caller, and none for the other. */
 async function twoCallers(model: Model): Promise<unknown[]> {
   const ask = (values: readonly number[]): Promise<InferResult> =>
     model.infer({ x: { data: Float32Array.from(values), shape: [1, 3] } });
@@ -118,7 +118,7 @@ test('a written max_batch_size batches all the same, with a warning', async (t) 
   ]);
   assert.equal(server.model('part').config.max_batch_size, 8);
   assert.notEqual(server.model('part').config.dynamic_batching, undefined);
-  // This is what the configuration asks for: of two rows for two requests, each gets one.
+  // As configured: of two rows for two requests, each request gets one.
   assert.deepEqual(await twoCallers(server.model('both')), [[[0n, 0n]], [[0n, 2n]]]);
 });
 

@@ -16,7 +16,7 @@ import {
   type Context,
 } from '../support/harness.js';
 
-/** A server whose models `slow` and `other` end no run before `open` is called. */
+/** A server whose models `slow` and `other` do not end a run before `open` is called. */
 async function serveHeld(
   context: Context,
   options: ConfigOptions = { batching: false },
@@ -150,7 +150,7 @@ test('cancelling does not free the instance: what waits is answered after the ru
   const waiting = server.infer('slow', { x: row(2) });
   controller.abort();
   await running;
-  // Nor does a while later.
+  // It does not run later, either.
   for (let i = 0; i < 20; i++) await server.infer('echo', { x: row() });
   assert.equal(server.model('slow').statistics().inference_stats.success.count, 0);
   await open();
@@ -210,7 +210,7 @@ test('what a signal has of its own in place of its methods is not called, and ca
   assert.equal((await rejection(mine)).code, 'CANCELLED');
   await open();
   assert.deepEqual(floats(await others), [...row(3)]);
-  // This would wait for ever if not everything were counted.
+  // close() would wait forever if a request were not counted as ended.
   await server.close();
 });
 

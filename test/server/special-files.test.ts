@@ -67,7 +67,7 @@ test("a link from a model's folder to a large tree is refused with the limit", o
     error.message,
     /model 'm': it has more than 16384 files and folders, as far as '1\/data\/d'; its folder/,
   );
-  // With fewer entries, the model is served.
+  // With fewer entries the model is served.
   await rm(join(tree, 'd'), { recursive: true });
   await (await start(t, repository)).close();
 });

@@ -186,7 +186,7 @@ test('memory_usage has what ONNX Runtime holds for a version', async (t) => {
   // Instances of a version share the weights.
   assert.equal(held('two'), loaded);
   await server.infer('mlp', { x: row(0, 64 * inputs) });
-  // The arena keeps what intermediate results needed.
+  // The arena keeps the memory of intermediate results.
   assert.ok(held('mlp') > loaded);
   assert.deepEqual(server.model('bare').statistics().memory_usage, []);
 });

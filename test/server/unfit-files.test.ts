@@ -1,4 +1,4 @@
-/** What is wrong with a model's files, from a folder and from bytes. The advice of each message is followed, and helps. */
+/** Faults of a model's files, in a folder and as bytes. The tests follow the advice of each message, which must help. */
 
 import assert from 'node:assert/strict';
 import { rename, rm, symlink, writeFile } from 'node:fs/promises';
@@ -10,7 +10,7 @@ import { graph } from '../support/onnx/graph.js';
 import { temporaryFolder, writeRepository, type Files } from '../support/repository.js';
 import { rejection, serve, start } from '../support/harness.js';
 
-/** y = x + w, whose weights w are in a file of this path from its own folder on. */
+/** y = x + w, with the weights w in a file at this path, relative to the model's folder. */
 function externalAt(location: string): { readonly model: Uint8Array; readonly data: Uint8Array } {
   return graph('external')
     .input('x', 'FP32', ['N', 1024])
@@ -36,7 +36,7 @@ const safetensors = Buffer.concat([
   Buffer.alloc(4),
 ]);
 
-/** Files of version 1 that do not load, what is said of them, and those that the advice asks for. */
+/** Files of version 1 that do not load, the expected messages, and the files after following the advice. */
 const cases: readonly (readonly [what: string, files: Files, message: RegExp, after: Files])[] = [
   ['an empty file', { 'model.onnx': '' }, /is empty: write or download the model again/, {}],
   [
@@ -364,7 +364,7 @@ const code = {
 } as const;
 const codeFiles = { javascript: 'model.mjs', python: 'model.py' } as const;
 
-/** What stands in place of a text, and what is said of it. */
+/** Bytes in place of a text, and the expected message. */
 const noTexts: readonly (readonly [what: string, bytes: (text: string) => Buffer, message: RegExp])[] = [
   [
     'a pointer of Git LFS',
@@ -442,7 +442,7 @@ void suite('a text that is none is named as what it is', () => {
         assert.match(error.message, new RegExp(`^model 'm', version 1: '.*/${file}' `));
         await writeFile(join(folder, 'm', '1', file), `\uFEFF${code[backend]}`);
         await server.loadModel('m').catch((after: unknown) => {
-          // The Python of some machines has no numpy, which is found later.
+          // On some machines Python has no numpy, which is reported later.
           if (backend === 'javascript' || !/numpy/.test(String(after))) throw after;
         });
       });

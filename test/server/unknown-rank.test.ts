@@ -17,7 +17,7 @@ function anyRankModel(): Uint8Array {
     .encode();
 }
 
-/** A configuration without batching, with these dims for both. */
+/** A configuration without batching, with these dims for x and y. */
 const flat = (dims: string): string => `max_batch_size: 0
   input [ { name: "x" data_type: TYPE_FP32 ${dims} } ]
   output [ { name: "y" data_type: TYPE_FP32 ${dims} }, { name: "rank" data_type: TYPE_INT64 dims: [ 1 ] } ]`;
@@ -45,7 +45,7 @@ test('with written dims it is served: of one, of several, and batched', async (t
     batched: { config: configText({ inputs: [{ name: 'x', dims: [2, 2] }], outputs: [y] }), versions },
   });
   for (const [model, x, shape, rank] of [
-    // It is no scalar unless the configuration says so.
+    // [1] is not a scalar, unless the configuration has a reshape to one.
     ['one', { data: [4], shape: [1] }, [1], 1n],
     ['scalar', { data: [4], shape: [1] }, [1], 0n],
     ['three', { data: row(0, 12), shape: [2, 3, 2] }, [2, 3, 2], 3n],

@@ -1,4 +1,4 @@
-/** Changes of a model's files that keep size, time or name: a load sees each, and says where there was none. */
+/** Changes of a model's files that keep size, time or name: a load notices each, and reports if there was none. */
 
 import assert from 'node:assert/strict';
 import { cp, mkdir, rename, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises';
@@ -12,7 +12,7 @@ import { floats, onnx, rejection, row, start } from '../support/harness.js';
 const addend = async (server: InferenceServer): Promise<number | undefined> =>
   floats(await server.infer('add', { x: row(0) }))[0];
 
-/** A whole number that every write changes, although all files have the same size and time. */
+/** The modification time of all files, so that only their contents differ. */
 const time = new Date(2020, 1, 1);
 
 async function writeModel(file: string, addend: number): Promise<void> {
@@ -20,13 +20,13 @@ async function writeModel(file: string, addend: number): Promise<void> {
   await utimes(file, time, time);
 }
 
-/** Puts a link in the place of another in one step, as deployments do. */
+/** Replaces a link atomically, as deployments do. */
 async function switchLink(link: string, target: string): Promise<void> {
   await symlink(target, `${link}.new`);
   await rename(`${link}.new`, link);
 }
 
-/** How the file of a model changes from y = x + 1 to y = x + 2. `model` is its folder, `other` one that is elsewhere. */
+/** Ways to change a model's file from y = x + 1 to y = x + 2. `model` is its folder, `other` a folder elsewhere. */
 const changes: Readonly<
   Record<
     string,

@@ -31,7 +31,7 @@ function bytes(values: Float32Array): Uint8Array {
   return new Uint8Array(values.buffer);
 }
 
-/** Strings as a file of a sample has them. */
+/** Strings in the form of a sample's file. */
 function strings(...values: readonly string[]): Uint8Array {
   return Buffer.concat(
     values.flatMap((value) => {
@@ -227,7 +227,7 @@ test('loadModel warms up anew, also what is given for it', async (t) => {
   assert.equal(server.model('m').statistics().execution_count, 3);
 });
 
-/** A wrong sample, the field that is told, and what is said. */
+/** Invalid samples, with the reported field and the expected message. */
 const wrong: readonly (readonly [what: string, sample: string, field: RegExp, text: RegExp])[] = [
   [
     'an unknown input',
@@ -354,7 +354,7 @@ for (const [what, text, field, message] of wrong) {
     assert.equal(error.location.line, lines.indexOf(text) + 1);
     assert.match(error.location.field, field);
     assert.match(error.message, new RegExp(`config\\.pbtxt:${error.location.line}: model_warmup\\[0\\]`));
-    // The command that checks a repository tells the same.
+    // checkRepository reports the same.
     const [checked] = await checkRepository({ modelRepository: repository });
     assert.equal(checked?.ok, false);
     assert.match(checked.problems[0]?.message ?? '', message);

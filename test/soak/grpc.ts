@@ -61,7 +61,7 @@ const endpoint = await serveGrpc(server, {
   port: 0,
   maxRequestBytes: 1 << 20,
   responseCompression: 'low',
-  // So that connections are looked at every second.
+  // With this limit connections are checked every second.
   requestTimeoutMs: 8000,
 });
 const { host, port } = endpoint.address;
@@ -93,7 +93,7 @@ const good: readonly Made[] = [
   [path('ModelStatistics'), framed(Buffer.alloc(0))],
 ];
 
-/** What is wrong, and what becomes of it: it gets a status that is not OK, or is cut off by this side. */
+/** Bad calls, and the expected outcome: a status that is not OK, or an end by this side. */
 const bad: readonly (readonly [...Made, 'answered' | 'reset' | 'cut'])[] = [
   [unary, framed(Buffer.from('ffff', 'hex')), 'answered'],
   [unary, framed(request('m', 16, 63)), 'answered'],
@@ -175,7 +175,7 @@ async function client(dice: Dice, isRoundOver: () => boolean): Promise<void> {
       if (status === undefined || status === 0) counts.wrong++;
       continue;
     }
-    // Sometimes before anything was sent, sometimes while it is answered.
+    // Sometimes before anything was sent, sometimes during the answer.
     if (dice.below(2) === 0) await new Promise((resolve) => setImmediate(resolve));
     if (then === 'reset') stream.close(constants.NGHTTP2_CANCEL);
     else {
@@ -215,7 +215,7 @@ const failed = await report(samples, values.out, {
   unit: 1e6,
   unitName: 'million calls',
 });
-// The model's thread, and what of the endpoint or its connections would keep the process.
+// Give the model's thread time to end. Then handles of the endpoint or its connections would keep the process alive.
 await new Promise((resolve) => setTimeout(resolve, 100));
 const left = process.getActiveResourcesInfo().filter((kind) => /TCP|Timeout/.test(kind));
 console.log(

@@ -73,7 +73,7 @@ const good: readonly Buffer[] = [
   binary(40_000),
 ];
 
-/** What is wrong, and what becomes of its connection: it is answered, or ended by one of both sides. */
+/** Bad requests, and the expected outcome: an answer, or the end of the connection by either side. */
 const bad: readonly (readonly [Buffer, 'answered' | 'ended' | 'cut'])[] = [
   [message(infer, '{"inputs":['), 'answered'],
   [message(infer, '['.repeat(5000)), 'answered'],
@@ -102,7 +102,7 @@ const counts = { sent: 0, damaged: 0, wrong: 0 };
 const begin = performance.now();
 const isOver = (): boolean => counts.sent >= requests || performance.now() - begin > seconds * 1000;
 
-/** The status of an answer that has come as a whole. */
+/** The status of an answer that has arrived completely. */
 function statusOf(bytes: Buffer): number | undefined {
   const end = bytes.indexOf('\r\n\r\n');
   if (end < 0) return undefined;
@@ -182,7 +182,7 @@ const failed = await report(samples, values.out, {
   unit: 1e6,
   unitName: 'million requests',
 });
-// The model's thread, and what of the endpoint or its connections would keep the process.
+// Give the model's thread time to end. Then handles of the endpoint or its connections would keep the process alive.
 await new Promise((resolve) => setTimeout(resolve, 100));
 const left = process.getActiveResourcesInfo().filter((kind) => /TCP|Timeout/.test(kind));
 console.log(

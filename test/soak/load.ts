@@ -25,7 +25,7 @@ const sizes = [1, 16, 200, 3000, 40_000];
  * Sends requests until `count` have ended, and checks each answer.
  *
  * @param onProgress - Called now and then with the number of requests that have ended.
- * @throws {Error} If an answer is wrong, or if an error comes that the load does not cause.
+ * @throws {Error} If an answer is wrong, or if a request fails for a reason that the load does not cause.
  */
 export async function soakLoad(
   server: InferenceServer,

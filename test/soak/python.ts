@@ -21,7 +21,7 @@ if (!(cycles >= 1)) {
   console.error('soak-python: --cycles: expected a number of at least 1');
   process.exit(2);
 }
-// The harness has said why.
+// The harness has printed the reason.
 if (skip !== false) process.exit();
 
 function isStub(pid: string): boolean {
@@ -33,7 +33,7 @@ function isStub(pid: string): boolean {
   }
 }
 
-/** What this process has, and what is named after this package. */
+/** This process' resources, and files that are named after this package. */
 function left(): Readonly<Record<string, number>> {
   const descriptors = readdirSync('/proc/self/fd');
   const memories = descriptors.filter((name) => {

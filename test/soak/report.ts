@@ -6,7 +6,7 @@ import { plot } from './plot.js';
 import { columns, type Sample } from './sample.js';
 import { grows, trend, type Trend } from './statistics.js';
 
-/** What the run counted, and the unit of slopes. */
+/** The counted quantity of the run, and the unit of slopes. */
 export interface Counted {
   readonly name: string;
   readonly unit: number;

@@ -1,4 +1,4 @@
-/** Fits a line to measurements, and tells how certain its slope is. */
+/** Fits a line to measurements, with a confidence interval of its slope. */
 
 /** Slope of the least-squares line, with the half width of its confidence interval. */
 export interface Trend {

@@ -28,7 +28,7 @@ export function streaming(options: ConfigOptions = {}): RepositoryModel {
   return { config: configText({ ...rest, more, backend: 'stream' }), versions: { '1': {} } };
 }
 
-/** The inputs of a request for so many responses. */
+/** The inputs of a request for `count` responses. */
 export function asking(count: number, how: StreamEnd = 'last', size = 1): Inputs {
   return { count: Int32Array.of(count), how: Int32Array.of(ends.indexOf(how)), size: Int32Array.of(size) };
 }

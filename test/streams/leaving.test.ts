@@ -1,4 +1,4 @@
-/** How streams end before their end: by their reader, a signal, the server, a reload. */
+/** Streams that end early: by their reader, a signal, the server, or a reload. */
 
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';

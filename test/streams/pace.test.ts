@@ -1,4 +1,4 @@
-/** A reader's pace: what is unread is bounded, and whoever reads starves nobody. */
+/** Readers of different pace: unread responses are bounded, and no reader starves another. */
 
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
@@ -48,7 +48,7 @@ void suite('what nobody has read', () => {
     const stream = server.model('m').stream(asking(1_000_000, 'greedy', 1000));
     await statisticsAfter(server, 'm', 1);
     await stream.return?.();
-    // What was on its way is dropped when it comes.
+    // Responses that were under way are dropped when they arrive.
     await until(async () => (await readAll(server.model('m').stream(asking(1)))).error === undefined);
     assert.deepEqual((await readAll(server.model('m').stream(asking(50)))).numbers, upTo(50));
   });
@@ -72,7 +72,7 @@ test('a stream of a million responses keeps the memory flat', { timeout: 300_000
     if (next % 100_000 === 0) samples.push(process.memoryUsage.rss());
   }
   assert.equal(next, 1_000_000);
-  // After the first tenths, in which heaps and pools come to their size.
+  // Compare after the first tenths, in which heaps and pools reach their size.
   const [early = 0, last = 0] = [samples[2], samples.at(-1)];
   assert.ok(last - early < 64 << 20, `grew by ${(last - early) >> 20} MiB: ${samples.join()}`);
 });

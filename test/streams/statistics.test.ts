@@ -1,4 +1,4 @@
-/** `response_stats`: what became of the k-th responses. */
+/** `response_stats`: the outcomes of the k-th responses. */
 
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
@@ -10,7 +10,7 @@ import { asking, readAll, streaming, upTo } from './harness.js';
 const kinds = ['success', 'fail', 'empty_response', 'cancel', 'compute_infer', 'compute_output'] as const;
 type Row = readonly [success: number, fail: number, empty: number, cancel: number];
 
-/** The counts by number, as rows of success, fail, empty_response and cancel; checks the sums of the others. */
+/** The counts by response number, as rows of success, fail, empty_response and cancel. Checks the other sums. */
 function rows({ response_stats: stats }: ModelStatistics): Row[] {
   assert.deepEqual(
     Object.keys(stats),

@@ -1,4 +1,4 @@
-/** What `stream` yields: order, ends, errors, options, and models of the other kind. */
+/** `stream`: order, ends, errors, options, and models that are not decoupled. */
 
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
@@ -207,7 +207,7 @@ void suite('options of a stream', () => {
         classes.push(...(outputs['y']?.strings().slice(0, 1) ?? []));
       }
     };
-    // Each takes several slices, and the error comes while the first is under way.
+    // Each response takes several slices, and the error arrives during the first one.
     await assert.rejects(read(), TritonError);
     assert.deepEqual(classes, ['0:0', '1:0', '2:0', '3:0']);
   });

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { temporaryFolder } from './repository.js';
 import type { Context } from './harness.js';
 
-/** Makes one by openssl; undefined, and the test is skipped, where there is none. */
+/** Makes a certificate with openssl. Without openssl the test is skipped, and this returns undefined. */
 export async function certificate(
   t: Context & { skip(message: string): void },
 ): Promise<{ key: Buffer; cert: Buffer } | undefined> {

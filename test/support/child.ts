@@ -1,4 +1,4 @@
-/** Runs programs in their own processes: how they end, and what they print. */
+/** Runs programs in their own processes, and captures their ends and output. */
 
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
@@ -19,7 +19,7 @@ export interface ChildOptions {
   readonly flags?: readonly string[];
 }
 
-/** A child that has not ended by then will not end by itself. */
+/** A child that has not ended by then counts as hanging. */
 const limitMs = 60_000;
 
 /**

@@ -1,6 +1,6 @@
 /**
- * fast-check, whose tests draw the same values in every run: `npm test` does not fail by chance. `npm test -- fuzz` and
- * `npm test -- property` are there to look for more.
+ * fast-check with a fixed seed, so that `npm test` does not fail by chance. `npm test -- fuzz` and `npm test -- property`
+ * search for more failures.
  */
 import fc from 'fast-check';
 

@@ -15,7 +15,7 @@ import { temporaryFolder, writeRepository, type Context, type RepositoryModel } 
 
 export type { Context };
 
-/** A tensor as {@link configText} takes it. */
+/** A tensor for {@link configText}. */
 export interface TensorText {
   readonly name: string;
   readonly datatype?: Datatype;
@@ -87,7 +87,7 @@ export interface StepText {
   readonly to: Readonly<Record<string, string>>;
 }
 
-/** An ensemble of these steps, with inputs and outputs as {@link configText} takes them. */
+/** An ensemble of these steps, with inputs and outputs in the form of {@link configText}. */
 export function ensemble(
   steps: readonly StepText[],
   options: Pick<ConfigOptions, 'maxBatchSize' | 'inputs' | 'outputs' | 'more'> & {
@@ -113,7 +113,7 @@ export function ensemble(
   };
 }
 
-/** Steps one after the other: x, t1, t2, …, y. */
+/** Steps in sequence: x, t1, t2, …, y. */
 export function chain(models: readonly string[]): StepText[] {
   return models.map((model, i) => ({
     model,
@@ -128,8 +128,7 @@ export function onnx(model: Uint8Array = addModel(), options: ConfigOptions = {}
 }
 
 /**
- * A server of a new repository, which may be empty. After the test it is closed, and what is left is
- * cancelled.
+ * A server of a new repository, which may be empty. After the test it is closed, and remaining requests are cancelled.
  */
 export async function serve(
   context: Context,
@@ -164,7 +163,7 @@ export async function rejection(promise: Promise<unknown>): Promise<TritonError>
   return outcome;
 }
 
-/** The error that a function throws. Fails if it throws none, or one of another class. */
+/** The error that a function throws. Fails if it throws nothing, or an error of another class. */
 export function thrown(action: () => unknown): TritonError {
   try {
     action();
@@ -191,8 +190,8 @@ export function floats(
 }
 
 /**
- * A model's statistics when `requests` of them are counted. A request that was cancelled while it ran is
- * counted when its batch has ended; any other request when it is answered.
+ * A model's statistics, once `requests` requests are counted. A request that was cancelled while it ran is counted when
+ * its batch has ended; any other request when it is answered.
  */
 export async function statisticsAfter(
   server: InferenceServer,
@@ -216,7 +215,7 @@ export function batchCounts(server: InferenceServer, model: string): Record<numb
   );
 }
 
-/** The same when `requests` requests are counted. */
+/** {@link batchCounts}, once `requests` requests are counted. */
 export async function batchCountsAfter(
   server: InferenceServer,
   model: string,

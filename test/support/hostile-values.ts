@@ -1,8 +1,8 @@
-/** Values that no caller should pass, for tests of what comes of them. */
+/** Values that no caller should pass, for tests of robustness. */
 
 import { detach } from '../tensor/encode.js';
 
-/** What the values below throw themselves, which may come out unchanged. */
+/** The error that the values below throw, which may come out unchanged. */
 export class OwnError extends Error {}
 
 function fail(): never {
@@ -47,7 +47,7 @@ const traps: ProxyHandler<object> = {
   getPrototypeOf: fail,
 };
 
-/** By name, what makes one. Each is made anew, because some change when they are read. */
+/** Factories of hostile values, by name. Each call makes a new value, because some change when they are read. */
 export const hostileValues: Readonly<Record<string, () => unknown>> = {
   null: () => null,
   true: () => true,

@@ -117,7 +117,7 @@ test('the row-sum model takes rows of any length', async () => {
 });
 
 test('the optional input may be left out', async () => {
-  // The other half is not tested here, because onnxruntime-node ignores a value for an optional input.
+  // A given value is not tested here, because onnxruntime-node ignores values of optional inputs.
   const { y } = await runModel(optionalInputModel(), { x: new Tensor('float32', [1, 2, 3, 4], [1, 4]) });
   assert.deepEqual(y?.data, Float32Array.of(101, 102, 103, 104));
 });

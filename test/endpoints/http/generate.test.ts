@@ -145,7 +145,7 @@ void suite('models with any number of responses', () => {
     socket.destroy();
     const { inference_stats: counts } = await statisticsAfter(server, 'm', 1);
     assert.equal(counts.success.count, 0);
-    // The connection is kept alive.
+    // Other connections are still served.
     const short = JSON.stringify(body(3));
     const next = `POST /v2/models/m/generate_stream HTTP/1.1\r\nHost: x\r\nContent-Length: ${short.length}\r\n\r\n${short}`;
     const again = await exchange(t, endpoint, next, /\r\n0\r\n\r\n$/);

@@ -9,7 +9,7 @@ import { copyCode, root } from '../../support/project.js';
 
 const [repository = '', folder = ''] = process.argv.slice(2);
 
-/** Servers that are not closed. They are kept to the end, because dropped servers cause warnings. */
+/** Servers that are not closed. They are referenced to the end, because dropped servers cause warnings. */
 const left: tritonts.InferenceServer[] = [];
 process.once('exit', () => left.length);
 for (let i = 0; i < 10; i++) {

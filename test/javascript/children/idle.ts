@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createServer } from '../../../src/index.js';
 
-/** What the thread has written so far. It comes to this thread by messages. */
+/** The thread's output so far, which arrives by messages. */
 let written = '';
 for (const stream of [process.stdout, process.stderr]) {
   const write = stream.write.bind(stream);

@@ -18,7 +18,7 @@ function resident(): number {
 
 const server = await createServer(repository);
 const x = row(1, width);
-// These create everything that a process creates only once.
+// These requests create everything that a process creates only once.
 await Promise.all(Array.from({ length: 100 }, () => server.infer('echo', { x: row(1) })));
 const before = resident();
 const tell = (what: string): void => {

@@ -1,4 +1,7 @@
-/** A worker that owns a server of Python models, and says when it serves. Its parent terminates it, or it exits at a chosen point. */
+/**
+ * A worker that owns a server of Python models, and reports when it serves. Its parent terminates it, or it exits at a
+ * chosen point.
+ */
 
 import childProcess from 'node:child_process';
 import { syncBuiltinESMExports } from 'node:module';
@@ -7,16 +10,16 @@ import { createServer } from '../../../src/index.js';
 import { row } from '../../support/harness.js';
 import { withPython } from '../harness.js';
 
-/** What the worker is told. */
+/** The worker's data. */
 export interface Ownership {
   readonly repository: string;
-  /** Where it exits by itself: right before or right after the system has started the process. */
+  /** The point where it exits by itself: right before or right after the process is started. */
   readonly exits?: 'before spawn' | 'after spawn';
   /** Whether it sends a request when it serves. */
   readonly infers?: boolean;
 }
 
-// `workers.test.ts` gives it.
+// `workers.test.ts` passes this data.
 const { repository, exits, infers } = workerData as Ownership;
 
 if (exits !== undefined) {

@@ -1,4 +1,4 @@
-/** Each kind of call once, in a process with frozen intrinsics. */
+/** Makes each kind of call once, in a process with frozen intrinsics. */
 
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -18,7 +18,7 @@ const server = await createServer(
   await writeRepository(folder, {
     add: onnx(),
     completed: { versions: { '1': addModel() } },
-    // In this form the fast reader leaves it to the general one.
+    // The fast reader leaves a configuration of this form to the general one.
     unusual: {
       ...onnx(),
       config: `${configText()}\nparameters: < key: 'inline', value: < string_value: 'off' > >`,

@@ -1,4 +1,4 @@
-/** A worker that attaches to the server of a given handle, and does what it is asked. */
+/** A worker that attaches to the server of a given handle, and executes the test's commands. */
 
 import { parentPort, workerData } from 'node:worker_threads';
 import { attachServer, type ServerHandle, TritonError } from '../../../src/index.js';

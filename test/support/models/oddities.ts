@@ -54,9 +54,9 @@ export function slowModel(iterations = 120_000): Uint8Array {
 }
 
 /**
- * The places of x's elements that are not 0, as a detector tells what it found: FP32 x [batch, 3] to INT64 dets [num_dets, 2],
- * of which each row is a row and a column of x.
- * @param rows - What the file calls the outputs' rows; default `num_dets`.
+ * The places of x's elements that are not 0, like a detector's findings: FP32 x [batch, 3] to INT64 dets [num_dets, 2].
+ * Each row of dets is a row and a column of x.
+ * @param rows - The name of the outputs' first dimension in the file; default `num_dets`.
  */
 export function detectionModel(rows = 'num_dets'): Uint8Array {
   return graph('detection')

@@ -22,7 +22,7 @@ export type Attributes = Readonly<Record<string, AttributeValue>>;
 /** ONNX's `AttributeProto.AttributeType`. */
 const attributeType = { float: 1, int: 2, string: 3, tensor: 4, graph: 5, floats: 6, ints: 7 } as const;
 
-/** Marks a number, or several, as float: JavaScript's 1 alone does not say whether ONNX wants 1 or 1.0. */
+/** Marks numbers as float, because JavaScript does not tell 1 from 1.0. */
 export function float(value: number | readonly number[]): FloatAttribute {
   return { float: value };
 }

@@ -16,11 +16,12 @@ import type { ServerOptions } from '../options.js';
 import { resolveOptions } from '../resolve-options.js';
 import { checkBackendDirectory } from './custom-backends.js';
 import { openVersion, retire } from './loading/load-version.js';
-import { requiredBy } from './loading/load-model.js';
-import { listModels, readModel } from './files/local-source.js';
-import type { ModelFolder } from './files/model-folder.js';
+import { asTritonError, requiredBy } from './loading/load-model.js';
 import { prepareModel, type PreparedModel } from './loading/prepare-model.js';
-import { noModelsError } from './files/unfit-folder.js';
+import { findModels, noModelsError } from './sources/find-models.js';
+import { placeOf, type FoundModel } from './sources/model-source.js';
+import { HeldFiles } from './sources/held-files.js';
+import { sourcesOf } from './sources/sources-of.js';
 
 /** A problem that keeps a model from loading. */
 export interface CheckProblem {
@@ -78,6 +79,9 @@ const unserved: VersionHost = {
   },
 };
 
+/** A check is not cancelled. */
+const uncancelled = new AbortController().signal;
+
 /** Checks a model that another one needs; undefined if there is none of that name. */
 type CheckPart = (model: string) => Promise<CheckedModel> | undefined;
 
@@ -130,12 +134,13 @@ async function checkRequired({ prepared }: PreparedModel, checkPart: CheckPart):
 async function checkModel(
   native: NativeServer,
   options: ReturnType<typeof resolveOptions>,
-  folders: readonly ModelFolder[],
+  places: readonly FoundModel[],
   checkPart: CheckPart,
 ): Promise<CheckedModel> {
-  const [folder] = folders;
-  if (!folder) throw new RangeError('a model without a folder');
-  const { name, path } = folder;
+  const [found] = places;
+  if (!found) throw new RangeError('a model without a place');
+  const { source, model } = found;
+  const { name, path } = model;
   const failed = (
     problems: readonly CheckProblem[],
     backend = '',
@@ -150,11 +155,11 @@ async function checkModel(
     notes: [],
     config: undefined,
   });
-  if (folders.length > 1) {
+  if (places.length > 1) {
     return failed([
       {
         code: 'INVALID_ARG',
-        message: `model '${name}' appears in two or more repositories: ${folders.map(({ path, file }) => file ?? path).join(', ')}`,
+        message: `model '${name}' appears in two or more repositories: ${places.map((one) => placeOf(one.model)).join(', ')}`,
         version: undefined,
         location: undefined,
       },
@@ -162,9 +167,9 @@ async function checkModel(
   }
   let prepared: PreparedModel;
   try {
-    prepared = await prepareModel(native, folder, await readModel(native, folder), options);
+    prepared = await prepareModel(native, found, await source.read(model, uncancelled), options);
   } catch (error) {
-    return failed(problemsOf(error));
+    return failed(problemsOf(asTritonError(error, name)));
   }
   const { backend } = prepared.prepared.config;
   const problems: CheckProblem[] = [];
@@ -175,15 +180,29 @@ async function checkModel(
   } catch (error) {
     return failed(problemsOf(error), backend, prepared.versions);
   }
+  let held: HeldFiles | undefined;
+  try {
+    if (!isEnsemble(prepared.prepared.config)) {
+      held = new HeldFiles(await source.materialise(model, prepared.versions, uncancelled));
+    }
+  } catch (error) {
+    return failed(problemsOf(asTritonError(error, name)), backend, prepared.versions);
+  }
   for (const version of prepared.versions) {
     try {
-      if (isEnsemble(prepared.prepared.config)) {
+      if (!held) {
         const checked = await checkEnsemble(prepared, checkPart);
         config = checked.config;
         for (const note of checked.notes) notes.add(note);
         continue;
       }
-      const opened = await openVersion(native, options, prepared, version, unserved);
+      const opened = await openVersion(
+        native,
+        options,
+        { prepared: prepared.prepared, parsed: prepared.parsed, local: held.local },
+        version,
+        unserved,
+      );
       opened.warmup.release();
       await retire(native, opened.uid);
       config = opened.config;
@@ -192,6 +211,7 @@ async function checkModel(
       problems.push(...problemsOf(error, version));
     }
   }
+  await held?.release();
   if (problems.length > 0) return failed(problems, backend, prepared.versions);
   return {
     name,
@@ -222,25 +242,21 @@ export async function checkRepository(
 ): Promise<CheckedModel[]> {
   const resolved = resolveOptions(options);
   await checkBackendDirectory(resolved);
-  const byName = new Map<string, ModelFolder[]>();
-  for (const repository of resolved.repositories) {
-    for (const folder of await listModels(repository)) {
-      byName.set(folder.name, [...(byName.get(folder.name) ?? []), folder]);
-    }
-  }
-  if (byName.size === 0) throw await noModelsError(resolved.repositories);
   const native = createEngine({ ...resolved, spinCores: spinCores(resolved.threads) });
   const checked: CheckedModel[] = [];
   try {
+    const sources = sourcesOf(native, resolved);
+    const byName = await findModels(sources, uncancelled);
+    if (byName.size === 0) throw await noModelsError(sources);
     const checks = new Map<string, Promise<CheckedModel>>();
     // Ensembles wait for the models that they need, and none may need itself.
     const check = (name: string, chain: readonly string[]): Promise<CheckedModel> | undefined => {
-      const folders = byName.get(name);
-      if (!folders) return undefined;
+      const places = byName.get(name);
+      if (!places) return undefined;
       const known = checks.get(name);
       if (known) return known;
       const inner = [...chain, name];
-      const result = checkModel(native, resolved, folders, (part) => {
+      const result = checkModel(native, resolved, places, (part) => {
         if (!inner.includes(part)) return check(part, inner);
         const text = `a model cannot need itself: ${[...inner.slice(inner.indexOf(part)), part].join(' → ')}`;
         throw new TritonError('INVALID_ARG', `model '${name}': ${text}`, { model: name });

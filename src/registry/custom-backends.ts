@@ -1,4 +1,7 @@
-/** Backends in JavaScript that are not the package's: registered by the program, or in the backend directory. */
+/**
+ * Backends in JavaScript that are not the package's: registered by the program, or in the backend directory. That one is a
+ * folder of this machine and no repository, because its code runs without being loaded as a model.
+ */
 
 import { existsSync } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';

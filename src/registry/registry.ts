@@ -17,14 +17,14 @@ import type { LoadModelOptions } from '../api/load-options.js';
 import { LoadReports, throwFault, type LoadCall } from './loading/load-reports.js';
 import { retire } from './loading/load-version.js';
 import { LostGpus } from './entries/lost-gpus.js';
-import { listModels } from './files/local-source.js';
-import type { ModelFolder } from './files/model-folder.js';
 import { ModelEntry, servedVersions } from './entries/model-entry.js';
 import { ModelEvents } from './entries/model-events.js';
 import { latencyPolicy } from '../metrics/metrics-config.js';
 import { readGivenModel, readOverride, releaseOverride, type Override } from './loading/override.js';
 import { reasonsText } from './loading/shared-reasons.js';
-import { noModelsError } from './files/unfit-folder.js';
+import { findModels, noModelsError } from './sources/find-models.js';
+import { releaseAllFiles } from './sources/held-files.js';
+import { placeOf, type ModelSource } from './sources/model-source.js';
 
 /**
  * How many models are under way for each loader thread while a server starts: one that it loads and one that
@@ -38,6 +38,7 @@ export class Registry {
   readonly #server: NativeServer;
   readonly #options: ResolvedOptions;
   readonly #host: ModelHost;
+  readonly #sources: readonly ModelSource[];
   readonly #asking: Asking = new Asking();
   readonly #entries: Map<string, ModelEntry> = new Map();
   readonly #reports: LoadReports;
@@ -56,12 +57,23 @@ export class Registry {
   readonly #asked: Set<string> = new Set();
   /** Models that were loaded only because another one needs them. */
   readonly #parts: Set<string> = new Set();
-  #cancelled = false;
+  /** Aborted once loads are cancelled. */
+  readonly #stop: AbortController = new AbortController();
+  /** How many listings of the sources have begun, and the newest of those that were taken over. */
+  #scans = 0;
+  #lastScan = 0;
   /** While a server starts, nobody has it, so nobody sees what is published during loads. */
   #starting = true;
 
-  constructor(server: NativeServer, options: ResolvedOptions, host: ModelHost) {
+  /** @param sources - Where models are looked for, besides those that the options give. */
+  constructor(
+    server: NativeServer,
+    options: ResolvedOptions,
+    host: ModelHost,
+    sources: readonly ModelSource[],
+  ) {
     this.#host = host;
+    this.#sources = sources;
     this.#server = server;
     this.#options = options;
     this.#reports = new LoadReports(options.onProgress);
@@ -86,30 +98,27 @@ export class Registry {
   }
 
   /**
-   * Lists the models of the repositories. New ones become known; they are not loaded.
+   * Lists the models of the sources. New ones become known; they are not loaded.
    *
-   * @throws {@link TritonError} NOT_FOUND, INVALID_ARG or CANCELLED for a repository that cannot be listed.
+   * @throws {@link TritonError} NOT_FOUND, INVALID_ARG or CANCELLED for a source that cannot be listed.
    */
   async scan(): Promise<void> {
-    const found = new Map<string, ModelFolder[]>();
-    for (const repository of this.#options.repositories) {
-      for (const folder of await listModels(repository, () => this.#cancelled)) {
-        const folders = found.get(folder.name);
-        if (folders) folders.push(folder);
-        else found.set(folder.name, [folder]);
-      }
-    }
-    for (const [name, folders] of found) {
+    const scan = ++this.#scans;
+    const found = await findModels(this.#sources, this.#stop.signal);
+    // A source that is slow may answer after one that was asked later. Models that this one saw would be forgotten.
+    if (scan < this.#lastScan) return;
+    this.#lastScan = scan;
+    for (const [name, places] of found) {
       const entry = this.#entries.get(name);
       if (entry) {
-        entry.folders = folders;
+        entry.found = places;
       } else {
-        this.#entries.set(name, new ModelEntry(this.#server, name, folders));
+        this.#entries.set(name, new ModelEntry(this.#server, name, places));
       }
     }
     for (const [name, entry] of this.#entries) {
       if (found.has(name)) continue;
-      entry.folders = [];
+      entry.found = [];
       // A model that left the repository without ever being loaded is forgotten.
       if (!entry.hasVersions && !entry.given) {
         this.#server.withdraw(name);
@@ -136,7 +145,7 @@ export class Registry {
     const names = all ? this.names() : [...new Set(loadModels)];
     // No model can be added later in this mode.
     if (modelControlMode === 'none' && names.length === 0) {
-      const error = await noModelsError(this.#options.repositories);
+      const error = await noModelsError(this.#sources);
       if (exitOnError) throw error;
       this.#options.log.warn(error.message, {});
     }
@@ -206,7 +215,7 @@ export class Registry {
 
   /** Cancels loads that have not begun, now and later: they fail with CANCELLED. */
   cancelLoads(): void {
-    this.#cancelled = true;
+    this.#stop.abort();
     cancelOpening(this.#server);
     this.#server.cancelLoads();
   }
@@ -286,9 +295,10 @@ export class Registry {
     settleVersions(this.#server);
   }
 
-  /** Ends the threads of models. The engine has closed. */
+  /** Ends the threads of models, and removes files that were made for them. The engine has closed. */
   async end(): Promise<void> {
     await endVersions(this.#server);
+    await releaseAllFiles(this.#server);
   }
 
   /** Waits for loads and unloads that are under way. */
@@ -346,7 +356,7 @@ export class Registry {
         throw new TritonError(
           'NOT_FOUND',
           `model '${name}' is in no repository${didYouMean(name, this.#entries.keys())}: looked in ` +
-            (this.#options.repositories.join(', ') || 'the models given, as there is none'),
+            (this.#sources.map(({ place }) => place).join(', ') || 'the models given, as there is none'),
           { model: name },
         );
       }
@@ -442,12 +452,12 @@ export class Registry {
     }
   }
 
-  #given({ name, folders }: ModelEntry, given: GivenModel): Override {
-    const [folder] = folders;
-    if (!folder) return readGivenModel(name, given);
+  #given({ name, found }: ModelEntry, given: GivenModel): Override {
+    const [first] = found;
+    if (!first) return readGivenModel(name, given);
     throw new TritonError(
       'INVALID_ARG',
-      `model '${name}' is given as options.models['${name}'], and is in a repository, too: ${folder.file ?? folder.path}`,
+      `model '${name}' is given as options.models['${name}'], and is in a repository, too: ${placeOf(first.model)}`,
       { model: name },
     );
   }
@@ -467,6 +477,7 @@ export class Registry {
         host: { ...this.#host, asker: new Asker(this.#asking, turn, entry.running) },
         turn,
         seen: !this.#starting,
+        signal: this.#stop.signal,
         throwIfCancelled: (): void => {
           this.#throwIfCancelled(entry.name);
         },
@@ -490,7 +501,7 @@ export class Registry {
   }
 
   #throwIfCancelled(model: string): void {
-    if (this.#cancelled)
+    if (this.#stop.signal.aborted)
       throw new TritonError('CANCELLED', `model '${model}': loading was cancelled`, { model });
   }
 

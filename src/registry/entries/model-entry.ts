@@ -1,11 +1,11 @@
-/** A model of a registry: its folders, what is published of it, and the order of its loads and unloads. */
+/** A model of a registry: where it was found, what is published of it, and the order of its loads and unloads. */
 
 import { insist } from '../../addon/memory.js';
 import type { NativeServer } from '../../addon/native/server.js';
 import { TritonError } from '../../errors.js';
 import type { GivenModel } from '../../options.js';
 import { Wait, type WaitKind } from '../../waits.js';
-import type { ModelFolder } from '../files/model-folder.js';
+import { placeOf, type FoundModel } from '../sources/model-source.js';
 import { retire } from '../loading/load-version.js';
 import type { PublishedModel, PublishedVersion } from './published.js';
 import type { ModelState } from '../../api/metadata.js';
@@ -20,9 +20,9 @@ const unknownText = JSON.stringify(unknown);
 /** See the head of this file. */
 export class ModelEntry {
   readonly name: string;
-  /** Its folder in each repository that has one of its name. */
-  folders: readonly ModelFolder[];
-  /** The model, if the program gave it instead of a folder. */
+  /** What each source lists that has a model of its name. */
+  found: readonly FoundModel[];
+  /** The model, if the program gave it instead. */
   given: GivenModel | undefined;
   /** The stamp of the files that the served versions came from. */
   stamp = '';
@@ -38,10 +38,10 @@ export class ModelEntry {
   /** What ends that its requests wait for those of other models, by their names. */
   readonly #parts: Map<string, () => void> = new Map();
 
-  constructor(server: NativeServer, name: string, folders: readonly ModelFolder[], given?: GivenModel) {
+  constructor(server: NativeServer, name: string, found: readonly FoundModel[], given?: GivenModel) {
     this.#server = server;
     this.name = name;
-    this.folders = folders;
+    this.found = found;
     this.given = given;
     this.running = new Wait('run', `requests of '${name}'`);
     server.publish(name, unknownText);
@@ -113,13 +113,13 @@ export class ModelEntry {
   }
 
   /**
-   * Its folder. There must be exactly one.
+   * Where it is. There must be exactly one place.
    *
-   * @throws {@link TritonError} NOT_FOUND without a folder, INVALID_ARG with several.
+   * @throws {@link TritonError} NOT_FOUND without one, INVALID_ARG with several.
    */
-  folder(): ModelFolder {
-    const [folder, second] = this.folders;
-    if (!folder) {
+  place(): FoundModel {
+    const [first, second] = this.found;
+    if (!first) {
       throw new TritonError('NOT_FOUND', `model '${this.name}' is no longer in the repository`, {
         model: this.name,
       });
@@ -127,11 +127,11 @@ export class ModelEntry {
     if (second) {
       throw new TritonError(
         'INVALID_ARG',
-        `model '${this.name}' appears in two or more repositories: ${this.folders.map(({ path, file }) => file ?? path).join(', ')}`,
+        `model '${this.name}' appears in two or more repositories: ${this.found.map(({ model }) => placeOf(model)).join(', ')}`,
         { model: this.name },
       );
     }
-    return folder;
+    return first;
   }
 
   /** Publishes the model's state for every environment. */

@@ -5,7 +5,7 @@ import { isAbsolute, join, relative, sep } from 'node:path';
 import { fieldError, fieldPath, indexPath, type ConfigSource, type ModelConfig } from '../../config/index.js';
 import type { TritonError, TritonErrorCode } from '../../errors.js';
 import { headBytes, misplacedContent } from '../../foreign-content.js';
-import type { GivenFiles } from '../loading/override.js';
+import type { GivenFiles } from '../sources/model-source.js';
 import { readAtMost, TooLargeError } from './read-file.js';
 
 /** The most bytes of a label file: room for a million classes. */

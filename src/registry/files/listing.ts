@@ -1,4 +1,4 @@
-/** Lists the content of a folder, for messages about a missing file. */
+/** Lists the content of a folder of this machine, for messages about a missing file. */
 
 import { opendir } from 'node:fs/promises';
 

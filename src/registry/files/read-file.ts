@@ -1,5 +1,5 @@
 /**
- * Reads files of a repository safely. A path may lead to anything: it never reads more than is needed, and
+ * Reads files of a model safely, after its source has made them local. A path may lead to anything: it never reads more than is needed, and
  * never waits for something without an end.
  */
 

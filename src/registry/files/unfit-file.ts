@@ -1,9 +1,13 @@
-/** Explains why a model's file cannot be opened, if that can be told without its runtime. */
+/**
+ * Explains why a model's file cannot be opened, if that can be told without its runtime. It looks at files that a source has
+ * made local, where the runtime looks for them, too.
+ */
 
 import { closeSync, constants, openSync, readSync, statSync } from 'node:fs';
-import { open, realpath, stat, type FileHandle } from 'node:fs/promises';
+import { open, readFile, realpath, stat, type FileHandle } from 'node:fs/promises';
 import { basename, dirname, extname, isAbsolute, join, normalize } from 'node:path';
 import type { NativeBytes } from '../../addon/native/folder.js';
+import { unavailable } from '../../errors.js';
 import {
   foreignContent,
   foreignText,
@@ -213,6 +217,22 @@ export async function linkedWeights(path: string): Promise<ReadonlyMap<string, s
     return undefined; // Whoever looks for what is wrong with the files says more.
   } finally {
     await file.close();
+  }
+}
+
+/**
+ * The bytes of a file that is behind a link.
+ *
+ * @throws {@link TritonError} UNAVAILABLE if it cannot be read.
+ */
+export async function readLinkedFile(model: string, file: string): Promise<Uint8Array> {
+  try {
+    return await readFile(file);
+  } catch (error) {
+    // Node reads no more than 2 GiB at once.
+    const reason = error instanceof Error ? error.message : String(error);
+    const text = `'${file}' is behind a link and cannot be read: ${reason}. Put the file itself beside the model`;
+    throw unavailable('SYSTEM_REFUSED', `model '${model}': ${text}`, { model, cause: error });
   }
 }
 

@@ -16,10 +16,11 @@ import type { Wait } from '../../waits.js';
 import { isEnsemble } from '../../ensemble/composing.js';
 import type { Ensembles } from '../entries/ensembles.js';
 import { loadVersion, retire } from './load-version.js';
-import { readModel } from '../files/local-source.js';
-import type { ModelFiles, ModelFolder } from '../files/model-folder.js';
+import { HeldFiles } from '../sources/held-files.js';
+import { MemorySource } from '../sources/memory-source.js';
+import { placeOf, type FoundModel, type ListedModel, type StampedFiles } from '../sources/model-source.js';
 import { mergedVersions, servedVersions, type ModelEntry } from '../entries/model-entry.js';
-import { filesOf, type Override } from './override.js';
+import type { Override } from './override.js';
 import { prepareModel } from './prepare-model.js';
 import type { PublishedModel, PublishedVersion, VersionDescriptor } from '../entries/published.js';
 
@@ -40,6 +41,8 @@ export interface LoadContext {
    * @throws {@link TritonError} CANCELLED.
    */
   readonly throwIfCancelled: () => void;
+  /** Aborted once loading is cancelled, for sources. */
+  readonly signal: AbortSignal;
   readonly report: (version: number | undefined, state: LoadEvent['state']) => void;
 }
 
@@ -79,15 +82,17 @@ export async function loadModel(
     context.throwIfCancelled();
     // A model that was given without a folder always counts as changed.
     const known = override || force || servedVersions(before).length === 0 ? '' : entry.stamp;
-    const found = await findFiles(server, entry, known, override);
-    if (known !== '' && found.stamp === known) {
+    const found = placeOfLoad(entry, override);
+    const { source, model } = found;
+    if (known !== '' && stampAt(model, await source.stamp(model, context.signal)) === known) {
       // Versions whose load failed meanwhile are not listed any more.
       const versions = before.versions.filter(({ state }) => state === 'READY');
       if (versions.length < before.versions.length) entry.publish({ state: '', reason: '', versions });
       return { versions: servedVersions(before), changed: false };
     }
-    const versions = await loadVersions(context, entry, found, override, loaded);
-    served = { versions, old: entry.published(), stamp: found.stamp };
+    const files = await source.read(model, context.signal);
+    const versions = await loadVersions(context, entry, { ...found, files }, override, loaded);
+    served = { versions, old: entry.published(), stamp: override ? '' : stampAt(model, files.stamp) };
     entry.publish({
       state: '',
       reason: '',
@@ -174,42 +179,37 @@ interface Loaded {
   readonly descriptor: VersionDescriptor;
 }
 
-/** A model's files, and where they are. */
-interface FoundFiles {
-  readonly folder: ModelFolder;
-  readonly files: ModelFiles;
-  /** Empty if there is nothing to compare with at the next load. */
-  readonly stamp: string;
+/** A model, and what its source has read of it. */
+interface ReadModel extends FoundModel {
+  readonly files: StampedFiles;
 }
 
-async function findFiles(
-  server: NativeServer,
-  entry: ModelEntry,
-  known: string,
-  override: Override | undefined,
-): Promise<FoundFiles> {
-  const { name } = entry;
-  if (override?.code) {
-    const files = { config: undefined, versions: [1], firstVersionEntries: [] };
-    return { folder: { name, path: name, isGiven: true }, files, stamp: '' };
-  }
-  if (override?.files)
-    return { folder: { name, path: name, isGiven: true }, files: filesOf(override.files), stamp: '' };
-  const folder = entry.folder();
-  const files = await readModel(server, folder, known);
-  return { folder, files, stamp: override ? '' : files.stamp };
+/**
+ * Where a load finds its model: in memory if the program gave it, else in its one source.
+ *
+ * @throws {@link TritonError} NOT_FOUND and INVALID_ARG as {@link ModelEntry.place}.
+ */
+function placeOfLoad(entry: ModelEntry, override: Override | undefined): FoundModel {
+  if (!(override?.files ?? override?.code)) return entry.place();
+  const source = new MemorySource(entry.name, override.files);
+  return { source, model: source.model };
+}
+
+/** A stamp of a model that may be in another source at its next load, where the same text would mean other files. */
+function stampAt(model: ListedModel, stamp: string): string {
+  return stamp === '' ? '' : `${placeOf(model)}\0${stamp}`;
 }
 
 /** Loads the versions that the model's policy chooses. Returns their numbers. */
 async function loadVersions(
   context: LoadContext,
   entry: ModelEntry,
-  { folder, files }: FoundFiles,
+  { files, ...found }: ReadModel,
   override: Override | undefined,
   loaded: Loaded[],
 ): Promise<readonly number[]> {
   const { server, options } = context;
-  const model = await prepareModel(server, folder, files, options, override?.config);
+  const model = await prepareModel(server, found, files, options, override?.config);
   const { versions } = model;
   const composed = isEnsemble(model.prepared.config);
   // What is served may change while the load waits: a version of an ensemble may end.
@@ -223,20 +223,32 @@ async function loadVersions(
   const required = requiredBy(model.prepared.config);
   if (composed) await context.ensembles.loadParts(model.prepared, context.turn);
   else if (required.length > 0) await context.ensembles.loadRequired(model.prepared, required, context.turn);
+  const held = composed
+    ? undefined
+    : new HeldFiles(await found.source.materialise(found.model, versions, context.signal));
   const results = await Promise.allSettled(
     versions.map(async (version) => {
       context.throwIfCancelled();
       context.report(version, 'LOADING');
-      const descriptor = composed
-        ? context.ensembles.open(model.prepared)
-        : await loadVersion(server, options, model, version, context.host, override, () => {
-            context.report(version, 'WARMING_UP');
-            context.throwIfCancelled();
-          });
+      const descriptor = held
+        ? await loadVersion(
+            server,
+            options,
+            { prepared: model.prepared, parsed: model.parsed, local: held.local, code: override?.code },
+            version,
+            context.host,
+            () => {
+              context.report(version, 'WARMING_UP');
+              context.throwIfCancelled();
+            },
+          )
+        : context.ensembles.open(model.prepared);
+      held?.keepFor(server, descriptor.uid);
       context.ensembles.noteRequired(descriptor.uid, entry.name, required);
       loaded.push({ version, descriptor });
     }),
   );
+  await held?.release();
   const failed = results.flatMap((result, i) =>
     result.status === 'rejected'
       ? [{ version: versions[i] ?? 0, error: asTritonError(result.reason, entry.name) }]

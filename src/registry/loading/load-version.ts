@@ -1,7 +1,6 @@
 /** Loads one version of a model into the engine. */
 
 import { insistOnAnswer } from '../../addon/memory.js';
-import { readFile } from 'node:fs/promises';
 import { dirname, sep } from 'node:path';
 import { keepBytes } from '../../addon/native-bytes.js';
 import type { NativeBytes } from '../../addon/native/folder.js';
@@ -27,7 +26,7 @@ import {
   fullDims,
   hasRowsInValues,
 } from '../../config/index.js';
-import { TritonError, unavailable } from '../../errors.js';
+import { TritonError } from '../../errors.js';
 import { latencyPolicy } from '../../metrics/metrics-config.js';
 import type { BackendConfig, ResolvedOptions } from '../../options.js';
 import { customBackend, customCode, knownBackends } from '../custom-backends.js';
@@ -37,10 +36,13 @@ import type { OpenedInstances } from './open-instances.js';
 import type { VersionSource } from './version-source.js';
 import { fileSettings, modelFilesOf } from '../files/capability-file.js';
 import { openPython } from './open-python.js';
+import type { ModelCode } from '../../javascript/model-code.js';
+import type { LocalFiles } from '../sources/model-source.js';
+import { releaseFiles } from '../sources/held-files.js';
 import type { PreparedModel } from './prepare-model.js';
-import { versionFiles, type Override } from './override.js';
+import { versionFiles } from './override.js';
 import { readWarmup, type Warmup } from './warmup.js';
-import { faultOfFiles, linkedWeights } from '../files/unfit-file.js';
+import { faultOfFiles, linkedWeights, readLinkedFile } from '../files/unfit-file.js';
 import { inlineBudgetUs } from '../../scheduling/inline-budget.js';
 import { queuePoliciesOf, rerunsInHalves, schedulingOf } from '../../scheduling/policy.js';
 import { datatypeNumber, datatypeOfNumber } from '../../tensor/datatype.js';
@@ -153,13 +155,25 @@ function start(server: NativeServer, uid: number, config: NativeVersionConfig): 
   });
 }
 
-/** Ends a version. Resolves when it is destroyed. */
+/** Ends a version. Resolves when it is destroyed, and its files are removed if they were made for it. */
 export async function retire(server: NativeServer, uid: number): Promise<void> {
   runningVersion(server, uid)?.settle();
   await insistOnAnswer<boolean>((done) => {
     server.retire(uid, done);
   });
-  await endVersion(server, uid);
+  try {
+    await endVersion(server, uid);
+  } finally {
+    await releaseFiles(server, uid);
+  }
+}
+
+/** A model whose versions are opened. */
+export interface OpenedModel extends Pick<PreparedModel, 'prepared' | 'parsed'> {
+  /** The files of the versions. */
+  readonly local: LocalFiles;
+  /** The model's code, if the program gave it. */
+  readonly code?: ModelCode | undefined;
 }
 
 /** A version that is open in the engine and does not serve yet. */
@@ -184,10 +198,9 @@ export interface OpenVersion {
 export async function openVersion(
   server: NativeServer,
   options: ResolvedOptions,
-  { prepared: written, parsed, file: modelFile }: Omit<PreparedModel, 'versions'>,
+  { prepared: written, parsed, local, code }: OpenedModel,
   version: number,
   host: VersionHost,
-  override?: Override,
 ): Promise<OpenVersion> {
   const { config, context, source } = written;
   const name = context.modelName;
@@ -205,17 +218,18 @@ export async function openVersion(
       { model: name },
     );
   }
-  if (override?.code !== undefined && backend.name !== javascript.name) {
+  if (code !== undefined && backend.name !== javascript.name) {
     const text = `expected "${javascript.name}" or none, because the program gives the model's code, but found "${backend.name}"`;
     throw fieldError('INVALID_ARG', source, 'backend', text, { model: name });
   }
   const backendOptions = options.backendConfig[backend.name] ?? {};
-  const files = override?.files && versionFiles(override.files, version);
+  const { directory, file: modelFile } = local;
+  const files = local.files && versionFiles(local.files, version);
   const instances = instancesOf(config);
   const devices = instances.map(deviceOf);
   const fileOf = modelFilesOf(config, devices);
   const pathOf = (file: string): string =>
-    files ? file : (modelFile ?? `${context.modelDirectory}${sep}${version}${sep}${file}`);
+    files ? file : (modelFile ?? `${directory}${sep}${version}${sep}${file}`);
   const missing = [...fileOf.values()].find((file) => files && !Object.hasOwn(files, file));
   if (backend.needsFile && missing !== undefined) {
     throw new TritonError(
@@ -230,7 +244,7 @@ export async function openVersion(
   const path = [...paths.values()][0] ?? pathOf(config.default_model_filename);
   const backendContext: BackendContext = {
     config,
-    modelDirectory: files ? undefined : context.modelDirectory,
+    modelDirectory: files ? undefined : directory,
     trustedFolders: options.trustedFolders,
     options: backendOptions,
     cores: options.threads,
@@ -252,11 +266,11 @@ export async function openVersion(
     prepared: written,
     parsed,
     version,
-    code: override?.code,
+    code,
     backendCode: ownCode,
     backend: backendContext,
     file: files ? undefined : path,
-    directory: modelFile === undefined ? `${context.modelDirectory}${sep}${version}` : dirname(modelFile),
+    directory: modelFile === undefined ? `${directory}${sep}${version}` : dirname(modelFile),
     instances,
     host,
   });
@@ -303,11 +317,11 @@ export async function openVersion(
     if (host.handle !== undefined || requiredModels(finished.config).length === 0) {
       await running?.start(finished.config);
     }
-    const labels = await readLabels(finished.config, source, context.modelDirectory, override?.files);
+    const labels = await readLabels(finished.config, source, directory, local.files);
     const warmup = await readWarmup(finished.config, {
       source,
-      folder: context.modelDirectory,
-      files: override?.files,
+      folder: directory,
+      files: local.files,
       maxInFlightBytes: options.maxInFlightBytes,
     });
     const takesIds = running !== undefined;
@@ -333,21 +347,10 @@ async function withLinkedWeights<T>(
   const kept: Record<string, NativeBytes> = {};
   try {
     for (const [name, file] of [[path, path], ...weights] as const)
-      kept[name] = keepBytes(await readLinked(model, file), `model '${model}', file '${file}'`);
+      kept[name] = keepBytes(await readLinkedFile(model, file), `model '${model}', file '${file}'`);
     return await open(kept);
   } finally {
     for (const bytes of Object.values(kept)) bytes.release();
-  }
-}
-
-async function readLinked(model: string, file: string): Promise<Uint8Array> {
-  try {
-    return await readFile(file);
-  } catch (error) {
-    // Node reads no more than 2 GiB at once.
-    const reason = error instanceof Error ? error.message : String(error);
-    const text = `'${file}' is behind a link and cannot be read: ${reason}. Put the file itself beside the model`;
-    throw unavailable('SYSTEM_REFUSED', `model '${model}': ${text}`, { model, cause: error });
   }
 }
 
@@ -375,14 +378,13 @@ function defaultsOf(options: BackendConfig, backend: string, model: string): Bac
 export async function loadVersion(
   server: NativeServer,
   options: ResolvedOptions,
-  model: Omit<PreparedModel, 'versions'>,
+  model: OpenedModel,
   version: number,
   host: VersionHost,
-  override: Override | undefined,
   onWarmup: () => void,
 ): Promise<VersionDescriptor> {
   const begin = performance.now();
-  const { warmup, ...opened } = await openVersion(server, options, model, version, host, override);
+  const { warmup, ...opened } = await openVersion(server, options, model, version, host);
   let error: NativeStatus | null;
   try {
     if (warmup.samples.length > 0) onWarmup();

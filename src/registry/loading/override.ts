@@ -10,11 +10,8 @@ import type { GivenModel } from '../../options.js';
 import { checkKeys, checkObject } from '../../argument-checks.js';
 import { loadOptionKeys } from './load-options.js';
 import type { LoadModelOptions } from '../../api/load-options.js';
-import { versionName } from '../files/local-source.js';
-import type { ModelFiles } from '../files/model-folder.js';
-
-/** Files by path, with `/` as separator. */
-export type GivenFiles = ReadonlyMap<string, NativeBytes>;
+import { configName, misnamedConfig, versionName } from '../sources/layout.js';
+import type { GivenFiles } from '../sources/model-source.js';
 
 /** Checked options. */
 export interface Override {
@@ -104,10 +101,6 @@ function asJavaScript(config: ParsedConfig): ParsedConfig {
   return { ...config, value: { ...value, backend: 'javascript' } };
 }
 
-const configName = 'config.pbtxt';
-/** What was probably meant to be that, as in folders (native/engine/server/model_folder.cc). */
-const misnamedConfig = /^config\.(?:pbtxt|pbtxt\.txt|pbtx|txt|prototxt|json|pbtxt\.json)$/i;
-
 /** Whether there is a configuration among files. */
 function hasConfig(files: unknown): files is Readonly<Record<string, unknown>> {
   return isRecord(files) && Object.hasOwn(files, configName);
@@ -180,33 +173,6 @@ function release(files: GivenFiles): void {
 /** Frees what an override holds. Called when the load has ended. */
 export function releaseOverride(override: Override | undefined): void {
   if (override?.files) release(override.files);
-}
-
-/** The files as the content of a model's folder. */
-export function filesOf(files: GivenFiles): ModelFiles {
-  const folders = new Map<string, Map<string, boolean>>();
-  for (const path of files.keys()) {
-    const [folder = '', name, ...rest] = path.split('/');
-    if (name === undefined) continue;
-    const entries = folders.get(folder) ?? new Map<string, boolean>();
-    folders.set(folder, entries.set(name, rest.length > 0));
-  }
-  const names = [...folders.keys()].sort();
-  const misnamed = [...files.keys()].find((path) => path !== configName && misnamedConfig.test(path));
-  return {
-    config: undefined,
-    ...(misnamed !== undefined && { misnamedConfig: misnamed }),
-    versions: names
-      .filter((name) => versionName.test(name))
-      .map(Number)
-      .sort((a, b) => a - b),
-    firstVersionEntries: [...(folders.get(names.find((name) => versionName.test(name)) ?? '') ?? [])].map(
-      ([name, isDirectory]) => ({
-        name,
-        isDirectory,
-      }),
-    ),
-  };
 }
 
 /** A version's files by their path in its folder. */

@@ -1,4 +1,4 @@
-/** Prepares a model's configuration and chooses its versions, from the content of its folder. */
+/** Prepares a model's configuration and chooses its versions, from what its source has read. */
 
 import type { NativeServer } from '../../addon/native/server.js';
 import { askForGpus, gpuFinder } from '../../backends/gpu-finder.js';
@@ -12,8 +12,7 @@ import {
 import { TritonError, withModel } from '../../errors.js';
 import type { ResolvedOptions } from '../../options.js';
 import { customCode } from '../custom-backends.js';
-import type { ModelFiles, ModelFolder } from '../files/model-folder.js';
-import { noVersionError } from '../files/unfit-folder.js';
+import type { FoundModel, ModelFiles } from '../sources/model-source.js';
 import { chooseVersions } from './versions.js';
 
 /** A model that is ready to be opened. */
@@ -21,8 +20,6 @@ export interface PreparedModel {
   readonly prepared: PreparedConfig;
   /** What it was made of; undefined if there is no configuration. */
   readonly parsed: ParsedConfig | undefined;
-  /** The file of each version, if it is not in the version's folder. */
-  readonly file: string | undefined;
   /** The versions that the version policy chooses, ascending. */
   readonly versions: readonly number[];
 }
@@ -31,14 +28,14 @@ export interface PreparedModel {
  * Reads and prepares a model's configuration.
  *
  * @param server - Its threads ask for GPUs.
- * @param files - The content of its folder.
+ * @param files - What its source has read of it.
  * @param override - Replaces the configuration.
  * @throws {@link TritonError} INVALID_ARG, UNSUPPORTED or UNAVAILABLE with all problems of the
  *   configuration, or with the reason why no version is chosen.
  */
 export async function prepareModel(
   server: NativeServer,
-  folder: ModelFolder,
+  { source, model: folder }: FoundModel,
   files: ModelFiles,
   options: ResolvedOptions,
   override?: ParsedConfig,
@@ -51,19 +48,20 @@ export async function prepareModel(
     gpus: gpuFinder(options, (name) => customCode(name, options) !== undefined),
     instanceKind: options.instanceKind,
   };
-  const hasNoFolder = files.versions.length === 0 && folder.isGiven !== true;
+  const throwIfEmpty = async (): Promise<void> => {
+    if (files.versions.length === 0 && source.whyNoVersions) throw await source.whyNoVersions(folder);
+  };
   // If there is a configuration, its problems are reported first.
-  if (hasNoFolder && !override && !files.config) throw await noVersionError(folder);
+  if (!override && !files.config) await throwIfEmpty();
   const parsed = override ?? (files.config && readConfig(folder.name, files.config));
   await askForGpus(server, options, wantsGpu(parsed));
   const note = misnamedNote(files.misnamedConfig);
   if (note !== undefined) options.log.warn(`model '${folder.name}': ${note}`, { model: folder.name });
   const prepared = withNote(prepareConfig(parsed, context), note);
-  if (hasNoFolder) throw await noVersionError(folder);
+  await throwIfEmpty();
   return {
     prepared,
     parsed,
-    file: folder.file,
     versions: chooseVersions(prepared.config, prepared.source, files.versions),
   };
 }

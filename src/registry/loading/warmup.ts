@@ -20,7 +20,7 @@ import {
 import { TritonError, type TritonErrorCode } from '../../errors.js';
 import { datatypeNumber, datatypeSize, type Datatype } from '../../tensor/datatype.js';
 import { compileReshape } from '../../tensor/reshape.js';
-import type { GivenFiles } from './override.js';
+import type { GivenFiles } from '../sources/model-source.js';
 import { readAtMost, TooLargeError } from '../files/read-file.js';
 
 /** Bytes before each string, which say how long it is. */

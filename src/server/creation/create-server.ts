@@ -89,6 +89,7 @@ async function create(
     limitGpuMemory,
     Registry,
     resolveOptions,
+    sourcesOf,
     usableDevices,
   } = await creation();
   const resolved = resolveOptions(taken.options, taken.workingDirectory, registered);
@@ -100,14 +101,15 @@ async function create(
   const made: { server?: WeakRef<InferenceServer> } = {};
   const { captureStacks, strictReadiness, metrics } = resolved;
   const shared = { captureStacks, name: resolved.id, strictReadiness, metrics };
-  const registry = new Registry(native, resolved, {
+  const host = {
     handle: ownHandle(native, shared),
-    server: () => {
+    server: (): InferenceServer => {
       const known = made.server?.deref();
       if (known) return known;
       throw unavailable('CLOSED', 'the server is closed');
     },
-  });
+  };
+  const registry = new Registry(native, resolved, host, sourcesOf(native, resolved));
   const dispatcher = Dispatcher.attach(native, resolved);
   const server = newServer({
     native,

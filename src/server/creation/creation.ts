@@ -8,5 +8,6 @@ export { limitGpuMemory } from '../../addon/gpus.js';
 export { askForGpus, asksForGpus } from '../../backends/gpu-finder.js';
 export { checkBackendDirectory } from '../../registry/custom-backends.js';
 export { Registry } from '../../registry/registry.js';
+export { sourcesOf } from '../../registry/sources/sources-of.js';
 export { resolveOptions } from '../../resolve-options.js';
 export { usableDevices } from '../reports/devices.js';

@@ -9,6 +9,7 @@ import { insistOnAnswer } from '../../addon/memory.js';
 import type { NativeServer } from '../../addon/native/server.js';
 import type { Dispatcher } from '../../dispatch/dispatcher.js';
 import { unavailable } from '../../errors.js';
+import { releaseAllFiles } from '../../registry/sources/held-files.js';
 import type { ModelTable } from './model-table.js';
 
 /** The parts of a dropped server that have to be ended. None of them may refer to the table. */
@@ -49,6 +50,7 @@ async function end({ native, dispatcher, repositories }: Left): Promise<void> {
     await insistOnAnswer<readonly string[]>((done) => {
       native.close(0, done);
     });
+    await releaseAllFiles(native);
     native.join();
   }
   await dispatcher.detach(unavailable('CLOSED', 'the server is closed'));

@@ -2,8 +2,8 @@
 
 import { lstat, stat } from 'node:fs/promises';
 import { basename, dirname, extname } from 'node:path';
-import { TritonError } from '../../errors.js';
-import type { ModelFolder, StampedFiles } from './model-folder.js';
+import { TritonError } from '../../../errors.js';
+import type { ListedModel, StampedFiles } from '../model-source.js';
 
 /** The file's name in a version, by its extension. The name decides the backend. */
 const versionFiles: Readonly<Record<string, string>> = { '.onnx': 'model.onnx' };
@@ -13,7 +13,7 @@ const versionFiles: Readonly<Record<string, string>> = { '.onnx': 'model.onnx' }
  *
  * @throws {@link TritonError} INVALID_ARG for something that is no model file.
  */
-export async function modelOfFile(file: string): Promise<ModelFolder> {
+export async function modelOfFile(file: string): Promise<ListedModel> {
   const extension = extname(file).toLowerCase();
   const known = Object.hasOwn(versionFiles, extension);
   if (!known || !(await stat(file)).isFile()) {

@@ -2,11 +2,12 @@ import assert from 'node:assert/strict';
 import { mkdir, rm, symlink, truncate, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { createEngine } from '../../src/addon/engine.js';
-import { listModels, readModel as readModelWith } from '../../src/registry/files/local-source.js';
-import type { ModelFolder, StampedFiles } from '../../src/registry/files/model-folder.js';
-import { rejection } from '../support/harness.js';
-import { temporaryFolder, writeRepository } from '../support/repository.js';
+import { createEngine } from '../../../../src/addon/engine.js';
+import { FolderSource } from '../../../../src/registry/sources/folder/folder-source.js';
+import { listModels } from '../../../../src/registry/sources/folder/list-models.js';
+import type { ListedModel, StampedFiles } from '../../../../src/registry/sources/model-source.js';
+import { rejection } from '../../../support/harness.js';
+import { temporaryFolder, writeRepository } from '../../../support/repository.js';
 
 const engine = createEngine({ modelLoadConcurrency: 1, maxInFlightBytes: 1024, spinCores: 0 });
 after(async () => {
@@ -18,16 +19,19 @@ after(async () => {
   engine.join();
 });
 
-function readModel(folder: ModelFolder, known?: string): Promise<StampedFiles> {
-  return readModelWith(engine, folder, known);
+/** Models are read by where they are, whatever the repository. */
+const source = new FolderSource(engine, '.');
+
+function readModel(model: ListedModel): Promise<StampedFiles> {
+  return source.read(model);
 }
 
-async function stampModel(folder: ModelFolder): Promise<string> {
-  return (await readModel(folder)).stamp;
+function stampModel(model: ListedModel): Promise<string> {
+  return source.stamp(model);
 }
 
 /** Folder of the model `m` in a repository. */
-function model(repository: string): ModelFolder {
+function model(repository: string): ListedModel {
   return { name: 'm', path: join(repository, 'm') };
 }
 
@@ -160,18 +164,22 @@ test('a config that is too large is refused by its size, unread', async (t) => {
   assert.match(error.message, /the file has 1099511627776 bytes; the largest configuration .* has 1048576/);
 });
 
-test('a config is not read again where the stamp of the folder is known', async (t) => {
+test('a stamp alone is that of a read, and does not depend on whether the config can be read', async (t) => {
   const repository = await writeRepository(await temporaryFolder(t), { m: { config: 'name: "m"' } });
   const { stamp } = await readModel(model(repository));
-  assert.deepEqual(await readModel(model(repository), stamp), {
-    config: undefined,
-    versions: [],
-    firstVersionEntries: [],
-    stamp,
+  assert.equal(await stampModel(model(repository)), stamp);
+  const file = join(repository, 'm', 'config.pbtxt');
+  await truncate(file, 2 ** 40);
+  const large = await stampModel(model(repository));
+  assert.notEqual(large, stamp);
+  assert.ok(large.includes('config.pbtxt'));
+});
+
+test('the files of a folder are opened where they are, and nothing is to be removed', async () => {
+  assert.deepEqual(await source.materialise({ name: 'm', path: '/x/m' }), {
+    directory: '/x/m',
+    file: undefined,
   });
-  await writeFile(join(repository, 'm', 'config.pbtxt'), 'backend: "identity"');
-  const { config } = await readModel(model(repository), stamp);
-  assert.equal(Buffer.from(config?.bytes ?? []).toString(), 'backend: "identity"');
 });
 
 test('a config that is a dangling link, and a folder that is gone, are INTERNAL', async (t) => {

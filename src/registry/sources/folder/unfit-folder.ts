@@ -3,14 +3,14 @@
  */
 
 import { basename, dirname, join } from 'node:path';
-import { TritonError } from '../../errors.js';
-import { contentText, listFolder, onnxFiles } from './listing.js';
-import type { ModelFolder } from './model-folder.js';
+import { TritonError } from '../../../errors.js';
+import { contentText, listFolder, onnxFiles } from '../../files/listing.js';
+import type { ListedModel, NoModels } from '../model-source.js';
 
 const isVersion = (name: string): boolean => /^\d+$/.test(name);
 
 /** The error for a model without a version folder. */
-export async function noVersionError({ name, path }: ModelFolder): Promise<TritonError> {
+export async function noVersionError({ name, path }: ListedModel): Promise<TritonError> {
   const entries = await listFolder(path);
   const fact =
     `model '${name}': there is no version folder (a version is a folder with a number as its name, ` +
@@ -56,7 +56,7 @@ async function versionAlike(path: string, folders: readonly string[]): Promise<s
  */
 export async function refuseModelAsRepository(
   repository: string,
-  models: readonly ModelFolder[],
+  models: readonly ListedModel[],
 ): Promise<void> {
   const [first] = models;
   if (!first || !models.every(({ name }) => isVersion(name))) return;
@@ -71,14 +71,12 @@ export async function refuseModelAsRepository(
   );
 }
 
-/** The error for repositories without any model. */
-export async function noModelsError(repositories: readonly string[]): Promise<TritonError> {
-  const texts = await Promise.all(repositories.map(noModelsText));
-  return new TritonError(
-    'INVALID_ARG',
-    `${texts.join('; ')}. A model is a folder with numbered version folders, such as ` +
-      join(repositories[0] ?? 'models', 'digits', '1', 'model.onnx'),
-  );
+/** Why a repository has no models. */
+export async function whyNoModels(repository: string): Promise<NoModels> {
+  return {
+    fact: await noModelsText(repository),
+    example: join(repository, 'digits', '1', 'model.onnx'),
+  };
 }
 
 async function noModelsText(repository: string): Promise<string> {

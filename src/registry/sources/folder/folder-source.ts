@@ -1,0 +1,43 @@
+/** A model repository in a folder of this machine. Its models are opened where they lie. */
+
+import type { NativeServer } from '../../../addon/native/server.js';
+import type { TritonError } from '../../../errors.js';
+import type { ListedModel, LocalFiles, ModelSource, NoModels, StampedFiles } from '../model-source.js';
+import { listModels } from './list-models.js';
+import { readModel, stampOf } from './read-model.js';
+import { noVersionError, whyNoModels } from './unfit-folder.js';
+
+/** See the head of this file. Loader threads read the folders, and the engine cancels what they do; a listing looks at the signal. */
+export class FolderSource implements ModelSource {
+  readonly place: string;
+  readonly #server: NativeServer;
+
+  constructor(server: NativeServer, repository: string) {
+    this.#server = server;
+    this.place = repository;
+  }
+
+  list(signal: AbortSignal): Promise<readonly ListedModel[]> {
+    return listModels(this.place, () => signal.aborted);
+  }
+
+  stamp(model: ListedModel): Promise<string> {
+    return stampOf(this.#server, model);
+  }
+
+  read(model: ListedModel): Promise<StampedFiles> {
+    return readModel(this.#server, model);
+  }
+
+  materialise({ path, file }: ListedModel): Promise<LocalFiles> {
+    return Promise.resolve({ directory: path, file });
+  }
+
+  whyNoModels(): Promise<NoModels> {
+    return whyNoModels(this.place);
+  }
+
+  whyNoVersions(model: ListedModel): Promise<TritonError> {
+    return noVersionError(model);
+  }
+}

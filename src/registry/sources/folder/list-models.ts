@@ -1,0 +1,72 @@
+/** The models of a repository in a folder. */
+
+import { opendir, stat } from 'node:fs/promises';
+import { sep } from 'node:path';
+import { isLack, TritonError, unavailable } from '../../../errors.js';
+import { modelOfFile } from './model-file.js';
+import type { ListedModel } from '../model-source.js';
+import { refuseModelAsRepository } from './unfit-folder.js';
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+async function leadsToFolder(link: string): Promise<boolean> {
+  try {
+    return (await stat(link)).isDirectory();
+  } catch {
+    return false; // A dangling link is no folder.
+  }
+}
+
+/** No repository has as many entries. The path probably names another folder. */
+const mostEntries = 131_072;
+
+/**
+ * The models of a repository. Every sub-folder is a model. A model file may be given instead of a repository.
+ *
+ * @param isCancelled - Returns whether loading was cancelled; called at each entry.
+ * @param most - How many entries a repository may have.
+ * @throws {@link TritonError} NOT_FOUND if the folder does not exist; INVALID_ARG if it is no folder, has
+ *   too many entries, or is a model's own folder; CANCELLED if loading was cancelled.
+ */
+export async function listModels(
+  repository: string,
+  isCancelled: () => boolean = () => false,
+  most: number = mostEntries,
+): Promise<ListedModel[]> {
+  const models: ListedModel[] = [];
+  const inside = repository.endsWith(sep) ? repository : repository + sep;
+  let count = 0;
+  try {
+    for await (const entry of await opendir(repository, { bufferSize: 1024 })) {
+      if (isCancelled()) {
+        throw new TritonError('CANCELLED', `model repository '${repository}': reading it was cancelled`);
+      }
+      if (++count > most) {
+        throw new TritonError(
+          'INVALID_ARG',
+          `model repository '${repository}' has more than ${most} files and folders`,
+        );
+      }
+      const { name } = entry;
+      if (name.startsWith('.')) continue;
+      // There may be thousands of entries: this avoids `join`, and a promise for an entry whose kind is
+      // known.
+      const path = inside + name;
+      if (entry.isDirectory() || (entry.isSymbolicLink() && (await leadsToFolder(path)))) {
+        models.push({ name, path });
+      }
+    }
+  } catch (error) {
+    if (error instanceof TritonError) throw error;
+    if ((error as NodeJS.ErrnoException).code === 'ENOTDIR') return [await modelOfFile(repository)];
+    const text = `model repository '${repository}' cannot be read: ${reasonOf(error)}`;
+    // It is there, and can be read when the system has what is lacking.
+    if (isLack(error)) throw unavailable('NO_MEMORY', text, { cause: error });
+    throw new TritonError('NOT_FOUND', text, { cause: error });
+  }
+  models.sort((a, b) => (a.name < b.name ? -1 : 1));
+  await refuseModelAsRepository(repository, models);
+  return models;
+}

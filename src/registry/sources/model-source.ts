@@ -1,0 +1,126 @@
+/**
+ * Where models come from: the interface between the registry and folders, memory, or a store in a network. The registry
+ * opens no file by itself. It asks a source what there is, and has the files of a load made local.
+ */
+
+import type { NativeBytes } from '../../addon/native/folder.js';
+import type { TritonError } from '../../errors.js';
+
+/** A model as its source lists it. The source gets the same object back. */
+export interface ListedModel {
+  readonly name: string;
+  /** The folder of its files, as messages name it. Only the source opens it. */
+  readonly path: string;
+  /** The single file that is the whole model, if it has no folder of its own. */
+  readonly file?: string | undefined;
+}
+
+/** A model and the source that listed it. */
+export interface FoundModel {
+  readonly source: ModelSource;
+  readonly model: ListedModel;
+}
+
+/** What decides how a model is loaded: its configuration, and which versions there are. */
+export interface ModelFiles {
+  /** Name of config.pbtxt for messages, and its bytes; undefined if there is none. */
+  readonly config: { readonly file: string; readonly bytes: Uint8Array } | undefined;
+  /** Numbers of the version folders, ascending. */
+  readonly versions: readonly number[];
+  /** Entries of the first version that has any, by name, from which the backend is inferred, as in Triton. */
+  readonly firstVersionEntries: readonly { readonly name: string; readonly isDirectory: boolean }[];
+  /** Where there is no config.pbtxt: a file that was probably meant to be it. */
+  readonly misnamedConfig?: string | undefined;
+}
+
+/** The same with the stamp of the files that were read. */
+export interface StampedFiles extends ModelFiles {
+  /** As {@link ModelSource.stamp}. Empty if there is nothing to compare with: the model always counts as changed. */
+  readonly stamp: string;
+}
+
+/** Files in memory by their path in the model's folder, with `/` as separator. */
+export type GivenFiles = ReadonlyMap<string, NativeBytes>;
+
+/** Files of a model where a load can open them: on this machine, or in memory. */
+export interface LocalFiles {
+  /** The model's folder: `<directory>/<version>/<file>`. With `files` it is a name for messages and is not opened. */
+  readonly directory: string;
+  /** The single file that is the whole model, if it has no folder of its own. */
+  readonly file?: string | undefined;
+  /** The files as bytes, in place of the folder. They stay the source's. */
+  readonly files?: GivenFiles | undefined;
+  /**
+   * Removes what was made for the load. It is called once, when no version needs the files any more: after a failed
+   * load, when the versions are unloaded or replaced, and when the server closes. What it throws is ignored, because
+   * the versions have ended by then. Undefined: there is nothing to remove.
+   */
+  readonly release?: (() => Promise<void>) | undefined;
+}
+
+/** Why a source has no models, for the error about it. */
+export interface NoModels {
+  /** What was expected and what there is instead, without a stop at its end. */
+  readonly fact: string;
+  /** Where the file of a model could be. */
+  readonly example: string;
+}
+
+/**
+ * A place with models: a repository's folder, or anything else that has Triton's layout.
+ *
+ * All functions may be slow and may be called at the same time, for one model and for several. They keep nothing that the
+ * registry would have to free, besides what `materialise` makes. A {@link TritonError} that one throws reaches the user
+ * as it is; anything else becomes INTERNAL with the model's or the source's name in front.
+ *
+ * Each takes a signal, which is aborted when the server closes or loading is cancelled. A function may go on then: its
+ * result is not used, and what it materialised is released.
+ */
+export interface ModelSource {
+  /** How messages name it: a path, an address. */
+  readonly place: string;
+
+  /**
+   * The models that there are, by name. Called when a server starts and before each load, so it should ask for no more than
+   * names.
+   *
+   * @throws {@link TritonError} NOT_FOUND, INVALID_ARG or UNAVAILABLE for a place that cannot be listed, CANCELLED.
+   */
+  list(signal: AbortSignal): Promise<readonly ListedModel[]>;
+
+  /**
+   * A text that changes when one of the model's files is written, replaced, added or removed. Called before a served model is
+   * loaded again, which the same text makes unnecessary. It should read no file's content.
+   *
+   * @throws {@link TritonError} Any code, if the model cannot be looked at; CANCELLED.
+   */
+  stamp(model: ListedModel, signal: AbortSignal): Promise<string>;
+
+  /**
+   * The configuration, the versions, and the stamp that the files had before they were read: a change in between is
+   * then seen by the next load.
+   *
+   * @throws {@link TritonError} Any code, with the model's name, if something cannot be read; CANCELLED.
+   */
+  read(model: ListedModel, signal: AbortSignal): Promise<StampedFiles>;
+
+  /**
+   * Makes files local: those of these versions, and those beside the version folders, such as labels and samples for a
+   * warm-up. The longest of the four where a store has to be copied from.
+   *
+   * @param versions - The versions that the load has chosen, ascending.
+   * @throws {@link TritonError} Any code, with the model's name; CANCELLED. Nothing that was made may be left then.
+   */
+  materialise(model: ListedModel, versions: readonly number[], signal: AbortSignal): Promise<LocalFiles>;
+
+  /** Why {@link list} found nothing. Without it the error says no more than that. */
+  whyNoModels?(): Promise<NoModels>;
+
+  /** The error for a model without versions. Without it the error says no more than that. */
+  whyNoVersions?(model: ListedModel): Promise<TritonError>;
+}
+
+/** How messages name a model's place. */
+export function placeOf({ path, file }: ListedModel): string {
+  return file ?? path;
+}

@@ -1,0 +1,112 @@
+/** A source that keeps files in memory as a store does: slow, fails where it is told to, and copies files to be opened. */
+
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { versionsAmong } from '../../../src/registry/sources/layout.js';
+import type {
+  ListedModel,
+  LocalFiles,
+  ModelSource,
+  StampedFiles,
+} from '../../../src/registry/sources/model-source.js';
+
+/** A function of a source. */
+export type Point = 'list' | 'stamp' | 'read' | 'materialise';
+
+/** See the head of this file. */
+export class MapSource implements ModelSource {
+  place = 'map://bucket';
+  /** By path, such as `digits/1/model.onnx`. */
+  readonly files: Map<string, string | Uint8Array>;
+  /** What has been called, in order. */
+  readonly calls: string[] = [];
+  /** What each function throws now. */
+  readonly faults: Map<Point, Error> = new Map();
+  /** What each function waits for that is called now, besides a moment. */
+  readonly waits: Map<Point, Promise<unknown>> = new Map();
+  /** Folders that were made and not removed, by model. */
+  readonly local: Map<string, string> = new Map();
+  #changes = 0;
+
+  constructor(files: Readonly<Record<string, string | Uint8Array>>) {
+    this.files = new Map(Object.entries(files));
+  }
+
+  /** Writes a file, which changes the stamp. */
+  write(path: string, content: string | Uint8Array): void {
+    this.files.set(path, content);
+    this.#changes++;
+  }
+
+  async list(): Promise<readonly ListedModel[]> {
+    const names = [...new Set([...this.files.keys()].map((path) => path.split('/')[0] ?? ''))];
+    await this.#begin('list', '');
+    return names.sort().map((name) => ({ name, path: `${this.place}/${name}` }));
+  }
+
+  async stamp({ name }: ListedModel): Promise<string> {
+    await this.#begin('stamp', name);
+    return String(this.#changes);
+  }
+
+  async read({ name }: ListedModel): Promise<StampedFiles> {
+    const stamp = String(this.#changes);
+    await this.#begin('read', name);
+    const files = this.#filesOf(name);
+    const config = files.get('config.pbtxt');
+    const folders = [...files.keys()].flatMap((path) =>
+      path.includes('/') ? [path.split('/')[0] ?? ''] : [],
+    );
+    const versions = versionsAmong([...new Set(folders)]);
+    const first = [...files.keys()].filter((path) => path.startsWith(`${versions[0] ?? ''}/`));
+    return {
+      config:
+        config === undefined
+          ? undefined
+          : { file: `${this.place}/${name}/config.pbtxt`, bytes: Buffer.from(config) },
+      versions,
+      firstVersionEntries: first.map((path) => ({ name: path.split('/')[1] ?? '', isDirectory: false })),
+      stamp,
+    };
+  }
+
+  async materialise({ name }: ListedModel, versions: readonly number[]): Promise<LocalFiles> {
+    await this.#begin('materialise', `${name} ${versions.join(',')}`);
+    const directory = await mkdtemp(join(tmpdir(), 'tritonts-map-'));
+    for (const [path, content] of this.#filesOf(name)) {
+      const [folder = ''] = path.split('/');
+      if (path.includes('/') && !versions.includes(Number(folder))) continue;
+      await mkdir(dirname(join(directory, path)), { recursive: true });
+      await writeFile(join(directory, path), content);
+    }
+    const key = `${name} ${this.calls.length}`;
+    this.local.set(key, directory);
+    return {
+      directory,
+      release: async () => {
+        await sleep(1);
+        await rm(directory, { recursive: true });
+        this.local.delete(key);
+      },
+    };
+  }
+
+  #filesOf(name: string): Map<string, string | Uint8Array> {
+    return new Map(
+      [...this.files].flatMap(([path, content]) =>
+        path.startsWith(`${name}/`) ? [[path.slice(name.length + 1), content] as const] : [],
+      ),
+    );
+  }
+
+  async #begin(point: Point, what: string): Promise<void> {
+    this.calls.push(`${point} ${what}`.trim());
+    const wait = this.waits.get(point);
+    await sleep(1);
+    await wait;
+    const fault = this.faults.get(point);
+    if (fault) throw fault;
+  }
+}

@@ -1,0 +1,235 @@
+/** The registry asks nothing but its sources: a third one, which is neither folder nor memory, serves models like these. */
+
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { test } from 'node:test';
+import { createEngine } from '../../../src/addon/engine.js';
+import { Dispatcher } from '../../../src/dispatch/dispatcher.js';
+import { unavailable } from '../../../src/errors.js';
+import type { InferenceServer, ServerOptions } from '../../../src/index.js';
+import { Registry } from '../../../src/registry/registry.js';
+import { resolveOptions } from '../../../src/resolve-options.js';
+import { newServer } from '../../../src/server/inference-server.js';
+import { ownHandle } from '../../../src/server-handle.js';
+import { configText, floats, rejection, row, until, type Context } from '../../support/harness.js';
+import { addModel } from '../../support/models.js';
+import { MapSource } from './map-source.js';
+
+const config = configText();
+
+/** A repository with models that add 1 and 2. */
+function addModels(): MapSource {
+  return new MapSource({
+    'one/config.pbtxt': config,
+    'one/1/model.onnx': addModel({ addend: 1 }),
+    'two/config.pbtxt': config,
+    'two/1/model.onnx': addModel({ addend: 1 }),
+    'two/2/model.onnx': addModel({ addend: 2 }),
+  });
+}
+
+/** A server in explicit mode whose one source this is. It loads nothing yet. */
+async function serve(
+  t: Context,
+  source: MapSource,
+  given: Partial<ServerOptions> = {},
+): Promise<InferenceServer> {
+  // The options need a repository that nobody reads.
+  const options = resolveOptions({ modelRepository: '.', modelControlMode: 'explicit', ...given });
+  const native = createEngine({ ...options, spinCores: 0 });
+  const { captureStacks, strictReadiness, metrics } = options;
+  const shared = { captureStacks, name: options.id, strictReadiness, metrics };
+  const host = {
+    handle: ownHandle(native, shared),
+    server: (): InferenceServer => {
+      throw unavailable('CLOSED', 'models of this test call no others');
+    },
+  };
+  const registry = new Registry(native, options, host, [source]);
+  const dispatcher = Dispatcher.attach(native, options);
+  const server = newServer({
+    ...{ native, dispatcher, registry, explicit: true, repositories: [source.place], devices: () => ['cpu'] },
+    ...shared,
+  });
+  t.after(() => server.close({ timeoutMs: 0 }));
+  await registry.scan();
+  await registry.loadAll();
+  return server;
+}
+
+/** A promise, and what resolves it. */
+function gate(): { readonly promise: Promise<void>; readonly open: () => void } {
+  let open = (): void => undefined;
+  const promise = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  return {
+    promise,
+    open: () => {
+      open();
+    },
+  };
+}
+
+const sum = async (server: InferenceServer, model: string): Promise<number | undefined> =>
+  floats(await server.infer(model, { x: row(0) }))[0];
+
+test('models are listed, loaded in the versions that are chosen, and served', async (t) => {
+  const source = addModels();
+  const server = await serve(t, source);
+  assert.deepEqual(server.index(), [{ name: 'one' }, { name: 'two' }]);
+  assert.deepEqual(await server.loadModel('one'), { changed: true });
+  assert.deepEqual(await server.loadModel('two'), { changed: true });
+  assert.deepEqual([await sum(server, 'one'), await sum(server, 'two')], [1, 2]);
+  assert.deepEqual(source.calls, [
+    'list',
+    ...['list', 'read one', 'materialise one 1'],
+    ...['list', 'read two', 'materialise two 2'],
+  ]);
+});
+
+test('a model is loaded again where its stamp has changed, and not read where it has not', async (t) => {
+  const source = addModels();
+  const server = await serve(t, source, { loadModels: ['one'] });
+  const [before] = source.local.values();
+  source.calls.length = 0;
+  assert.deepEqual(await server.loadModel('one'), { changed: false });
+  assert.deepEqual(source.calls, ['list', 'stamp one']);
+  source.write('one/1/model.onnx', addModel({ addend: 5 }));
+  assert.deepEqual(await server.loadModel('one'), { changed: true });
+  assert.equal(await sum(server, 'one'), 5);
+  // The load does not wait for the end of the old version.
+  await until(() => source.local.size === 1);
+  assert.ok(!existsSync(before ?? ''));
+  assert.deepEqual(await server.loadModel('one'), { changed: false });
+});
+
+test('a function that fails gives an error with a code and the name of the model, and the old version goes on', async (t) => {
+  const source = addModels();
+  const server = await serve(t, source, { loadModels: ['one'] });
+  source.write('one/1/model.onnx', addModel({ addend: 5 }));
+  for (const point of ['stamp', 'read', 'materialise'] as const) {
+    source.faults.set(point, new Error('the network is down'));
+    const error = await rejection(server.loadModel('one'));
+    assert.deepEqual([error.code, error.model], ['INTERNAL', 'one'], point);
+    assert.equal(error.message, "model 'one': the network is down");
+    source.faults.set(point, unavailable('SYSTEM_REFUSED', 'the store is away'));
+    const coded = await rejection(server.loadModel('one'));
+    assert.deepEqual(
+      [coded.code, coded.reason, coded.model],
+      ['UNAVAILABLE', 'SYSTEM_REFUSED', 'one'],
+      point,
+    );
+    source.faults.delete(point);
+    assert.equal(await sum(server, 'one'), 1);
+    assert.equal(source.local.size, 1, point);
+  }
+  source.faults.set('list', new Error('the network is down'));
+  const error = await rejection(server.loadModel('one'));
+  assert.equal(error.code, 'INTERNAL');
+  assert.equal(error.message, "model repository 'map://bucket' cannot be listed: the network is down");
+  source.faults.clear();
+  assert.deepEqual(await server.loadModel('one'), { changed: true });
+  assert.equal(await sum(server, 'one'), 5);
+});
+
+test('what a model is refused for names its place, and its files are removed', async (t) => {
+  const source = addModels();
+  source.write('wrong/config.pbtxt', `${config}\nnonsense: 1`);
+  source.write('cut/config.pbtxt', config);
+  source.write('cut/1/model.onnx', addModel().subarray(0, 40));
+  source.write('empty/config.pbtxt', config);
+  const server = await serve(t, source);
+  assert.match((await rejection(server.loadModel('wrong'))).message, /map:\/\/bucket\/wrong\/config\.pbtxt/);
+  assert.equal((await rejection(server.loadModel('empty'))).code, 'INVALID_ARG');
+  assert.match((await rejection(server.loadModel('cut'))).message, /is cut off/);
+  assert.equal(source.local.size, 0);
+  const unknown = await rejection(server.loadModel('three'));
+  assert.match(unknown.message, /model 'three' is in no repository.*: looked in map:\/\/bucket/);
+});
+
+test('files that were materialised are removed after the unload, and those that are left after the close', async (t) => {
+  const source = addModels();
+  const server = await serve(t, source, { loadModels: ['*'] });
+  const folders = [...source.local].sort().map(([, folder]) => folder);
+  assert.equal(folders.length, 2);
+  assert.ok(folders.every((folder) => existsSync(folder)));
+  await server.unloadModel('one');
+  assert.deepEqual(
+    folders.map((folder) => existsSync(folder)),
+    [false, true],
+  );
+  await server.close();
+  assert.equal(source.local.size, 0);
+  assert.ok(!folders.some((folder) => existsSync(folder)));
+});
+
+test('files are removed after the last of the versions that they are for', async (t) => {
+  const source = addModels();
+  source.write('two/config.pbtxt', `${config}\nversion_policy { all {} }`);
+  const server = await serve(t, source, { loadModels: ['two'] });
+  assert.deepEqual(
+    server.index().map(({ version }) => version),
+    [undefined, '1', '2'],
+  );
+  assert.equal(source.local.size, 1);
+  source.write('two/config.pbtxt', config);
+  await server.loadModel('two');
+  await until(() => source.local.size === 1);
+  assert.equal(await sum(server, 'two'), 2);
+  await server.unloadModel('two');
+  assert.equal(source.local.size, 0);
+});
+
+test('a server closes while a source has not answered, and what comes late is removed', async (t) => {
+  const source = addModels();
+  const server = await serve(t, source);
+  const answer = gate();
+  source.waits.set('materialise', answer.promise);
+  const load = rejection(server.loadModel('one'));
+  await until(() => source.calls.includes('materialise one 1'));
+  await server.close();
+  answer.open();
+  assert.equal((await load).code, 'CANCELLED');
+  assert.equal(source.local.size, 0);
+});
+
+test('a listing that answers after a later one does not make its models unknown', async (t) => {
+  const source = addModels();
+  const server = await serve(t, source);
+  const answer = gate();
+  source.waits.set('list', answer.promise);
+  source.calls.length = 0;
+  const first = server.loadModel('one');
+  await until(() => source.calls.includes('list'));
+  source.waits.delete('list');
+  source.write('new/config.pbtxt', config);
+  source.write('new/1/model.onnx', addModel({ addend: 7 }));
+  const read = gate();
+  source.waits.set('read', read.promise);
+  const second = server.loadModel('new');
+  await until(() => source.calls.includes('read new'));
+  source.waits.delete('read');
+  answer.open();
+  await first;
+  assert.ok(server.index().some(({ name }) => name === 'new'));
+  read.open();
+  await second;
+  assert.equal(await sum(server, 'new'), 7);
+});
+
+test('a close waits for files of old versions that are being removed', async (t) => {
+  const source = addModels();
+  const server = await serve(t, source, { loadModels: ['one'] });
+  await server.loadModel('one', { force: true });
+  await server.close();
+  assert.equal(source.local.size, 0);
+});
+
+test('a model that moves to another place is loaded again, whatever its stamp there', async (t) => {
+  const source = addModels();
+  const server = await serve(t, source, { loadModels: ['one'] });
+  source.place = 'map://other';
+  assert.deepEqual(await server.loadModel('one'), { changed: true });
+  assert.deepEqual(await server.loadModel('one'), { changed: false });
+});

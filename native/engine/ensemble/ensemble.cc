@@ -35,12 +35,12 @@ size_t NeighboursIn(std::span<Request* const> requests) {
 
 Ensemble::Ensemble(uint32_t uid, std::string name, EnsemblePlan plan,
                    std::function<void()> on_drained)
-    : uid_(uid),
+    : Served(std::move(on_drained)),
+      uid_(uid),
       name_(std::move(name)),
       plan_(std::move(plan)),
       graph_(plan_),
       decoupled_(plan_.decoupled()),
-      on_drained_(std::move(on_drained)),
       unloaded_(Status::Unavailable(Reason::kNotReady, "model '" + name_ + "': is being unloaded")),
       exits_(Status::Unavailable(Reason::kClosed, "model '" + name_ + "': the process is exiting")),
       cancelled_(Status::Cancelled("model '" + name_ + "': the request was cancelled")),
@@ -106,7 +106,7 @@ Flight* Ensemble::TakeFlight(std::span<Request* const> requests,
   return flight;
 }
 
-void Ensemble::Submit(std::span<Request* const> requests, uint64_t, InlineTick* tick) noexcept {
+void Ensemble::Accept(std::span<Request* const> requests, uint64_t, InlineTick* tick) noexcept {
   Response none;
   std::shared_ptr<const EnsembleBindings> bindings;
   {
@@ -143,7 +143,7 @@ void Ensemble::Submit(std::span<Request* const> requests, uint64_t, InlineTick* 
   }
 }
 
-void Ensemble::Cancel(std::span<Request* const> requests) noexcept {
+void Ensemble::CancelAccepted(std::span<Request* const> requests) noexcept {
   const std::shared_ptr<Ensemble> self = shared_from_this();
   Relay relay;
   for (Request* request : requests) {

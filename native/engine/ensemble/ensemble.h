@@ -48,16 +48,11 @@ class Ensemble final : public Served,
   uint64_t KnownOutputBytes(uint64_t rows) const override;
   // It has no queue: its steps have.
   void SetQueueKeys(RequestHeader* header) const override;
-  void Submit(std::span<Request* const> requests, uint64_t now_ns,
-              InlineTick* tick = nullptr) noexcept override;
-  void Cancel(std::span<Request* const> requests) noexcept override;
   Statistics statistics() const override;
   VersionMetrics metrics(std::span<const double> quantiles) const override;
 
   bool started() const override;
   void Close(const Status& reason = {}) override;
-  bool drained() const override;
-  void Abort(const Status& status) override;
   void Destroy() override;
   void Abandon() override;
 
@@ -103,7 +98,11 @@ class Ensemble final : public Served,
   void Return(Flight* flight, uint32_t requests, bool keep);
 
  private:
-  void OnUnused() override { on_drained_(); }
+  void Accept(std::span<Request* const> requests, uint64_t now_ns,
+              InlineTick* tick) noexcept override;
+  void CancelAccepted(std::span<Request* const> requests) noexcept override;
+  void AbortAccepted(const Status& status) override;
+  bool idle() const override;
   Flight* TakeFlight(std::span<Request* const> requests,
                      const std::shared_ptr<const EnsembleBindings>& bindings);
   // Releases a flight that Cancel or Abort has pinned.
@@ -115,7 +114,6 @@ class Ensemble final : public Served,
   const EnsemblePlan plan_;
   const EnsembleGraph graph_;
   const bool decoupled_;
-  const std::function<void()> on_drained_;
   const Status unloaded_;
   const Status exits_;
   const Status cancelled_;

@@ -25,7 +25,7 @@ Status Ensemble::Bind(std::vector<std::shared_ptr<Served>> versions) {
   return Status::Ok();
 }
 
-void Ensemble::Abort(const Status& status) {
+void Ensemble::AbortAccepted(const Status& status) {
   const std::shared_ptr<Ensemble> self = shared_from_this();
   Relay relay;
   FlightStep* waiting = nullptr;
@@ -174,7 +174,7 @@ void Ensemble::Close(const Status& reason) {
   if (drained) on_drained_();
 }
 
-bool Ensemble::drained() const {
+bool Ensemble::idle() const {
   std::lock_guard lock(mutex_);
   return DrainedLocked();
 }

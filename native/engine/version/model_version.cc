@@ -76,7 +76,7 @@ void ModelVersion::TakeIn(std::span<Request* const> requests, uint64_t now_ns, R
   }
 }
 
-void ModelVersion::Submit(std::span<Request* const> requests, uint64_t now_ns,
+void ModelVersion::Accept(std::span<Request* const> requests, uint64_t now_ns,
                           InlineTick* tick) noexcept {
   Orders orders;
   InstanceRunner* mine = nullptr;
@@ -127,7 +127,7 @@ void ModelVersion::Submit(std::span<Request* const> requests, uint64_t now_ns,
   Respond(&refusals.starved, like);
 }
 
-void ModelVersion::Cancel(std::span<Request* const> requests) noexcept {
+void ModelVersion::CancelAccepted(std::span<Request* const> requests) noexcept {
   RequestChain waiting;
   Orders orders;
   {

@@ -124,9 +124,6 @@ class ModelVersion final : public Served,
 
   // --- Requests.
   void SetQueueKeys(RequestHeader* header) const override;
-  void Submit(std::span<Request* const> requests, uint64_t now_ns,
-              InlineTick* tick = nullptr) noexcept override;
-  void Cancel(std::span<Request* const> requests) noexcept override;
   // Counts every request whose final response was delivered, including those of runs under way.
   // Throws std::bad_alloc.
   Statistics statistics() const override;
@@ -139,9 +136,6 @@ class ModelVersion final : public Served,
   // from now on. Whoever is about to call Abort gives its status as the reason, so that what comes
   // between the two ends no differently. Any thread may call it.
   void Close(const Status& reason = {}) override;
-  bool drained() const override;
-  // Ends all waiting requests with `status`, and asks runs under way to end.
-  void Abort(const Status& status) override;
   // Asks runs under way to end, and begins no more. Any thread may call it.
   void Terminate();
   // Joins the threads and frees instances and model. The version must be drained.
@@ -165,7 +159,12 @@ class ModelVersion final : public Served,
   void OnGateOpen(uint32_t instance) noexcept override;
 
  private:
-  void OnUnused() override { on_drained_(); }
+  void Accept(std::span<Request* const> requests, uint64_t now_ns,
+              InlineTick* tick) noexcept override;
+  void CancelAccepted(std::span<Request* const> requests) noexcept override;
+  // Ends all waiting requests with `status`, and asks runs under way to end.
+  void AbortAccepted(const Status& status) override;
+  bool idle() const override;
   Status CreateInstances(VersionConfig config);
   std::unique_ptr<Scheduler> MakeScheduler(VersionConfig* config);
 
@@ -235,7 +234,6 @@ class ModelVersion final : public Served,
   const bool starts_at_once_;
   const std::shared_ptr<CallPlaces> call_places_;  // null: its batches make no calls
   Timer* const timer_;
-  const std::function<void()> on_drained_;
   // The statuses of requests that end without a run, made beforehand.
   const Status exits_;
   const Status expired_;

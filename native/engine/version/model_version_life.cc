@@ -27,7 +27,8 @@ uint64_t Times(uint64_t a, uint64_t b) {
 ModelVersion::ModelVersion(uint32_t uid, std::string name, int64_t version, Backend* backend,
                            std::unique_ptr<Model> model, Timer* timer,
                            std::function<void()> on_drained)
-    : uid_(uid),
+    : Served(std::move(on_drained)),
+      uid_(uid),
       name_(std::move(name)),
       version_(version),
       backend_(backend),
@@ -35,7 +36,6 @@ ModelVersion::ModelVersion(uint32_t uid, std::string name, int64_t version, Back
       starts_at_once_(model_->starts_at_once()),
       call_places_(model_->call_places()),
       timer_(timer),
-      on_drained_(std::move(on_drained)),
       exits_(Status::Unavailable(Reason::kClosed, "model '" + name_ + "': the process is exiting")),
       expired_(
           Status::Unavailable(Reason::kTimedOut, "model '" + name_ + "': request timeout expired")),
@@ -200,12 +200,12 @@ void ModelVersion::Close(const Status& reason) {
   if (drained) on_drained_();
 }
 
-bool ModelVersion::drained() const {
+bool ModelVersion::idle() const {
   std::lock_guard lock(mutex_);
   return DrainedLocked();
 }
 
-void ModelVersion::Abort(const Status& status) {
+void ModelVersion::AbortAccepted(const Status& status) {
   RequestChain waiting;
   Orders orders;
   {

@@ -6,9 +6,12 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/base/status.h"
@@ -16,6 +19,7 @@
 #include "engine/request/executor.h"
 #include "engine/statistics/latencies.h"
 #include "engine/statistics/statistics.h"
+#include "engine/version/layers.h"
 
 namespace tritonts {
 
@@ -35,8 +39,24 @@ struct VersionMetrics : InstanceMetrics {
   std::map<int, InstanceMetrics> gpus;  // of the instances on each
 };
 
+// Requests pass its layers (request/layer.h), where it has any, before it accepts them itself.
 class Served : public Executor {
  public:
+  ~Served() override;
+
+  void Submit(std::span<Request* const> requests, uint64_t now_ns,
+              InlineTick* tick = nullptr) noexcept final {
+    if (layers_) return layers_->Submit(requests, now_ns, tick);
+    Accept(requests, now_ns, tick);
+  }
+  void Cancel(std::span<Request* const> requests) noexcept final {
+    if (layers_) return layers_->Cancel(requests);
+    CancelAccepted(requests);
+  }
+  // Puts a layer around the model, inside of those that are there. Before requests may be prepared
+  // for it; by one thread at a time. Throws std::bad_alloc.
+  void Wrap(std::unique_ptr<Layer> layer);
+
   virtual uint32_t uid() const = 0;
   // Counts every request whose final response was delivered. Throws std::bad_alloc.
   virtual Statistics statistics() const = 0;
@@ -57,27 +77,44 @@ class Served : public Executor {
 
   // --- Ending; see model_version.h.
   virtual void Close(const Status& reason = {}) = 0;
-  virtual bool drained() const = 0;
-  virtual void Abort(const Status& status) = 0;
+  // Whether no request and no run is left, in it or in its layers.
+  bool drained() const { return (!layers_ || layers_->idle()) && idle(); }
+  void Abort(const Status& status) {
+    if (layers_) layers_->Abort(status);
+    AbortAccepted(status);
+  }
   virtual void Destroy() = 0;
   virtual void Abandon() = 0;
   virtual bool LeaveToStart() { return false; }
 
   // --- Users. An ensemble uses the versions of its steps, from when it is bound to them until its
-  // last request that began with them has ended. A version with users takes requests until the
-  // limit of its retirement, although it is published no more.
-  void Use() { users_.fetch_add(1, std::memory_order_relaxed); }
-  void DropUse() {
-    if (users_.fetch_sub(1, std::memory_order_acq_rel) == 1) OnUnused();
+  // last request that began with them has ended. A request in a layer uses the version that it may
+  // be passed on to. A version with users takes requests until the limit of its retirement,
+  // although it is published no more.
+  void Use(uint32_t users = 1) { users_.fetch_add(users, std::memory_order_relaxed); }
+  void DropUse(uint32_t users = 1) {
+    if (users_.fetch_sub(users, std::memory_order_acq_rel) == users) on_drained_();
   }
   bool used() const { return users_.load(std::memory_order_acquire) > 0; }
 
  protected:
-  // The last user is gone. Called with no lock held.
-  virtual void OnUnused() = 0;
+  // `on_drained` is called when it is closed and drained, and when its last user is gone: on any
+  // thread, with no lock held.
+  explicit Served(std::function<void()> on_drained) : on_drained_(std::move(on_drained)) {}
+
+  // What Submit, Cancel, Abort and drained are without layers.
+  virtual void Accept(std::span<Request* const> requests, uint64_t now_ns,
+                      InlineTick* tick) noexcept = 0;
+  virtual void CancelAccepted(std::span<Request* const> requests) noexcept = 0;
+  virtual void AbortAccepted(const Status& status) = 0;
+  virtual bool idle() const = 0;
+
+  const std::function<void()> on_drained_;
 
  private:
   std::atomic<uint32_t> users_{0};
+  // Null: there are none. Freed first: a layer's destructor may wait for a call that ends a use.
+  std::unique_ptr<Layers> layers_;
 };
 
 }  // namespace tritonts

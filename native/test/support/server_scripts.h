@@ -74,8 +74,8 @@ class Result {
 
 using Names = std::vector<std::string>;
 
-inline PortInput OneFloat() {
-  return {0, {1, 1}, BytesOf<float>({1})};
+inline PortInput OneFloat(float value = 1) {
+  return {0, {1, 1}, BytesOf<float>({value})};
 }
 
 }  // namespace tritonts::test

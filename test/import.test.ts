@@ -6,7 +6,10 @@ import { modelRepository } from '../examples/digits/data.js';
 
 const run = promisify(execFile);
 
-/** Whether a fresh process has loaded the addon and protobufjs (which gRPC's management calls use) after a statement. */
+/**
+ * Whether a fresh process has loaded the addon and protobufjs (which gRPC's management calls use) after a
+ * statement.
+ */
 async function loadedIn(statement: string): Promise<{ protobufjs: boolean; addon: boolean }> {
   const script = `
 import { createRequire } from 'node:module';

@@ -1,6 +1,6 @@
 /**
- * One rule for everything optional: `null` counts as absent, as `undefined` does. The types force each table to name every
- * option.
+ * One rule for everything optional: `null` counts as absent, as `undefined` does. The types force each table to
+ * name every option.
  */
 
 import assert from 'node:assert/strict';

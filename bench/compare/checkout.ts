@@ -59,7 +59,8 @@ export async function checkOut(commit: string, progress: (text: string) => void)
   };
   await npm('ci', '--no-audit', '--no-fund');
   await npm('run', 'build').catch((error: unknown) => {
-    // The addon comes first, and the compiler writes what it can: a commit whose tests have a wrong type can still be measured.
+    // The addon comes first, and the compiler writes what it can: a commit whose tests have a wrong type can still
+    // be measured.
     if (!existsSync(checkout.entry)) throw error;
   });
   await writeFile(mark, '');

@@ -7,8 +7,8 @@ export interface Caller {
   readonly kind: 'caller';
   readonly name: ContestantName;
   /**
-   * Makes the request for item `index` of the list that the contestant was opened with. It starts from the typed array,
-   * and does for each request all that a user's code would do.
+   * Makes the request for item `index` of the list that the contestant was opened with. It starts from the typed
+   * array, and does for each request all that a user's code would do.
    */
   readonly infer: (index: number) => Promise<unknown>;
   /** The numbers in an answer of `infer`. */

@@ -36,7 +36,10 @@ function answerSize(text: string): number | undefined {
   return end + 4 + Number(length);
 }
 
-/** Runs one connection, which sends its next request as soon as it is answered, until `end`. Resolves with the latencies. */
+/**
+ * Runs one connection, which sends its next request as soon as it is answered, until `end`. Resolves with the
+ * latencies.
+ */
 function ask(load: Load, requests: readonly Buffer[], first: number, end: number): Promise<number[]> {
   return new Promise((resolve, reject) => {
     let turn = first;

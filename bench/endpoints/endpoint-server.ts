@@ -14,9 +14,9 @@ import { writeRepository } from '../../test/support/repository.js';
 /** A question to the process. */
 export interface ServerQuestion {
   /**
-   * `cpu`: microseconds of CPU time so far. `batches`: batches that ran. `rows`: rows in them. `delay`: the 99th percentile
-   * of the event loop's delay since the previous question, in milliseconds. The first `delay` only starts the watch, as
-   * watching has a cost.
+   * `cpu`: microseconds of CPU time so far. `batches`: batches that ran. `rows`: rows in them. `delay`: the 99th
+   * percentile of the event loop's delay since the previous question, in milliseconds. The first `delay` only
+   * starts the watch, as watching has a cost.
    */
   readonly ask: 'cpu' | 'batches' | 'rows' | 'delay';
 }

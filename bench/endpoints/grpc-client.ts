@@ -1,6 +1,6 @@
 /**
- * A cheap gRPC client: it writes prepared HTTP/2 frames, and counts the frames of answers. It does not decode headers: an
- * answer whose bytes differ from the first answer's is an error.
+ * A cheap gRPC client: it writes prepared HTTP/2 frames, and counts the frames of answers. It does not decode
+ * headers: an answer whose bytes differ from the first answer's is an error.
  */
 import { connect, type Socket } from 'node:net';
 import type { Pace } from './endpoint-client.js';

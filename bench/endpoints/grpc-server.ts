@@ -15,8 +15,8 @@ import { LoopDelay } from '../measuring/loop-delay.js';
 /** A question to the process. */
 export interface GrpcQuestion {
   /**
-   * `cpu`: microseconds of CPU time so far. `batches`: batches that ran. `rows`: rows in them. `watch`: starts measuring the
-   * event loop's delay. `delay`: its 99th percentile in milliseconds.
+   * `cpu`: microseconds of CPU time so far. `batches`: batches that ran. `rows`: rows in them. `watch`: starts
+   * measuring the event loop's delay. `delay`: its 99th percentile in milliseconds.
    */
   readonly ask: 'cpu' | 'batches' | 'rows' | 'watch' | 'delay';
 }

@@ -1,4 +1,7 @@
-/** Compares an ensemble of three tiny models with calls of the same models in sequence, from JavaScript and from C++. */
+/**
+ * Compares an ensemble of three tiny models with calls of the same models in sequence, from JavaScript and from
+ * C++.
+ */
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';

@@ -1,4 +1,6 @@
-/** Compares models in JavaScript with the same functions in a Piscina pool of one worker, as users write them today. */
+/**
+ * Compares models in JavaScript with the same functions in a Piscina pool of one worker, as users write them today.
+ */
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { createServer, type InferenceServer } from '../../src/index.js';
@@ -151,7 +153,9 @@ async function delayOf(work: () => Promise<unknown>): Promise<number> {
   return watch.stop().p99;
 }
 
-/** Compares the time that a model waits for a call of a tiny model with the main thread's time for the same call. */
+/**
+ * Compares the time that a model waits for a call of a tiny model with the main thread's time for the same call.
+ */
 async function callTimes(server: InferenceServer, rounds: number): Promise<Measured> {
   const ratios: number[] = [];
   const x = new Float32Array(16);

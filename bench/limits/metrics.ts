@@ -1,4 +1,6 @@
-/** Measures the cost of metrics: a tiny model on a server with all metrics on, compared with a server with all off. */
+/**
+ * Measures the cost of metrics: a tiny model on a server with all metrics on, compared with a server with all off.
+ */
 import { createServer, type InferenceServer, type MetricsConfig } from '../../src/index.js';
 import { addModel } from '../../test/support/models.js';
 import { writeRepository } from '../../test/support/repository.js';

@@ -94,7 +94,10 @@ const images = Array.from({ length: 16 }, () => ({
   y: new Float32Array(pixels),
 }));
 
-/** Bytes per microsecond of copies between `pairs` pairs of arrays, in turn. A single pair stays in the core's cache. */
+/**
+ * Bytes per microsecond of copies between `pairs` pairs of arrays, in turn. A single pair stays in the core's
+ * cache.
+ */
 function copySpeed(pairs: number): number {
   const start = performance.now();
   for (let i = 0; i < 192; i++) {
@@ -104,7 +107,10 @@ function copySpeed(pairs: number): number {
   return (192 * pixels * 4) / ((performance.now() - start) * 1000);
 }
 
-/** Bytes per microsecond, in and out, of callers' images. `into`: outputs go to the callers' arrays, not to new ones. */
+/**
+ * Bytes per microsecond, in and out, of callers' images. `into`: outputs go to the callers' arrays, not to new
+ * ones.
+ */
 async function imageSpeed(server: InferenceServer, callers: number, into: boolean): Promise<number> {
   let answered = 0;
   const start = performance.now();

@@ -42,7 +42,9 @@ interface Comparison {
   readonly name: string;
   readonly model: keyof typeof repository;
   readonly atLeast?: number;
-  /** A caller's options, from its position among the callers (0 to 1); for both models, or only this one (`alone`). */
+  /**
+   * A caller's options, from its position among the callers (0 to 1); for both models, or only this one (`alone`).
+   */
   readonly options?: (share: number) => InferOptions;
   readonly alone?: boolean;
 }

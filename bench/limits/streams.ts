@@ -1,4 +1,7 @@
-/** Compares streams of a JavaScript model with a worker that posts messages, and measures streams of a native backend. */
+/**
+ * Compares streams of a JavaScript model with a worker that posts messages, and measures streams of a native
+ * backend.
+ */
 import { Worker } from 'node:worker_threads';
 import { createServer, type InferResult } from '../../src/index.js';
 import { writeRepository, type RepositoryModel } from '../../test/support/repository.js';

@@ -59,7 +59,10 @@ function configOf({ config, dims }: Warmed, warm: boolean): ModelConfigInput {
   };
 }
 
-/** Loads the model into a busy server. Returns the time of its first request, divided by the median of the next ones. */
+/**
+ * Loads the model into a busy server. Returns the time of its first request, divided by the median of the next
+ * ones.
+ */
 async function firstBeside(server: InferenceServer, one: Warmed, warm: boolean): Promise<number> {
   const model = server.model(`${one.name}, ${warm ? 'with' : 'without'}`);
   await server.loadModel(model.name);

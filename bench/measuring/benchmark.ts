@@ -174,7 +174,9 @@ export class Benchmark {
     return contestants;
   }
 
-  /** Whether an optional contestant is shown: never for the README, and for `quick` only if a figure is about it. */
+  /**
+   * Whether an optional contestant is shown: never for the README, and for `quick` only if a figure is about it.
+   */
   #isShown({ name }: BenchModel, contestant: ContestantName): boolean {
     const { loads } = this.#options;
     return loads !== 'readme' && (loads !== 'quick' || isRequired(name, contestant));

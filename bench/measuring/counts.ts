@@ -8,7 +8,8 @@
  * wait and a wake-up. `usage` is a query of a thread that looked for its batch, to find out whether another
  * thread had its core.
  *
- * An ensemble copies nothing between its steps: its bytes are those of one step alone. Its batches are its requests.
+ * An ensemble copies nothing between its steps: its bytes are those of one step alone. Its batches are its
+ * requests.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

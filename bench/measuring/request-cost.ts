@@ -1,6 +1,6 @@
 /**
- * Counts the allocations, locks and system calls of requests, with the tests' addon. The caller has to select that addon
- * (`TRITONTS_ADDON`) before the package is loaded.
+ * Counts the allocations, locks and system calls of requests, with the tests' addon. The caller has to select that
+ * addon (`TRITONTS_ADDON`) before the package is loaded.
  */
 import { addon } from '../../src/addon/load.js';
 import type { NativeCounts } from '../../src/addon/native/addon.js';
@@ -84,8 +84,8 @@ export function overLimits({ batches, counts }: RequestCost): string[] {
 }
 
 /**
- * Describes whether the ensemble's requests copy more bytes than requests of a single step, which are copied in and out.
- * Nothing may be copied between the steps, because requests of one tick are contiguous.
+ * Describes whether the ensemble's requests copy more bytes than requests of a single step, which are copied in and
+ * out. Nothing may be copied between the steps, because requests of one tick are contiguous.
  */
 export function overCopied(ensemble: RequestCost, step: RequestCost): string[] {
   const copied = ensemble.counts.copied / ensemble.requests;
@@ -141,8 +141,8 @@ export async function countRequests(
 }
 
 /**
- * The upper bound of system calls for these counts. A contended lock costs a wait and a wake-up. So does a sleep: glibc
- * relocks the mutex as contended, and wakes a waiter when it unlocks it. Waking an event loop is a write.
+ * The upper bound of system calls for these counts. A contended lock costs a wait and a wake-up. So does a sleep:
+ * glibc relocks the mutex as contended, and wakes a waiter when it unlocks it. Waking an event loop is a write.
  */
 export function systemCalls({
   contended,

@@ -1,6 +1,6 @@
 /**
- * Names of the models of a large repository. Separate from `models.ts`, whose models would fill the heap of a measured
- * process.
+ * Names of the models of a large repository. Separate from `models.ts`, whose models would fill the heap of a
+ * measured process.
  */
 
 const kinds = ['add', 'digits', 'various'] as const;

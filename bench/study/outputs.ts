@@ -1,8 +1,8 @@
 /**
  * Compares ways to give an output its own memory, by size: `npm run bench -- outputs`
  *
- * The bytes of an answer lie in a page of the engine, with those of its batch, and the page is reused. Each way makes
- * arrays from such a page, 64 in a turn of the event loop. The time includes garbage collection.
+ * The bytes of an answer lie in a page of the engine, with those of its batch, and the page is reused. Each way
+ * makes arrays from such a page, 64 in a turn of the event loop. The time includes garbage collection.
  */
 import { parseArgs } from 'node:util';
 import { describeMachine } from '../measuring/machine.js';

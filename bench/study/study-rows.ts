@@ -1,6 +1,7 @@
 /**
- * Measures the time of a row in batches of different sizes, on different numbers of threads: the runtime alone, called
- * from a bare C++ loop. This is the upper bound of the gain from batches with this library file on this machine.
+ * Measures the time of a row in batches of different sizes, on different numbers of threads: the runtime alone,
+ * called from a bare C++ loop. This is the upper bound of the gain from batches with this library file on this
+ * machine.
  */
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';

@@ -29,8 +29,8 @@ export class Asking {
   /**
    * The model's load or run that would wait for a load with `parent` as `options.parent`; undefined: none is known.
    *
-   * @throws {@link TritonError} INVALID_ARG unless `parent` is a request of a model of this server that runs in this
-   *   environment, CANCELLED if that request has ended.
+   * @throws {@link TritonError} INVALID_ARG unless `parent` is a request of a model of this server that runs in
+   *   this environment, CANCELLED if that request has ended.
    */
   askerOf(model: string, parent: unknown): Wait | undefined {
     if (parent === undefined) return this.asker;

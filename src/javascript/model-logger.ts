@@ -74,7 +74,9 @@ export function ownLogger(log: Log, model: string): ModelLogger {
   });
 }
 
-/** The logger of a model on a thread. The owner answers on the port with the number of messages that it has read. */
+/**
+ * The logger of a model on a thread. The owner answers on the port with the number of messages that it has read.
+ */
 export function portLogger(port: MessagePort, read: readonly Level[]): ModelLogger {
   let unread = 0;
   let dropped = 0;

@@ -102,8 +102,8 @@ export class CustomMetrics {
   /**
    * Returns a metric. Equal options return the same metric.
    *
-   * @throws {@link TritonError} INVALID_ARG for names, labels or buckets that Prometheus does not accept, ALREADY_EXISTS if
-   *   the name has another type, help, label names or buckets.
+   * @throws {@link TritonError} INVALID_ARG for names, labels or buckets that Prometheus does not accept,
+   *   ALREADY_EXISTS if the name has another type, help, label names or buckets.
    */
   metric(options: MetricOptions): Metric {
     const given = checkOptions(options);

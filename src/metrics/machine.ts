@@ -1,6 +1,6 @@
 /**
- * Measures CPU load and memory for Triton's CPU gauges. In a cgroup with limits, as in a container, the values are those
- * of the group, relative to its limits.
+ * Measures CPU load and memory for Triton's CPU gauges. In a cgroup with limits, as in a container, the values are
+ * those of the group, relative to its limits.
  */
 
 import { readFileSync } from 'node:fs';

@@ -25,12 +25,13 @@ export interface MetricsConfig {
    */
   readonly summaryQuantiles?: readonly (readonly [quantile: number, error: number])[] | undefined;
   /**
-   * `nv_gpu_…` and `nv_energy_consumption`, if instances can be on GPUs (default true). Triton: `--allow-gpu-metrics`.
+   * `nv_gpu_…` and `nv_energy_consumption`, if instances can be on GPUs (default true). Triton:
+   * `--allow-gpu-metrics`.
    */
   readonly gpus?: boolean | undefined;
   /**
-   * The interval in milliseconds over which CPU load is averaged, at least, and at which GPUs are sampled (default 2000).
-   * The servers of a process share the samples of GPUs, at the interval of the first server.
+   * The interval in milliseconds over which CPU load is averaged, at least, and at which GPUs are sampled (default
+   * 2000). The servers of a process share the samples of GPUs, at the interval of the first server.
    */
   readonly intervalMs?: number | undefined;
 }
@@ -60,8 +61,8 @@ const fewestBits = 4;
 const mostBits = 9;
 
 /**
- * The resolution of buckets for quantiles with a rank error of at most `error`. A quantile is interpolated within its
- * bucket, so each bucket must hold few latencies. This suffices for typical distributions of latencies.
+ * The resolution of buckets for quantiles with a rank error of at most `error`. A quantile is interpolated within
+ * its bucket, so each bucket must hold few latencies. This suffices for typical distributions of latencies.
  */
 function bitsFor(error: number): number {
   return Math.min(mostBits, Math.max(fewestBits, Math.ceil(Math.log2(1 / error)) - 3));

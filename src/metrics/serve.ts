@@ -50,8 +50,8 @@ function checkOptions(options: unknown): { port: number; host: string } {
 }
 
 /**
- * Serves a server's metrics at `GET /metrics`. As in Triton, other paths are answered with an empty 200, and other methods
- * with 405. Once the server is closed, /metrics is answered with 503.
+ * Serves a server's metrics at `GET /metrics`. As in Triton, other paths are answered with an empty 200, and other
+ * methods with 405. Once the server is closed, /metrics is answered with 503.
  *
  * @param server - The server with the metrics. Closing the endpoint or the server does not close the other one.
  * @returns The endpoint, already listening.

@@ -1,7 +1,7 @@
 /**
  * Parses JSON without loss: large integers become bigints, and numbers with a point or an exponent become
- * {@link Fraction}. NaN, Infinity and -Infinity are accepted, because Triton's clients may write them. JSON.parse does
- * none of this, but is several times as fast, so json.ts chooses between the two.
+ * {@link Fraction}. NaN, Infinity and -Infinity are accepted, because Triton's clients may write them. JSON.parse
+ * does none of this, but is several times as fast, so json.ts chooses between the two.
  */
 
 import { invalidArgument, type TritonError } from '../errors.js';

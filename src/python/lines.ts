@@ -25,14 +25,16 @@ export interface LineTaker {
   /** The longest line, in characters. Longer lines are passed to `tooLong` in pieces. */
   readonly longest: number;
   readonly tooLong: (piece: string) => void;
-  /** Called after each line. If it returns a promise, no line is taken and the stream is not read until it resolves. */
+  /**
+   * Called after each line. If it returns a promise, no line is taken and the stream is not read until it resolves.
+   */
   readonly room?: () => Promise<void> | undefined;
 }
 
 /**
- * Passes each line of a stream to `take`, also an unterminated last line. Lines are taken for a millisecond in each turn
- * of the event loop. A stream is paused until its lines were taken, so that a process that writes faster blocks. Resolves
- * when the last line was taken.
+ * Passes each line of a stream to `take`, also an unterminated last line. Lines are taken for a millisecond in each
+ * turn of the event loop. A stream is paused until its lines were taken, so that a process that writes faster
+ * blocks. Resolves when the last line was taken.
  */
 export function readLines(stream: Readable, { take, longest, tooLong, room }: LineTaker): Promise<void> {
   const decoder = new StringDecoder('utf8');
@@ -52,7 +54,9 @@ export function readLines(stream: Readable, { take, longest, tooLong, room }: Li
     size = 0;
     to(text);
   };
-  /** Takes lines from an offset on. Returns the offset where it stopped; undefined: all complete lines were taken. */
+  /**
+   * Takes lines from an offset on. Returns the offset where it stopped; undefined: all complete lines were taken.
+   */
   const slice = (text: string, from: number): number | undefined => {
     const end = endOfTurn();
     let begin = from;

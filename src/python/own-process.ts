@@ -1,6 +1,6 @@
 /**
- * Child processes that end with this environment, even if it is a worker that is terminated. Node itself notices the end
- * of a child only on the event loop of the thread that started it.
+ * Child processes that end with this environment, even if it is a worker that is terminated. Node itself notices
+ * the end of a child only on the event loop of the thread that started it.
  */
 
 import { execFile, type ChildProcess } from 'node:child_process';

@@ -96,8 +96,8 @@ export class PythonInstance {
   /**
    * Starts the instance. Resolves when it serves.
    *
-   * @throws {@link TritonError} The exception that the model raises; UNAVAILABLE without a Python that runs it, or without
-   *   shared memory.
+   * @throws {@link TritonError} The exception that the model raises; UNAVAILABLE without a Python that runs it, or
+   *   without shared memory.
    */
   async start(python: Interpreter, task: Task): Promise<void> {
     this.#python = python;
@@ -221,7 +221,8 @@ export class PythonInstance {
    * Ends the process: it may end by itself within a time limit; then it is killed.
    *
    * @param finalizeMs - How long `finalize` may take, and threads of the model after it.
-   * @returns Undefined if it ended in time. Otherwise the names of the threads that took longer; empty for `finalize`.
+   * @returns Undefined if it ended in time. Otherwise the names of the threads that took longer; empty for
+   *   `finalize`.
    */
   async end(finalizeMs: number): Promise<readonly string[] | undefined> {
     this.#ending = true;
@@ -235,7 +236,9 @@ export class PythonInstance {
     return inTime ? undefined : stub.threads;
   }
 
-  /** Called when the server closes. The engine then closes the instance without requests, which ends its process. */
+  /**
+   * Called when the server closes. The engine then closes the instance without requests, which ends its process.
+   */
   serverCloses(): void {
     this.#closing = true;
   }

@@ -78,8 +78,8 @@ export class PythonVersion implements RunningVersion {
   /**
    * Starts all instances, in parallel. Resolves when they can take batches.
    *
-   * @throws {@link TritonError} The exception that the model raises; UNAVAILABLE without a Python that runs it, CANCELLED
-   *   if loading is cancelled.
+   * @throws {@link TritonError} The exception that the model raises; UNAVAILABLE without a Python that runs it,
+   *   CANCELLED if loading is cancelled.
    */
   async start(config: ModelConfig): Promise<void> {
     const python = await this.#interpreter();

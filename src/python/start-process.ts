@@ -23,7 +23,8 @@ export interface StartedProcess {
 /**
  * Starts a process whose descriptor 4 is a pipe. The process emits `error` if the program does not exist.
  *
- * @throws {@link TritonError} UNAVAILABLE if the system lacks a descriptor, a process or memory. Then nothing is left.
+ * @throws {@link TritonError} UNAVAILABLE if the system lacks a descriptor, a process or memory. Then nothing is
+ *   left.
  */
 export function startProcess(
   model: string,

@@ -24,7 +24,10 @@ export interface Question {
   readonly files: () => Readonly<Record<string, Uint8Array>> | undefined;
 }
 
-/** A line of the stub; see python/tritonts_stub/control.py. It comes from another process, so every field is checked. */
+/**
+ * A line of the stub; see python/tritonts_stub/control.py. It comes from another process, so every field is
+ * checked.
+ */
 type Line = Readonly<Record<string, unknown>>;
 
 /** The options with which a process is started. */
@@ -59,7 +62,9 @@ const codes = [
 const lastWordsMs = 500;
 /** How many of the last lines are in the error of a process that ends before it serves. */
 const lastLines = 5;
-/** A longer line on the socket ends the process. Configurations are the longest valid lines; files come in parts. */
+/**
+ * A longer line on the socket ends the process. Configurations are the longest valid lines; files come in parts.
+ */
 const longestLine = 2 ** 26;
 /** A longer printed line is logged in pieces of so many characters. */
 const longestPrinted = 65_536;

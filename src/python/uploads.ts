@@ -1,6 +1,6 @@
 /**
- * Collects the files that a model sends for a load. They come in parts before the question, so that no turn of the event
- * loop decodes many bytes.
+ * Collects the files that a model sends for a load. They come in parts before the question, so that no turn of the
+ * event loop decodes many bytes.
  */
 
 import { invalidArgument, unavailable, type TritonError } from '../errors.js';

@@ -45,8 +45,8 @@ const printSteps = 256;
  *   one dim.
  * @returns A BYTES tensor of shape [batch, min(count, elements)], or [min(count, elements)] without a
  *   batch.
- * @throws {@link TritonError} INVALID_ARG for another datatype, for a count that is no positive integer, for an output of
- *   more than 2^20 elements, and for more than 2^16 classes, all items together.
+ * @throws {@link TritonError} INVALID_ARG for another datatype, for a count that is no positive integer, for an
+ *   output of more than 2^20 elements, and for more than 2^16 classes, all items together.
  */
 export function* classify(tensor: AnyTensor, options: ClassificationOptions): Sliced<Tensor<'BYTES'>> {
   const { count, batched, labels = [], model, output } = options;

@@ -48,7 +48,8 @@ export interface OnnxRuntimeTensorLike {
  * - A typed array is flat data. Its shape follows from the configured dims. If all dims are fixed, the batch
  *   is `length / product`. If one dim is variable, the batch is that of the other inputs, or 1, and the dim is
  *   the rest.
- * - An array of elements is flat data, too: `[0.1, 0.9]` for dims `[2]` is one item, `['a', 'b']` for dims `[1]` are two.
+ * - An array of elements is flat data, too: `[0.1, 0.9]` for dims `[2]` is one item, `['a', 'b']` for dims `[1]`
+ *   are two.
  * - Nested arrays have the shape of their nesting. Innermost rows may be typed arrays.
  * - `{ data, shape }` gives the shape.
  * - An output of another request is passed as it is, and so is a tensor of `onnxruntime-node`.

@@ -60,7 +60,10 @@ export type SignatureOf<N extends keyof ModelRegistry> = ModelRegistry[N] extend
   ? ModelRegistry[N]
   : ModelSignature;
 
-/** The signature of a model that is named by its name in {@link ModelRegistry}, or described by its signature itself. */
+/**
+ * The signature of a model that is named by its name in {@link ModelRegistry}, or described by its signature
+ * itself.
+ */
 export type SignatureFor<M> = M extends keyof ModelRegistry
   ? SignatureOf<M>
   : M extends ModelSignature

@@ -66,8 +66,8 @@ export class Tensor<D extends Datatype = Datatype> {
    * The elements in nested arrays of this tensor's shape; for rank 0 an array of the one element. FP16 and
    * BF16 come as numbers, 64-bit integers as bigints, BOOL as booleans, BYTES as Buffers.
    *
-   * @throws {@link TritonError} INVALID_ARG for a tensor without elements whose shape has more than 65,536 empty arrays,
-   *   and if the caller has transferred `data` away.
+   * @throws {@link TritonError} INVALID_ARG for a tensor without elements whose shape has more than 65,536 empty
+   *   arrays, and if the caller has transferred `data` away.
    *
    * @example
    * for (const row of outputs.scores.toArray()) console.log(row); // [0.1, 0.9]
@@ -120,8 +120,8 @@ export class Tensor<D extends Datatype = Datatype> {
    * FP16 and BF16 rows are copies, as numbers in a Float32Array. A BYTES row is a list of the same Buffers.
    *
    * @param index - Which row, from 0.
-   * @throws {@link TritonError} INVALID_ARG for a row that the tensor does not have, and if the caller has transferred
-   *   `data` away.
+   * @throws {@link TritonError} INVALID_ARG for a row that the tensor does not have, and if the caller has
+   *   transferred `data` away.
    *
    * @example
    * const scores = outputs.scores.row(0); // of shape [N, 10]: a Float32Array of 10

@@ -1,7 +1,7 @@
 /**
  * ONNX Runtime on real GPUs. Needs a GPU, and a GPU build of ONNX Runtime with CUDA and cuDNN, from
- * TRITONTS_TEST_ORT_GPU_LIBRARY or onnxruntime-node. Otherwise every test is skipped with a message about the missing
- * part.
+ * TRITONTS_TEST_ORT_GPU_LIBRARY or onnxruntime-node. Otherwise every test is skipped with a message about the
+ * missing part.
  */
 
 import assert from 'node:assert/strict';

@@ -1,6 +1,6 @@
 /**
- * ONNX Runtime on GPUs, as far as it can be tested without a GPU: driver and providers are fakes. Their sessions compute
- * on the CPU, with inputs and outputs in the fake driver's memory.
+ * ONNX Runtime on GPUs, as far as it can be tested without a GPU: driver and providers are fakes. Their sessions
+ * compute on the CPU, with inputs and outputs in the fake driver's memory.
  */
 
 import assert from 'node:assert/strict';

@@ -1,6 +1,6 @@
 /**
- * Plans of TensorRT, as far as they can be tested without a GPU: driver and TensorRT are fakes. The fake driver ends the
- * process if it is called on the main thread, or if the CPU reads device memory.
+ * Plans of TensorRT, as far as they can be tested without a GPU: driver and TensorRT are fakes. The fake driver
+ * ends the process if it is called on the main thread, or if the CPU reads device memory.
  */
 
 import assert from 'node:assert/strict';

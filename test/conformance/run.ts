@@ -1,12 +1,12 @@
 /**
- * Runs the cases from export.py through `createServer`, runs failed cases in the bare runtime, and prints all outcomes.
- * scripts/onnx-conformance.mjs prepares the files.
+ * Runs the cases from export.py through `createServer`, runs failed cases in the bare runtime, and prints all
+ * outcomes. scripts/onnx-conformance.mjs prepares the files.
  *
  *   node run.js [--raise] [--all] CASES PROGRAM [part of a name]…
  *
- * CASES is export.py's folder, PROGRAM the one of native/. The command fails if fewer cases pass than floor.json requires,
- * or if a case fails that the bare runtime passes. `--raise` writes higher numbers to floor.json. `--all` prints every name
- * with all details. With parts of names, only matching cases run, and the floor is not checked.
+ * CASES is export.py's folder, PROGRAM the one of native/. The command fails if fewer cases pass than floor.json
+ * requires, or if a case fails that the bare runtime passes. `--raise` writes higher numbers to floor.json. `--all`
+ * prints every name with all details. With parts of names, only matching cases run, and the floor is not checked.
  */
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

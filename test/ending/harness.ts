@@ -8,8 +8,8 @@ import { runChild, type ChildOptions, type ChildOutcome } from '../support/child
 import { temporaryFolder, writeRepository } from '../support/repository.js';
 
 /**
- * Models: `add` (y = x + 1) and `long` of ONNX Runtime, `echo`, `soon` (200 ms) and `late` of the identity backend, and
- * `faulty`. Runs of `long` and `late` take longer than a child may, so a child that waits for them is killed.
+ * Models: `add` (y = x + 1) and `long` of ONNX Runtime, `echo`, `soon` (200 ms) and `late` of the identity backend,
+ * and `faulty`. Runs of `long` and `late` take longer than a child may, so a child that waits for them is killed.
  */
 export async function repository(context: Context): Promise<string> {
   return writeRepository(await temporaryFolder(context), {

@@ -1,4 +1,7 @@
-/** A client's mistake is never reported as the server's fault, over any protocol. Nothing hangs, and the next request works. */
+/**
+ * A client's mistake is never reported as the server's fault, over any protocol. Nothing hangs, and the next
+ * request works.
+ */
 
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
@@ -9,7 +12,10 @@ import { ask as askGrpc, framed, session } from './grpc/raw.js';
 import { ask, endpointOf as httpOf, exchange, json, type Ask } from './http/harness.js';
 import { fp32, good, input, malformed, models, textOf, wildShapes, wrongInfers } from './wrong-requests.js';
 
-/** Checks the status of a client's mistake: 4xx, or 501 for unsupported functions. Never a status that suggests a retry. */
+/**
+ * Checks the status of a client's mistake: 4xx, or 501 for unsupported functions. Never a status that suggests a
+ * retry.
+ */
 function isClients(status: number, which: string, text: string): void {
   assert.ok((status >= 400 && status < 500) || status === 501, `${which.slice(0, 200)}: ${status} ${text}`);
 }

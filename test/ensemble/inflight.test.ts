@@ -10,7 +10,9 @@ import { readAll, upTo } from '../streams/harness.js';
 
 const one = { datatype: 'INT32', dims: [1] } as const;
 
-/** A decoupled model that counts to `count`, and tracks its concurrent requests. For 1000 it returns their maximum. */
+/**
+ * A decoupled model that counts to `count`, and tracks its concurrent requests. For 1000 it returns their maximum.
+ */
 const many = generating(
   `
   if (count === 1000) { yield y(globalThis.most ?? 0); return; }

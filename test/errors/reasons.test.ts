@@ -1,4 +1,7 @@
-/** The reasons of UNAVAILABLE, and whether a retry makes sense: each reason is really caused, and checked on every path. */
+/**
+ * The reasons of UNAVAILABLE, and whether a retry makes sense: each reason is really caused, and checked on every
+ * path.
+ */
 
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';

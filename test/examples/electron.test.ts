@@ -6,7 +6,8 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
-// These tests do not run in Electron, because npm alone does not install its program. `npm test -- electron` checks types.
+// These tests do not run in Electron, because npm alone does not install its program. `npm test -- electron` checks
+// types.
 
 const folder = fileURLToPath(new URL('../../../examples/electron/', import.meta.url));
 const files = await readdir(folder);

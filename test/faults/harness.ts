@@ -55,7 +55,9 @@ export function asking(fault: FaultName, first = 0): Inputs {
   return { x: row(first), fault: Int32Array.of(faults.indexOf(fault)) };
 }
 
-/** A gate on which runs wait until a test opens it. Closing the server without time for its requests also ends them. */
+/**
+ * A gate on which runs wait until a test opens it. Closing the server without time for its requests also ends them.
+ */
 export interface Gate {
   /** The parameters of models whose 'held' requests wait at this gate. */
   readonly parameters: { readonly release_file: string };

@@ -1,6 +1,6 @@
 /**
- * Every operation that needs file descriptors is tried with none left, then with one, two and so on. It must fail with an
- * error, and the process must go on.
+ * Every operation that needs file descriptors is tried with none left, then with one, two and so on. It must fail
+ * with an error, and the process must go on.
  */
 
 import assert from 'node:assert/strict';

@@ -25,8 +25,8 @@ const handles = Object.getPrototypeOf(
 const { spawn } = handles;
 
 /**
- * Makes starts of processes on this thread fail with `code`, if `fails` returns true for their number, from 1. Returns a
- * function that counts the starts.
+ * Makes starts of processes on this thread fail with `code`, if `fails` returns true for their number, from 1.
+ * Returns a function that counts the starts.
  */
 function failing(
   t: { after(release: () => void): void },

@@ -97,8 +97,8 @@ test(
   },
 );
 
-// The bound is the inputs, twice the outputs, because the engine keeps its pages, and 4 KiB for each request. Without external
-// buffers there is one more copy of the outputs.
+// The bound is the inputs, twice the outputs, because the engine keeps its pages, and 4 KiB for each request.
+// Without external buffers there is one more copy of the outputs.
 const copies = process.env['TRITONTS_NO_EXTERNAL_BUFFERS'] === '1' ? 4 : 3;
 for (const bytes of [64, 4096]) {
   const most = Math.ceil((10_000 * (copies * bytes + 4096)) / 1e6);

@@ -5,8 +5,8 @@ import { endsOf, takeBatches, type Policy, type Waiting } from './batcher.js';
 import { anyPolicy, shapes } from './schedule.js';
 
 /**
- * The batches of requests that wait together, as rows with a letter for another shape, followed by the requests that
- * go on waiting.
+ * The batches of requests that wait together, as rows with a letter for another shape, followed by the requests
+ * that go on waiting.
  */
 function run(policy: Partial<Policy>, ...requests: readonly (number | string)[]): string {
   const queue = requests.map((text): Waiting => {

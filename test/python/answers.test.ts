@@ -24,7 +24,9 @@ const bySenders = {
     return found`,
 };
 
-/** Keeps senders and requests that have ended, and uses them during later batches, whose callers must not notice. */
+/**
+ * Keeps senders and requests that have ended, and uses them during later batches, whose callers must not notice.
+ */
 const late = `def finish(self, sender, value):
     sender.send(answer(value), flags=pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL)
     self.old = getattr(self, "old", [])[-40:] + [sender]

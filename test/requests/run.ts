@@ -101,8 +101,8 @@ export class RandomRequests {
   /**
    * Starts the servers.
    *
-   * @param through - Returns the object to make requests with (default: the server itself). If given, the server with a
-   *   byte limit is left out, because a connection does not retry refused requests.
+   * @param through - Returns the object to make requests with (default: the server itself). If given, the server
+   *   with a byte limit is left out, because a connection does not retry refused requests.
    */
   static async start(
     context: Context,

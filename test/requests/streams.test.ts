@@ -1,6 +1,6 @@
 /**
- * Random streams: of a native model, of one in JavaScript and of ensembles, read to their end, left, cancelled, and cut
- * off by close(). Each ends once, its responses come in order, and the statistics count what was sent.
+ * Random streams: of a native model, of one in JavaScript and of ensembles, read to their end, left, cancelled, and
+ * cut off by close(). Each ends once, its responses come in order, and the statistics count what was sent.
  */
 
 import assert from 'node:assert/strict';

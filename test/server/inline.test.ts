@@ -291,8 +291,8 @@ async function othersHaveTurns(t: TestContext, model: Model): Promise<void> {
     socket.write(data);
   });
   socket.write('x');
-  // The loop ends only when all of them had turns. If it blocked them, it would never end. turn.test.ts tests how long a
-  // turn may last.
+  // The loop ends only when all of them had turns. If it blocked them, it would never end. turn.test.ts tests how
+  // long a turn may last.
   const enough = (): boolean => seen.timers >= 20 && seen.immediates >= 20 && seen.messages >= 20;
   let answers = 0;
   while (!enough() && answers < 3_000_000) {

@@ -1,4 +1,7 @@
-/** Faults of a model's files, in a folder and as bytes. The tests follow the advice of each message, which must help. */
+/**
+ * Faults of a model's files, in a folder and as bytes. The tests follow the advice of each message, which must
+ * help.
+ */
 
 import assert from 'node:assert/strict';
 import { rename, rm, symlink, writeFile } from 'node:fs/promises';

@@ -1,10 +1,11 @@
 /**
- * The soak over gRPC: calls on kept connections, unary and streaming, of which one in twenty is damaged, cut off or given up.
+ * The soak over gRPC: calls on kept connections, unary and streaming, of which one in twenty is damaged, cut off or
+ * given up.
  *
  *     npm test -- soak-grpc [--seconds 120 --requests 1000000 --out build/soak-grpc --seed 1]
  *
- * Ends when as many calls were made or the time is over. Fails if an honest call does not get the status OK, if memory grows
- * over the last 80 %, or if handles, threads or files are left.
+ * Ends when as many calls were made or the time is over. Fails if an honest call does not get the status OK, if
+ * memory grows over the last 80 %, or if handles, threads or files are left.
  */
 
 import { connect as connectHttp2, constants, type ClientHttp2Session } from 'node:http2';
@@ -215,7 +216,8 @@ const failed = await report(samples, values.out, {
   unit: 1e6,
   unitName: 'million calls',
 });
-// Give the model's thread time to end. Then handles of the endpoint or its connections would keep the process alive.
+// Give the model's thread time to end. Then handles of the endpoint or its connections would keep the process
+// alive.
 await new Promise((resolve) => setTimeout(resolve, 100));
 const left = process.getActiveResourcesInfo().filter((kind) => /TCP|Timeout/.test(kind));
 console.log(

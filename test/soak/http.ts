@@ -3,8 +3,8 @@
  *
  *     npm test -- soak-http [--seconds 120 --requests 1000000 --out build/soak-http --seed 1]
  *
- * Ends when as many requests were sent or the time is over. Fails if an honest request is not answered with 200, if memory
- * grows over the last 80 %, or if handles, threads or files are left.
+ * Ends when as many requests were sent or the time is over. Fails if an honest request is not answered with 200, if
+ * memory grows over the last 80 %, or if handles, threads or files are left.
  */
 
 import { connect, type Socket } from 'node:net';
@@ -182,7 +182,8 @@ const failed = await report(samples, values.out, {
   unit: 1e6,
   unitName: 'million requests',
 });
-// Give the model's thread time to end. Then handles of the endpoint or its connections would keep the process alive.
+// Give the model's thread time to end. Then handles of the endpoint or its connections would keep the process
+// alive.
 await new Promise((resolve) => setTimeout(resolve, 100));
 const left = process.getActiveResourcesInfo().filter((kind) => /TCP|Timeout/.test(kind));
 console.log(

@@ -1,10 +1,11 @@
 /**
- * The soak: requests of mixed sizes from two environments, with cancellations, reloads, and servers that come and go.
+ * The soak: requests of mixed sizes from two environments, with cancellations, reloads, and servers that come and
+ * go.
  *
  *     npm test -- soak [--requests 1000000 --out build/soak --seed 1]
  *
- * Writes samples.csv and samples.svg; fails if resident or external memory grows over the last 80 % beyond its confidence
- * interval, or if handles, threads or files are not back at what they were after the first tenth.
+ * Writes samples.csv and samples.svg; fails if resident or external memory grows over the last 80 % beyond its
+ * confidence interval, or if handles, threads or files are not back at what they were after the first tenth.
  */
 
 import { mkdir, utimes } from 'node:fs/promises';

@@ -1,6 +1,6 @@
 /**
- * Models with any number of responses (native/test/support/stream_backend.h), which only the tests' build of the addon has.
- * Importing this file selects that build for the process.
+ * Models with any number of responses (native/test/support/stream_backend.h), which only the tests' build of the
+ * addon has. Importing this file selects that build for the process.
  */
 import { TritonError, type InferResult, type Inputs } from '../../src/index.js';
 import { configText, type ConfigOptions } from '../support/harness.js';

@@ -23,8 +23,8 @@ export interface ChildOptions {
 const limitMs = 60_000;
 
 /**
- * Runs a compiled program. It prints a line `ready` when the interesting part begins. If it does not end it is killed, and the
- * signal of its outcome is SIGKILL.
+ * Runs a compiled program. It prints a line `ready` when the interesting part begins. If it does not end it is
+ * killed, and the signal of its outcome is SIGKILL.
  *
  * @param program - URL of the JavaScript file.
  */

@@ -44,8 +44,8 @@ export function tripleModel(): Uint8Array {
 }
 
 /**
- * A model whose output `lines` is a kernel's report about its session. That kernel ends a chain of operators whose results
- * all live at once: FP32 x [1, W] to BYTES [lines]. See the operator Report in custom-ops/test_ops.cc.
+ * A model whose output `lines` is a kernel's report about its session. That kernel ends a chain of operators whose
+ * results all live at once: FP32 x [1, W] to BYTES [lines]. See the operator Report in custom-ops/test_ops.cc.
  */
 export function reportModel(): Uint8Array {
   const model = graph('report').input('x', 'FP32', [1, 'W']);

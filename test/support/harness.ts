@@ -128,7 +128,8 @@ export function onnx(model: Uint8Array = addModel(), options: ConfigOptions = {}
 }
 
 /**
- * A server of a new repository, which may be empty. After the test it is closed, and remaining requests are cancelled.
+ * A server of a new repository, which may be empty. After the test it is closed, and remaining requests are
+ * cancelled.
  */
 export async function serve(
   context: Context,
@@ -190,8 +191,8 @@ export function floats(
 }
 
 /**
- * A model's statistics, once `requests` requests are counted. A request that was cancelled while it ran is counted when
- * its batch has ended; any other request when it is answered.
+ * A model's statistics, once `requests` requests are counted. A request that was cancelled while it ran is counted
+ * when its batch has ended; any other request when it is answered.
  */
 export async function statisticsAfter(
   server: InferenceServer,

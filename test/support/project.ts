@@ -1,4 +1,6 @@
-/** Projects of users in temporary folders, laid out as if this checkout and other packages had been installed there. */
+/**
+ * Projects of users in temporary folders, laid out as if this checkout and other packages had been installed there.
+ */
 
 import { execFile } from 'node:child_process';
 import { cp, mkdir, readFile, symlink } from 'node:fs/promises';
@@ -50,7 +52,10 @@ export function compile(folder: string, ...options: readonly string[]): Promise<
   });
 }
 
-/** What the first program of an example's README prints, run in the example's folder. It must print nothing to stderr. */
+/**
+ * What the first program of an example's README prints, run in the example's folder. It must print nothing to
+ * stderr.
+ */
 export async function readmeProgram(folder: string, env: NodeJS.ProcessEnv = process.env): Promise<string> {
   const readme = await readFile(join(folder, 'README.md'), 'utf8');
   const [, program = ''] = /```js\n([^]*?)```/.exec(readme) ?? [];

@@ -1,4 +1,7 @@
-/** Counts turns of the event loop: where nothing holds it, they go on. A slower machine makes more of them, never fewer. */
+/**
+ * Counts turns of the event loop: where nothing holds it, they go on. A slower machine makes more of them, never
+ * fewer.
+ */
 
 /** How many turns the event loop makes until a promise settles. */
 export async function turnsUntil(promise: Promise<unknown>): Promise<number> {

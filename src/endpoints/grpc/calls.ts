@@ -7,7 +7,9 @@ import type { InferenceService } from '../service/service.js';
 import { Messages, type Message } from '../../protocol/protobuf/messages.js';
 import { versionOf } from './version.js';
 
-/** The most fields of a request, nested messages included. Each field becomes an object, however few bytes it has. */
+/**
+ * The most fields of a request, nested messages included. Each field becomes an object, however few bytes it has.
+ */
 const mostFields = 1 << 18;
 
 const messages = new Messages('inference', mostFields);

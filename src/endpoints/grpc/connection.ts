@@ -152,7 +152,8 @@ export class Connection {
     const { keepalivePermitWithoutCalls, minPingIntervalWithoutDataMs, maxPingStrikes } = this.#options;
     const isIdle = this.#calls === 0 && !keepalivePermitWithoutCalls;
     const least = isIdle ? Math.max(idlePingMs, minPingIntervalWithoutDataMs) : minPingIntervalWithoutDataMs;
-    // Clients ping to measure bandwidth while they receive data. So written bytes, without answers to pings, excuse pings.
+    // Clients ping to measure bandwidth while they receive data. So written bytes, without answers to pings, excuse
+    // pings.
     if (this.#session.destroyed) return; // A destroyed session has no socket.
     const sent = this.#session.socket.bytesWritten - pongBytes * this.#answeredPings++;
     if (sent > this.#sentBytes) this.sent();
@@ -170,8 +171,9 @@ export class Connection {
   }
 
   /**
-   * Ends the connection, and tells the client why. Closing a socket with unread bytes resets the connection, and the
-   * client could lose the reason. So the client has a moment to read the reason and close the connection itself.
+   * Ends the connection, and tells the client why. Closing a socket with unread bytes resets the connection, and
+   * the client could lose the reason. So the client has a moment to read the reason and close the connection
+   * itself.
    */
   #calm(why: string): void {
     const session = this.#session;

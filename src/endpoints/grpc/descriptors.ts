@@ -25,8 +25,8 @@ function isType(one: object): one is Type {
 }
 
 /**
- * Gives a description the names that protoc gives. protobufjs writes the shortest type names that resolve, and names
- * a map's entries after the field alone. Clients in Go and C++ accept neither.
+ * Gives a description the names that protoc gives. protobufjs writes the shortest type names that resolve, and
+ * names a map's entries after the field alone. Clients in Go and C++ accept neither.
  */
 function nameAsProtoc(type: Type, described: Extension.IDescriptorProto): void {
   const { field: fields = [], nestedType: nested = [] } = described;

@@ -194,7 +194,8 @@ export class InferRequestReader {
    * Reads a request. Its tensors are views of `reader`'s bytes.
    *
    * @throws {@link UnreadableMessage} For bytes that are not a message.
-   * @throws {@link TritonError} INVALID_ARG for a message that is not a valid request; UNSUPPORTED for shared memory.
+   * @throws {@link TritonError} INVALID_ARG for a message that is not a valid request; UNSUPPORTED for shared
+   *   memory.
    */
   read(reader: ProtoReader): GrpcInferRequest {
     let version = '';

@@ -1,9 +1,10 @@
 /**
  * ModelStreamInfer: requests and responses in one stream. Responses of ordinary models come in the order of their
- * requests; responses of decoupled models come as soon as they are made. An error is a response, and the stream goes on.
+ * requests; responses of decoupled models come as soon as they are made. An error is a response, and the stream
+ * goes on.
  *
- * Back-pressure: while the client does not read, responses of decoupled models wait in the engine, and no more requests
- * are read.
+ * Back-pressure: while the client does not read, responses of decoupled models wait in the engine, and no more
+ * requests are read.
  */
 
 import type { InferResult } from '../../api/results.js';
@@ -194,7 +195,9 @@ export class InferStream implements RpcHandler {
     if (congested) this.#watch();
   }
 
-  /** Resolves when the client has read all that was sent, or the call has ended; undefined if that is so already. */
+  /**
+   * Resolves when the client has read all that was sent, or the call has ended; undefined if that is so already.
+   */
   #taken(): Promise<void> | undefined {
     if (this.#gone || !this.#rpc.congested) return undefined;
     return new Promise((resolve) => {

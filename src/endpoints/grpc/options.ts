@@ -20,8 +20,8 @@ export interface RestrictedRpcs {
   /** The groups of RPCs. A group may appear in one entry only. */
   readonly protocols: readonly GrpcRestrictedGroup[];
   /**
-   * Name of the metadata entry with the secret, exactly as clients send it. tritonserver puts `triton-grpc-protocol-`
-   * before the key of its flag; include that prefix here if clients send it.
+   * Name of the metadata entry with the secret, exactly as clients send it. tritonserver puts
+   * `triton-grpc-protocol-` before the key of its flag; include that prefix here if clients send it.
    */
   readonly header: string;
   /** The secret. It is compared in constant time. */
@@ -45,27 +45,27 @@ export interface ServeGrpcOptions {
    */
   readonly reusePort?: boolean | undefined;
   /**
-   * Certificate, key and other options of `tls.createServer` (default: no TLS). With `ca` and `requestCert: true` clients
-   * need certificates, too. Triton: `--grpc-use-ssl`, `--grpc-use-ssl-mutual`, `--grpc-server-cert`, `--grpc-server-key`,
-   * `--grpc-root-cert`.
+   * Certificate, key and other options of `tls.createServer` (default: no TLS). With `ca` and `requestCert: true`
+   * clients need certificates, too. Triton: `--grpc-use-ssl`, `--grpc-use-ssl-mutual`, `--grpc-server-cert`,
+   * `--grpc-server-key`, `--grpc-root-cert`.
    */
   readonly tls?: TlsOptions | undefined;
   /** The most bytes of a message, both as received and decompressed (default 2^31 - 1, as in Triton). */
   readonly maxRequestBytes?: number | undefined;
   /**
-   * The most bytes of messages held at once (default 2 GiB): requests that arrive or wait for their answers, and answers
-   * not yet sent. Requests beyond this limit fail with UNAVAILABLE.
+   * The most bytes of messages held at once (default 2 GiB): requests that arrive or wait for their answers, and
+   * answers not yet sent. Requests beyond this limit fail with UNAVAILABLE.
    */
   readonly maxHeldBytes?: number | undefined;
   /**
-   * How long a message may take to arrive, and an answer to be read, in milliseconds (default 300,000). It is checked
-   * with a precision of one eighth. Then the call ends with DEADLINE_EXCEEDED, or without a status if the client does not
-   * read its answer.
+   * How long a message may take to arrive, and an answer to be read, in milliseconds (default 300,000). It is
+   * checked with a precision of one eighth. Then the call ends with DEADLINE_EXCEEDED, or without a status if the
+   * client does not read its answer.
    */
   readonly requestTimeoutMs?: number | undefined;
   /**
-   * The most connections open at once (default: as many as the process may have open files). A further connection is
-   * closed as soon as it is accepted; the others are not affected.
+   * The most connections open at once (default: as many as the process may have open files). A further connection
+   * is closed as soon as it is accepted; the others are not affected.
    */
   readonly maxConnections?: number | undefined;
   /** The most calls under way on a connection (default 1000); clients delay further calls. */
@@ -73,13 +73,13 @@ export interface ServeGrpcOptions {
   /** RPCs that need a secret (default: none). Triton: `--grpc-restricted-protocol`. */
   readonly restricted?: readonly RestrictedRpcs[] | undefined;
   /**
-   * Metadata whose name this matches becomes parameters of ModelInfer and ModelStreamInfer (default: no metadata). Names
-   * are lower case. Triton: `--grpc-header-forward-pattern`.
+   * Metadata whose name this matches becomes parameters of ModelInfer and ModelStreamInfer (default: no metadata).
+   * Names are lower case. Triton: `--grpc-header-forward-pattern`.
    */
   readonly headerForwardPattern?: RegExp | undefined;
   /**
-   * The compression level of answers of ModelInfer and ModelStreamInfer, for clients that accept compression (default
-   * 'none'). Triton: `--grpc-infer-response-compression-level`.
+   * The compression level of answers of ModelInfer and ModelStreamInfer, for clients that accept compression
+   * (default 'none'). Triton: `--grpc-infer-response-compression-level`.
    */
   readonly responseCompression?: 'none' | 'low' | 'medium' | 'high' | undefined;
   /**

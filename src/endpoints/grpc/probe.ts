@@ -15,7 +15,9 @@ export class Probe {
   /** The bytes read and written at the last check. */
   #read = -1;
   #written = -1;
-  /** The bytes read when the connection last worked, answers to our pings included. Later bytes may have broken it. */
+  /**
+   * The bytes read when the connection last worked, answers to our pings included. Later bytes may have broken it.
+   */
   #worked = -1;
   /** The bytes written when a ping was queued; undefined: no ping waits. */
   #pinged: number | undefined;

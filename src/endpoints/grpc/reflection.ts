@@ -84,8 +84,8 @@ export type ReflectionRequest = Message;
 /**
  * Reads a `ServerReflectionRequest`.
  *
- * @throws {@link UnreadableMessage} For bytes that are not such a message, {@link RpcError} INVALID_ARGUMENT for a request
- *   that is too large.
+ * @throws {@link UnreadableMessage} For bytes that are not such a message, {@link RpcError} INVALID_ARGUMENT for a
+ *   request that is too large.
  */
 export function readReflection(bytes: Buffer): ReflectionRequest {
   if (bytes.length > mostBytes)

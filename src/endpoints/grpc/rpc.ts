@@ -340,8 +340,8 @@ function ignore(): void {
 }
 
 /**
- * Tells the client, after the answer, to stop sending. It waits for `setImmediate`, because newer Node discards bytes
- * that have not left yet.
+ * Tells the client, after the answer, to stop sending. It waits for `setImmediate`, because newer Node discards
+ * bytes that have not left yet.
  */
 export function closeSoon(stream: ServerHttp2Stream): void {
   setImmediate(() => {

@@ -31,8 +31,8 @@ export interface GrpcEndpoint extends AsyncDisposable {
   /** The address and port that the endpoint listens on. */
   readonly address: { readonly host: string; readonly port: number };
   /**
-   * Stops listening and sends GOAWAY to clients. Calls under way may end within a time limit; then they are cancelled.
-   * The server itself goes on. Idempotent: the limit of the first call counts.
+   * Stops listening and sends GOAWAY to clients. Calls under way may end within a time limit; then they are
+   * cancelled. The server itself goes on. Idempotent: the limit of the first call counts.
    *
    * @throws {@link TritonError} INVALID_ARG for wrong options.
    */
@@ -40,14 +40,14 @@ export interface GrpcEndpoint extends AsyncDisposable {
 }
 
 /**
- * Serves a server over gRPC as Triton does: `inference.GRPCInferenceService` with ModelStreamInfer and Triton's extensions, the
- * health service and server reflection. Triton's clients work unchanged. Requests that arrive together run in one batch; a
- * client that cancels a call, or whose deadline passes, cancels its request.
+ * Serves a server over gRPC as Triton does: `inference.GRPCInferenceService` with ModelStreamInfer and Triton's
+ * extensions, the health service and server reflection. Triton's clients work unchanged. Requests that arrive
+ * together run in one batch; a client that cancels a call, or whose deadline passes, cancels its request.
  *
  * @param server - The server to serve. It goes on when the endpoint is closed; close the endpoint first.
  * @returns The endpoint, already listening.
- * @throws {@link TritonError} INVALID_ARG for wrong options, UNAVAILABLE if it cannot listen on the port, CANCELLED if the
- *   signal has already fired, UNSUPPORTED if Node disallows code generation from strings.
+ * @throws {@link TritonError} INVALID_ARG for wrong options, UNAVAILABLE if it cannot listen on the port, CANCELLED
+ *   if the signal has already fired, UNSUPPORTED if Node disallows code generation from strings.
  *
  * @example
  * import { serveGrpc } from 'tritonts/grpc';

@@ -129,7 +129,9 @@ export class UnaryCall extends OneMessage {
 export class ReflectionStream implements RpcHandler {
   readonly endless = true;
   readonly #rpc: Rpc;
-  /** Questions that came while the client did not read. An answer can be a thousand times as large as its question. */
+  /**
+   * Questions that came while the client did not read. An answer can be a thousand times as large as its question.
+   */
   readonly #waiting: Queue<{ readonly question: ReflectionRequest; readonly size: number }> = new Queue();
   #congested = false;
   #ended = false;

@@ -161,7 +161,10 @@ class Collector {
     }
   }
 
-  /** Releases the body if the rest does not arrive. Node then emits 'close', and 'error' only if there is a listener. */
+  /**
+   * Releases the body if the rest does not arrive. Node then emits 'close', and 'error' only if there is a
+   * listener.
+   */
   #awaitRest(): void {
     this.#request.on('close', () => {
       if (this.#over) return;

@@ -6,8 +6,8 @@ import { Client } from '../service/client.js';
 import { type TritonError, unavailable } from '../../errors.js';
 
 /**
- * With this number of requests under way, reading from a connection pauses. Each request holds about 6 KiB until its
- * answer has left, and answers leave in the order of their requests.
+ * With this number of requests under way, reading from a connection pauses. Each request holds about 6 KiB until
+ * its answer has left, and answers leave in the order of their requests.
  */
 const mostRequests = 1024;
 /** Reading resumes when only this number of requests is left. */

@@ -24,8 +24,8 @@ const filePrefix = 'file:';
 /**
  * Reads `{ parameters: { config, 'file:<path>', force } }`. `force` is not Triton's.
  *
- * @throws {@link TritonError} INVALID_ARG for a body that is not such JSON, for other parameters, and for files that are
- *   not base64.
+ * @throws {@link TritonError} INVALID_ARG for a body that is not such JSON, for other parameters, and for files
+ *   that are not base64.
  */
 export function readLoadRequest(body: Buffer): LoadRequest {
   const given = member(readRoot(body), 'parameters');

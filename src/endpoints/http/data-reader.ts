@@ -53,8 +53,8 @@ export function readDims(
 }
 
 /**
- * Reads the data of an input of a shape. Returns the tensor and the offset of the text's end, or undefined for text that
- * the parser has to read.
+ * Reads the data of an input of a shape. Returns the tensor and the offset of the text's end, or undefined for text
+ * that the parser has to read.
  */
 export type DataReader = (
   body: Buffer,
@@ -62,7 +62,9 @@ export type DataReader = (
   shape: readonly number[],
 ) => readonly [TensorInput, number] | undefined;
 
-/** The number of a shape's elements; undefined if the text is too short for them, so that no memory is allocated. */
+/**
+ * The number of a shape's elements; undefined if the text is too short for them, so that no memory is allocated.
+ */
 function countIn(shape: readonly number[], body: Buffer, at: number): number | undefined {
   const count = elementCount(shape);
   // Each element has a character and a comma at least, and the array its brackets.

@@ -13,7 +13,10 @@ import type { Connection } from './connection.js';
 /** Headers as names and values in turn. */
 type HeaderList = string[];
 
-/** See the head of this file. A request is answered once. Later answers, or answers to a client that left, are dropped. */
+/**
+ * See the head of this file. A request is answered once. Later answers, or answers to a client that left, are
+ * dropped.
+ */
 export class Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;

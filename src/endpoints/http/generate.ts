@@ -154,8 +154,8 @@ const eventHeaders: readonly string[] = [
 ];
 
 /**
- * Sends each response as an event. While the socket is full, no response is read, and the model waits. The first event
- * decides the status.
+ * Sends each response as an event. While the socket is full, no response is read, and the model waits. The first
+ * event decides the status.
  */
 export async function sendEvents(
   exchange: Exchange,

@@ -176,8 +176,8 @@ function hasIntegers(list: readonly unknown[]): boolean {
  * Reads a body.
  *
  * @param jsonSize - How many of its bytes are JSON.
- * @throws {@link TritonError} INVALID_ARG for a body that is not JSON, a missing member, a wrong type and an invalid value;
- *   UNSUPPORTED for shared memory.
+ * @throws {@link TritonError} INVALID_ARG for a body that is not JSON, a missing member, a wrong type and an
+ *   invalid value; UNSUPPORTED for shared memory.
  */
 export function readInferRequest(body: Buffer, jsonSize: number): HttpInferRequest {
   const json = new JsonText(body.subarray(0, jsonSize));
@@ -244,9 +244,11 @@ function shapeOfRaw(
 }
 
 /**
- * Reads a raw binary request: the whole body is the data of the model's only input. All outputs are sent as binary data.
+ * Reads a raw binary request: the whole body is the data of the model's only input. All outputs are sent as binary
+ * data.
  *
- * @throws {@link TritonError} INVALID_ARG for a model with several inputs, and for a body that does not fit the input.
+ * @throws {@link TritonError} INVALID_ARG for a model with several inputs, and for a body that does not fit the
+ *   input.
  */
 export function readRawRequest(
   body: Buffer,

@@ -4,7 +4,10 @@
 export interface Hole {
   readonly start: number;
   readonly end: number;
-  /** An `id` includes its quotes. A shape is a hole only if the data comes after it: reading the data needs the shape. */
+  /**
+   * An `id` includes its quotes. A shape is a hole only if the data comes after it: reading the data needs the
+   * shape.
+   */
   readonly kind: 'id' | 'shape' | 'data';
   /** The index in `inputs`; -1 for the id. */
   readonly input: number;

@@ -1,8 +1,12 @@
-/** Reads an array of numbers from the bytes of JSON straight into a tensor's memory, without an intermediate array. */
+/**
+ * Reads an array of numbers from the bytes of JSON straight into a tensor's memory, without an intermediate array.
+ */
 
 /** A number of so many digits, read as an integer without its point, is below 2^53 and exact. */
 const exactDigits = 15;
-/** Exact powers of ten. An exact integer divided by an exact power is rounded once, as the number itself would be. */
+/**
+ * Exact powers of ten. An exact integer divided by an exact power is rounded once, as the number itself would be.
+ */
 const powers = Array.from({ length: exactDigits + 1 }, (_, i) => 10 ** i);
 /** The limits of depth and of arrays here. Text beyond them is left to the parser, which has its own limits. */
 const mostDepth = 32;

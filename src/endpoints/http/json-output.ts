@@ -57,8 +57,8 @@ const mostElements = 1 << 22;
 /**
  * The elements, in row-major order, joined with commas.
  *
- * @throws {@link TritonError} INVALID_ARG for a tensor that is too large for JSON, for FP16 and BF16, as in Triton, and for
- *   BYTES that are not UTF-8. Clients can ask for such outputs as binary data.
+ * @throws {@link TritonError} INVALID_ARG for a tensor that is too large for JSON, for FP16 and BF16, as in Triton,
+ *   and for BYTES that are not UTF-8. Clients can ask for such outputs as binary data.
  */
 export function elementsText(name: string, tensor: AnyTensor): Sliced<string> {
   const count = elementCount(tensor.shape);

@@ -32,15 +32,18 @@ export interface JsonTraits {
   readonly fractions: boolean;
   /** Whether such a number may be a dim of an input's shape, which is an error for every datatype. */
   readonly shapeFractions: boolean;
-  /** Whether there is an N or an I outside of strings: NaN or Infinity, which Triton writes although JSON lacks them. */
+  /**
+   * Whether there is an N or an I outside of strings: NaN or Infinity, which Triton writes although JSON lacks
+   * them.
+   */
   readonly notFinite: boolean;
 }
 
 /**
  * Looks through a text.
  *
- * @throws {@link TritonError} INVALID_ARG for a text that is too deep, has too many parts, or is not UTF-8. Other errors
- *   are left to the parser.
+ * @throws {@link TritonError} INVALID_ARG for a text that is too deep, has too many parts, or is not UTF-8. Other
+ *   errors are left to the parser.
  */
 export function scanJson(bytes: Uint8Array): JsonTraits {
   const end = bytes.length;
@@ -92,7 +95,8 @@ export function scanJson(bytes: Uint8Array): JsonTraits {
     else if (byte === 0x5d || byte === 0x7d) depth--;
     else if (byte === 0x3a) {
       parts++;
-      // Invalid JSON may close more brackets than it opens. A negative depth is outside of `members`, and is not counted.
+      // Invalid JSON may close more brackets than it opens. A negative depth is outside of `members`, and is not
+      // counted.
       const count = (members[depth] ?? 0) + 1;
       members[depth] = count;
       if (count > mostMembers) {

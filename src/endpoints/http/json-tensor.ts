@@ -172,8 +172,8 @@ class Elements {
 /**
  * Reads an input's `data`.
  *
- * @throws {@link TritonError} INVALID_ARG for another number of elements than the shape has, for elements of the wrong type, for
- *   values that the datatype cannot hold, for FP16 and for BF16.
+ * @throws {@link TritonError} INVALID_ARG for another number of elements than the shape has, for elements of the
+ *   wrong type, for values that the datatype cannot hold, for FP16 and for BF16.
  */
 export function readTensor(
   name: string,

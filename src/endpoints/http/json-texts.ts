@@ -35,7 +35,9 @@ const value = 0;
 const valueOrEnd = 1;
 const commaOrEnd = 2;
 
-/** Calls `visit` for each string. Returns the offset of the array's end, or -1 for text that the parser has to read. */
+/**
+ * Calls `visit` for each string. Returns the offset of the array's end, or -1 for text that the parser has to read.
+ */
 function walk(bytes: Buffer, at: number, visit: Visit): number {
   let next = value;
   let depth = 0;

@@ -1,6 +1,6 @@
 /**
- * Reads the JSON of requests with the fast parser, or with the exact one where that makes a difference. All errors are
- * INVALID_ARG.
+ * Reads the JSON of requests with the fast parser, or with the exact one where that makes a difference. All errors
+ * are INVALID_ARG.
  */
 
 import { invalidArgument, type TritonError } from '../../errors.js';

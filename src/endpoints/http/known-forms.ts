@@ -1,8 +1,8 @@
 /**
- * Reads requests whose JSON differs from an earlier request's only in its id and in the shapes and elements of its inputs.
- * A program that calls a model repeatedly sends such requests. The constant text is compared byte by byte instead of
- * parsed, and elements are read straight into tensors. All other requests are left to the parser, which also reports
- * errors.
+ * Reads requests whose JSON differs from an earlier request's only in its id and in the shapes and elements of its
+ * inputs. A program that calls a model repeatedly sends such requests. The constant text is compared byte by byte
+ * instead of parsed, and elements are read straight into tensors. All other requests are left to the parser, which
+ * also reports errors.
  */
 
 import type { TensorInput } from '../../tensor/inputs.js';

@@ -1,6 +1,7 @@
 /**
  * Reports how full a language model's KV cache is, in a header for load balancers that read ORCA (Open Request Cost
- * Aggregation). As in Triton, it uses the metric `nv_trt_llm_kv_cache_block_metrics`, which the model has to report.
+ * Aggregation). As in Triton, it uses the metric `nv_trt_llm_kv_cache_block_metrics`, which the model has to
+ * report.
  */
 
 import type { MetricSeries } from '../../metrics/custom.js';

@@ -34,7 +34,8 @@ function* whileOpen<T>(exchange: Exchange, work: Sliced<T>): Sliced<T | undefine
  *
  * @param inJson - Whether an output is in the JSON, which takes long to write.
  * @param done - Gets the answer; undefined if the client left meanwhile.
- * @param failed - Gets an error that `work` or `done` throws, and UNAVAILABLE if clients read their answers too slowly.
+ * @param failed - Gets an error that `work` or `done` throws, and UNAVAILABLE if clients read their answers too
+ *   slowly.
  */
 export function writeAnswer<T>(
   exchange: Exchange,

@@ -25,15 +25,17 @@ export interface RestrictedCalls {
 /** Options of {@link httpHandler}. */
 export interface HttpHandlerOptions {
   /**
-   * The most bytes of a request's body, both as received and decompressed (default 64 MiB). All bodies under way together
-   * may have 16 times as many; requests beyond that are answered with 503. Triton: `--http-max-input-size`.
+   * The most bytes of a request's body, both as received and decompressed (default 64 MiB). All bodies under way
+   * together may have 16 times as many; requests beyond that are answered with 503. Triton:
+   * `--http-max-input-size`.
    */
   readonly maxRequestBytes?: number | undefined;
   /** Calls that need a secret (default: none). Triton: `--http-restricted-api`. */
   readonly restricted?: readonly RestrictedCalls[] | undefined;
   /**
-   * Headers whose name this matches become parameters of `infer`, `generate` and `generate_stream` (default: no headers).
-   * Set the flag `i` to match in any case, as Triton does by default. Triton: `--http-header-forward-pattern`.
+   * Headers whose name this matches become parameters of `infer`, `generate` and `generate_stream` (default: no
+   * headers). Set the flag `i` to match in any case, as Triton does by default. Triton:
+   * `--http-header-forward-pattern`.
    */
   readonly headerForwardPattern?: RegExp | undefined;
 }
@@ -45,18 +47,21 @@ export interface ServeHttpOptions extends HttpHandlerOptions {
   /** The address to listen on (default 127.0.0.1, which other machines cannot reach). Triton: `--http-address`. */
   readonly host?: string | undefined;
   /**
-   * Whether other processes may listen on the same port (default false). The system distributes connections among them.
-   * Needs Node 22.12 or newer, and Linux or FreeBSD. Triton: `--reuse-http-port`.
+   * Whether other processes may listen on the same port (default false). The system distributes connections among
+   * them. Needs Node 22.12 or newer, and Linux or FreeBSD. Triton: `--reuse-http-port`.
    */
   readonly reusePort?: boolean | undefined;
   /**
-   * The most connections open at once (default: as many as the process may have open files). A further connection is
-   * closed as soon as it is accepted; the others are not affected.
+   * The most connections open at once (default: as many as the process may have open files). A further connection
+   * is closed as soon as it is accepted; the others are not affected.
    */
   readonly maxConnections?: number | undefined;
   /** Certificate, key and other options of `tls.createServer` (default: no TLS). */
   readonly tls?: TlsOptions | undefined;
-  /** How long a request may take to arrive, in milliseconds (default 300,000); slower requests are answered with 408. */
+  /**
+   * How long a request may take to arrive, in milliseconds (default 300,000); slower requests are answered with
+   * 408.
+   */
   readonly requestTimeoutMs?: number | undefined;
   /** Closes the endpoint as {@link HttpEndpoint.close} does (default: no signal). */
   readonly signal?: AbortSignal | undefined;
@@ -144,7 +149,10 @@ function checkTls(tls: unknown): asserts tls is TlsOptions {
     throw invalidArgument(`expected one of ${identities.join(', ')} in options.tls`);
 }
 
-/** @throws {@link TritonError} INVALID_ARG for wrong options, UNSUPPORTED for options that this Node does not support. */
+/**
+ * @throws {@link TritonError} INVALID_ARG for wrong options, UNSUPPORTED for options that this Node does not
+ *   support.
+ */
 export function checkServeOptions(options: unknown): CheckedServeOptions {
   const given = readOptions<ServeHttpOptions>(options, serveKeys, 'HTTP options');
   const {

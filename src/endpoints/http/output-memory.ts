@@ -6,9 +6,9 @@ import { addon } from '../../addon/load.js';
 const least = 1 << 16;
 
 /**
- * Frees the memory of an answer's outputs. No code may read them afterwards. V8 would free the engine's memory only after
- * it has marked its whole heap. Until then each answer would need new memory: page faults, and hundreds of megabytes in
- * all.
+ * Frees the memory of an answer's outputs. No code may read them afterwards. V8 would free the engine's memory only
+ * after it has marked its whole heap. Until then each answer would need new memory: page faults, and hundreds of
+ * megabytes in all.
  */
 export function dropMemoryOf(blobs: readonly Buffer[]): void {
   for (const { buffer, byteLength } of blobs) {

@@ -38,8 +38,8 @@ export interface HttpEndpoint extends AsyncDisposable {
   /** The address and port that the endpoint listens on. */
   readonly address: { readonly host: string; readonly port: number };
   /**
-   * Stops listening. Requests under way may end within a time limit; then they are cancelled. The server itself goes on.
-   * Idempotent: the limit of the first call counts.
+   * Stops listening. Requests under way may end within a time limit; then they are cancelled. The server itself
+   * goes on. Idempotent: the limit of the first call counts.
    *
    * @throws {@link TritonError} INVALID_ARG for wrong options.
    */
@@ -62,8 +62,8 @@ function checkServer(server: unknown, caller: string): asserts server is Inferen
 }
 
 /**
- * Makes a handler that answers KServe v2's calls, with Triton's extensions, in the program's own HTTP server. Put it
- * before body parsers, because it reads the bodies itself.
+ * Makes a handler that answers KServe v2's calls, with Triton's extensions, in the program's own HTTP server. Put
+ * it before body parsers, because it reads the bodies itself.
  *
  * @param server - The server to serve. When it is closed, the calls are answered with 503.
  * @throws {@link TritonError} INVALID_ARG for wrong options.
@@ -82,14 +82,14 @@ export function httpHandler(server: InferenceServer, options: HttpHandlerOptions
 }
 
 /**
- * Serves a server over HTTP/1.1 as Triton does: KServe v2 with the extensions for binary tensors, classification, generate,
- * statistics and model control. Triton's clients work unchanged. Requests that arrive together run in one batch; a client
- * that disconnects cancels its requests.
+ * Serves a server over HTTP/1.1 as Triton does: KServe v2 with the extensions for binary tensors, classification,
+ * generate, statistics and model control. Triton's clients work unchanged. Requests that arrive together run in one
+ * batch; a client that disconnects cancels its requests.
  *
  * @param server - The server to serve. It goes on when the endpoint is closed; close the endpoint first.
  * @returns The endpoint, already listening.
- * @throws {@link TritonError} INVALID_ARG for wrong options, UNAVAILABLE if it cannot listen on the port, CANCELLED if the
- *   signal has already fired.
+ * @throws {@link TritonError} INVALID_ARG for wrong options, UNAVAILABLE if it cannot listen on the port, CANCELLED
+ *   if the signal has already fired.
  *
  * @example
  * import { serveHttp } from 'tritonts/http';

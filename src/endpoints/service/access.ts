@@ -58,8 +58,8 @@ function digestOf(text: string, encoding: 'latin1' | 'utf8'): Buffer {
 }
 
 /**
- * Digests of the secret in each encoding that clients use. Node decodes headers as Latin-1; some clients send UTF-8, and
- * some Latin-1, which cannot encode every secret.
+ * Digests of the secret in each encoding that clients use. Node decodes headers as Latin-1; some clients send
+ * UTF-8, and some Latin-1, which cannot encode every secret.
  */
 function encodings(secret: string): Buffer[] {
   const utf8 = digestOf(secret, 'utf8');

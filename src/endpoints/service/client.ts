@@ -5,7 +5,10 @@ export interface Canceller {
   cancelAll(owner: object): void;
 }
 
-/** See the head of this file. Each connection has one client. A request without a connection has a client of its own. */
+/**
+ * See the head of this file. Each connection has one client. A request without a connection has a client of its
+ * own.
+ */
 export class Client {
   /** Requests that were accepted and have not been answered. */
   inFlight = 0;

@@ -1,6 +1,6 @@
 /**
- * Abilities that the program behind an endpoint may provide: model control and log settings. `tritonts serve` provides
- * them, because its log has settings, and its endpoints may run on threads that cannot load models.
+ * Abilities that the program behind an endpoint may provide: model control and log settings. `tritonts serve`
+ * provides them, because its log has settings, and its endpoints may run on threads that cannot load models.
  */
 
 import type { InferenceServer } from '../../server/inference-server.js';

@@ -38,7 +38,8 @@ function checkCloseOptions(options: unknown): number {
 /**
  * Opens an endpoint.
  *
- * @throws {@link TritonError} UNAVAILABLE if it cannot listen on the port, CANCELLED if the signal has already fired.
+ * @throws {@link TritonError} UNAVAILABLE if it cannot listen on the port, CANCELLED if the signal has already
+ *   fired.
  */
 export async function openEndpoint({
   caller,

@@ -30,7 +30,8 @@ const mostLevel = 2 ** 32 - 1;
 /**
  * Reads changes. As in Triton, unknown names are ignored, and the file cannot be changed.
  *
- * @throws {@link TritonError} INVALID_ARG for a value of the wrong type and an unknown format, UNSUPPORTED for the file.
+ * @throws {@link TritonError} INVALID_ARG for a value of the wrong type and an unknown format, UNSUPPORTED for the
+ *   file.
  */
 export function readLogChanges(given: Iterable<readonly [string, unknown]>): LogChanges {
   const changes: { -readonly [K in keyof LogChanges]: LogChanges[K] } = {};

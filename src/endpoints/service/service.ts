@@ -1,6 +1,6 @@
 /**
- * Implements the calls of KServe v2 over an InferenceServer, independent of the protocol. The HTTP and gRPC endpoints only
- * translate.
+ * Implements the calls of KServe v2 over an InferenceServer, independent of the protocol. The HTTP and gRPC
+ * endpoints only translate.
  */
 
 import { printConfigJson, type ModelConfig } from '../../config/index.js';
@@ -64,7 +64,9 @@ export class InferenceService {
     return this.#server.ready;
   }
 
-  /** @throws {@link TritonError} NOT_FOUND for a model that no repository knows, UNAVAILABLE while the server ends. */
+  /**
+   * @throws {@link TritonError} NOT_FOUND for a model that no repository knows, UNAVAILABLE while the server ends.
+   */
   modelReady(model: string, version: string | undefined): Promise<boolean> {
     return this.#handle(model, version).checkReady();
   }
@@ -120,8 +122,8 @@ export class InferenceService {
   }
 
   /**
-   * @throws {@link TritonError} INVALID_ARG, as in Triton, for an unknown model or version; UNAVAILABLE for a model that is
-   *   not ready.
+   * @throws {@link TritonError} INVALID_ARG, as in Triton, for an unknown model or version; UNAVAILABLE for a model
+   *   that is not ready.
    */
   statistics(model: string | undefined, version: string | undefined): ServiceStatistics {
     try {
@@ -134,8 +136,8 @@ export class InferenceService {
   /**
    * Loads a model.
    *
-   * @throws {@link TritonError} UNAVAILABLE if clients may not load models, NOT_FOUND for a model that no repository has,
-   *   INVALID_ARG, as in Triton, for a model that cannot be loaded.
+   * @throws {@link TritonError} UNAVAILABLE if clients may not load models, NOT_FOUND for a model that no
+   *   repository has, INVALID_ARG, as in Triton, for a model that cannot be loaded.
    */
   async load(model: string, request: LoadRequest): Promise<void> {
     this.checkControl();
@@ -152,8 +154,8 @@ export class InferenceService {
   /**
    * Unloads a model. An unknown model is not an error.
    *
-   * @throws {@link TritonError} UNAVAILABLE if clients may not unload models, INVALID_ARG for a model that an ensemble
-   *   needs.
+   * @throws {@link TritonError} UNAVAILABLE if clients may not unload models, INVALID_ARG for a model that an
+   *   ensemble needs.
    */
   async unload(model: string, unloadDependents: boolean): Promise<void> {
     this.checkControl();
@@ -219,7 +221,9 @@ export class InferenceService {
     );
   }
 
-  /** @throws {@link TritonError} NOT_FOUND for a model that no repository knows, UNAVAILABLE while the server ends. */
+  /**
+   * @throws {@link TritonError} NOT_FOUND for a model that no repository knows, UNAVAILABLE while the server ends.
+   */
   #handle(model: string, version: string | undefined): ModelHandle {
     const handle = this.#server.model(model, version);
     if (handle instanceof ModelHandle) return handle;
@@ -227,7 +231,8 @@ export class InferenceService {
   }
 
   /**
-   * Checks whether clients may load and unload models. As in Triton, the model control mode is checked before the model.
+   * Checks whether clients may load and unload models. As in Triton, the model control mode is checked before the
+   * model.
    *
    * @throws {@link TritonError} UNAVAILABLE if they may not, and while the server ends.
    */

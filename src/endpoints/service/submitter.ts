@@ -2,8 +2,9 @@
  * Submits requests to the engine once per turn of the event loop.
  *
  * Node runs the callbacks of sockets one by one, with `process.nextTick` queues in between. So requests that arrive
- * together on several connections would be flushed one by one. Here they wait until all sockets of the turn were read
- * (`setImmediate`), and are then submitted in one tick, so that they can run in one batch. No timer delays them.
+ * together on several connections would be flushed one by one. Here they wait until all sockets of the turn were
+ * read (`setImmediate`), and are then submitted in one tick, so that they can run in one batch. No timer delays
+ * them.
  */
 
 import { TritonError } from '../../errors.js';

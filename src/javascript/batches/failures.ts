@@ -25,7 +25,9 @@ export function textOf(value: unknown): string {
   }
 }
 
-/** Converts an error of a model. A TritonError keeps its code and reason. A missing package gets the reason MISSING. */
+/**
+ * Converts an error of a model. A TritonError keeps its code and reason. A missing package gets the reason MISSING.
+ */
 export function failureOf(model: string, thrown: unknown): Failure {
   let code: TritonErrorCode = 'INTERNAL';
   let reason: TritonErrorReason | undefined;
@@ -62,7 +64,9 @@ export function errorOf({ code, reason, message, origin }: Failure, model: strin
   return new TritonError(code, message, { model, reason, cause });
 }
 
-/** A failure as a message for the engine. The environment that receives it makes the same error as {@link errorOf}. */
+/**
+ * A failure as a message for the engine. The environment that receives it makes the same error as {@link errorOf}.
+ */
 export function engineMessage({ message, origin }: Failure): string {
   return origin === undefined ? message : withOrigin(message, origin.message, origin.stack);
 }

@@ -1,6 +1,6 @@
 /**
- * Runs a batch again in halves when `execute` has thrown, so that one bad request does not fail the others. The model has
- * to allow it (`rerun_in_halves`), because side effects of `execute` then happen twice.
+ * Runs a batch again in halves when `execute` has thrown, so that one bad request does not fail the others. The
+ * model has to allow it (`rerun_in_halves`), because side effects of `execute` then happen twice.
  *
  *   [a b c d]  throws
  *   [a b]      answered

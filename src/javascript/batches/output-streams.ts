@@ -5,8 +5,8 @@
  *                        ^                                              |
  *                        '---- the engine lists who has read <----------'
  *
- * A stream is at most 16 responses ahead of its reader, and all streams take turns. Responses that an iterator yields
- * synchronously go to the engine together.
+ * A stream is at most 16 responses ahead of its reader, and all streams take turns. Responses that an iterator
+ * yields synchronously go to the engine together.
  */
 
 import { performance } from 'node:perf_hooks';

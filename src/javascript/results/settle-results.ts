@@ -55,7 +55,9 @@ export async function settled(model: string, results: readonly unknown[]): Promi
   return found;
 }
 
-/** Handles promises in a refused result, which are no longer awaited. An unhandled rejection would end the thread. */
+/**
+ * Handles promises in a refused result, which are no longer awaited. An unhandled rejection would end the thread.
+ */
 export function silence(refused: unknown): void {
   try {
     if (types.isPromise(refused)) void Promise.prototype.then.call(refused, undefined, () => undefined);

@@ -44,7 +44,8 @@ const resolve: Resolve = (specifier, context, next) => {
   } catch (error) {
     const places = placesOfApp();
     const { parentURL } = context;
-    // Imports inside of packages are left alone: a package that probes for an optional dependency must not find the app's.
+    // Imports inside of packages are left alone: a package that probes for an optional dependency must not find the
+    // app's.
     if (!isPackage(specifier) || !isAbsence(error) || parentURL === undefined) throw error;
     if (places.includes(parentURL) || parentURL.includes('/node_modules/')) throw error;
     for (const place of places) {

@@ -154,7 +154,8 @@ export class InstanceLoop {
         // At the limit of concurrent batches no further batch is taken.
         const ran = this.#awaited < this.#spec.concurrency && this.#runNext(!streamed);
         if (!streamed && !ran) return;
-        // Node frees detached memory in a later turn of the event loop. Until then further batches would get cold memory.
+        // Node frees detached memory in a later turn of the event loop. Until then further batches would get cold
+        // memory.
         if (performance.now() <= end && !this.#hasDetached) continue;
         this.#hasDetached = false;
         this.#drainSoon();

@@ -2,8 +2,8 @@
  * The thread of one instance, on its owner's side: starts it, restarts it when it has died, and ends it.
  *
  * Each instance has a pool of one thread. Piscina keeps the owner's event loop alive while a task runs, and an idle
- * server must not. So the task that starts an instance ends when the instance serves. A pool of several threads would
- * then treat a serving thread as idle, and start the next instance on it.
+ * server must not. So the task that starts an instance ends when the instance serves. A pool of several threads
+ * would then treat a serving thread as idle, and start the next instance on it.
  */
 
 import { MessageChannel, receiveMessageOnPort, type MessagePort } from 'node:worker_threads';

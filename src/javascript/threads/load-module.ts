@@ -35,7 +35,8 @@ export async function importModel(model: string, url: string): Promise<ModelExpo
 }
 
 /**
- * The error of an import, with the place of the syntax error. Node writes the place only into the stack of some errors.
+ * The error of an import, with the place of the syntax error. Node writes the place only into the stack of some
+ * errors.
  *
  * @param url - The model's file.
  */
@@ -71,7 +72,8 @@ export function makeModel(exported: ModelExport): JavaScriptModel {
 /**
  * Calls a model's `initialize` with its context.
  *
- * @param server - Returns the server that the model may call. It is called when the model first reads `context.server`.
+ * @param server - Returns the server that the model may call. It is called when the model first reads
+ *   `context.server`.
  */
 export async function initializeModel(
   model: JavaScriptModel,

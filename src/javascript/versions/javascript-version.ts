@@ -83,8 +83,8 @@ export class JavaScriptVersion implements RunningVersion {
   /**
    * Starts all instances. Resolves when they can take batches.
    *
-   * @throws {@link TritonError} The error that the model throws, UNAVAILABLE if a thread ends, CANCELLED if loading is
-   *   cancelled.
+   * @throws {@link TritonError} The error that the model throws, UNAVAILABLE if a thread ends, CANCELLED if loading
+   *   is cancelled.
    */
   async start(config: ModelConfig): Promise<void> {
     const { instances, model, version, directory, concurrency, cores, code } = this.#source;
@@ -114,7 +114,8 @@ export class JavaScriptVersion implements RunningVersion {
       const model = makeModel(exported);
       const { log, server, asker } = this.#source;
       await asker.during(() => initializeModel(model, spec, ownLogger(log, spec.model), server));
-      // Loads that the model requests after `execute` has returned count as the program's, unless they name a parent.
+      // Loads that the model requests after `execute` has returned count as the program's, unless they name a
+      // parent.
       const asking: JavaScriptModel = {
         execute: (requests) => asker.now(() => model.execute(requests)),
       };

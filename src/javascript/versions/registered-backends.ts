@@ -19,16 +19,16 @@ export function isBackendName(name: string): boolean {
  * `backend: "<name>"`. `context.directory` is the folder of the model's version, with the model's own files.
  * Triton: a Python-based backend.
  *
- * Servers that are created later have the backend; existing servers do not. The registration belongs to this environment
- * and lasts until it ends. A folder `<backendDirectory>/<name>/model.js` does the same without code in the program
- * ({@link ServerOptions.backendDirectory}).
+ * Servers that are created later have the backend; existing servers do not. The registration belongs to this
+ * environment and lasts until it ends. A folder `<backendDirectory>/<name>/model.js` does the same without code in
+ * the program ({@link ServerOptions.backendDirectory}).
  *
  * @param name - Letters, digits, `_`, `-` and `.`. Not the name of a backend of the package, nor `ensemble`.
- * @param module - The file: URL of a module whose default export is the class. Then each instance has a thread. Or the
- *   class itself: then its models run on the event loop of the environment that creates the server, as one instance each.
- *   An object instead of a class is shared by all models.
- * @throws {@link TritonError} INVALID_ARG for an invalid name or module; ALREADY_EXISTS for a name that is registered;
- *   UNAVAILABLE if the addon cannot be loaded.
+ * @param module - The file: URL of a module whose default export is the class. Then each instance has a thread. Or
+ *   the class itself: then its models run on the event loop of the environment that creates the server, as one
+ *   instance each. An object instead of a class is shared by all models.
+ * @throws {@link TritonError} INVALID_ARG for an invalid name or module; ALREADY_EXISTS for a name that is
+ *   registered; UNAVAILABLE if the addon cannot be loaded.
  *
  * @example
  * registerBackend('rules', new URL('../rules-backend.js', import.meta.url));

@@ -68,7 +68,10 @@ export interface MessageSink {
   message(bytes: Buffer, compressed: boolean): void;
 }
 
-/** The first size of a message's buffer. It grows as bytes arrive, so that an announced size alone allocates nothing. */
+/**
+ * The first size of a message's buffer. It grows as bytes arrive, so that an announced size alone allocates
+ * nothing.
+ */
 const firstBytes = 64 << 10;
 /** The growth factor of that buffer. */
 const growth = 64;
@@ -182,7 +185,8 @@ export class MessageReader {
   #grow(needed: number): void {
     const capacity = Math.min(this.#size, Math.max(firstBytes, growth * needed));
     this.#budget.take(capacity - this.#buffer.length);
-    // The end is aligned to 8. Tensors come last in a message, and their sizes mostly are multiples of 8, so they are aligned.
+    // The end is aligned to 8. Tensors come last in a message, and their sizes mostly are multiples of 8, so they
+    // are aligned.
     const pad = (8 - (capacity % 8)) % 8;
     const buffer = allocate(pad + capacity).subarray(pad);
     this.#buffer.copy(buffer, 0, 0, this.#at);

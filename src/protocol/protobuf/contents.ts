@@ -75,7 +75,9 @@ export type ContentsTensor =
       readonly datatype: Datatype;
     };
 
-/** Reads an element of any list except bytes_contents and the 64-bit lists. It may be out of its datatype's range. */
+/**
+ * Reads an element of any list except bytes_contents and the 64-bit lists. It may be out of its datatype's range.
+ */
 function readElement(list: number, reader: ProtoReader): number | bigint {
   if (list === 1) return reader.bool() ? 1 : 0;
   if (list === 6) return reader.float();
@@ -116,8 +118,8 @@ function forEach(
  * Reads the elements of a tensor.
  *
  * @param what - Whether the tensor is an input or an output, for errors.
- * @throws {@link TritonError} INVALID_ARG for a list of another datatype, for a number of elements that does not match
- *   the shape, and for values that the datatype cannot hold.
+ * @throws {@link TritonError} INVALID_ARG for a list of another datatype, for a number of elements that does not
+ *   match the shape, and for values that the datatype cannot hold.
  * @throws {@link UnreadableMessage} For malformed bytes.
  */
 export function readContents(

@@ -1,4 +1,6 @@
-/** The messages of `inference.GRPCInferenceService`, except `ModelConfig`, which is in the configuration's schema. */
+/**
+ * The messages of `inference.GRPCInferenceService`, except `ModelConfig`, which is in the configuration's schema.
+ */
 
 import type { MessageTable } from '../../config/index.js';
 

@@ -1,6 +1,6 @@
 /**
- * Checks the bytes of a message before protobufjs makes objects of them. A message that does not match its type, or has too
- * many fields, is refused before it costs memory.
+ * Checks the bytes of a message before protobufjs makes objects of them. A message that does not match its type, or
+ * has too many fields, is refused before it costs memory.
  */
 
 import type { Enum, Field, MapField, Type } from 'protobufjs';

@@ -6,8 +6,9 @@ import { RpcError, status } from '../grpc/status.js';
 export const wireType = { varint: 0, fixed64: 1, bytes: 2, fixed32: 5 } as const;
 
 /**
- * Bytes are not a valid message. This is the client's fault, but gRPC's specification requires INTERNAL for it, and for
- * failed decompression: https://github.com/grpc/grpc/blob/master/doc/statuscodes.md. INVALID_ARGUMENT is for valid messages.
+ * Bytes are not a valid message. This is the client's fault, but gRPC's specification requires INTERNAL for it, and
+ * for failed decompression: https://github.com/grpc/grpc/blob/master/doc/statuscodes.md. INVALID_ARGUMENT is for
+ * valid messages.
  */
 export class UnreadableMessage extends RpcError {
   constructor(why: string) {

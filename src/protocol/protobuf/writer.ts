@@ -7,8 +7,8 @@ const blockBytes = 16 << 10;
 const longestVarint = 10;
 
 /**
- * See the head of this file. A writer writes one message after another. It never modifies bytes that {@link take} has
- * returned.
+ * See the head of this file. A writer writes one message after another. It never modifies bytes that {@link take}
+ * has returned.
  */
 export class ProtoWriter {
   #block: Buffer = Buffer.allocUnsafeSlow(blockBytes);

@@ -1,6 +1,6 @@
 /**
- * Serves models of a repository while GPU 0 is lost: `zero` and `one`, each on the GPU of its name; `spread` on both;
- * `both`, an ensemble of `zero` and `one`; and `nested`, an ensemble of `both`. Prints the outcomes as JSON.
+ * Serves models of a repository while GPU 0 is lost: `zero` and `one`, each on the GPU of its name; `spread` on
+ * both; `both`, an ensemble of `zero` and `one`; and `nested`, an ensemble of `both`. Prints the outcomes as JSON.
  */
 
 import { setTimeout as wait } from 'node:timers/promises';

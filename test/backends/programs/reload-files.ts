@@ -13,7 +13,10 @@ export interface Reloaded {
   readonly missing: string;
   /** The results if the second, and if the first file takes 6 rows, and the other one more. */
   readonly given: readonly number[];
-  /** The results for the folder: at first, after a change of the second file, without a change, after another change. */
+  /**
+   * The results for the folder: at first, after a change of the second file, without a change, after another
+   * change.
+   */
   readonly changed: readonly number[];
 }
 

@@ -1,6 +1,7 @@
 /**
- * Serves plans with shape tensors: x is FP32 [N,2], s is INT32 with the values [N,width], and each row of y has the first
- * number of x's row, `width` times. Prints the results of callers in the process and over its endpoints as JSON.
+ * Serves plans with shape tensors: x is FP32 [N,2], s is INT32 with the values [N,width], and each row of y has the
+ * first number of x's row, `width` times. Prints the results of callers in the process and over its endpoints as
+ * JSON.
  */
 
 import { connectServer } from '../../../src/client/index.js';

@@ -19,7 +19,9 @@ async function listeners(port: number): Promise<number> {
     .length;
 }
 
-/** The system distributes connections by their ports. With so many, each of three threads gets some (1 - 10^-11). */
+/**
+ * The system distributes connections by their ports. With so many, each of three threads gets some (1 - 10^-11).
+ */
 const connections = 64;
 
 test(

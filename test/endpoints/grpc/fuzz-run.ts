@@ -1,7 +1,8 @@
 /**
- * Fuzzes gRPC messages and the bytes around them. The reader of frames gets bytes in random chunks, whole or damaged; its
- * output must not depend on the chunks. A message is read, or refused with a status; no other error may be thrown. The
- * values must be those that protobufjs reads. Now and then bytes go over a connection whose next call must be answered.
+ * Fuzzes gRPC messages and the bytes around them. The reader of frames gets bytes in random chunks, whole or
+ * damaged; its output must not depend on the chunks. A message is read, or refused with a status; no other error
+ * may be thrown. The values must be those that protobufjs reads. Now and then bytes go over a connection whose next
+ * call must be answered.
  */
 
 import { connect as connectHttp2, type ClientHttp2Session } from 'node:http2';

@@ -1,6 +1,6 @@
 /**
- * Helpers of the gRPC tests: endpoints that close with their test, and a third-party client. `@grpc/grpc-js` makes the
- * calls, and protobufjs reads and writes the messages, whose types come from server reflection.
+ * Helpers of the gRPC tests: endpoints that close with their test, and a third-party client. `@grpc/grpc-js` makes
+ * the calls, and protobufjs reads and writes the messages, whose types come from server reflection.
  */
 
 import {

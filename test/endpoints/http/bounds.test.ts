@@ -1,4 +1,7 @@
-/** Limits of requests, bodies and answers that the endpoint holds for clients. Beyond them it fails, or pauses reading. */
+/**
+ * Limits of requests, bodies and answers that the endpoint holds for clients. Beyond them it fails, or pauses
+ * reading.
+ */
 
 import assert from 'node:assert/strict';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';

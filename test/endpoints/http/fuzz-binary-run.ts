@@ -1,7 +1,7 @@
 /**
- * Makes requests with binary tensors of every datatype, and wrong statements about them: sizes, shapes, lengths of strings,
- * the size of the JSON, missing or surplus bytes. A correct request is read as written. A wrong one is refused with a
- * TritonError, unless it happens to be consistent: then every byte of the body belongs to one input.
+ * Makes requests with binary tensors of every datatype, and wrong statements about them: sizes, shapes, lengths of
+ * strings, the size of the JSON, missing or surplus bytes. A correct request is read as written. A wrong one is
+ * refused with a TritonError, unless it happens to be consistent: then every byte of the body belongs to one input.
  */
 
 import { isDeepStrictEqual } from 'node:util';

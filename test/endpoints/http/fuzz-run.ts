@@ -1,7 +1,7 @@
 /**
- * Fuzzes the bodies of requests, and reads them as the endpoint does. A body is read, or refused with a TritonError; no
- * other error may be thrown. The exact JSON parser is compared with JSON.parse. Now and then a body goes over a connection
- * whose next request must be answered.
+ * Fuzzes the bodies of requests, and reads them as the endpoint does. A body is read, or refused with a
+ * TritonError; no other error may be thrown. The exact JSON parser is compared with JSON.parse. Now and then a body
+ * goes over a connection whose next request must be answered.
  */
 
 import { request, Agent } from 'node:http';

@@ -1,6 +1,7 @@
 /**
- * Keeps `count` requests of `width` floats in flight at once until it writes the file `release`. It prints how much memory they
- * take then, and when they are answered. It needs --expose-gc, because it depends on the machine when V8 collects by itself.
+ * Keeps `count` requests of `width` floats in flight at once until it writes the file `release`. It prints how much
+ * memory they take then, and when they are answered. It needs --expose-gc, because it depends on the machine when
+ * V8 collects by itself.
  */
 
 import { writeFile } from 'node:fs/promises';

@@ -1,6 +1,6 @@
 /**
- * A worker that owns a server of Python models, and reports when it serves. Its parent terminates it, or it exits at a
- * chosen point.
+ * A worker that owns a server of Python models, and reports when it serves. Its parent terminates it, or it exits
+ * at a chosen point.
  */
 
 import childProcess from 'node:child_process';

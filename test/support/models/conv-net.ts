@@ -4,7 +4,10 @@ import { random, type Random } from '../onnx/random.js';
 
 /** Sizes of {@link convNetModel}. */
 export interface ConvNetOptions {
-  /** Channels of the first stage, doubled at each of the next three; ResNet-18 has 64. Default 32: about 4 ms on two cores. */
+  /**
+   * Channels of the first stage, doubled at each of the next three; ResNet-18 has 64. Default 32: about 4 ms on two
+   * cores.
+   */
   readonly width?: number;
   /** Height and width of the image; default 224. */
   readonly size?: number;
@@ -15,9 +18,9 @@ export interface ConvNetOptions {
 }
 
 /**
- * image, FP32 [N, 3, size, size], to logits, FP32 [N, classes]: a 7 x 7 convolution with stride 2, max-pooling, four
- * stages of two residual blocks, the mean over the image, a dense layer. Batch norms are taken as folded into the
- * convolutions, as an exporter leaves them.
+ * image, FP32 [N, 3, size, size], to logits, FP32 [N, classes]: a 7 x 7 convolution with stride 2, max-pooling,
+ * four stages of two residual blocks, the mean over the image, a dense layer. Batch norms are taken as folded into
+ * the convolutions, as an exporter leaves them.
  */
 export function convNetModel(options: ConvNetOptions = {}): Uint8Array {
   const { width = 32, size = 224, classes = 1000, seed = 1 } = options;

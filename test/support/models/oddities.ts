@@ -24,8 +24,8 @@ const slowSide = 32;
 
 /**
  * y = x, after `iterations` products of small matrices in a loop: FP32 [N, 16]. One iteration takes about 1.7
- * microseconds on one core, whatever the batch size and the number of threads, and a running loop heeds the runtime's
- * terminate flag.
+ * microseconds on one core, whatever the batch size and the number of threads, and a running loop heeds the
+ * runtime's terminate flag.
  * @param iterations - Default 120,000: about 200 ms.
  */
 export function slowModel(iterations = 120_000): Uint8Array {
@@ -54,8 +54,8 @@ export function slowModel(iterations = 120_000): Uint8Array {
 }
 
 /**
- * The places of x's elements that are not 0, like a detector's findings: FP32 x [batch, 3] to INT64 dets [num_dets, 2].
- * Each row of dets is a row and a column of x.
+ * The places of x's elements that are not 0, like a detector's findings: FP32 x [batch, 3] to INT64 dets [num_dets,
+ * 2]. Each row of dets is a row and a column of x.
  * @param rows - The name of the outputs' first dimension in the file; default `num_dets`.
  */
 export function detectionModel(rows = 'num_dets'): Uint8Array {

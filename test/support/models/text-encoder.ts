@@ -21,8 +21,8 @@ export interface TextEncoderOptions {
 
 /**
  * input_ids, INT64 [N, T], to embedding, FP32 [N, width]: token and position embeddings, `layers` blocks of
- * self-attention and a feed-forward part of four times the width with GELU, layer norms, and the mean over the tokens.
- * There is no attention mask: every id counts. With the defaults 50 MB.
+ * self-attention and a feed-forward part of four times the width with GELU, layer norms, and the mean over the
+ * tokens. There is no attention mask: every id counts. With the defaults 50 MB.
  */
 export function textEncoderModel(options: TextEncoderOptions = {}): Uint8Array {
   const { layers = 6, width = 384, heads = 6, vocabulary = 4096, maxTokens = 512, seed = 1 } = options;

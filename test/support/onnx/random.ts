@@ -1,8 +1,8 @@
 /**
  * Seeded pseudo-random numbers, so that a model's weights are the same on every machine and in every run.
  *
- * The generator is mulberry32: a 32-bit counter with an odd step, scrambled by two rounds of xor-shift and multiply.
- * It has 2^32 states and is meant for weights and test data, nothing else.
+ * The generator is mulberry32: a 32-bit counter with an odd step, scrambled by two rounds of xor-shift and
+ * multiply. It has 2^32 states and is meant for weights and test data, nothing else.
  */
 export interface Random {
   /** The next number, uniform in [0, 1). */

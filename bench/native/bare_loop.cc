@@ -1,12 +1,12 @@
-// The limit of what a server can reach: a loop that does nothing but gather a batch and run it.
+// The upper bound of a server's throughput: a loop that only gathers a batch and runs it.
 //
 //   bare_loop <library> <model.onnx> <threads> <input> <FP32|INT64> <dims> <output> <dims>
 //
-// Dims are those of one item, with commas between, without the batch; the output is FP32. Each line
+// Dims are those of one item, separated by commas, without the batch; the output is FP32. Each line
 // of standard input, "<batch size> <milliseconds>", is answered with a line of JSON:
-// {"batch":64,"items":12800,"seconds":0.2}. The session runs on a global pool whose threads do not
-// spin, as the server's does. A batch is gathered from as many requests' memory into one buffer,
-// whose tensor and that of the output are made once, before the clock starts.
+// {"batch":64,"items":12800,"seconds":0.2}. As in the server, the session runs on a global pool
+// whose threads do not spin. A batch is gathered from the memory of that many requests into one
+// buffer. The tensors of the buffer and the output are created once, before the clock starts.
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -28,14 +28,14 @@ namespace {
 // Different requests, as many as the other contestants have.
 constexpr size_t kRequests = 64;
 
-// Ends the program unless all went well.
+// Ends the program on an error.
 void Check(const Status& status) {
   if (status.ok()) return;
   std::cerr << status.message() << '\n';
   std::exit(1);
 }
 
-// An input or output: what it is called, and one item of it.
+// An input or output: its name, type, and the dims of one item.
 struct Tensor {
   std::string name;
   ElementType type;
@@ -69,7 +69,7 @@ class Runtime {
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;
 
-  // Calls a function that may fail; the program ends if it does.
+  // Calls a function of the runtime. On an error the program ends.
   void Call(auto entry, auto... arguments) const {
     Check(library_->Take(library_->table().Call(entry, arguments...)));
   }

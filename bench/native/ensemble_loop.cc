@@ -1,4 +1,4 @@
-// An ensemble of three steps beside the same three versions one after the other, both from C++.
+// Compares an ensemble of three steps with the same three versions in sequence, both from C++.
 //
 //   ensemble_loop <library> <model.onnx> <together>
 //
@@ -7,9 +7,9 @@
 // "<ensemble|apart> <milliseconds>", is answered with a line of JSON:
 // {"requests":12800,"batches":600,"seconds":0.2}.
 //
-// Apart: when the last answer of a step has come, the thread that brought it submits all 64 to the
-// next one, by reference to the memory that they are in. So all batches are full, no thread is
-// woken that an ensemble would not wake, and nothing is done but what a request needs.
+// Apart: the thread that delivers a step's last answer submits all 64 requests to the next step.
+// The inputs refer to the memory of the answers. So all batches are full, no thread is woken that
+// an ensemble would not wake, and only the necessary work of a request is done.
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -67,7 +67,7 @@ std::shared_ptr<ModelVersion> Load(const std::string& library, const std::string
   return version;
 }
 
-// The 64 requests of one executor, and where their answers are.
+// The 64 requests of one executor, and the places of their answers.
 class Stage final : public ResponseSink {
  public:
   Stage(Served* executor, uint32_t together, std::function<void(Stage*)> done)
@@ -91,7 +91,7 @@ class Stage final : public ResponseSink {
     for (uint32_t i = 0; i < headers_.size(); i++) headers_[i]->slot = i;
   }
 
-  // Where the bytes of a header's requests are, one after the other.
+  // The place of the bytes of a header's requests, which are contiguous.
   struct Bytes {
     const char* data = nullptr;
     BlockRef block;

@@ -1,4 +1,4 @@
-"""What the checks of Triton's Python clients have in common."""
+"""Helpers for the checks of Triton's Python clients."""
 
 import inspect
 
@@ -23,7 +23,7 @@ DATATYPES = {
     "BF16": np.array([0.5, -1, 2], ml_dtypes.bfloat16),
 }
 
-# How many answers were right.
+# The number of right answers.
 right = 0
 
 
@@ -52,7 +52,7 @@ async def refused(call, status, what):
 
 
 def check_complete(kind, client, source, others):
-    """Nothing of the client is forgotten: `source` calls each of its methods, but for `others`."""
+    """Checks that `source` calls every method of the client, except `others`."""
     public = {name for name, _ in inspect.getmembers(client, callable) if not name.startswith("_")}
     used = {name for name in public if f".{name}(" in source or name in others}
     equal(sorted(public - used), [], f"{kind}: methods that are not called")

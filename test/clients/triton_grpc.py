@@ -1,4 +1,4 @@
-"""Calls everything in tritonclient.grpc, and in its aio form, that has a meaning here. Ends with code 1 where an answer is wrong.
+"""Calls all supported functions of tritonclient.grpc and its aio form. Ends with code 1 if an answer is wrong.
 
 Usage: triton_grpc.py <port> <file of a model with y = x + 1, FP32 [N, 16]>
 """
@@ -21,7 +21,7 @@ from tritonclient.utils import InferenceServerException, np_to_triton_dtype
 URL = f"127.0.0.1:{sys.argv[1]}"
 MODEL = sys.argv[2]
 
-# What a client may call. The rest is named below, with what it must answer.
+# Calls that the server refuses, with their arguments.
 REFUSED = {
     "update_trace_settings": dict(settings={"trace_rate": "1"}),
     "get_trace_settings": {},
@@ -32,7 +32,7 @@ REFUSED = {
     "register_cuda_shared_memory": dict(name="r", raw_handle=b"eA==", device_id=0, byte_size=8),
     "unregister_cuda_shared_memory": {},
 }
-# Not calls to a server.
+# Methods that do not call a server.
 LOCAL = {"close", "plugin", "register_plugin", "unregister_plugin"}
 
 NOT_FOUND = grpc.StatusCode.NOT_FOUND
@@ -48,7 +48,7 @@ def as_input(name, values, datatype=None):
 
 
 class Answers:
-    """A callback, and what it was called with."""
+    """A callback that records its arguments."""
 
     def __init__(self):
         self.queue = queue.Queue()
@@ -64,7 +64,7 @@ class Answers:
 
 
 class Blocking:
-    """The blocking client, with the face of the other one."""
+    """The blocking client, with the interface of the aio client."""
 
     def __init__(self):
         self.client = triton.InferenceServerClient(URL)
@@ -77,7 +77,7 @@ class Blocking:
 
 
 class Later(Blocking):
-    """infer by async_infer."""
+    """`infer` by means of async_infer."""
 
     async def infer(self, model, inputs, **kwargs):
         told = Answers()
@@ -86,11 +86,11 @@ class Later(Blocking):
 
 
 class Streamed(Blocking):
-    """infer by a stream."""
+    """`infer` by means of a stream."""
 
     async def infer(self, model, inputs, client_timeout=None, headers=None, compression_algorithm=None, **kwargs):
         told = Answers()
-        # So that an error has its status.
+        # Makes errors of the stream carry their status.
         headers = {**(headers or {}), "triton_grpc_error": "true"}
         self.client.start_stream(
             told, stream_timeout=client_timeout, headers=headers, compression_algorithm=compression_algorithm
@@ -103,7 +103,7 @@ class Streamed(Blocking):
 
 
 class StreamedAio:
-    """infer by a stream of the aio client."""
+    """`infer` by means of a stream of the aio client."""
 
     def __init__(self):
         self.client = aio.InferenceServerClient(URL)
@@ -124,7 +124,7 @@ class StreamedAio:
                     raise error
                 return result
         except grpc.aio.AioRpcError as error:
-            # This client does not make its own error of it.
+            # This client does not convert the error itself.
             raise InferenceServerException(msg=error.details(), status=str(error.code())) from error
 
     async def close(self):
@@ -238,7 +238,7 @@ async def control(client, name):
 
 
 def count(n):
-    """A request of the decoupled model, which has n responses."""
+    """Sends a request with n responses to the decoupled model."""
     return as_input("n", np.array([n], np.int32))
 
 
@@ -247,7 +247,7 @@ def is_final(result):
 
 
 def blocking_streams():
-    """Many requests of a stream, decoupled models, errors in it, and its cancellation."""
+    """Streams: many requests, decoupled models, errors, and cancellation."""
     client = triton.InferenceServerClient(URL)
     x = np.zeros((1, 16), np.float32)
     told = Answers()
@@ -300,7 +300,7 @@ def blocking_streams():
 async def aio_streams():
     async with aio.InferenceServerClient(URL) as client:
         async def asked():
-            # This client cannot ask for a final response that is empty: the request of none ends in silence.
+            # This client cannot ask for an empty final response: a request without responses ends silently.
             for n in (2, 0, 4):
                 yield {"model_name": "count", "inputs": [count(n)], "request_id": str(n)}
 

@@ -1,4 +1,4 @@
-"""Calls everything in tritonclient.http, and in its aio form, that has a meaning here. Ends with code 1 where an answer is wrong.
+"""Calls all supported functions of tritonclient.http and its aio form. Ends with code 1 if an answer is wrong.
 
 Usage: triton_http.py <port> <file of a model with y = x + 1, FP32 [N, 16]>
 """
@@ -19,7 +19,7 @@ from tritonclient.utils import np_to_triton_dtype
 URL = f"127.0.0.1:{sys.argv[1]}"
 MODEL = sys.argv[2]
 
-# What a client may call. The rest is named below, with what it must answer.
+# Calls that the server refuses, with their arguments.
 REFUSED = {
     "update_trace_settings": dict(settings={"trace_rate": "1"}),
     "get_trace_settings": {},
@@ -30,7 +30,7 @@ REFUSED = {
     "register_cuda_shared_memory": dict(name="r", raw_handle=b"x", device_id=0, byte_size=8),
     "unregister_cuda_shared_memory": {},
 }
-# Not calls to a server.
+# Methods that do not call a server.
 LOCAL = {"close", "plugin", "register_plugin", "unregister_plugin"}
 
 
@@ -40,7 +40,7 @@ def as_input(name, values, datatype=None, binary=True):
 
 
 class Blocking:
-    """The blocking client, with the face of the other one."""
+    """The blocking client, with the interface of the aio client."""
 
     def __init__(self, **options):
         self.client = triton.InferenceServerClient(URL, concurrency=4, **options)
@@ -53,7 +53,7 @@ class Blocking:
 
 
 class Later:
-    """infer by async_infer."""
+    """`infer` by means of async_infer."""
 
     def __init__(self):
         self.client = triton.InferenceServerClient(URL, concurrency=4)
@@ -174,7 +174,7 @@ async def control(client, name):
 
 
 async def bodies():
-    """A body that one made, and an answer that one parsed by oneself."""
+    """A request body made by hand, and an answer parsed by hand."""
     x = np.ones((1, 16), np.float32)
     body, size = triton.InferenceServerClient.generate_request_body(
         [as_input("x", x)], outputs=[InferRequestedOutput("y")]
@@ -191,7 +191,7 @@ async def bodies():
 
 
 async def many():
-    """Requests at once, and a client that goes before its answer."""
+    """Concurrent requests, and a client that leaves before its answer."""
     x = np.zeros((1, 16), np.float32)
     async with aio.InferenceServerClient(URL, conn_limit=64) as client:
         results = await asyncio.gather(

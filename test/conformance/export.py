@@ -5,11 +5,11 @@
 For each kind of case a repository FOLDER/<kind>, in it for each case and data set a model:
 
     <case>/1/model.onnx   the model as published, but for dimensions that it fixes to 0: see `free_empty_dims`
-    <case>/inputs.bin     what goes in, by name; the layout stands at `pack`
-    <case>/outputs.bin    what is to come out
+    <case>/inputs.bin     the inputs by name; `pack` defines the layout
+    <case>/outputs.bin    the expected outputs
 
 and FOLDER/cases.json, a list of all cases with their tolerances. A case whose values have no form as Triton's tensors
-is in that list with the reason, and has no files. What is written is the same in every run.
+is in that list with the reason, and has no files. The output is the same in every run.
 """
 
 import json
@@ -25,10 +25,10 @@ import onnx
 from onnx import TensorProto, numpy_helper
 from onnx.backend.test.loader import load_model_tests
 
-# All that is on offer with the expected outputs, but "real", which are downloads.
+# All kinds with expected outputs, except "real", whose models are downloaded.
 KINDS = ("node", "simple", "pytorch-converted", "pytorch-operator")
 
-# Element types that Triton has a name for; numbers are ONNX's own.
+# Element types that Triton has a name for, by ONNX's numbers.
 TYPES = {
     TensorProto.BOOL: np.bool_,
     TensorProto.UINT8: np.uint8,
@@ -47,11 +47,11 @@ TYPES = {
 
 
 class Unfit(Exception):
-    """Why a case cannot be asked of Triton."""
+    """The reason why Triton cannot run a case."""
 
 
 def check_type(value_info):
-    """Refuses what is no tensor of a type that Triton names."""
+    """Raises unless a value is a tensor of a type that Triton names."""
     kind = value_info.type.WhichOneof("value")
     if kind != "tensor_type":
         raise Unfit(f"{kind.removesuffix('_type')} as input or output: Triton has tensors only")
@@ -66,7 +66,7 @@ def pack_strings(array):
 
 
 def pack_tensor(name, value):
-    """One tensor: name, ONNX's number of the element type, shape, and its bytes as the wire has them."""
+    """One tensor: name, ONNX's number of the element type, shape, and its bytes in wire layout."""
     array = numpy_helper.to_array(value) if isinstance(value, TensorProto) else np.asarray(value)
     if array.dtype.kind in "OSU":
         element, content = TensorProto.STRING, pack_strings(array)
@@ -86,19 +86,19 @@ def pack_tensor(name, value):
 
 
 def pack(infos, values):
-    """All tensors of one side, after their number. Everything is little-endian."""
+    """The number of tensors, followed by all tensors (inputs or outputs). Little-endian."""
     packed = [pack_tensor(info.name, value) for info, value in zip(infos, values, strict=True)]
     return struct.pack("<I", len(packed)) + b"".join(packed)
 
 
 def given_inputs(graph):
-    """Inputs that a case has values for: older models list their weights as inputs too."""
+    """The inputs that a case has values for. Older models list their weights as inputs, too."""
     weights = {tensor.name for tensor in graph.initializer}
     return [value_info for value_info in graph.input if value_info.name not in weights]
 
 
 def free_empty_dims(graph):
-    """Makes dimensions variable that inputs and outputs are declared to have 0 of, and tells whether there are any.
+    """Makes dimensions of inputs and outputs variable that are declared as 0. Returns whether there are any.
 
     Triton has no dims of 0, so no configuration fits such a declaration. The tensors stay as they are.
     """
@@ -118,7 +118,7 @@ def read_tensor(path):
 
 
 def data_sets(case):
-    """Pairs of inputs and outputs; of cases that are files, from those."""
+    """Pairs of inputs and outputs. Cases with files have them in those files."""
     if case.data_sets is not None:
         yield from case.data_sets
         return
@@ -131,7 +131,7 @@ def data_sets(case):
 
 
 def export(case, folder):
-    """Writes one case; yields an entry for each of its data sets, or one that says why there is none."""
+    """Writes one case. Yields an entry for each of its data sets, or one entry with the reason to skip it."""
     entry = {"kind": case.kind, "name": case.name, "rtol": case.rtol, "atol": case.atol}
     model = case.model or onnx.load(f"{case.model_dir}/model.onnx")
     graph = model.graph
@@ -160,7 +160,7 @@ def main():
     folder.mkdir(parents=True)
     # Cases compute with infinities on purpose.
     warnings.simplefilter("ignore")
-    # Many cases draw their inputs while they are imported, and most do not seed.
+    # Many cases draw their inputs at import, mostly without a seed of their own.
     np.random.seed(0)
     entries = []
     for kind in KINDS:

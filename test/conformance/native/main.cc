@@ -2,9 +2,9 @@
 //
 //   bare_runtime LIBRARY < folders
 //
-// For each folder that standard input names, one a line, it loads 1/model.onnx, runs inputs.bin and
-// writes what comes out to bare.bin. Then it prints a line: `ok`, or `load` or `run`, for what
-// failed, and the runtime's text after a tab.
+// Reads folders from standard input, one per line. For each folder it loads 1/model.onnx, runs it
+// with inputs.bin, and writes the outputs to bare.bin. Then it prints a line: `ok`, or the failed
+// step (`load` or `run`), a tab, and the runtime's text.
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
@@ -43,7 +43,7 @@ int RunAll(const std::string& library) {
     const Outcome outcome = RunCase(runtime.value(), folder);
     std::string text = outcome.status.message();
     std::replace(text.begin(), text.end(), '\n', ' ');
-    // Flushed, so that the lines show which case the runtime crashed on.
+    // Flush, so that the lines show the case on which the runtime crashed.
     std::cout << outcome.word << '\t' << text << std::endl;
   }
   return 0;

@@ -6,7 +6,7 @@ namespace tritonts::onnxruntime::bare {
 
 namespace {
 
-// What empty tensors point to: the runtime wants an address for them too.
+// The address of empty tensors, for which the runtime also needs one.
 char no_bytes[1];
 
 constexpr size_t kLengthBytes = sizeof(uint32_t);
@@ -150,7 +150,7 @@ Status Model::ReadStrings(const OrtValue* value, size_t count, std::string* byte
   size_t size = 0;
   Status status = runtime_.Take(api.Call(kGetStringsLength, value, &size));
   if (!status.ok() || count == 0) return status;
-  std::string text(size + 1, '\0');  // never without an address, even if all are empty
+  std::string text(size + 1, '\0');  // Has an address, even if all strings are empty.
   std::vector<size_t> begins(count);
   status = runtime_.Take(api.Call(kGetStrings, value, text.data(), size, begins.data(), count));
   if (!status.ok()) return status;

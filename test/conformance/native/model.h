@@ -10,7 +10,7 @@
 
 namespace tritonts::onnxruntime::bare {
 
-// One thread. The runtime outlives it.
+// Not thread-safe. The runtime must outlive the model.
 class Model {
  public:
   explicit Model(const Runtime& runtime) : runtime_(runtime) {}
@@ -18,7 +18,7 @@ class Model {
   Model(const Model&) = delete;
   Model& operator=(const Model&) = delete;
 
-  // Once, before all else.
+  // Must be called once, before all other functions.
   Status Load(const std::filesystem::path& file);
 
   // All outputs, in the model's order.
@@ -26,7 +26,7 @@ class Model {
 
  private:
   Status ReadOutputNames(std::vector<std::string>* names) const;
-  // Over the tensor's own bytes, but for strings.
+  // The value borrows the tensor's bytes, except for strings, which are copied.
   Status MakeValue(const NamedTensor& tensor, OrtValue** value) const;
   Status FillStrings(const std::string& bytes, size_t count, OrtValue* value) const;
   Status ReadValue(OrtValue* value, NamedTensor* tensor) const;

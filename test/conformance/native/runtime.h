@@ -1,4 +1,4 @@
-// ONNX Runtime and nothing else: no backend of ours, no settings but the runtime's own defaults.
+// Bare ONNX Runtime: without our backend, and with the runtime's default settings.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace tritonts::onnxruntime::bare {
 
-// An open library with an environment. Never released: the runtime's threads outlive whoever would.
+// An open library with an environment. Never released, because the runtime's threads outlive main.
 struct Runtime {
   Table table;
   OrtEnv* env = nullptr;
@@ -24,7 +24,7 @@ struct Runtime {
   Status Take(OrtStatus* status) const;
 };
 
-// Bytes of one element; 0 for strings and for types that no case has.
+// Bytes of one element; 0 for strings and for types that do not occur in the cases.
 size_t ElementSize(ElementType type);
 
 size_t CountElements(std::span<const int64_t> shape);

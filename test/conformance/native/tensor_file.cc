@@ -7,7 +7,7 @@ namespace tritonts::onnxruntime::bare {
 
 namespace {
 
-// The machines this runs on are little-endian, as the files are.
+// Both the files and the supported machines are little-endian.
 template <typename Number>
 Number ReadNumber(std::istream& in) {
   static_assert(std::is_integral_v<Number>);

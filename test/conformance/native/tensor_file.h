@@ -1,6 +1,6 @@
-// Files of tensors, as test/conformance/export.py writes them: their number, then of each its name,
-// ONNX's number of its element type, its shape and its bytes. All numbers are little-endian;
-// strings are elements after their lengths.
+// Files of tensors, as test/conformance/export.py writes them: the number of tensors, then for each
+// its name, ONNX's number of its element type, its shape and its bytes. All numbers are
+// little-endian; each string is preceded by its length.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct NamedTensor {
   std::string bytes;
 };
 
-// INTERNAL for a file that is not there or ends too early.
+// INTERNAL for a file that is missing or ends too early.
 StatusOr<std::vector<NamedTensor>> ReadTensors(const std::filesystem::path& file);
 
 Status WriteTensors(const std::filesystem::path& file, const std::vector<NamedTensor>& tensors);

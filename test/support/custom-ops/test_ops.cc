@@ -3,9 +3,9 @@
 // needed.
 //
 //   y = Triple(x)         three times x, FP32 of any shape
-//   lines = Report(x)     what a kernel can see of its session, one string a line: the entries of
+//   lines = Report(x)     a kernel's report about its session, one string per line: the entries of
 //                         the session's configuration as "config <key>=<value>", and the statistics
-//                         of the arena, where there is one, as "arena <name>=<number>"
+//                         of the arena, if there is one, as "arena <name>=<number>"
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -20,9 +20,9 @@ constexpr int kString = 8;
 using Function = void (*)();
 const Function* functions = nullptr;
 
-struct Object;  // any of the runtime's
+struct Object;  // any object of the runtime
 
-// Calls function `kIndex` of the table. All that are used here return a status, or nothing.
+// Calls function `kIndex` of the table. All functions used here return a status or void.
 template <size_t kIndex, typename Result = Object*, typename... Arguments>
 Result Call(Arguments... arguments) {
   return reinterpret_cast<Result (*)(Arguments...)>(functions[kIndex])(arguments...);
@@ -33,7 +33,7 @@ struct ApiBase {
   const char* (*get_version)();
 };
 
-// The struct that describes an operator, up to where version 13 ends.
+// The struct that describes an operator, as of version 13.
 struct Operator {
   uint32_t version = 13;
   void* (*create_kernel)(const Operator*, const Function*, const Object* info);
@@ -91,7 +91,7 @@ void Triple(void*, Object* context) {
   for (size_t i = 0; i < count; i++) y[i] = 3 * x[i];
 }
 
-// What CreateKernel saw of the session's configuration.
+// The session's configuration at CreateKernel.
 using Configuration = std::vector<std::string>;
 
 void* CreateReport(const Operator*, const Function*, const Object* info) {
@@ -145,7 +145,7 @@ Operator Describe(const char* (*name)(const Operator*), int (*output_type)(const
 
 }  // namespace
 
-// What the runtime calls when a session names this library. Null: success.
+// Called by the runtime when a session names this library. Returns null on success.
 extern "C" Object* RegisterCustomOps(Object* options, const ApiBase* base) {
   functions = base->get_api(kApiVersion);
   if (!functions) {
@@ -160,7 +160,7 @@ extern "C" Object* RegisterCustomOps(Object* options, const ApiBase* base) {
     description.create_kernel = CreateReport;
     return description;
   }();
-  // Sessions use the domain for as long as they live; nobody tells when the last one has gone.
+  // Never freed: sessions use the domain until they end, and there is no notice of the last end.
   Object* domain = nullptr;
   Object* status = Call<26>("tritonts.test", &domain);  // CreateCustomOpDomain
   if (!status) status = Call<27>(domain, &triple);      // CustomOpDomain_Add

@@ -163,7 +163,7 @@ export function loadsOf(options: Options, { name, outstanding }: BenchModel): re
   return { quick: requiredLoads(name), chosen: outstanding, sweep, readme: readmeLoads(name) }[options.loads];
 }
 
-/** The numbers of outstanding requests beside which the event loop's delay is measured. */
+/** The numbers of outstanding requests under which the event loop's delay is measured. */
 export function delaysOf(options: Options, { name }: BenchModel): readonly number[] {
   if (options.loads === 'readme') return readmeDelays(name);
   return wants(options, 'delay') ? (delayLoads[name]?.outstanding ?? []) : [];

@@ -38,7 +38,7 @@ test('what has ended, or is awaited no more, makes no circle', () => {
   b.end();
   assert.equal(b.ended, true);
   assert.equal(a.circleWith(c), undefined);
-  // What comes later is not held by what has ended.
+  // A wait that has ended does not block later ones.
   b.begin(a);
   assert.equal(b.circleWith(a), undefined);
 });

@@ -1,6 +1,7 @@
 /**
- * `npm run bench -- endpoints [--only http | grpc]`: a server over HTTP beside a bare `node:http` handler that collects the same body and answers
- * with an equal one. Each is a process of its own; the client is this one. Windows of both take turns.
+ * `npm run bench -- endpoints [--only http | grpc]`: compares a server over HTTP with a bare `node:http` handler, which
+ * collects the same body and answers with an equal one. Each server is a process; this process is the client. The
+ * windows of both alternate.
  */
 import { parseArgs } from 'node:util';
 import { Child } from '../measuring/child.js';

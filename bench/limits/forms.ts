@@ -106,7 +106,7 @@ async function rateOf(form: Form, callers: number): Promise<number> {
 }
 
 /**
- * Measures the forms of a request, each beside the bare one in each round.
+ * Measures the forms of a request. Each is compared with the bare form in each round.
  *
  * @param folder - Where models may be written.
  */

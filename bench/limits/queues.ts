@@ -112,7 +112,7 @@ async function lateness(server: InferenceServer): Promise<number> {
 }
 
 /**
- * Measures queue policies, beside the plain batcher in each round.
+ * Measures queue policies. Each is compared with the plain batcher in each round.
  *
  * @param folder - Where models may be written.
  */

@@ -1,12 +1,11 @@
 /**
- * What a request costs in allocations, locks and system calls. `npm run bench -- counts` prints the counts of
- * closed loops, for each request and for each batch, and what exceeds the limit.
+ * Counts the allocations, locks and system calls of requests. `npm run bench -- counts` prints the counts of closed
+ * loops, per request and per batch, and the counts over their limits.
  *
- * The rule: in steady state the engine allocates nothing, locks nothing for a request, and takes at most
- * three locks for a batch, on all threads together. What Node, V8 and the runtime do is not counted. The
- * columns from `signals` on are the system calls of a batch: a `contended` lock and a sleep count twice, as a
- * wait and a wake-up. `usage` is a query of a thread that looked for its batch, to find out whether another
- * thread had its core.
+ * The rule: in steady state the engine makes no allocation, takes no lock for a request, and at most three locks for a
+ * batch, on all threads together. Node, V8 and the runtime are not counted. The columns from `signals` on are the
+ * system calls of a batch: a `contended` lock and a sleep count twice, as a wait and a wake-up. `usage` is a query of a
+ * spinning thread, which checks whether another thread had its core.
  *
  * An ensemble copies nothing between its steps: its bytes are those of one step alone. Its batches are its
  * requests.

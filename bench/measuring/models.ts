@@ -157,7 +157,7 @@ export const models: readonly BenchModel[] = [
 /** Numbers of outstanding requests for plots. */
 export const sweep: readonly number[] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
 
-/** The loads beside which the event loop's delay is measured. */
+/** The loads under which the event loop's delay is measured. */
 export interface DelayLoads {
   readonly outstanding: readonly number[];
   /** Whether the figure is about rivals, so that `--quick` measures them as well. */

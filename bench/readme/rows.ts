@@ -34,7 +34,7 @@ export const drawn = {
   outstanding: [1, 4, 16, 64, 256],
 } as const;
 
-/** The model beside which timers are watched. */
+/** The model under whose load timers are watched. */
 export const watched = {
   model: 'text-32',
   title: 'text encoder with 32 tokens',
@@ -49,7 +49,7 @@ export function readmeLoads(model: string): readonly number[] {
   );
 }
 
-/** Requests outstanding beside which timers are watched. */
+/** The numbers of outstanding requests under which timers are watched. */
 export function readmeDelays(model: string): readonly number[] {
   return model === watched.model ? [watched.outstanding] : [];
 }

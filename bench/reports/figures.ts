@@ -14,7 +14,7 @@ export interface RatioFigure {
   readonly atLeast: number;
 }
 
-/** How much later a timer may come beside tritonts than beside `against` (p99). */
+/** The allowed additional delay (p99) of a timer under tritonts, compared with `against`. */
 export interface DelayFigure {
   readonly kind: 'delay';
   readonly model: string;

@@ -100,7 +100,7 @@ function rising({ at, late }: DelaySample): Point[] {
 }
 
 /**
- * How late timers come over time, beside every contestant that was measured and beside none. Delays range
+ * The lateness of timers over time, under every measured contestant and without load. Delays range
  * from a fraction of a millisecond to some hundred, so the axis is logarithmic.
  */
 export function delayPlot(rows: readonly DelayRow[]): Plot | undefined {

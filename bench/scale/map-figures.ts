@@ -1,4 +1,4 @@
-/** `map` over a large data set: its speed beside a closed loop, and its memory. */
+/** Measures `map` over a large data set: its speed compared with a closed loop, and its memory. */
 import type { Measured } from '../limits/limits.js';
 import { estimate, ratio } from '../reports/statistics.js';
 import { Child } from '../measuring/child.js';

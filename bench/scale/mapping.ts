@@ -1,5 +1,5 @@
 /**
- * A process that maps a data set of small items, beside a closed loop with as many outstanding requests. It
+ * A process that maps a data set of small items, and runs a closed loop with as many outstanding requests. It
  * sends the rates of each round in turns, then the bytes in use after each tenth of a long data set.
  */
 import { createServer, type InferResult, type Inputs } from '../../src/index.js';

@@ -9,7 +9,7 @@ import type { ScaleOptions } from './options.js';
 /** With this many models, pages and the allocator's slack do not matter. */
 const models = 250;
 
-/** A model with one operator is shown, too. What tritonts adds is a larger share of it. */
+/** A model with one operator is shown, too, because the overhead of tritonts is a larger share of it. */
 const kinds: readonly { readonly kind: Kind; readonly limit?: { readonly atMost: number } }[] = [
   { kind: 'digits', limit: { atMost: 1.1 } },
   { kind: 'add' },

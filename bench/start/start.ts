@@ -1,6 +1,6 @@
 /**
- * `npm run bench -- start`: how long the import of the package takes, beside that of onnxruntime-node; and how long
- * `tritonts serve` takes from its start to its first answer, beside a bare `node:http` server.
+ * `npm run bench -- start`: measures the import of the package, compared with that of onnxruntime-node, and the time of
+ * `tritonts serve` from its start to its first answer, compared with a bare `node:http` server.
  */
 import { execFile } from 'node:child_process';
 import { createRequire } from 'node:module';

@@ -2,7 +2,7 @@
  * The effect of a server's settings on this machine: `npm run bench -- study`
  *
  * Instances and threads: throughput and latency of each model with one or several instances and thread
- * counts, beside the default. Batch sizes and delay: the same with several of these. Inline runs: one caller
+ * counts, compared with the default. Batch sizes and delay: the same for several of these. Inline runs: one caller
  * that waits for each answer, and 64 of them, for models between microseconds and a millisecond, with several
  * budgets for inline runs and without such runs. Rows: what batches and threads gain in a bare C++ loop.
  */

@@ -1,6 +1,5 @@
 /**
- * What each datatype of fixed size accepts from JavaScript, and how it becomes wire bytes. Nothing is cast
- * silently.
+ * Converts JavaScript values to wire bytes, for each datatype of fixed size. No value is cast silently.
  */
 
 import type { TritonError } from '../errors.js';

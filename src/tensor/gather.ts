@@ -168,7 +168,7 @@ function settleShapes(drafts: readonly Draft[], rows: number): void {
  * Encodes the inputs of a request.
  *
  * @param plans - The model's inputs.
- * @param inputs - What the caller passed for each.
+ * @param inputs - The value that the caller passed for each input.
  * @param encoded - Receives the encoded inputs.
  * @param rows - The batch of an input, if neither its shape nor the other inputs give it.
  * @throws {@link TritonError} INVALID_ARG for a value that the configuration or the datatype does not allow.

@@ -3,7 +3,7 @@
 import type { Datatype } from './datatype.js';
 import { elementTypes, type ElementType } from './elements.js';
 
-/** An input as it is configured. */
+/** The configuration of an input. */
 export interface TensorSpec {
   /** Triton: `input.name`. */
   readonly name: string;

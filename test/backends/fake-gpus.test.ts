@@ -194,7 +194,7 @@ test('with two GPUs and the provider, each instance is where the configuration s
     assert.ok(first === i + 1 || first === i + 2, JSON.stringify(answer));
   }
   // There is one session for each model and GPU, and none for the CPU: auto, every, auto_listed, mixed; then
-  // those of options and files, of which two are refused only then. TensorRT has CUDA beside it.
+  // the models with options and files, two of which are refused only after that. TensorRT also gets a CUDA provider.
   const plain = (device: number): number => providers.filter((line) => line === `device_id=${device}`).length;
   assert.deepEqual([plain(0), plain(1)], [3, 10]);
   assert.deepEqual(providers.filter((line) => line.includes(' ')).sort(), [

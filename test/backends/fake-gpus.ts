@@ -57,7 +57,7 @@ export interface Machine {
   readonly providerError?: string;
 }
 
-/** What a server on the fake machine reported. */
+/** The report of a server on the fake machine. */
 export interface Answer extends Told {
   /** Folder of the runtime's library. */
   readonly folder: string;

@@ -6,7 +6,7 @@ import { Worker } from 'node:worker_threads';
 import type { ServerHandle } from '../../src/index.js';
 import { threadCount, until, type Context } from '../support/harness.js';
 
-/** What a worker has to do. */
+/** A worker's task. */
 export interface CallerData {
   /**
    * The server to attach to. Without it, the worker creates one of `repository`, and sends its handle first.

@@ -277,7 +277,7 @@ test('what a full queue refuses is refused, and what waits too long is REJECTED'
   assert.equal(series.get('nv_inference_request_failure{model="slow",reason="REJECTED",version="1"}'), 2);
 });
 
-/** Numbers from 0 to 1, always the same. */
+/** A fixed sequence of numbers from 0 to 1. */
 function* draws(seed: number): Generator<number, never> {
   for (let state = seed; ;) {
     state = (state * 1_103_515_245 + 12_345) % 2 ** 31;

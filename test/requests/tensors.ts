@@ -119,7 +119,7 @@ function elsewhere(dice: Dice, datatype: NumberType, data: Numbers): { array: Nu
  * Writes a tensor of numbers.
  *
  * @param bare - Whether its shape follows from the configuration.
- * @param aside - What the caller's code does in the middle of a request.
+ * @param aside - Code of the caller that runs in the middle of a request.
  */
 export function writeNumbers(
   dice: Dice,

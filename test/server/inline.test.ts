@@ -264,7 +264,7 @@ test('a signal that aborts in the same tick cancels what would have run here', a
 });
 
 /**
- * Checks that timers, immediates and sockets get turns beside a loop that awaits one response after another.
+ * Checks that timers, immediates and sockets get turns while a loop awaits one response after another.
  */
 async function othersHaveTurns(t: TestContext, model: Model): Promise<void> {
   const echo = createTcpServer((peer) => {

@@ -120,7 +120,7 @@ const bad: readonly (readonly [...Made, 'answered' | 'reset' | 'cut'])[] = [
   [streaming, Buffer.concat(Array.from({ length: 50 }, () => framed(small))), 'cut'],
 ];
 
-/** What is written to a connection that is no HTTP/2. */
+/** Bytes that are not HTTP/2, written to a connection. */
 const broken: readonly Buffer[] = [
   Buffer.from('GET / HTTP/1.1\r\n\r\n'),
   preface.subarray(0, 20),

@@ -1,8 +1,8 @@
-/** Packages that tests and examples do without where they are not installed. */
+/** Packages that tests and examples can do without. */
 
 /**
- * What a package exports; undefined where it is not installed. The compiler never sees its types, so a checkout
- * compiles without it: say what is used of it in an interface.
+ * The exports of a package; undefined if it is not installed. The compiler does not see its types, so that a checkout
+ * compiles without it. Declare the used part in an interface.
  */
 export async function optionalPackage(name: string): Promise<unknown> {
   try {

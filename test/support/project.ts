@@ -30,20 +30,20 @@ export async function linkPackages(folder: string, ...packages: readonly string[
     await symlink(join(root, 'node_modules', name), join(folder, 'node_modules', name), 'dir');
 }
 
-/** Copies the built code of this checkout to a folder, without what only tools read. */
+/** Copies the built code of this checkout to a folder, without files for tools. */
 export async function copyCode(folder: string): Promise<void> {
   const filter = (path: string): boolean => !/\.(map|d\.c?ts)$/.test(path);
   await cp(join(root, 'dist', 'src'), join(folder, 'dist', 'src'), { recursive: true, filter });
   await cp(join(root, 'package.json'), join(folder, 'package.json'));
 }
 
-/** Copies an example to a folder, and does as {@link linkPackages}. */
+/** Copies an example to a folder, and links packages as {@link linkPackages} does. */
 export async function layOut(example: string, folder: string, ...packages: readonly string[]): Promise<void> {
   await cp(join(root, 'examples', example), folder, { recursive: true });
   await linkPackages(folder, ...packages);
 }
 
-/** Runs the TypeScript compiler in a folder; what it says, which is nothing where all is well. */
+/** Runs the TypeScript compiler in a folder. Returns its output, which is empty on success. */
 export function compile(folder: string, ...options: readonly string[]): Promise<string> {
   return new Promise((resolve) => {
     execFile(process.execPath, [compiler, ...options], { cwd: folder }, (error, stdout, stderr) => {
@@ -53,8 +53,7 @@ export function compile(folder: string, ...options: readonly string[]): Promise<
 }
 
 /**
- * What the first program of an example's README prints, run in the example's folder. It must print nothing to
- * stderr.
+ * The output of the first program of an example's README, run in the example's folder. It must not write to stderr.
  */
 export async function readmeProgram(folder: string, env: NodeJS.ProcessEnv = process.env): Promise<string> {
   const readme = await readFile(join(folder, 'README.md'), 'utf8');

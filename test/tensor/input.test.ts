@@ -11,7 +11,7 @@ interface Resizable {
   resize(bytes: number): void;
 }
 
-/** A buffer that can be resized, which this project's library of types does not know. */
+/** A resizable buffer, which this project's TypeScript library lacks. */
 function resizable(bytes: number, maxByteLength: number): ArrayBuffer & Resizable {
   const constructor = ArrayBuffer as unknown as new (
     bytes: number,
@@ -192,7 +192,7 @@ describe('encoders', () => {
           get: (of, key) => (key === 'length' ? length : Reflect.get(of, key)) as unknown,
         });
       const proxy = claim([1, 2]);
-      // They are wrong at each level, for inputs that take any shape.
+      // Wrong lengths at each level, for inputs that take any shape.
       for (const [dims, nested] of [
         [[-1], [proxy]],
         [[-1], claim([[1], [2]])],

@@ -25,7 +25,7 @@ function strings(shape: readonly number[], ...elements: readonly string[]): AnyT
   return tensorFactory('BYTES')(shape, writer.finishOwned());
 }
 
-/** Of each datatype, a tensor of shape [2,3], and its elements as `toArray` gives them. */
+/** A tensor of shape [2,3] of each datatype, and its elements as `toArray` returns them. */
 const samples: readonly (readonly [AnyTensor, readonly unknown[][]])[] = [
   [
     tensor('BOOL', [2, 3], Uint8Array.of(0, 1, 1, 0, 0, 0)),
@@ -88,7 +88,7 @@ const samples: readonly (readonly [AnyTensor, readonly unknown[][]])[] = [
   ],
 ];
 
-/** What `topK` must give: a sort in the order that it documents. */
+/** The expected result of `topK`: a sort in the documented order. */
 function sorted(row: readonly unknown[]): { index: number; value: unknown }[] {
   const isNaN = Number.isNaN;
   const list = row.map((value, index) => ({ index, value: value as number | bigint | boolean }));

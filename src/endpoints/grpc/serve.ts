@@ -78,7 +78,7 @@ export async function serveGrpc(
   });
 }
 
-/** The flow-control window of a stream. A paused stream may hold so many bytes in memory. */
+/** The flow-control window of a stream, and so the bytes that a paused stream may hold in memory. */
 const streamWindow = 256 << 10;
 /** The most bytes of a frame from a client. */
 const frameBytes = 256 << 10;

@@ -31,7 +31,7 @@ export function iterates(result: unknown): result is object {
 /**
  * Opens the iterator of a result. The asynchronous iterator is preferred.
  *
- * @throws What the model's function throws; an Error if it returns no iterator.
+ * @throws The error that the model's function throws; an Error if it returns no iterator.
  */
 export function iteratorOf(result: object): OpenedIterator {
   const isAsync = typeof (result as Iterates)[Symbol.asyncIterator] === 'function';

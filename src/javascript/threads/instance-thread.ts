@@ -65,7 +65,7 @@ export class InstanceThread {
   /**
    * Asks the model for its part of a configuration.
    *
-   * @throws {@link TritonError} With what the model throws; UNAVAILABLE if its thread ends.
+   * @throws {@link TritonError} The error that the model throws; UNAVAILABLE if its thread ends.
    */
   async complete(config: ModelConfig): Promise<ModelConfigInput | undefined> {
     const outcome = await this.#do({ kind: 'complete', model: this.#model, url: this.#url, config }, []);
@@ -75,7 +75,7 @@ export class InstanceThread {
   /**
    * Starts the instance. Resolves when it serves.
    *
-   * @throws {@link TritonError} With what the model throws; UNAVAILABLE if its thread ends.
+   * @throws {@link TritonError} The error that the model throws; UNAVAILABLE if its thread ends.
    */
   async start(spec: InstanceSpec): Promise<void> {
     const { port1, port2 } = new MessageChannel();

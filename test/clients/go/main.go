@@ -1,4 +1,4 @@
-// Calls a server of KServe v2 over gRPC, unary and streaming. Ends with code 1 where an answer is wrong.
+// Calls a server of KServe v2 over gRPC, unary and streaming. Ends with code 1 if an answer is wrong.
 //
 // Usage: client <host:port>
 package main

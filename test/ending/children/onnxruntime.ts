@@ -1,4 +1,4 @@
-/** Uses `onnxruntime-node` beside tritonts. Arguments: a repository, the order, and how it ends. */
+/** Uses `onnxruntime-node` together with tritonts. Arguments: a repository, the order, and the way to end. */
 
 import { createRequire } from 'node:module';
 import { join } from 'node:path';

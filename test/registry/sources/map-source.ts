@@ -1,4 +1,4 @@
-/** A source that keeps files in memory as a store does: slow, fails where it is told to, and copies files to be opened. */
+/** A source with files in memory, like an object store: slow, with injected failures, and with copies of opened files. */
 
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -18,13 +18,13 @@ export type Point = 'list' | 'stamp' | 'read' | 'materialise';
 /** See the head of this file. */
 export class MapSource implements ModelSource {
   place = 'map://bucket';
-  /** By path, such as `digits/1/model.onnx`. */
+  /** Files by path, such as `digits/1/model.onnx`. */
   readonly files: Map<string, string | Uint8Array>;
-  /** What has been called, in order. */
+  /** The calls so far, in order. */
   readonly calls: string[] = [];
-  /** What each function throws now. */
+  /** The error that each function currently throws. */
   readonly faults: Map<Point, Error> = new Map();
-  /** What each function waits for that is called now, besides a moment. */
+  /** The promise that each function currently waits for, besides a short delay. */
   readonly waits: Map<Point, Promise<unknown>> = new Map();
   /** Folders that were made and not removed, by model. */
   readonly local: Map<string, string> = new Map();

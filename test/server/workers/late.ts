@@ -7,7 +7,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { attachServer, TritonError, type InferResult, type ServerHandle } from '../../../src/index.js';
 import { floats, row } from '../../support/harness.js';
 
-/** What the worker has to do. */
+/** The worker's task. */
 export interface Late {
   readonly handle: ServerHandle;
   readonly computeMs: number;

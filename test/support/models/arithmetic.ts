@@ -15,7 +15,7 @@ export interface AddOptions {
   readonly width?: number | string;
   /** Any datatype but BOOL, BYTES and BF16, which the runtime does not add on a CPU; default FP32. */
   readonly datatype?: Datatype;
-  /** What is added; default 1, and FP16 knows no other. */
+  /** The number to add (default 1). FP16 supports only 1. */
   readonly addend?: number;
 }
 

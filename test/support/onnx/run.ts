@@ -41,7 +41,7 @@ export interface OrtTensor {
   readonly dims: readonly number[];
 }
 
-/** What a session reports about an input or output. A symbolic dimension is its name. */
+/** A session's description of an input or output. A symbolic dimension is represented by its name. */
 export interface OrtMetadata {
   readonly name: string;
   readonly isTensor: boolean;

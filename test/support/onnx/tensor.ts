@@ -2,7 +2,7 @@
 import { datatypeSize, type Datatype } from '../../../src/tensor/datatype.js';
 import type { TensorMessage } from './messages.js';
 
-/** What the values of a tensor may be given as. FP16 and BF16 are given as a Uint16Array of their bits. */
+/** The forms of a tensor's values. FP16 and BF16 are a Uint16Array of bits. */
 export type TensorValues = ArrayBufferView | readonly (number | bigint | boolean | string)[];
 
 /** Number of each datatype in ONNX's `TensorProto.DataType`. */

@@ -1,5 +1,5 @@
-// Generates the stubs of the KServe v2 service. What its messages are the server says itself, by reflection; protoc-gen-go and
-// protoc-gen-go-grpc, which lie beside this program, make Go of it.
+// Generates the stubs of the KServe v2 service. The messages come from the server's reflection; protoc-gen-go and
+// protoc-gen-go-grpc, which are beside this program, generate the Go code.
 //
 // Usage: generate <host:port>, in the folder of the module.
 package main
@@ -24,7 +24,7 @@ import (
 
 const service = "inference.GRPCInferenceService"
 
-// describe returns the files that declare the service, each behind those that it needs.
+// describe returns the files that declare the service, each after its dependencies.
 func describe(address string) ([]*descriptorpb.FileDescriptorProto, error) {
 	connection, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
@@ -76,7 +76,7 @@ func describe(address string) ([]*descriptorpb.FileDescriptorProto, error) {
 	return ordered, nil
 }
 
-// generate lets a plugin write its files.
+// generate runs a plugin and writes its files.
 func generate(plugin string, files []*descriptorpb.FileDescriptorProto) error {
 	request := &pluginpb.CodeGeneratorRequest{ProtoFile: files}
 	parameters := []string{"paths=source_relative"}

@@ -42,7 +42,7 @@ export class HttpHandler {
   readonly #bodies: BodyReader;
   readonly #routes: Routes = new Routes();
   readonly #connections: Connections;
-  /** The known forms of each route. {@link Routes} keeps the routes, and bounds their number. */
+  /** The known forms of each route. `Routes` keeps the routes, and bounds their number. */
   readonly #forms: WeakMap<Route, KnownForms> = new WeakMap();
   readonly #forwarded: RegExp | undefined;
   readonly #closing: () => boolean;

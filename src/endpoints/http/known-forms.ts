@@ -11,7 +11,7 @@ import { BinaryPart, type HttpInferRequest, type InputForm } from './infer-reque
 import { findHoles, type Hole } from './json-holes.js';
 import { scanJson } from './json-scan.js';
 
-/** The most known forms of a path, and the most bytes of constant text of each. {@link Routes} bounds the paths. */
+/** The most known forms of a path, and the most bytes of constant text of each. `Routes` bounds the paths. */
 const mostForms = 4;
 const mostBytes = 2048;
 /** The most requests to skip before the next form is learned, if the learned forms were of no use. */

@@ -86,7 +86,8 @@ export class MapSource implements ModelSource {
     return {
       directory,
       release: async () => {
-        await sleep(1);
+        this.calls.push(`release ${key}`);
+        await sleep(20);
         await rm(directory, { recursive: true });
         this.local.delete(key);
       },

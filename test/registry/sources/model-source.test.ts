@@ -222,8 +222,13 @@ test('a close waits for files of old versions that are being removed', async (t)
   const source = addModels();
   const server = await serve(t, source, { loadModels: ['one'] });
   await server.loadModel('one', { force: true });
+  const released = (): string[] => source.calls.filter((call) => call.startsWith('release'));
+  await until(() => released().length === 1);
+  assert.equal(source.local.size, 2, 'the removal has begun');
   await server.close();
   assert.equal(source.local.size, 0);
+  assert.equal(new Set(released()).size, 2);
+  assert.equal(released().length, 2, 'each was released once');
 });
 
 test('a model that moves to another place is loaded again, whatever its stamp there', async (t) => {

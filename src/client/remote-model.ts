@@ -50,8 +50,8 @@ export class ModelOfServer implements RemoteModel {
   readonly #model: ModelName;
   readonly #shared: SharedOptions;
   readonly #mappable: Mappable;
-  /** The controllers that cancel the requests of each map. */
-  readonly #owned: Map<object, AbortController> = new Map();
+  /** The controllers that cancel the requests of each map. A map that has ended is collected with its own. */
+  readonly #owned: WeakMap<object, AbortController> = new WeakMap();
   /**
    * The server's description of the model. It is fetched again after a refused request, because the model may
    * have changed.

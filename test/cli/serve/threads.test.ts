@@ -1,7 +1,9 @@
 /** Several endpoint threads, which need a Node that can share a port. */
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { test } from 'node:test';
+import { reasonHeader } from '../../../src/protocol/statuses.js';
 import { canReusePort } from '../../../src/endpoints/service/listen.js';
 import { foreign } from '../../endpoints/grpc/harness.js';
 import { ask, json } from '../../endpoints/http/harness.js';
@@ -60,7 +62,15 @@ test(
     });
     await all(async () => {
       const answer = await ask(http, '/v2/repository/models/three/load', { method: 'POST' });
-      assert.equal(answer.status, 500, answer.text);
+      assert.equal(answer.status, 404, answer.text);
+    });
+    // An error of the main thread keeps its reason on the way to the thread that answers.
+    await mkdir(join(repository, 'broken', '1'), { recursive: true });
+    await writeFile(join(repository, 'broken', 'config.pbtxt'), 'backend: "javascript"');
+    await writeFile(join(repository, 'broken', '1', 'model.mjs'), "import 'tritonts-no-such-package';");
+    await all(async () => {
+      const answer = await ask(http, '/v2/repository/models/broken/load', { method: 'POST' });
+      assert.equal(answer.headers[reasonHeader], 'MISSING', answer.text);
     });
     assert.equal((await client.call('ServerLive'))['live'], true);
     const lines = served.log().split('POST /v2/models/one/infer: 200').length - 1;

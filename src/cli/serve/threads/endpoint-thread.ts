@@ -8,14 +8,7 @@ import { TritonError } from '../../../errors.js';
 import type { InferenceServer } from '../../../server/inference-server.js';
 import type { Endpoint } from '../endpoint.js';
 import type { Log } from '../log.js';
-import {
-  receivedError,
-  sentError,
-  type ThreadData,
-  type ToMain,
-  type ToThread,
-  type Wish,
-} from './messages.js';
+import { sentError, type ThreadData, type ToMain, type ToThread, type Wish } from './messages.js';
 
 /** How long a thread may take to end after its endpoints have closed, in milliseconds. */
 const endMs = 1000;
@@ -39,14 +32,20 @@ export class EndpointThread implements Endpoint {
   readonly #worker: Worker;
   readonly #ended: Promise<void>;
   #closing = false;
+  #listening = false;
+  /** Why the thread ended by itself. */
+  #failure: unknown;
 
   private constructor(worker: Worker) {
     this.#worker = worker;
+    worker.once('error', (error) => {
+      this.#failure = error;
+    });
     this.#ended = new Promise((resolve) => {
       worker.once('exit', () => {
         resolve();
         // The thread's port would stay open: some connections would continue, and others would wait for ever.
-        if (!this.#closing) throw new TritonError('INTERNAL', 'a thread of endpoints ended by itself');
+        if (!this.#closing) throw this.#endedByItself();
       });
     });
   }
@@ -54,7 +53,7 @@ export class EndpointThread implements Endpoint {
   /**
    * Starts a thread. Resolves when its endpoints listen.
    *
-   * @throws {@link TritonError} UNAVAILABLE if they cannot listen.
+   * @throws {@link TritonError} UNAVAILABLE if they cannot listen, INTERNAL if the thread ends before.
    */
   static async start(server: InferenceServer, data: ThreadData, log: Log): Promise<EndpointThread> {
     const program = ownFile('dist/src/cli/serve/threads/thread.js', 'which several threads of a port need');
@@ -64,14 +63,21 @@ export class EndpointThread implements Endpoint {
       thread.#send({ says: 'verbose', on: log.isVerbose });
     });
     await new Promise<void>((resolve, reject) => {
+      // This listener comes before the one that throws.
+      worker.prependOnceListener('exit', () => {
+        if (thread.#listening) return;
+        thread.#closing = true;
+        reject(thread.#endedByItself());
+      });
       worker.on('message', (message: ToMain) => {
         switch (message.says) {
           case 'listening':
+            thread.#listening = true;
             resolve();
             break;
           case 'failed':
             thread.#closing = true;
-            reject(receivedError(message.error));
+            reject(TritonError.from(message.error));
             break;
           case 'line':
             log.verbose(message.line);
@@ -99,6 +105,12 @@ export class EndpointThread implements Endpoint {
     const timer = setTimeout(() => void this.#worker.terminate(), timeoutMs + endMs);
     await this.#ended;
     clearTimeout(timer);
+  }
+
+  #endedByItself(): TritonError {
+    const cause = this.#failure;
+    const why = cause === undefined ? '' : `: ${cause instanceof Error ? cause.message : String(cause)}`;
+    return new TritonError('INTERNAL', `a thread of endpoints ended by itself${why}`, { cause });
   }
 
   #send(message: ToThread): void {

@@ -3,7 +3,8 @@
 import type { MessagePort } from 'node:worker_threads';
 import type { ServiceHost } from '../../../endpoints/service/host.js';
 import type { LogSettings } from '../../../endpoints/service/log-settings.js';
-import { receivedError, type SentError, type ToMain, type Wish } from './messages.js';
+import { TritonError, type TritonErrorJSON } from '../../../errors.js';
+import type { ToMain, Wish } from './messages.js';
 
 interface Waiting {
   resolve(value: unknown): void;
@@ -46,8 +47,8 @@ export class MainThread {
     this.#take(id)?.resolve(value);
   }
 
-  refused(id: number, error: SentError): void {
-    this.#take(id)?.reject(receivedError(error));
+  refused(id: number, error: TritonErrorJSON): void {
+    this.#take(id)?.reject(TritonError.from(error));
   }
 
   #take(id: number): Waiting | undefined {

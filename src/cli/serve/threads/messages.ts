@@ -4,7 +4,7 @@ import type { ServeGrpcOptions } from '../../../endpoints/grpc/serve.js';
 import type { ServeHttpOptions } from '../../../endpoints/http/serve.js';
 import type { LoadRequest } from '../../../endpoints/service/load-request.js';
 import type { LogChanges } from '../../../endpoints/service/log-settings.js';
-import { TritonError, type TritonErrorCode } from '../../../errors.js';
+import { TritonError, type TritonErrorJSON } from '../../../errors.js';
 import type { ServerHandle } from '../../../index.js';
 
 /** The data that a thread starts with. */
@@ -31,36 +31,18 @@ export type Wish =
 /** Messages from a thread. */
 export type ToMain =
   | { readonly says: 'listening' }
-  | { readonly says: 'failed'; readonly error: SentError }
+  | { readonly says: 'failed'; readonly error: TritonErrorJSON }
   | { readonly says: 'line'; readonly line: string }
   | { readonly says: 'wish'; readonly id: number; readonly wish: Wish };
 
 /** Messages to a thread. */
 export type ToThread =
   | { readonly says: 'granted'; readonly id: number; readonly value: unknown }
-  | { readonly says: 'refused'; readonly id: number; readonly error: SentError }
+  | { readonly says: 'refused'; readonly id: number; readonly error: TritonErrorJSON }
   | { readonly says: 'verbose'; readonly on: boolean }
   | { readonly says: 'close'; readonly timeoutMs: number };
 
-/** The parts of an error, because a posted message loses its class. */
-export interface SentError {
-  readonly code: TritonErrorCode;
-  readonly message: string;
-  readonly model: string | undefined;
-}
-
-export function sentError(error: unknown): SentError {
-  if (error instanceof TritonError) {
-    const { code, message, model } = error;
-    return { code, message, model };
-  }
-  return {
-    code: 'INTERNAL',
-    message: error instanceof Error ? error.message : String(error),
-    model: undefined,
-  };
-}
-
-export function receivedError({ code, message, model }: SentError): TritonError {
-  return new TritonError(code, message, { model });
+/** An error as a message carries it, because a posted error loses its class. */
+export function sentError(error: unknown): TritonErrorJSON {
+  return TritonError.from(error).toJSON();
 }

@@ -1,7 +1,7 @@
-// What the engine adds to a batch: injected inputs, null rows, and who keeps outputs.
+// What the engine adds to a batch: injected inputs, null rows, and the keeper of outputs.
 //
-// A run owns it. It is filled with the version's lock, and then only read until the run's last hold
-// is dropped.
+// Owned by a run. Filled under the version's lock, and then read-only until the run's last hold is
+// dropped.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@ namespace tritonts {
 
 class BatchAdditions {
  public:
-  // Empty slots of the batch become null rows. Throws std::bad_alloc; then Clear undoes it.
-  // Returns the inputs of the rows.
+  // Adds the batch's injected inputs and keeper, and turns its empty slots into null rows. Throws
+  // std::bad_alloc; then Clear undoes it. Returns the inputs of the rows.
   const RowInputs* Fill(Batch* batch, BlockPool* pool) {
     if (!inputs_) inputs_ = std::make_unique<RowInputs>();
     filled_ = true;
@@ -28,14 +28,14 @@ class BatchAdditions {
     null_rows_ = 0;
     keeper_.reset();
   }
-  // Drops the memory that the inputs refer to. Null rows are still counted.
+  // Drops the memory that the inputs refer to, but keeps the count of null rows.
   void DropInputs() {
     if (!filled_) return;
     filled_ = false;
     inputs_->Clear();
   }
   uint32_t null_rows() const { return null_rows_; }
-  // Null: all outputs go to callers.
+  // The keeper of outputs. Null: all outputs go to callers.
   OutputKeeper* keeper() const { return keeper_.get(); }
 
  private:

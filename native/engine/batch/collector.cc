@@ -12,14 +12,14 @@ Status MissingInSome() {
   return Status::InvalidArg("an optional input is present in only some requests of a batch");
 }
 
-// Whether they are in one piece of memory, as slices of an output are. What is next to each other
-// may also be the end of one piece and the beginning of another: a driver puts small ones side by
-// side, and refuses a copy that goes beyond one.
+// Whether two buffers belong to one allocation, like slices of an output. Adjacent addresses are
+// not enough: a driver may place small allocations side by side, and refuses a copy across two of
+// them.
 bool InOnePiece(const Buffer& one, const Buffer& other) {
   return one.owner && one.owner.get() == other.owner.get();
 }
 
-// Lists the parts of an input. Those that follow each other in memory are one.
+// Lists the parts of an input. Adjacent chunks become one part.
 void ListParts(const Run& run, uint32_t index, std::vector<Buffer>* parts) {
   const auto requests = run.requests();
   for (uint32_t at = 0, stretch = 0; at < requests.size(); at += stretch) {
@@ -31,7 +31,7 @@ void ListParts(const Run& run, uint32_t index, std::vector<Buffer>* parts) {
       chunk.size *= stretch;
       if (chunk.size == 0) continue;
       Buffer* const last = parts->empty() ? nullptr : &parts->back();
-      // The processor copies those in host memory.
+      // The processor copies chunks in host memory, so for those adjacency is enough.
       const bool together =
           last && static_cast<char*>(last->data) + last->size == chunk.data &&
           (IsHostMemory(last->kind) && IsHostMemory(chunk.kind) ? last->kind == chunk.kind
@@ -49,15 +49,15 @@ void ListParts(const Run& run, uint32_t index, std::vector<Buffer>* parts) {
 
 namespace {
 
-// What the bytes of an input are like, chunk by chunk.
+// A summary of the chunks of an input.
 struct Pieces {
   size_t total = 0;
   const char* end = nullptr;  // where the previous chunk ended
   Buffer begin;               // the first chunk with bytes
-  bool neighbours = true;     // all chunks are one piece, in memory that serves
+  bool neighbours = true;     // all chunks are adjacent, in memory of the wanted kind
   bool on_host = true;
 
-  // Adds a chunk that is followed by those of its neighbours, `stretch` chunks in all.
+  // Adds `stretch` adjacent chunks of equal size, of which `chunk` is the first.
   void Add(const Buffer& chunk, uint32_t stretch, MemoryKind wanted, int device) {
     const size_t size = stretch * chunk.size;
     if (size == 0) return;
@@ -66,7 +66,7 @@ struct Pieces {
       begin = chunk;
       neighbours = Serves(chunk.kind, chunk.device, wanted, device);
     } else if (chunk.data != end || chunk.kind != begin.kind || chunk.device != begin.device ||
-               // A device copies it, or the processor.
+               // A device copies this input, which must not cross allocations.
                (wanted != MemoryKind::kHost && !InOnePiece(begin, chunk))) {
       neighbours = false;
     }
@@ -75,7 +75,7 @@ struct Pieces {
   }
 };
 
-// Sets the buffer or the parts of an input that all requests have.
+// Sets the buffer or the parts of a present input.
 Status Bring(Run& run, uint32_t index, const Pieces& pieces, Gathered* out, MemoryKind wanted,
              int device, Elsewhere elsewhere) {
   const auto requests = run.requests();
@@ -154,7 +154,7 @@ Status Gather(Run& run, uint32_t index, bool batching, Gathered* out, MemoryKind
       } else if (!input && out->present) {
         return MissingInSome();
       } else if (input && batching) {
-        // This is not memcmp: for so few dims the call would cost more than the comparison.
+        // A loop, because a call of memcmp would cost more for so few dims.
         bool same = input->shape.size() == out->shape.size();
         for (size_t i = 1; same && i < out->shape.size(); i++)
           same = input->shape[i] == out->shape[i];
@@ -213,7 +213,7 @@ Status GatherShapeValues(Run& run, uint32_t index, Gathered* out) {
     const InputTensor* const input = run.input(at, index);
     if ((input != nullptr) != (first != nullptr)) return MissingInSome();
     if (!input) continue;
-    // What the first request has, and behind it what is compared with that.
+    // The first request's values, followed by space for the values of the request to compare.
     if (!block) block = run.pool().Acquire(2 * size + 1);
     if (!block) {
       return Status::Unavailable(Reason::kNoMemory, "no memory for the " + std::to_string(size) +

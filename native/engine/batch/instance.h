@@ -3,8 +3,8 @@
 //   free --(a batch)--> occupied --(InstanceFree, or a blocking Execute returned)--> free
 //
 // A blocking instance has a thread, which its first batch starts and the version's Destroy joins.
-// An asynchronous one has none. The version's lock guards the fields that say so. Only one thread
-// at a time calls Execute of the backend's instance.
+// An asynchronous instance has no thread. The version's lock guards the fields that are marked so.
+// Execute of the backend's instance is called by one thread at a time.
 #pragma once
 
 #include <atomic>
@@ -35,10 +35,10 @@ struct InstanceRunner {
         asynchronous(instance->asynchronous()),
         lost_(instance->lost()) {}
 
-  // Whether it can run nothing any more (Instance::lost).
+  // Whether the instance can run nothing any more (Instance::lost).
   bool lost() const { return lost_ && lost_->load(std::memory_order_relaxed); }
 
-  // How many bytes of batch buffers an instance keeps for its next runs.
+  // The bytes of batch buffers that an instance keeps for its next runs.
   static constexpr size_t kIdleBytes = size_t{64} << 20;
 
   const uint32_t index;
@@ -48,41 +48,41 @@ struct InstanceRunner {
   BlockPool pool{kIdleBytes};
   const std::unique_ptr<Instance> instance;
   const bool asynchronous;
-  // Where its runs are added up; null: with the version's own. Set before its first run.
+  // The totals that its runs are added to; null: the version's own. Set before its first run.
   GpuTotals* totals = nullptr;
-  // What it asks the version's gate with; null: there is no gate. Set before its first run.
+  // Its ticket for the version's gate; null: there is no gate. Set before its first run.
   std::shared_ptr<GateTicket> ticket;
 
   // Guarded by the version's lock.
   bool occupied = false;                   // has a batch and is not free yet
-  PooledRun* next = nullptr;               // that batch, until a thread takes it to Execute
-  PooledRun* held = nullptr;               // or that batch, as long as it waits at the gate
-  PooledRun* halves = nullptr;             // what it runs before the next batch (halves.cc)
+  PooledRun* next = nullptr;               // its batch, until a thread takes it to Execute
+  PooledRun* held = nullptr;               // its batch, while that waits at the gate
+  PooledRun* halves = nullptr;             // halves to run before the next batch (halves.cc)
   uint64_t assigned_ns = 0;                // when it got its last batch
   InstanceRunner* next_ordered = nullptr;  // link of a RunnerList
 
   // For asynchronous instances: whether a thread is in Execute (kOne), and whether another batch
-  // waits for that thread (kAnother). Written under the version's lock, and by that thread.
+  // waits for that thread (kAnother). Written under the version's lock, or by that thread.
   enum class Handing : uint8_t { kNobody, kOne, kAnother };
   std::atomic<Handing> handing{Handing::kNobody};
 
-  // For blocking instances. Guarded by the version's lock, except that whoever starts or joins the
-  // thread uses `thread` without it.
+  // For blocking instances. Guarded by the version's lock, except `thread`: the thread that starts
+  // or joins it uses it without the lock.
   enum class ThreadState : uint8_t { kNone, kStarting, kStarted, kRefused };
   ThreadState thread_state = ThreadState::kNone;
-  bool executing = false;  // the thread is in Execute, maybe after InstanceFree
-  SpinPolicy spin;         // only the thread uses it
-  // Shared with threads that picked a batch for this instance. They ring without the lock. By then
+  bool executing = false;  // its thread is in Execute, maybe after InstanceFree
+  SpinPolicy spin;         // used by the instance's thread only
+  // Shared with threads that picked a batch for this instance, which ring without the lock. By then
   // the batch may have run, and the version may have been destroyed.
   const std::shared_ptr<Bell> bell = std::make_shared<Bell>();
   platform::Thread thread;
 
  private:
-  const std::atomic<bool>* const lost_;  // the backend instance's; null: it has none
+  const std::atomic<bool>* const lost_;  // owned by the backend's instance; null: it cannot be lost
 };
 
-// A list of instances, linked through themselves: an instance is in at most one such list. It is
-// guarded by the version's lock, or belongs to whoever has the orders that it is part of.
+// An intrusive list of instances. An instance is in at most one such list. The list is guarded by
+// the version's lock, or belongs to the owner of the orders that contain it.
 class RunnerList {
  public:
   bool empty() const { return first_ == nullptr; }

@@ -28,7 +28,7 @@ void OrderedResponder::SkipAll(std::span<Request* const> requests) {
 void OrderedResponder::Deliver(Delivery* delivery) {
   if (delivery->positions.empty()) return responder_->Finish(delivery);
   responder_->SetOutputs(delivery);
-  // The run, and the version with it, may be gone before the order is through.
+  // The run and its version may be gone before the order has finished.
   const std::shared_ptr<ResponseOrder> order = context_->order;
   if (order->GiveNow(this, delivery)) return;
   Keep(delivery);
@@ -36,8 +36,8 @@ void OrderedResponder::Deliver(Delivery* delivery) {
   {
     std::lock_guard lock(members_->lock());
     held = order->Hold(this, delivery);
-    // What comes next to these requests is held behind it. Under the lock: once it may be given,
-    // another thread is through with the delivery at any time.
+    // Later responses to these requests are queued behind this delivery. Reopen under the lock:
+    // once the delivery is in the order, another thread may finish it at any time.
     for (size_t i = 0; held && i < delivery->open.size(); i++) members_->Reopen(delivery->open[i]);
     if (held) delivery->open.clear();
   }
@@ -66,14 +66,14 @@ void OrderedResponder::KeepOutputs(Delivery* delivery) {
   for (const OutputTensor& output : outputs) dims += output.tail.size();
   delivery->shapes.reserve(dims);
   delivery->copies.reserve(delivery->copies.size() + outputs.size());
-  // Where all are alike, an output has the bytes of all requests.
+  // If all responses are alike, one output has the bytes of all requests.
   const size_t times = delivery->alike ? members_->size() : 1;
   for (OutputTensor& output : outputs) {
     const size_t first = delivery->shapes.size();
     delivery->shapes.insert(delivery->shapes.end(), output.tail.begin(), output.tail.end());
     output.tail = {delivery->shapes.data() + first, output.tail.size()};
     const size_t size = output.size * times;
-    // Without a block it is its own memory, or that of the request's inputs.
+    // Without a block, the output is in the backend's own memory or in the request's inputs.
     if (output.block || size == 0 || memory_->Hold(&output, size, &delivery->copies)) continue;
     delivery->spoilt = true;
     return;
@@ -82,7 +82,8 @@ void OrderedResponder::KeepOutputs(Delivery* delivery) {
 
 void OrderedResponder::Requeue(uint32_t position) {
   const std::shared_ptr<ResponseOrder> order = context_->order;
-  // Not before its sink has what the run said: in the queue it may end.
+  // Requeue only after earlier responses reached the sink; a requeued request may be cancelled at
+  // once.
   if (order->Skip(this, position)) life_->Requeue((*members_)[position]);
   order->Go();
 }

@@ -1,8 +1,9 @@
-// Delivers a run's responses in their version's order: at once, or held until it is their turn.
+// Delivers a run's responses in the order of the version's requests: at once, or held until their
+// turn.
 //
-// A run owns it. The order (response_order.h) refers to it from Join until it has passed the run,
-// for which the run has a hold. Any thread that holds the run, without its lock, unless a comment
-// names another rule. Nothing of it is used where the version keeps no order.
+// Owned by a run. The order (response_order.h) refers to this object from Join until the run has
+// passed; the run has a hold for that. Any thread that holds the run may call it, without the run's
+// lock, unless stated otherwise. Unused if the version keeps no order.
 #pragma once
 
 #include <cstddef>
@@ -36,35 +37,36 @@ class OrderedResponder final : private OrderedRun {
         responder_(responder),
         life_(life) {}
 
-  // --- With the version's lock.
-  // Makes room for this many requests. Throws std::bad_alloc.
+  // --- Under the version's lock.
+  // Reserves space for this many requests. Throws std::bad_alloc.
   void Reserve(size_t requests) {
     ReservePlaces(requests);
     lost_.reserve(requests);
   }
-  // The run's requests get their places, behind those of all runs or right behind `behind`.
+  // Adds the run's requests to the order, behind those of all runs or directly behind those of
+  // `behind`.
   void Join(const RunContext* context, OrderedResponder* behind);
-  // Gives them back, for a run that never began.
+  // Removes a run that never began from the order.
   void Leave();
-  // These requests are in other runs, which have their places.
+  // Skips requests that were moved to other runs, which have places for them.
   void SkipAll(std::span<Request* const> requests);
 
-  // Delivers responses, maybe later.
+  // Delivers responses now, or when their turn comes.
   void Deliver(Delivery* delivery);
-  // Queues a request again that is done here, behind its earlier responses.
+  // Queues a request again, which is done in this run, after its earlier responses were delivered.
   void Requeue(uint32_t position);
-  // Without memory to hold responses each request ends with an error, in its turn. The caller
-  // refers to the run. Called with the lock, which it releases.
+  // Ends each request with an error, in its turn, without memory to hold responses. The caller
+  // holds a reference to the run. Called with the run's lock, which it releases.
   void RespondWithoutMemory(uint32_t request, const Status& status, RunMembers::Lock* lock);
 
  private:
-  // The order calls these.
+  // Called by the order.
   void Give(OrderedResponses* responses, size_t first, size_t count) override;
   void GaveAll(OrderedResponses* responses) override;
   void TakeTurn(uint32_t position) override;
   void Passed() override;
 
-  // Makes a delivery one that stays valid when the call that it is made in has returned.
+  // Makes a delivery independent of memory that is valid only during the call that made it.
   void Keep(Delivery* delivery);
   void KeepOutputs(Delivery* delivery);
 
@@ -76,7 +78,8 @@ class OrderedResponder final : private OrderedRun {
   Responder* const responder_;
   RunLife* const life_;
   const RunContext* context_ = nullptr;
-  std::vector<Status> lost_;  // by position: what is said in its turn; the run's lock
+  std::vector<Status>
+      lost_;  // by position: the error to deliver in its turn; guarded by the run's lock
 };
 
 }  // namespace tritonts

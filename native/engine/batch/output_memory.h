@@ -1,7 +1,6 @@
-// The memory that a run's outputs lie in: where it comes from, and how it gets to where a sink
-// takes it.
+// Allocates memory for a run's outputs, and copies outputs to memory that the sink takes.
 //
-// A run owns it. Any thread that holds the run calls it, without the run's lock.
+// Owned by a run. Any thread that holds the run may call it, without the run's lock.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +15,7 @@ struct InstanceRunner;
 
 class OutputMemory {
  public:
-  // With the version's lock.
+  // Called under the version's lock.
   void Assign(const RunContext* context, InstanceRunner* runner) {
     context_ = context;
     runner_ = runner;
@@ -25,13 +24,13 @@ class OutputMemory {
   BlockPool& pool() const;
   MemoryCopier* copier() const;
 
-  // A block of this kind if possible, else of host memory.
+  // Allocates a block of this kind if possible, otherwise of host memory.
   StatusOr<Buffer> Allocate(size_t size, MemoryKind preferred) const;
-  // Copies an output of a request to host memory, unless its sink takes it where it is. The copy
-  // goes to `copies`. An error names model and output.
+  // Copies an output of a request to host memory, unless its sink takes it where it is. `copies`
+  // gets the block of the copy. An error names the model and the output.
   Status Fetch(const Request& request, OutputTensor* output, std::vector<BlockRef>* copies) const;
-  // Copies an output of `size` bytes that has no block of its own. False: that was not possible.
-  // Throws std::bad_alloc.
+  // Copies an output of `size` bytes that has no block of its own. False: out of memory, or the
+  // copy failed. Throws std::bad_alloc.
   bool Hold(OutputTensor* output, size_t size, std::vector<BlockRef>* copies) const;
 
  private:

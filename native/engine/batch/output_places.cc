@@ -17,7 +17,7 @@ StatusOr<Buffer> OutputPlaces::Output(uint32_t request, uint32_t index, DataType
 
 StatusOr<Buffer> OutputPlaces::Place(uint32_t request, uint32_t index, DataType datatype,
                                      std::span<const int64_t> shape, MemoryKind preferred) {
-  // If the output is for one request alone, its sink may have a place for it.
+  // If the output is for one request alone, its sink may provide memory.
   const uint32_t one = request == Run::kAll && members_->size() == 1 ? 0 : request;
   std::optional<size_t> size;
   {
@@ -30,7 +30,8 @@ StatusOr<Buffer> OutputPlaces::Place(uint32_t request, uint32_t index, DataType 
   Buffer buffer;
   if (one != Run::kAll) {
     const Request& owner = *(*members_)[one];
-    // What is held for later is not in the sink's place, which the next response may need.
+    // A response that may be held for its turn must not occupy the sink's memory, which an earlier
+    // response may need.
     if (owner.header->Wants(index) && *size > 0 && !context_->order) {
       buffer = owner.header->sink->Place(owner, index, *size, preferred);
     }

@@ -1,7 +1,7 @@
-// Where a backend writes an output, and what it declares: the sink's own place, a block, or memory
-// that exists.
+// Provides the memory that a backend writes an output to (the sink's own, or a block), and declares
+// outputs.
 //
-// A run owns it. Any thread that holds the run calls it, without the run's lock.
+// Owned by a run. Any thread that holds the run may call it, without the run's lock.
 #pragma once
 
 #include <cstdint>
@@ -20,19 +20,19 @@ class OutputPlaces {
   OutputPlaces(RunMembers* members, RunOutputs* outputs, const OutputMemory* memory)
       : members_(members), outputs_(outputs), memory_(memory) {}
 
-  // With the version's lock.
+  // Called under the version's lock.
   void Assign(const RunContext* context) {
     context_ = context;
-    // It is nearly always the same, and copying it counts references.
+    // The status is nearly always the same; a copy would cost a reference count.
     if (!cancelled_.SameAs(context->cancelled)) cancelled_ = context->cancelled;
   }
 
-  // As Run::Output.
+  // See Run::Output.
   StatusOr<Buffer> Output(uint32_t request, uint32_t index, DataType datatype,
                           std::span<const int64_t> shape, MemoryKind preferred);
-  // Declares an output for a request or for kAll. It is ignored if the request is done.
+  // Declares an output for a request or for kAll. No effect if the request is done.
   void Declare(uint32_t request, const OutputTensor& tensor, std::span<const size_t> offsets = {});
-  // Drops what was declared for a request or for kAll. Does not allocate.
+  // Drops the outputs declared for a request or for kAll. Does not allocate.
   void Drop(uint32_t request);
 
  private:

@@ -7,8 +7,8 @@ namespace tritonts {
 
 namespace {
 
-// Whether other requests of the batch may be the reason of an error. What is cancelled, and what
-// there was no memory for, fails for a reason that the halves would have, too.
+// Whether an error may be caused by other requests of the batch. Cancellation, lack of memory and
+// unsupported operations would fail the halves as well.
 bool MayBeAnothers(const Status& status) {
   return !status.ok() && status.code() != Code::kCancelled && status.code() != Code::kUnavailable &&
          status.code() != Code::kUnsupported;

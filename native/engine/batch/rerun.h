@@ -1,6 +1,5 @@
 // Whether a batch failed as a whole, so that its requests run again in halves (version/halves.cc).
-//
-// A run owns it. Only the thread that was in Execute takes the failure, between Execute and the
+// Owned by a run. Only the thread that was in Execute takes the failure, between Execute and the
 // next batch of the instance.
 #pragma once
 
@@ -16,22 +15,24 @@ class Rerun {
  public:
   Rerun(RunMembers* members, RunClock* clock) : members_(members), clock_(clock) {}
 
-  // With the version's lock. `may`: whether the batch may run again.
+  // Called under the version's lock. `may`: whether the batch may run again.
   void Assign(bool may) { may_ = may; }
 
-  // --- With the run's lock.
-  // The batch may not run again, because the backend has said something of it.
+  // --- Under the run's lock.
+  // Excludes a rerun, because the backend has responded to or changed a request.
   void Forbid() { may_ = false; }
-  // Called for what the backend says. True: it is an error for all that is kept back until the run
-  // is given up or has returned. The requests are suspended until then.
+  // Called for each response of the backend. True: the response is an error for all requests, and
+  // is withheld until the batch is handed to other runs or Execute has returned. The requests are
+  // suspended until then.
   bool Keep(uint32_t request, const Status& status, bool final);
-  // Ends the suspension. The error is for the requests that are still here; ok: there is none.
+  // Ends the suspension. Returns the withheld error, for the requests that are still in this run;
+  // ok: there is none.
   Status Take();
 
-  // --- Without it. Lists the requests that are open and not cancelled. Throws std::bad_alloc only
-  // if there is no room for them.
+  // --- Without the run's lock. Lists the requests that are open and not cancelled. Throws
+  // std::bad_alloc only if `requests` lacks capacity.
   void ListOpen(std::vector<Request*>* requests);
-  // These requests are done here, and are queued for other runs.
+  // Marks these requests as done in this run and queued for other runs.
   void GiveUp(std::span<Request* const> requests);
 
  private:

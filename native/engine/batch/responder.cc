@@ -10,7 +10,7 @@
 
 namespace tritonts {
 
-// --- Made, with the lock.
+// --- Making responses, with the run's lock.
 
 Delivery* Responder::Make(uint32_t request, const Status& status, bool final, bool empty) {
   const size_t responses = request == Run::kAll ? members_->undone() : 1;
@@ -115,7 +115,7 @@ bool Responder::PrepareAlike(Delivery* delivery) {
   }
   if (!outputs_->TakeAlike(requests, &delivery->outputs)) return false;
   header = &first;
-  uint64_t sharing = 0;  // requests that have the header
+  uint64_t sharing = 0;  // number of requests with this header
   for (Request* request : requests) {
     TRITONTS_ASSERT(request->state() == Request::State::kRunning, "a request ended twice");
     if (request->header != header) {
@@ -135,7 +135,7 @@ bool Responder::PrepareAlike(Delivery* delivery) {
   return true;
 }
 
-// --- Delivered, without the lock.
+// --- Delivery, without the run's lock.
 
 void Responder::Deliver(Delivery* delivery) {
   SetOutputs(delivery);
@@ -144,7 +144,7 @@ void Responder::Deliver(Delivery* delivery) {
 }
 
 void Responder::SetOutputs(Delivery* delivery) {
-  // The spans are set only now, because `outputs` moved in memory while it grew.
+  // Spans are set only now, because `outputs` could be reallocated while it grew.
   size_t offset = 0;
   for (size_t i = 0; i < delivery->responses.size(); i++) {
     delivery->responses[i].outputs = {delivery->outputs.data() + offset,
@@ -190,7 +190,7 @@ void Responder::Give(const Delivery& delivery, size_t first, size_t count) {
           {requests, delivery.outputs, &delivery.timings});
     }
   } catch (const std::bad_alloc&) {
-    // Then with errors.
+    // Deliver errors instead.
   }
   Response like;
   like.status = context_->no_response;

@@ -1,7 +1,7 @@
-// Makes the responses of a run from what was declared, and delivers them to their sinks.
+// Makes the responses of a run from its declared outputs, and delivers them to their sinks.
 //
-// A run owns it. Its functions say whether they are called with the run's lock; sinks and copiers
-// are called without it. Any thread that holds the run.
+// Owned by a run. Each function states whether it is called with the run's lock; sinks and copiers
+// are called without it. Any thread that holds the run may call it.
 #pragma once
 
 #include <cstddef>
@@ -32,32 +32,33 @@ class Responder {
         memory_(memory),
         life_(life) {}
 
-  // With the version's lock.
+  // Called under the version's lock.
   void Assign(const RunContext* context) {
     context_ = context;
     spoke_ = false;
   }
 
-  // Makes responses to a request or to kAll, which are open. `empty`: nothing but the end of the
-  // requests. Null: there is no memory, and nothing was done. With the lock.
+  // Makes responses to an open request, or to all of them (kAll). `empty`: the response only ends
+  // the requests. Null: out of memory, and nothing has changed. With the run's lock.
   Delivery* Make(uint32_t request, const Status& status, bool final, bool empty);
-  // Delivers them, and drops the holds of requests that are done. Without the lock.
+  // Delivers responses, and drops the holds of requests that are done. Without the lock.
   void Deliver(Delivery* delivery);
 
-  // --- The parts of Deliver, for responses that leave in an order. Without the lock.
-  // Where the outputs are by now. Those that are kept go to their keeper.
+  // --- The parts of Deliver, for responses that leave in an order. Without the lock. SetOutputs
+  // links responses to their outputs, fetches outputs that a sink does not take where they are, and
+  // passes kept outputs to their keeper.
   void SetOutputs(Delivery* delivery);
-  // Hands some of the responses to their sinks.
+  // Passes some of the responses to their sinks.
   void Give(const Delivery& delivery, size_t first, size_t count);
-  // All of them were. The delivery is unused then.
+  // Called when all responses were passed on. Returns the delivery to the pool.
   void Finish(Delivery* delivery);
 
  private:
   void Prepare(uint32_t position, const Status& status, bool final, Delivery* delivery);
-  // One response for all requests, if they are alike. False: they are not.
+  // Makes one response for all requests, if they are alike. False: they are not.
   bool PrepareAlike(Delivery* delivery);
   Response& AddResponse(uint32_t position, bool final, Delivery* delivery);
-  // Copies outputs whose kind of memory their sink does not take to host memory.
+  // Copies outputs in memory that their sink does not take to host memory.
   void Fetch(Delivery* delivery);
   void GiveToKeeper(const KeptOutputs& kept);
 
@@ -70,8 +71,8 @@ class Responder {
   RunLife* const life_;
   const RunContext* context_ = nullptr;
 
-  // The lock.
-  bool spoke_ = false;  // with an order only: some request has had a response of its own
+  // Guarded by the run's lock.
+  bool spoke_ = false;  // with an order only: whether a request had a response of its own
   DeliveryPool deliveries_;
 };
 

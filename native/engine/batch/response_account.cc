@@ -37,7 +37,7 @@ void ResponseAccount::CountByNumber(uint32_t position, const Response& response,
   if (response.empty) kind = ResponseCounts::Kind::kEmpty;
   if (!response.status.ok()) kind = ResponseCounts::Kind::kFail;
   if (cancelled) kind = ResponseCounts::Kind::kCancel;
-  // What was marked before this response's time belongs to an earlier one.
+  // A mark before the start of this interval belongs to an earlier response.
   const uint64_t computed = clock_->computed_ns();
   const bool outputs =
       kind == ResponseCounts::Kind::kSuccess || kind == ResponseCounts::Kind::kFail;
@@ -58,7 +58,7 @@ void ResponseAccount::AddTo(Statistics* statistics, Latencies* latencies) const 
 void ResponseAccount::AddAnswered(Statistics* statistics) const {
   if (totals_.ended() == 0) return;
   totals_.AddTo(statistics, clock_->last());
-  // Not when it is asked: that goes on.
+  // The time of the last response rather than now, because time goes on after it.
   const uint64_t ended_ns = clock_->last().exec_end_ns;
   const uint64_t ago_ns = ended_ns == 0 ? 0 : NowNs() - ended_ns;
   statistics->last_inference_ms =

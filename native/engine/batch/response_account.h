@@ -1,6 +1,6 @@
-// What the responses of a run add up to, until the run is added to its version's statistics.
+// The totals of a run's responses, until the run is added to its version's statistics.
 //
-// A run owns it. All is called with the run's lock.
+// Owned by a run; guarded by the run's lock.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ class ResponseAccount {
   ResponseAccount(const RunMembers* members, const RunClock* clock)
       : members_(members), clock_(clock) {}
 
-  // Makes room for this many requests. Throws std::bad_alloc.
+  // Reserves space for this many requests. Throws std::bad_alloc.
   void Reserve(size_t requests, const RunContext* context) {
     totals_.Reserve(requests);
     if (context->decoupled) streamed_.reserve(requests);
@@ -31,39 +31,40 @@ class ResponseAccount {
     totals_.Clear();
     streamed_.assign(context->decoupled ? members_->size() : 0, Streamed());
   }
-  // The requests are those of a batch that failed before.
+  // Marks the run as one of requests whose batch failed before.
   void SetRepeated() { totals_.reruns = 1; }
 
-  // Notes when a request got its first response. It matters if others follow.
+  // Records the time of a request's first response, which matters if others follow.
   void NoteFirst(uint32_t position, const BatchTimings& timings) {
     if (streamed_.empty() || streamed_[position].first_ns != 0) return;
     streamed_[position].first_ns = timings.exec_end_ns;
   }
-  // A response was made. Those of a decoupled model are counted by their number.
+  // Records a response. Responses of a decoupled model are counted by their index.
   void NoteResponse(uint32_t position, const Response& response, bool cancelled,
                     const BatchTimings& timings) {
     if (!streamed_.empty()) CountByNumber(position, response, cancelled, timings);
   }
-  // It was the final one.
+  // Records the final response of a request.
   void NoteEnd(uint32_t position, const Response& response, bool cancelled);
-  // The final responses of requests that share a header are ok.
+  // Records ok final responses of requests that share a header.
   void NoteEnds(const RequestHeader& header, uint64_t requests, const BatchTimings& timings) {
     totals_.AddOk(header, requests, timings);
   }
-  // A request fails without a response of the backend: the run is abandoned.
+  // Records the failure of a request without a response of the backend, because its run is
+  // abandoned.
   void NoteAbandoned(uint32_t position, const BatchTimings& timings) {
     totals_.AddFailed(*(*members_)[position]->header, timings, RunTotals::Failure::kOther);
   }
-  // A request ends with an error that its sink gets later.
+  // Records an error whose delivery to the sink follows later.
   void NoteLost(uint32_t position, const Status& status, bool cancelled,
                 const BatchTimings& timings) {
     totals_.AddFailed(*(*members_)[position]->header, timings, FailureOf(status, cancelled));
   }
 
-  // Whether a request got a response that is ok.
+  // Whether a request has had a response that is ok.
   bool answered() const { return totals_.ok > 0; }
   const RunTotals& totals() const { return totals_; }
-  // Adds a run that is done.
+  // Adds a run that is done to the statistics.
   void AddTo(Statistics* statistics, Latencies* latencies) const;
   // Adds the responses so far of a run that is not done.
   void AddAnswered(Statistics* statistics) const;
@@ -72,7 +73,7 @@ class ResponseAccount {
   }
 
  private:
-  // What a decoupled request was sent so far. Zero: no response yet.
+  // The responses so far to a request of a decoupled model. Zero: no response yet.
   struct Streamed {
     uint64_t first_ns = 0;
     uint64_t last_ns = 0;
@@ -87,7 +88,7 @@ class ResponseAccount {
   const RunClock* const clock_;
   const RunContext* context_ = nullptr;
   RunTotals totals_;
-  std::vector<Streamed> streamed_;  // by position, of a decoupled model only
+  std::vector<Streamed> streamed_;  // by position; only for decoupled models
 };
 
 }  // namespace tritonts

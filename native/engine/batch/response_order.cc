@@ -33,7 +33,8 @@ bool ResponseOrder::GiveNow(OrderedRun* run, OrderedResponses* responses) {
   const size_t count = positions.size();
   Lock lock(lock_);
   if (open_ || giving_ || first_ != run) return false;
-  // What is held for one of these goes first, and after a response that is not final others come.
+  // Held responses go first. After responses that are not final, others to the same requests
+  // follow.
   if (count > 1 && (!responses->is_final || run->first_held_)) return false;
   for (size_t i = 0; i < count; i++) {
     if (positions[i] != run->turn_ + i) return false;
@@ -101,7 +102,7 @@ OrderedResponses* ResponseOrder::Due(OrderedRun* run, size_t* first, size_t* cou
   for (*count = 1; due->is_final && *count < all; ++*count) {
     const size_t turn = run->turn_ + *count;
     OrderedResponses* unused = nullptr;
-    // An earlier response to that request may be held, too.
+    // An earlier response to that request may also be held.
     if (due->positions[*first + *count] != turn || HeldAt(*run, turn, &unused)) break;
   }
   due->given_ += *count;

@@ -1,19 +1,21 @@
-// Responses of a version in the order of its requests (preserve_ordering): those of a request are
-// held until every request that was taken from the queue before it has had its final one.
+// Delivers a version's responses in the order of its requests (preserve_ordering). Responses to a
+// request are held until every request that was taken from the queue earlier has had its final
+// response.
 //
 //   runs, as they were taken   [ a b c d ]   [ e f ]   [ g h ]
 //                                    ^ whose turn it is
 //   responses that are held            d        f       g h
 //
-// A request has its place from when a run gets it; one that ends in the queue (cancelled, expired)
-// has none, and is told so at once. A place is passed with the request's final response, whatever
-// that says, or where the run gives the request back to the queue.
+// A request has a place in the order from when a run gets it. A request that ends in the queue
+// (cancelled, expired) has no place, and its response is delivered at once. A place is passed with
+// the request's final response, whatever its status, or when the run returns the request to the
+// queue.
 //
-// Of all threads that bring responses one at a time gives them, those of others too, so no thread
-// waits for another one. What is held lies in the runs' own memory: here nothing is allocated.
+// One thread at a time delivers, also the responses of other threads, so that no thread waits for
+// another. Held responses stay in the runs' own memory; the order itself does not allocate.
 //
-// Any thread, but for Join and Leave. The lock guards lists and places for moments; sinks are
-// called without it.
+// Thread-safe, except Join and Leave. The lock guards lists and places briefly; sinks are called
+// without it.
 #pragma once
 
 #include <cstddef>
@@ -25,10 +27,10 @@
 
 namespace tritonts {
 
-// Responses that a run gives in one go: one to each of some requests.
+// Responses that a run delivers together: one to each of some requests.
 struct OrderedResponses {
   std::vector<uint32_t> positions;  // of the requests in their run, ascending
-  bool is_final = true;             // all of them, or none
+  bool is_final = true;             // whether all of these responses are final; otherwise none is
 
  private:
   friend class ResponseOrder;
@@ -41,25 +43,25 @@ class OrderedRun {
   friend class ResponseOrder;
   ~OrderedRun() = default;
 
-  // Makes room for the places of `requests`. Throws std::bad_alloc.
+  // Reserves places for `requests` requests. Throws std::bad_alloc.
   void ReservePlaces(size_t requests) { places_.reserve(requests); }
 
-  // All without a lock of the order.
-  // Hands some of the responses to their sinks, from the first-th on.
+  // All called without the order's lock. Give passes `count` of the responses, from index `first`
+  // on, to their sinks.
   virtual void Give(OrderedResponses* responses, size_t first, size_t count) = 0;
-  // All of these were given.
+  // Called when all of these responses were given.
   virtual void GaveAll(OrderedResponses* responses) = 0;
-  // It is the turn of a request of which Skip or Await said that this is to be called then.
+  // Called at the turn of a request for which Skip or Await announced this call.
   virtual void TakeTurn(uint32_t position) = 0;
-  // Nothing of the run is to come, and the order knows it no more.
+  // Called when the run has passed; the order no longer refers to it.
   virtual void Passed() = 0;
 
  private:
   enum class Place : uint8_t { kOpen, kOver, kAwaited };
 
-  // The order's lock.
+  // Guarded by the order's lock.
   std::vector<Place> places_;
-  size_t turn_ = 0;  // those before are passed
+  size_t turn_ = 0;  // positions before this one are passed
   OrderedRun* next_run_ = nullptr;
   OrderedResponses* first_held_ = nullptr;
   OrderedResponses* last_held_ = nullptr;
@@ -67,45 +69,45 @@ class OrderedRun {
 
 class ResponseOrder {
  public:
-  // A run gets places for its requests, behind those of all others, or right behind those of
-  // `behind`, which still has open ones. One after the other: the version's lock.
+  // Adds places for a run's requests, behind those of all others, or directly behind those of
+  // `behind`, which still has open ones. Serialized by the version's lock.
   void Join(OrderedRun* run, size_t requests, OrderedRun* behind = nullptr);
-  // A run that never began gives its places back; Go is to be called afterwards, without the
-  // version's lock, which is held now.
+  // Removes the places of a run that never began. Called with the version's lock; afterwards the
+  // caller must call Go without that lock.
   void Leave(OrderedRun* run);
 
-  // Gives these responses, and what that lets others have, where it is their turn now. False: it is
+  // Delivers these responses, and those that become due thereby, if it is their turn. False: it is
   // not, and nothing was done.
   bool GiveNow(OrderedRun* run, OrderedResponses* responses);
-  // Keeps them until their turn; then Go is to be called. What they refer to must stay. False: the
-  // order is open, and the caller gives them itself.
+  // Holds responses until their turn; the caller must then call Go. The memory that they refer to
+  // must stay valid. False: the order is open, and the caller delivers them itself.
   bool Hold(OrderedRun* run, OrderedResponses* responses);
-  // The request gets no response of this run any more; then Go is to be called. False: some are
-  // held, and OrderedRun::TakeTurn is called behind these.
+  // Announces that the request gets no further response from this run; the caller must then call
+  // Go. False: responses to it are held, and OrderedRun::TakeTurn is called after them.
   bool Skip(OrderedRun* run, uint32_t position);
-  // The same, but TakeTurn is called in any case. False: as for Hold.
+  // Like Skip, but TakeTurn is called in any case. False: as for Hold.
   bool Await(OrderedRun* run, uint32_t position);
-  // Gives what is due, unless somebody is at it.
+  // Delivers all due responses, unless another thread is delivering.
   void Go();
-  // From now on nothing is held: runs that never come back would hold it for ever.
+  // Stops holding responses, because abandoned runs would block them for ever.
   void Open();
 
  private:
   using Lock = std::unique_lock<SpinLock>;
 
   void GiveDue(Lock* lock);
-  // The first of the run's that begin with the request `turn`, and what is held before it.
+  // Whether responses to the request at `position` are held.
   static bool Holds(const OrderedRun& run, uint32_t position);
   static OrderedResponses* HeldAt(const OrderedRun& run, size_t turn, OrderedResponses** before);
-  // Those whose turn it is; null: none. Of these `count` are due from `first` on, and are passed
-  // then.
+  // Finds responses of a run that are due now: `count` of them, from index `first` on, which it
+  // marks as passed. Null: none is due.
   static OrderedResponses* Due(OrderedRun* run, size_t* first, size_t* count);
   static void Pass(OrderedRun* run, const OrderedResponses& responses, size_t count);
 
-  SpinLock lock_;  // guards all below, and what runs say of it
+  SpinLock lock_;  // guards all fields below, and the runs' fields for the order
   OrderedRun* first_ = nullptr;
   OrderedRun* last_ = nullptr;
-  bool giving_ = false;  // some thread is
+  bool giving_ = false;  // whether a thread is delivering
   bool open_ = false;
 };
 

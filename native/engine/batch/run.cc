@@ -23,7 +23,7 @@ void PooledRun::Assign(std::span<Request* const> batch, uint64_t number, const R
   TRITONTS_ASSERT(life_.idle(), "a run was given a batch while it had one");
   MakeRoom(batch.size(), context);
   context_ = context;
-  // It is nearly always the same, and copying it counts references.
+  // The status is nearly always the same; a copy would cost a reference count.
   if (!not_single_.SameAs(context->not_single)) not_single_ = context->not_single;
   decoupled_ = context->decoupled;
   asynchronous_ = runner->asynchronous;
@@ -74,7 +74,7 @@ bool PooledRun::Returned() {
     left = members_.undone() > 0;
     failure = rerun_.Take();
   }
-  // A decoupled model goes on when Execute has returned.
+  // Requests of a decoupled model may stay open after Execute.
   if (decoupled_ && failure.ok()) left = false;
   if (left) RespondAll(failure.ok() ? context_->left_open : failure);
   return life_.Returned();
@@ -97,7 +97,7 @@ uint64_t PooledRun::began_ns() {
 
 void PooledRun::LetGoOf(std::span<Request* const> requests) {
   if (context_->order) ordered_.SkipAll(requests);
-  // Never the last holds: the thread that was in Execute has one.
+  // These are never the last holds, because the thread that was in Execute has one.
   life_.LetGo(static_cast<uint32_t>(requests.size()));
 }
 
@@ -155,7 +155,7 @@ void PooledRun::Send(uint32_t request, const Status& status, bool final, bool em
   Lock lock(members_.lock());
   if (!members_.AwaitOpen(request, &lock)) return;
   if (rerun_.Keep(request, status, final)) {
-    const RunRef self(*this);  // it may be over when the lock is released
+    const RunRef self(*this);  // the run may end when the lock is released
     lock.unlock();
     return places_.Drop(kAll);
   }
@@ -163,7 +163,7 @@ void PooledRun::Send(uint32_t request, const Status& status, bool final, bool em
     lock.unlock();
     return context_->order ? ordered_.Deliver(delivery) : responder_.Deliver(delivery);
   }
-  // All requests may be done before the call returns, so this keeps the run.
+  // Keeps the run, whose requests may all be done before the call returns.
   const RunRef self(*this);
   if (context_->order) return ordered_.RespondWithoutMemory(request, status, &lock);
   scarce_.Respond(request, status, final, &lock);
@@ -174,7 +174,7 @@ void PooledRun::Respond(uint32_t request, const Status& status, bool final) {
     return Send(request, final || !status.ok() ? status : not_single_, true, false);
   }
   if (!status.ok() || !pace_.AnyFull(request)) return Send(request, status, final, false);
-  // This reference keeps the run from being used for another batch when its last request ends.
+  // Keeps the run from being reused for another batch when its last request ends.
   const RunRef self(*this);
   for (uint32_t i = members_.First(request); i < members_.Past(request); i++) {
     if (pace_.AnyFull(i)) Send(i, pace_.unread(), true, false);
@@ -192,7 +192,7 @@ void PooledRun::Release(uint32_t request) {
     {
       Lock lock(members_.lock());
       if (!members_.AwaitOpen(i, &lock)) continue;
-      rerun_.Forbid();  // nobody may read them again
+      rerun_.Forbid();  // the inputs cannot be read again
       members_.Seize(i);
     }
     members_[i]->ReleaseInputs();
@@ -202,7 +202,7 @@ void PooledRun::Release(uint32_t request) {
 }
 
 void PooledRun::Reschedule(uint32_t request) {
-  // Nobody's requests have no queue to go to.
+  // A null row has no queue to go back to.
   if (request < size() && members_[request]->header->null_row) return EndResponses(request);
   {
     Lock lock(members_.lock());

@@ -1,5 +1,5 @@
-// The engine's side of a run (backend.h): one batch in an instance. It says which of its objects
-// does what; each has the state of one idea.
+// The engine's implementation of a run (backend.h): one batch in an instance. It delegates to its
+// objects, each of which has the state of one idea.
 //
 //   members     the requests, and which of them are open       (run_members.h, with the run's lock)
 //   life        holds, references, what the version is told    (run_life.h)
@@ -13,9 +13,9 @@
 //   rerun       whether the batch is run again in halves       (rerun.h)
 //   additions   what the engine adds to the batch              (batch_additions.h)
 //
-// Ownership: runs are pooled. An idle run belongs to its version's pool; its life says until when
-// it is not idle. A run owns its objects, by value, so that a batch allocates nothing.
-// Any thread that holds the run calls what backend.h has. For the rest see there.
+// Ownership: runs are pooled. An idle run belongs to its version's pool; `life` says when it is
+// idle. A run contains its objects by value, so that a batch allocates nothing. Threads: any thread
+// that holds the run may call the functions of backend.h. The other functions state their rules.
 #pragma once
 
 #include <memory>
@@ -53,82 +53,85 @@ class PooledRun final : public Run {
 
   // --- For the version.
 
-  // Gives an idle run a batch, for an instance. With the version's lock. If it throws
-  // std::bad_alloc, the run is still idle, and the requests are unchanged. Its responses leave
-  // behind those of all other runs, or right behind those of `behind`.
+  // Gives an idle run a batch for an instance. Called under the version's lock. Throws
+  // std::bad_alloc; then the run is still idle and the requests are unchanged. With a response
+  // order, the run's place is behind all other runs, or directly behind `behind`.
   void Assign(std::span<Request* const> batch, uint64_t number, const RunContext* context,
               InstanceRunner* runner, std::shared_ptr<RunOwner> owner, PooledRun* behind = nullptr);
-  // Makes room for `requests`: then Assign does not throw. Throws std::bad_alloc.
+  // Reserves room for `requests`, so that Assign does not throw. Throws std::bad_alloc.
   void MakeRoom(size_t requests, const RunContext* context);
-  // Adds to the run that Assign comes for what the engine injects into its batch, whose empty slots
-  // become null rows. Throws std::bad_alloc; then, and where Assign throws, ClearInjected undoes
-  // it.
+  // Prepares what the engine injects into the batch, before Assign. Empty slots of the batch become
+  // null rows. Throws std::bad_alloc. If this or Assign throws, ClearInjected undoes it.
   void Inject(Batch* batch, BlockPool* pool);
   void ClearInjected();
   uint32_t null_rows() const { return additions_.null_rows(); }
   size_t size() const { return members_.size(); }
   // Takes the batch back from a run that has not begun, so that its requests can be queued again.
-  // With the version's lock. The caller then drops the run. Does not allocate.
+  // Called under the version's lock. The caller then drops the run. Does not allocate.
   void Disband(RequestChain* requests);
   InstanceRunner* runner() const { return life_.runner(); }
-  // Marks that a thread takes it to Execute, so that Disband is no longer allowed. With the
-  // version's lock.
+  // Called under the version's lock when a thread takes the run to Execute. Disband is no longer
+  // allowed then.
   void SetUnderWay() { life_.SetUnderWay(); }
 
-  // The next four are for the thread that calls Execute. Begin is called before Execute.
+  // The next functions are for the thread that calls Execute. Begin is called before Execute.
   void Begin(uint64_t now_ns);
-  // Called after Execute: fails requests that a blocking instance left open. False: the run was
+  // Called after Execute. Fails requests that a blocking instance left open. False: the run was
   // abandoned meanwhile and must not be touched.
   bool Returned();
-  // The time from Begin until the outputs were computed. Called while the thread has Execute's
-  // hold.
+  // The time from Begin until the outputs were computed. Called while the thread has the hold of
+  // Execute.
   uint64_t ran_ns();
-  // Whether a request got a response that is ok. Called then, too.
+  // Whether a request got a response that is ok. Called while the thread has the hold of Execute.
   bool answered();
-  // Called last: drops Execute's hold and, with `free`, the instance's. True: these were the last
-  // holds.
+  // Called last: drops the hold of Execute and, with `free`, the instance's. True: these were the
+  // last holds.
   bool EndExecute(bool free) { return life_.LetGo(free ? 2 : 1); }
   // Marks the instance as free. False: an earlier call did so. Any thread may call it.
   bool FreeInstance() { return life_.FreeInstance(); }
 
   // --- Halves (halves.cc). Whether the backend responded with one error to all requests, which may
-  // be run again in other runs. Then they are open, and were told nothing: Returned tells those
-  // that are still here. Called between Execute and Returned.
+  // be run again in other runs. Then the requests are open and their sinks have got no response.
+  // Returned delivers the error to requests that are still in this run. Called between Execute and
+  // Returned.
   bool failed() const { return members_.suspended(); }
-  // The rest is called with the version's lock. Lists the requests that are open and not cancelled.
-  // Throws std::bad_alloc only if there is no room for them.
+  // The rest is called under the version's lock. Lists the requests that are open and not
+  // cancelled. Throws std::bad_alloc only if `requests` lacks capacity.
   void ListOpen(std::vector<Request*>* requests) { rerun_.ListOpen(requests); }
-  // When its Execute was called.
+  // The time when Execute was called.
   uint64_t began_ns();
-  // Queues those requests again; and, when they are in other runs, drops their holds.
+  // GiveUp marks these requests as queued for other runs. LetGoOf drops their holds once they are
+  // in other runs.
   void GiveUp(std::span<Request* const> requests) { rerun_.GiveUp(requests); }
   void LetGoOf(std::span<Request* const> requests);
-  // Marks a run of requests whose batch failed before.
+  // Marks the run as one of requests whose batch failed before.
   void SetRepeated() { account_.SetRepeated(); }
-  PooledRun* next_half = nullptr;  // link of InstanceRunner::halves, with the version's lock
+  PooledRun* next_half = nullptr;  // link of InstanceRunner::halves; under the version's lock
 
-  // Adds a run without holds to the statistics. With the version's lock. Returns how many requests
-  // ended.
+  // Adds a run without holds to the statistics. Called under the version's lock. Returns how many
+  // requests ended.
   size_t Account(Statistics* statistics, Latencies* latencies = nullptr);
-  // Adds the responses so far of a run that Account was not called for. With the version's lock.
+  // Adds the responses so far of a run that Account was not called for. Called under the version's
+  // lock.
   void AddAnswered(Statistics* statistics);
-  // The same, of `latencies`, to a copy of its counts.
+  // Adds the latencies of the responses so far to `counts`, a copy of the counts of `latencies`.
   void AddAnswered(const Latencies& latencies, LatencyCounts* counts);
 
-  // Abandons the run: responds to requests that are not done, and ignores what the backend says
-  // from then on. True: Execute is under way. The run is never freed. Does not allocate.
+  // Abandons the run: responds to requests that are not done, and ignores later calls of the
+  // backend. True: Execute is under way. The run is never freed. Does not allocate.
   bool Abandon(const Status& status);
 
-  uint64_t batch_class = 0;  // class in the version's RunTimes; with the version's lock
-  BatchRecord record;        // for its dispatcher's log; with the version's lock
-  // Links of the version's list of runs under way, with its lock; `next` also of the pool's stack.
+  uint64_t batch_class = 0;  // class in the version's RunTimes; under the version's lock
+  BatchRecord record;        // for the dispatcher's log; under the version's lock
+  // Links of the version's list of runs under way, under its lock. `next` is also the link of the
+  // pool's stack.
   PooledRun* previous = nullptr;
   PooledRun* next = nullptr;
   // Drops a reference.
   void Drop() override { life_.Release(); }
-  // The same, with the version's lock.
+  // Drops a reference, under the version's lock.
   void DropLocked() { life_.ReleaseLocked(); }
-  // For the pool, which hands the run out with one reference.
+  // Called by the pool, which hands the run out with one reference.
   void LeavePool(RunPool* pool) { life_.Leave(pool); }
 
   // --- For the backend (backend.h).
@@ -167,7 +170,7 @@ class PooledRun final : public Run {
  private:
   using Lock = RunMembers::Lock;
 
-  // Responds as Respond does. `empty`: nothing but the end of the requests.
+  // Implements Respond. `empty`: the response only ends the requests.
   void Send(uint32_t request, const Status& status, bool final, bool empty);
 
   // Set by Assign and fixed until the run is idle again.
@@ -179,7 +182,7 @@ class PooledRun final : public Run {
   RunMembers members_{requests_};
   RunClock clock_;
   BatchAdditions additions_;
-  RunOutputs outputs_;  // with the run's lock
+  RunOutputs outputs_;  // guarded by the run's lock
   RunLife life_{this, &outputs_, &additions_};
   OutputMemory memory_;
   OutputPlaces places_{&members_, &outputs_, &memory_};

@@ -1,6 +1,6 @@
 // The time stamps of a run: when it began, had its inputs, and had computed its outputs.
 //
-// A run owns it. The backend sets the marks on any thread; all else is called with the run's lock.
+// Owned by a run. Thread-safe for marks; all other functions need the run's lock.
 #pragma once
 
 #include <algorithm>
@@ -23,21 +23,21 @@ class RunClock {
   }
   void Begin(uint64_t now_ns) { last_.exec_start_ns = now_ns; }
 
-  // `at_ns` is 0 for now. Any thread calls these.
+  // Marks a time; `at_ns` 0: now. Thread-safe.
   void MarkInputsReady(uint64_t at_ns) { Mark(&inputs_ready_ns_, at_ns); }
   void MarkComputed(uint64_t at_ns) { Mark(&computed_ns_, at_ns); }
   // 0: not marked.
   uint64_t inputs_ready_ns() const { return inputs_ready_ns_.load(std::memory_order_relaxed); }
   uint64_t computed_ns() const { return computed_ns_.load(std::memory_order_relaxed); }
 
-  // The times of a response that is made now, and the same noted as the last ones.
+  // Reads the times of a response that is made now. Stamp also stores them as the last ones.
   void Read(BatchTimings* timings) const {
     const uint64_t now = NowNs();
     const uint64_t ready = inputs_ready_ns();
     const uint64_t computed = computed_ns();
     *timings = last_;
     timings->exec_end_ns = now;
-    // What a device tells is not exact to the nanosecond.
+    // Times reported by a device are not exact to the nanosecond.
     const uint64_t begin = std::min(timings->exec_start_ns, now);
     timings->compute_end_ns = computed != 0 ? std::clamp(computed, begin, now) : now;
     timings->compute_start_ns =

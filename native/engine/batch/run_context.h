@@ -1,8 +1,6 @@
-// What the runs of a version have in common: its tensors, its order, and its errors, made
-// beforehand.
+// What the runs of a version share: its tensors, its response order, and preallocated errors.
 //
-// The version owns it, and changes nothing of it after its start. Any thread reads it while a run
-// has holds.
+// Owned by the version and immutable after its start. Any thread may read it while a run has holds.
 #pragma once
 
 #include <memory>
@@ -23,11 +21,11 @@ struct RunContext {
   std::string model;
   bool batching = false;                 // whether tensors have a batch dimension
   bool decoupled = false;                // whether a request gets any number of responses
-  const ModelIo* io = nullptr;           // the outputs' indexes and datatypes; null: not checked
-  std::shared_ptr<ResponseOrder> order;  // of the responses; null: they leave as they come
-  std::shared_ptr<ResponseCounts> responses;  // by their number; null: they are not counted
-  bool rerun_in_halves = false;               // whether a batch that fails as a whole is run again
-  // Made beforehand, because there may be no memory when they are needed.
+  const ModelIo* io = nullptr;           // indexes and datatypes of the outputs; null: not checked
+  std::shared_ptr<ResponseOrder> order;  // null: responses are delivered as they come
+  std::shared_ptr<ResponseCounts> responses;  // counted by index; null: not counted
+  bool rerun_in_halves = false;               // run a batch that fails as a whole again
+  // Preallocated, because memory may be exhausted when they are needed.
   Status cancelled;
   Status left_open;    // a blocking Execute left a request open
   Status not_single;   // a model that is not decoupled gave none or several responses

@@ -25,7 +25,7 @@ void RunLife::Disband() {
 }
 
 bool RunLife::Abandon() {
-  // Its holds are never dropped, so it counts as under way for the life of the process.
+  // Its holds are never dropped, so it counts as under way until the process ends.
   Execution under_way = Execution::kUnderWay;
   return execution_.compare_exchange_strong(under_way, Execution::kAbandoned,
                                             std::memory_order_acq_rel);
@@ -33,7 +33,7 @@ bool RunLife::Abandon() {
 
 void RunLife::InstanceFree() {
   if (!FreeInstance()) return;
-  // Read while this thread has the instance's hold. Afterwards the run may be assigned again.
+  // Read these while this thread has the instance's hold; afterwards the run may be assigned again.
   InstanceRunner* const runner = runner_;
   const std::shared_ptr<RunOwner> owner = owner_;
   owner->OnInstanceFree(runner, LetGo(1) ? run_ : nullptr);
@@ -41,9 +41,9 @@ void RunLife::InstanceFree() {
 
 bool RunLife::LetGo(uint32_t holds) {
   if (holds_.fetch_sub(holds, std::memory_order_acq_rel) != holds) return false;
-  // Later calls find every request done.
+  // Later calls find all requests done.
   outputs_->Clear();
-  // Null rows are counted until Account.
+  // The number of null rows is needed until Account.
   additions_->DropInputs();
   return true;
 }
@@ -65,7 +65,7 @@ void RunLife::Release() {
 }
 
 void RunLife::ReleaseLocked() {
-  // If this is the only reference, nobody can take another one.
+  // If this is the only reference, no thread can take another one.
   if (references_.load(std::memory_order_acquire) > 1 &&
       references_.fetch_sub(1, std::memory_order_acq_rel) > 1) {
     return;

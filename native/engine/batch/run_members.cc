@@ -30,7 +30,7 @@ bool RunMembers::AwaitOpen(uint32_t request, Lock* lock) {
   if ((request != Run::kAll && request >= phases_.size()) || suspended()) return false;
   while (request == Run::kAll ? delivering_ > 0 : phases_[request] == Phase::kDelivering) {
     lock->unlock();
-    std::this_thread::yield();  // another thread is delivering, or asks the sink for a place
+    std::this_thread::yield();  // another thread delivers, or asks the sink for memory
     lock->lock();
   }
   return request == Run::kAll ? undone_ > 0 : phases_[request] != Phase::kDone;

@@ -68,7 +68,7 @@ BlockRef RunOutputs::Keep(uint32_t request, Declared declared) {
     whole_.push_back(std::move(declared));
     return {};
   }
-  // Each request has a chain, so that a response looks only at its own outputs.
+  // Each request has a chain, so that a response visits only its own outputs.
   if (chains_.size() < first_rows_.size()) chains_.resize(first_rows_.size(), kNone);
   uint32_t last = kNone;
   for (uint32_t i = chains_[request]; i != kNone; i = single_[i].next) {
@@ -115,7 +115,8 @@ Status RunOutputs::Take(uint32_t position, const Request& request,
     if (!status.ok()) continue;
     const size_t first = first_rows_[position];
     Hand(PartOf(declared, first, first + RowsOf(position)), position, request, tensors, kept);
-    // The response keeps the block until it is delivered, whatever other threads do to the run.
+    // The response keeps the block until it is delivered, even if another thread clears the run's
+    // outputs.
     if (declared.block) blocks->push_back(declared.block);
   }
   if (position < chains_.size()) {
@@ -149,7 +150,7 @@ void RunOutputs::Hand(const OutputTensor& tensor, uint32_t position, const Reque
 bool RunOutputs::Takes(std::span<Request* const> requests, const OutputTensor& tensor) {
   if (IsHostMemory(tensor.kind)) return IsPrivateHostMemory(tensor.kind);
   const int device = tensor.block ? tensor.block->device() : 0;
-  const RequestHeader* header = nullptr;  // of the request before
+  const RequestHeader* header = nullptr;  // of the previous request
   for (const Request* request : requests) {
     if (request->header == header) continue;
     header = request->header;
@@ -162,7 +163,7 @@ bool RunOutputs::TakeAlike(std::span<Request* const> requests,
                            std::vector<OutputTensor>* tensors) const {
   const RequestHeader& header = *requests.front()->header;
   if (!context_->batching || lacking_) return false;
-  // Outputs of single requests that were not consumed yet.
+  // Some outputs of single requests were not consumed yet.
   for (const uint32_t first : chains_) {
     if (first != kNone) return false;
   }

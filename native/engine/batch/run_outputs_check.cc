@@ -1,4 +1,4 @@
-// Whether what a backend says of its outputs makes sense (run_outputs.h).
+// Validation of declared outputs (run_outputs.h).
 #include <algorithm>
 #include <string>
 
@@ -55,7 +55,7 @@ std::optional<size_t> RunOutputs::SizeOf(uint32_t request, DataType datatype,
 bool RunOutputs::IsTooLarge(uint32_t request, const Declared& declared) const {
   if (declared.tensor.size <= kMostTensorBytes) return false;
   if (request != Run::kAll || !context_->batching) return true;
-  // Together they may have more: each request gets its rows.
+  // All requests together may have more, if each request's rows are within the limit.
   for (uint32_t i = 0; i < first_rows_.size(); i++) {
     const size_t first = first_rows_[i];
     if (PartOf(declared, first, first + RowsOf(i)).size > kMostTensorBytes) return true;

@@ -56,7 +56,7 @@ void RunPool::Return(PooledRun* run) {
 }
 
 void RunPool::CloseNow() {
-  // A run that returns meanwhile may free the pool as soon as this is added.
+  // A run that returns meanwhile may free the pool as soon as this addition is done.
   const int64_t out = out_;
   if (balance_.fetch_add(out, std::memory_order_acq_rel) + out == 0) delete this;
 }

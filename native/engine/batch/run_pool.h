@@ -1,7 +1,7 @@
 // The idle runs of a version.
 //
-// The version's dispatcher makes the pool and closes it. Runs that are out then keep it alive: the
-// last of them to return frees it.
+// The version's dispatcher creates the pool and closes it. Runs that are in use then keep it alive;
+// the last one to return frees it.
 #pragma once
 
 #include <atomic>
@@ -26,31 +26,31 @@ class RunPool {
   RunPool(const RunPool&) = delete;
   RunPool& operator=(const RunPool&) = delete;
 
-  // Takes an idle run, with one reference. Throws std::bad_alloc. With the version's lock.
+  // Takes an idle run, with one reference. Throws std::bad_alloc. Called under the version's lock.
   PooledRun* Take();
-  // Returns a run that nobody holds any more. With the version's lock: most runs end there, and
-  // this needs no atomic operation.
+  // Returns an unreferenced run, under the version's lock. Most runs return this way, which needs
+  // no atomic operation.
   void ReturnLocked(PooledRun* run);
-  // The same, from any thread. The pool may be gone afterwards.
+  // Returns an unreferenced run, from any thread. The pool may be gone afterwards.
   void Return(PooledRun* run);
 
  private:
-  // How many idle runs are kept.
+  // The maximum number of idle runs.
   static constexpr size_t kMostIdle = 64;
 
   RunPool() = default;
   ~RunPool();
   void CloseNow();
 
-  // With the version's lock.
+  // Guarded by the version's lock.
   PooledRun* idle_ = nullptr;  // a stack, linked by PooledRun::next
   size_t idle_count_ = 0;
-  int64_t out_ = 0;  // runs that were taken and not returned with the lock
+  int64_t out_ = 0;  // runs taken minus runs returned with the lock
 
-  // Runs that were returned without the lock: a stack, too.
+  // A stack of runs that were returned without the lock.
   std::atomic<PooledRun*> returned_{nullptr};
-  // Minus the number of runs that were ever returned without the lock; from the close on, how many
-  // are out. So it reaches 0 only when the pool is closed.
+  // Minus the number of runs that were ever returned without the lock. Closing the pool adds
+  // `out_`, which makes it the number of runs in use. So it reaches 0 only after the close.
   std::atomic<int64_t> balance_{0};
 };
 

@@ -44,7 +44,7 @@ void ScarceResponder::Respond(uint32_t request, const Status& status, bool final
     more = next < past;
     lock->unlock();
     DeliverAll(std::span(few).first(count));
-    // The requests taken here keep the run from being done meanwhile.
+    // The requests of this iteration keep the run from being done meanwhile.
     if (count > 0) places_->Drop(request);
     lock->lock();
     for (size_t i = 0; i < seized; i++) members_->Reopen(open[i]);
@@ -61,7 +61,7 @@ void ScarceResponder::Abandon(const Status& status) {
       RunMembers::Lock lock(members_->lock());
       members_->AwaitOpen(Run::kAll, &lock);
       BatchTimings timings;
-      // If the run never began, its begin and end are now.
+      // If the run never began, it begins and ends now.
       if (clock_->last().exec_start_ns == 0) clock_->Begin(NowNs());
       clock_->Read(&timings);
       count = 0;

@@ -1,7 +1,7 @@
-// Responds to requests of a run without allocating memory: a few at a time, with errors instead of
+// Responds to requests of a run without allocating: a few at a time, with errors instead of
 // outputs.
 //
-// A run owns it. Any thread that holds the run.
+// Owned by a run. Any thread that holds the run may call it.
 #pragma once
 
 #include <cstdint>
@@ -21,17 +21,17 @@ class ScarceResponder {
                   OutputPlaces* places, RunLife* life)
       : members_(members), clock_(clock), account_(account), places_(places), life_(life) {}
 
-  // With the version's lock.
+  // Called under the version's lock.
   void Assign(const RunContext* context) { context_ = context; }
 
-  // Responds as Run::Respond does, where there is no memory for a delivery. The caller refers to
-  // the run. Called with the lock, which it releases.
+  // Implements Run::Respond if there is no memory for a delivery. The caller holds a reference to
+  // the run. Called with the run's lock, which it releases.
   void Respond(uint32_t request, const Status& status, bool final, RunMembers::Lock* lock);
-  // Responds to all requests of a run that is abandoned. Their holds stay. Without the lock.
+  // Responds to all requests of a run that is abandoned. Their holds stay. Called without the lock.
   void Abandon(const Status& status);
 
  private:
-  // How many responses are made at a time.
+  // The maximum number of responses made at a time.
   static constexpr size_t kFew = 64;
 
   RunMembers* const members_;

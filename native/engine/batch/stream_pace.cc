@@ -32,7 +32,7 @@ std::optional<Unread> StreamPace::UnreadOf(uint32_t request, uint32_t next) cons
 bool StreamPace::AwaitRead(uint32_t request, uint32_t at_most,
                            std::shared_ptr<ReadListener> listener) {
   RunMembers::Lock lock(members_->lock());
-  // While it is seized nobody else ends it.
+  // While the request is seized, no other thread ends it.
   if (!members_->AwaitOpen(request, &lock) || request == Run::kAll) return false;
   const Request& one = *(*members_)[request];
   if (!one.header->streams) return false;

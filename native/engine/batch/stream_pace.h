@@ -1,7 +1,7 @@
-// The pace of the callers of decoupled models: what they have not read, and who waits until they
-// have.
+// Flow control for decoupled models: the unread responses of their callers, and the listeners that
+// wait until they are read.
 //
-// A run owns it. Any thread that holds the run calls it, without the run's lock.
+// Owned by a run. Any thread that holds the run may call it, without the run's lock.
 #pragma once
 
 #include <cstdint>
@@ -19,18 +19,19 @@ class StreamPace {
  public:
   explicit StreamPace(RunMembers* members) : members_(members) {}
 
-  // With the version's lock.
+  // Called under the version's lock.
   void Assign(const RunContext* context) {
     if (!unread_.SameAs(context->unread)) unread_ = context->unread;
   }
 
   // Counts a response to a decoupled request as unread. With the run's lock.
   static void NoteSent(Response* response, std::span<const OutputTensor> outputs);
-  // Whether a request that is not done has as much unread as may be. `request` may be kAll.
+  // Whether a request that is not done has reached its limit of unread responses. `request` may be
+  // kAll.
   bool AnyFull(uint32_t request) const;
-  // What ends such a request; valid also when the version is gone.
+  // The error that ends such a request; valid also when the version is gone.
   const Status& unread() const { return unread_; }
-  // As Run's functions of these names.
+  // See Run::UnreadOf and Run::AwaitRead.
   std::optional<Unread> UnreadOf(uint32_t request, uint32_t next) const;
   bool AwaitRead(uint32_t request, uint32_t at_most, std::shared_ptr<ReadListener> listener);
 

@@ -150,8 +150,12 @@ async function loading(t: Context): Promise<InferenceServer> {
     modelControlMode: 'explicit',
     loadModels: Object.keys(callers),
   });
-  for (const name of ['m', 'steps']) server.loadModel(name).catch(() => undefined);
-  await until(() => server.index().some(({ name, state }) => name === 'm' && state === 'LOADING'));
+  const names = ['m', 'steps'];
+  for (const name of names) server.loadModel(name).catch(() => undefined);
+  // A model that no load has come to yet is NOT_FOUND.
+  const isLoading = (model: string): boolean =>
+    server.index().some(({ name, state }) => name === model && state === 'LOADING');
+  await until(() => names.every(isLoading));
   return server;
 }
 

@@ -14,15 +14,25 @@ import { adds, python, recorded, script, serving, skip } from '../python/harness
 const { errno } = constants;
 const lacks = { EMFILE: errno.EMFILE, ENFILE: errno.ENFILE, EAGAIN: errno.EAGAIN, ENOMEM: errno.ENOMEM };
 
-/** Node's internal handle of a process. `spawn` returns 0, or a negative errno. */
+/**
+ * Node's internal handle of a process. `spawn` returns 0, or a negative errno. It takes an object with the member
+ * `file`, or since Node 24 several arguments, of which the file is the first.
+ */
+type SpawnArguments = [options: object] | [file: string, ...more: unknown[]];
 interface Handle {
-  spawn: (this: Handle, options: object) => number;
+  spawn: (this: Handle, ...given: SpawnArguments) => number;
 }
 // Node's types lack this handle.
 const handles = Object.getPrototypeOf(
   (new ChildProcess() as unknown as { _handle: Handle })._handle,
 ) as Handle;
 const { spawn } = handles;
+
+/** The arguments for a program that is not there. */
+function missing(given: SpawnArguments): SpawnArguments {
+  const [first, ...more] = given;
+  return typeof first === 'string' ? ['/nowhere', ...more] : [{ ...first, file: '/nowhere' }];
+}
 
 /**
  * Makes starts of processes on this thread fail with `code`, if `fails` returns true for their number, from 1.
@@ -38,10 +48,10 @@ function failing(
     handles.spawn = spawn;
   };
   t.after(restore);
-  handles.spawn = function (this: Handle, options: object): number {
-    if (!fails(++number)) return spawn.call(this, options);
+  handles.spawn = function (this: Handle, ...given: SpawnArguments): number {
+    if (!fails(++number)) return spawn.apply(this, given);
     // If fork fails, Node has already created the pipes, as for a missing program.
-    if (code !== errno.EMFILE && code !== errno.ENFILE) spawn.call(this, { ...options, file: '/nowhere' });
+    if (code !== errno.EMFILE && code !== errno.ENFILE) spawn.apply(this, missing(given));
     return -code;
   };
   return () => {

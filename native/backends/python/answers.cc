@@ -163,8 +163,10 @@ struct Channel::Answers {
         wanted *= static_cast<uint64_t>(dim);
     }
     if (left != 0 || elements != wanted) {
-      status = Status::Internal("model '" + channel->model() + "', output " +
+      status = MakeStatus([&] {
+        return Status::Internal("model '" + channel->model() + "', output " +
                                 std::to_string(index) + ": the strings do not fit its shape");
+      });
       return;
     }
     run->SetRequestOutput(request, index, DataType::kBytes, shape, copy, size, block.get());

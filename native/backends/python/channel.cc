@@ -152,7 +152,8 @@ void Channel::Stop() {
     const std::lock_guard gate(gate_);
     if (deferred_) {
       deferred_ = nullptr;
-      inbox_->Leave(deferred_slot_, false);
+      // The stub has seen nothing of it, so another process may run it.
+      if (inbox_->Leave(deferred_slot_, false)) inbox_->Untake(deferred_slot_);
     }
   }
   UntakeUnread();
@@ -256,7 +257,11 @@ void Channel::Write(uint32_t slot, Run* run) {
   // The run may have been terminated meanwhile, and is then answered already.
   if (!inbox_->Leave(slot, false)) return FreeBatch(number);
   if (!status.ok()) {
-    failed_.push_back({number, slot, std::move(status)});
+    try {
+      failed_.push_back({number, slot, std::move(status)});
+    } catch (const std::bad_alloc&) {
+      starved_.store(true);
+    }
     return Wake();
   }
   const Batch batch = BatchOf(number);
@@ -284,7 +289,11 @@ void Channel::Send(const Message& message) {
   if (unsent_.empty()) written = WriteDown(message);
   if (written == RingWriter::Result::kWritten) return;
   // If the ring is broken, the channel's thread will find that out, too.
-  unsent_.push_back(message);
+  try {
+    unsent_.push_back(message);
+  } catch (const std::bad_alloc&) {
+    starved_.store(true);
+  }
   Wake();
 }
 

@@ -228,6 +228,8 @@ class Channel final : public PolledSource, public std::enable_shared_from_this<C
   std::atomic<bool> poked_{false};  // work for the thread that is not in the ring
   std::atomic<bool> ending_{false};
   std::atomic<bool> broken_{false};
+  // There was no memory to queue a message or a failed batch, so the channel's thread breaks it.
+  std::atomic<bool> starved_{false};
   std::atomic<uint32_t> under_way_{0};
   std::atomic<uint64_t> call_bytes_{0};
 

@@ -1,7 +1,7 @@
 // Flow control of streams: the stub asks for room where a caller has not read earlier responses.
 #include <algorithm>
 #include <memory>
-#include <vector>
+#include <new>
 
 #include "backends/python/channel.h"
 
@@ -45,7 +45,15 @@ void Channel::AnswerRoom(uint32_t slot, uint32_t request) {
         state = 1;
         break;
       }
-      if (!reader) reader = inbox_->MakeReader(slot, request);
+      if (!reader) {
+        try {
+          reader = inbox_->MakeReader(slot, request);
+        } catch (const std::bad_alloc&) {
+          // Without a listener the stream would never resume, so it ends here.
+          run->Respond(request, Status::NoMemory());
+          break;
+        }
+      }
       // The reader may have read between UnreadOf and AwaitRead.
       if (!run->AwaitRead(request, std::min(unread->responses - 1, kMostAhead / 2), reader))
         continue;
@@ -69,7 +77,8 @@ void Channel::TakeReaders() {
       AnswerRoom(slot, request);
       continue;
     }
-    for (const Room& room : std::vector<Room>(rooms_)) AnswerRoom(room.slot, room.request);
+    // An answered question leaves the list.
+    for (size_t i = rooms_.size(); i-- > 0;) AnswerRoom(rooms_[i].slot, rooms_[i].request);
   }
 }
 

@@ -77,6 +77,7 @@ bool Channel::TakeMessages(InlineTick* tick) {
 
 bool Channel::TakePokes() {
   const bool poked = poked_.exchange(false);
+  if (starved_.load()) return Break("there is no memory for its messages");
   if (poked) {
     RespondFailed();
     TakeReaders();

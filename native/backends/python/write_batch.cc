@@ -57,6 +57,7 @@ Status Channel::WriteBatch(uint32_t slot, const Run& run, uint32_t* number) {
   const auto requests = run.requests();
   size_t words = 2;
   size_t bytes = 0;
+  size_t calls = 0;
   std::vector<std::string> said;
   std::vector<BatchMemory::Input> shared;  // in the order of the inputs
   for (uint32_t at = 0; at < requests.size();) {
@@ -76,9 +77,13 @@ Status Channel::WriteBatch(uint32_t slot, const Run& run, uint32_t* number) {
       bytes += Aligned(count * input.byte_size());
     }
     said.push_back(Said(header));
+    if (header.call) calls++;
     bytes += Aligned(said.back().size());
     at += count;
   }
+  // Before any call is taken: a call that is taken has to be noted.
+  std::vector<ServedCall> served;
+  served.reserve(calls);
   const size_t head = Aligned(words * 8);
   std::string fault;
   uint64_t place = 0;
@@ -111,7 +116,6 @@ Status Channel::WriteBatch(uint32_t slot, const Run& run, uint32_t* number) {
   const auto put = [&](auto value) { *word++ = static_cast<int64_t>(value); };
   put(requests.size());
   put(said.size());
-  std::vector<ServedCall> served;
   size_t stretch = 0;
   for (uint32_t at = 0; at < requests.size(); stretch++) {
     const uint32_t count = run.neighbours(at);

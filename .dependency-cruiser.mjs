@@ -92,7 +92,9 @@ export default {
     error(
       'leaves',
       'What everything may import imports next to nothing.',
-      { path: '^src/(errors|suggest|argument-checks|lazy|printable|queue|version)\\.ts$' },
+      {
+        path: '^src/(errors|suggest|argument-checks|foreign-content|lazy|listen-advice|most-threads|printable|queue|version)\\.ts$',
+      },
       { path: '^src/', pathNot: '^src/(errors|suggest)\\.ts$' },
     ),
   ],

@@ -109,7 +109,7 @@ export class EndpointThread implements Endpoint {
 
   #endedByItself(): TritonError {
     const cause = this.#failure;
-    const why = cause === undefined ? '' : `: ${cause instanceof Error ? cause.message : String(cause)}`;
+    const why = cause === undefined ? '' : `: ${TritonError.from(cause).message}`;
     return new TritonError('INTERNAL', `a thread of endpoints ended by itself${why}`, { cause });
   }
 

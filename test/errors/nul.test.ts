@@ -77,8 +77,8 @@ ${adds}`),
   for (const protocol of ['http', 'grpc'] as const) {
     const remote = await connected(t, await addressOf(t, protocol, server));
     for (const model of Object.keys(initializes)) {
-      for (const load of [server.loadModel(model), remote.loadModel(model)]) {
-        const { message } = await rejection(load);
+      for (const loader of [server, remote]) {
+        const { message } = await rejection(loader.loadModel(model));
         assert.ok(message.includes(said), `${model}, ${protocol}: ${JSON.stringify(message)}`);
       }
       const reason = server.index().find(({ name }) => name === model)?.reason ?? '';

@@ -98,6 +98,8 @@ class ResponseOrder {
   void GiveDue(Lock* lock);
   // Whether responses to the request at `position` are held.
   static bool Holds(const OrderedRun& run, uint32_t position);
+  // Finds the held responses of `run` whose next position is `turn`; null: there are none. `before`
+  // is set to their predecessor in the list, null for the first.
   static OrderedResponses* HeldAt(const OrderedRun& run, size_t turn, OrderedResponses** before);
   // Finds responses of a run that are due now: `count` of them, from index `first` on, which it
   // marks as passed. Null: none is due.

@@ -65,7 +65,7 @@ void Dispatcher::Ask(uint64_t now_ns, InstanceRunner* awake, RunOwner* owner, Or
   NoteTime(expired_.wake_at_ns, orders);
   Take(&expired_.requests, &orders->expired);
   if (awake) Offer(awake, now_ns, awake, owner, orders);
-  // What one takes may be what kept the requests behind it from another one that was asked before.
+  // A batch taken by one instance may unblock requests for an instance that was already asked.
   for (bool taken = true; taken;) {
     taken = false;
     for (InstanceRunner* runner : runners_) {
@@ -91,7 +91,7 @@ bool Dispatcher::Offer(InstanceRunner* runner, uint64_t now_ns, InstanceRunner* 
   if (batch_.members.empty()) return false;
   if (PooledRun* run = MakeRun(batch_.members, runner, owner, batch_.plain() ? nullptr : &batch_)) {
     runner->assigned_ns = now_ns;
-    // That of a null row is that of the first request that is none.
+    // A null row has the arrival time of the first real request.
     const uint64_t arrival = run->requests()[0]->header->arrival_ns;
     run->record.given_ns = now_ns;
     run->record.waited_ns = now_ns > arrival ? now_ns - arrival : 0;
@@ -153,7 +153,7 @@ void Dispatcher::Give(PooledRun* run, InstanceRunner* runner, InstanceRunner* aw
                       Orders* orders) {
   Enlist(run);
   runner->occupied = true;
-  // What warms the version up does not compete with what others serve.
+  // Warm-up batches bypass the gate, so that they do not compete with served requests.
   if (gate_ && !warming_ && !gate_->Enter(runner->ticket)) {
     runner->held = run;
     return;
@@ -167,7 +167,7 @@ void Dispatcher::Begin(PooledRun* run, InstanceRunner* runner, InstanceRunner* a
   if (runner->asynchronous) {
     run->SetUnderWay();
     Handing one = Handing::kOne;
-    // Who is in Execute comes for it; else somebody is to go there.
+    // If a thread is in Execute, it takes this batch next. Otherwise a thread must call Execute.
     if (!runner->handing.compare_exchange_strong(one, Handing::kAnother)) {
       runner->handing.store(Handing::kOne);
       orders->hand_over.Append(runner);
@@ -187,7 +187,7 @@ PooledRun* Dispatcher::TakeBatch(InstanceRunner* runner) {
 }
 
 void Dispatcher::StartHeld(InstanceRunner* runner, Orders* orders) {
-  // It may have been withdrawn meanwhile.
+  // The batch may have been withdrawn meanwhile.
   if (PooledRun* run = std::exchange(runner->held, nullptr)) Begin(run, runner, nullptr, orders);
 }
 
@@ -227,7 +227,7 @@ void Dispatcher::Forget(PooledRun* run) {
 size_t Dispatcher::Account(PooledRun* run, Statistics* statistics, Latencies* latencies) {
   Forget(run);
   const size_t ended = run->Account(statistics, latencies);
-  // An idle run has none, nor have the halves of a batch, but for the last one.
+  // Runs without requests have no record. Of the halves of a batch only the last one has it.
   const BatchRecord record = std::exchange(run->record, {});
   if (record.requests > 0) log_.Add(record);
   run->DropLocked();
@@ -273,11 +273,11 @@ void Dispatcher::ThreadStarted(InstanceRunner* runner, bool started, uint64_t no
   run->DropLocked();
   Leave(runner, &orders->let_in);
   if (!warming_) scheduler_->Finished(runner->index, now_ns);
-  // A warm-up's are not the scheduler's.
+  // Requests of a warm-up do not go back: they did not come from the scheduler.
   const bool room = !warming_ && MakeRoom(requests.size());
   while (!requests.empty()) {
     Request* const request = requests.Pop();
-    // Accepted once; a queue that is full by now has no room for it.
+    // The queue may be full by now.
     if (!room || !Enqueue(request, now_ns).ok()) orders->stranded.Append(request);
   }
 }

@@ -1,14 +1,14 @@
-// Which instance gets which batch: it asks the scheduler for every instance that is free, makes
-// runs of what that decides, and knows the runs that are under way.
+// Decides which instance gets which batch. It asks the scheduler for a batch for each free
+// instance, makes a run of each batch, and keeps the list of runs under way.
 //
-// Guarded by its version's lock. It calls nobody but the scheduler: what is to be done about a
-// batch (threads to wake or to start, batches to hand over, requests to fail) is written down in
-// Orders, and done without the lock.
+// Guarded by its version's lock. Under the lock it calls only the scheduler and the gate. Further
+// work for a batch (threads to wake or to start, batches to hand over, requests to fail) is noted
+// in Orders. The version does it after it has released the lock.
 //
-// An instance whose device is lost gets no batch while there are others.
+// An instance whose device is lost gets no batch while another instance is usable.
 //
-// Nothing here throws. Where there is no memory for a run, its requests are written down, too, and
-// the scheduler is asked for the next ones: it never holds requests that nobody will come for.
+// Nothing here throws. If a run cannot be allocated, its requests are noted as failed, and the
+// scheduler is asked for the next batch, so that no request is stranded in the queue.
 #pragma once
 
 #include <cstdint>
@@ -29,15 +29,15 @@
 namespace tritonts {
 
 struct Orders {
-  WakeList wake;         // their batches are for their threads
-  RunnerList start;      // they have a batch, and no thread yet
-  RunnerList hand_over;  // asynchronous ones: Execute is to be called
+  WakeList wake;         // instances with a batch, whose threads are to be woken
+  RunnerList start;      // instances with a batch, whose threads are to be started
+  RunnerList hand_over;  // asynchronous instances, whose Execute is to be called
   RequestChain expired;
-  RequestChain stranded;    // the system has no thread for any instance
-  RequestChain starved;     // or no memory for the run
-  uint64_t wake_at_ns = 0;  // ask again then; 0: only when something changes
-  GateTickets let_in;       // others, whose versions are to be told
-  bool drained = false;     // a version that is closed has nothing left to do
+  RequestChain stranded;    // requests that fail because no instance can get a thread
+  RequestChain starved;     // requests that fail because there is no memory for the run
+  uint64_t wake_at_ns = 0;  // when to ask the scheduler again; 0: only after a change
+  GateTickets let_in;       // instances that the gate let in, whose versions are to be told
+  bool drained = false;     // the version is closed and drained
 
   bool any() const {
     return drained || !wake.empty() || !start.empty() || !hand_over.empty() || !expired.empty() ||
@@ -47,7 +47,8 @@ struct Orders {
 
 class Dispatcher {
  public:
-  // `runners` and `context` outlive it. `gate`: what batches pass; null: nothing.
+  // `runners` and `context` outlive the dispatcher. `gate`: the gate that batches pass before they
+  // start; null: no gate.
   Dispatcher(std::unique_ptr<Scheduler> scheduler, std::vector<InstanceRunner*> runners,
              const RunContext* context, InlinePolicy inline_policy,
              std::shared_ptr<Gate> gate = nullptr);
@@ -56,74 +57,76 @@ class Dispatcher {
   const Scheduler& scheduler() const { return *scheduler_; }
   InlinePolicy& inline_policy() { return inline_policy_; }
 
-  // Makes room for `more` requests. False: there is no memory for them.
+  // Reserves memory for `more` requests. False: there is none.
   bool MakeRoom(size_t more);
-  // Queues a request that there is room for, or refuses it.
+  // Queues or refuses a request. MakeRoom was called for it.
   Status Enqueue(Request* request, uint64_t now_ns);
-  // As Scheduler::EnqueueSome, for requests that there is room for.
+  // As Scheduler::EnqueueSome. MakeRoom was called for the requests.
   size_t EnqueueSome(std::span<Request* const> requests, uint64_t now_ns, Status* refused);
-  // Gives batches to free instances, `awake` first, whose thread is here and needs no waking. Runs
-  // keep `owner` while they are under way.
+  // Gives batches to free instances. `awake` comes first: its thread is the calling thread and
+  // needs no waking; null: none is. Runs share ownership of `owner` while they are under way.
   void Ask(uint64_t now_ns, InstanceRunner* awake, RunOwner* owner, Orders* orders);
-  // Gives a free instance a batch that does not come from the scheduler, which is not told of it:
-  // the version's warm-up. False: there is no memory for the run.
+  // Gives a free instance a batch of the warm-up. The scheduler did not form it and is not told of
+  // it. False: there is no memory for the run.
   bool GiveDirectly(std::span<Request* const> requests, InstanceRunner* runner, uint64_t now_ns,
                     RunOwner* owner, Orders* orders);
-  // Whether all batches come that way.
+  // While `warming` is set, all batches come from GiveDirectly.
   void SetWarming(bool warming) {
     warming_ = warming;
     inline_policy_.SetWarming(warming);
   }
-  // The batch of an instance, for who is on the way to Execute with it; null: it has none.
+  // Takes the next batch of an instance. The caller executes it. Null: there is none.
   PooledRun* TakeBatch(InstanceRunner* runner);
-  // An instance is free.
+  // Marks an instance as free.
   void Free(InstanceRunner* runner, uint64_t now_ns, Orders* orders);
-  // The gate has let an instance in: its batch starts, if it is still there.
+  // Starts the held batch of an instance that the gate has let in, unless it was withdrawn.
   void StartHeld(InstanceRunner* runner, Orders* orders);
-  // Takes the batches that wait at the gate back, which will not start any more.
+  // Takes back the batches that wait at the gate, and appends their requests to `requests`.
   void WithdrawHeld(uint64_t now_ns, RequestChain* requests, Orders* orders);
-  // All instances leave the gate, whatever they do.
+  // Makes all instances leave the gate, also those with a run under way.
   void LeaveGate(GateTickets* let_in);
-  // Moves the requests of a run that failed into two runs, which its instance runs next
-  // (halves.cc). Without memory they stay where they are.
+  // Moves the open requests of a failed run into two new runs, which its instance runs next
+  // (halves.cc). Without memory the requests stay in their run.
   void Halve(PooledRun* run, const std::shared_ptr<RunOwner>& owner);
-  // Whether an instance that is through with a batch has such a run, which it gets now.
+  // Gives an instance that has finished a batch its next half. False: it has none.
   bool TakeHalf(InstanceRunner* runner, uint64_t now_ns);
-  // A run is done: adds it up, and lets go of it. Returns how many requests ended.
+  // Adds a finished run to the statistics and releases it. Returns how many requests ended.
   size_t Account(PooledRun* run, Statistics* statistics, Latencies* latencies = nullptr);
-  // Adds what runs under way have answered so far: all, or those that are added up in `totals`.
+  // Adds the responses that runs under way have given so far. With `totals`: only of the runs that
+  // are counted there; null stands for the version's own statistics.
   void AddAnswered(Statistics* statistics) const;
   void AddAnswered(const GpuTotals* totals, Statistics* statistics, const Latencies& latencies,
                    LatencyCounts* counts) const;
-  // Appends how the last batches came about, and those under way, as far as there is room.
+  // Appends the records of the last batches and of those under way, up to the vector's capacity.
   void CopyBatches(std::vector<BatchRecord>* records) const;
-  // Whether no instance is occupied, and no run under way.
+  // Whether no instance is occupied and no run is under way.
   bool idle() const;
   // The first of the runs under way, which are linked by PooledRun::next.
   PooledRun* under_way() const { return under_way_; }
 
-  // Whether a thread was started for an instance that Orders named. Where not, its batch goes back
-  // to the scheduler, and the instance gets none until threads may be had again.
+  // Notes whether a thread was started for an instance in Orders::start. If it was not, the batch
+  // goes back to the scheduler. The instance gets no batch until RetryThreads.
   void ThreadStarted(InstanceRunner* runner, bool started, uint64_t now_ns, Orders* orders);
   void RetryThreads();
 
  private:
-  // Whether the scheduler gave it something, if only requests that there is no memory for.
+  // Asks the scheduler for a batch for an instance. True: the scheduler formed one, even if there
+  // was no memory for its run.
   bool Offer(InstanceRunner* runner, uint64_t now_ns, InstanceRunner* awake, RunOwner* owner,
              Orders* orders);
-  // Whether there is an instance whose device is not lost.
+  // Whether an instance is usable: its device is not lost, and its thread was not refused.
   bool AnyLeft() const;
-  // A run of these requests; null without memory. `batch`: what they are the members of, where the
-  // engine adds something to it.
+  // Makes a run of these requests; null without memory. `batch`: the batch whose members they are,
+  // if the engine adds inputs or null rows to it; else null.
   PooledRun* MakeRun(std::span<Request* const> requests, InstanceRunner* runner, RunOwner* owner,
                      Batch* batch = nullptr);
-  // Gives a run to its instance, where it starts, or waits at the gate.
+  // Gives a run to its instance. The run starts, or is held until the gate lets it in.
   void Give(PooledRun* run, InstanceRunner* runner, InstanceRunner* awake, Orders* orders);
   void Begin(PooledRun* run, InstanceRunner* runner, InstanceRunner* awake, Orders* orders);
   void Leave(InstanceRunner* runner, GateTickets* let_in);
   // Adds a run to those under way.
   void Enlist(PooledRun* run);
-  // All that have a caller.
+  // Moves the requests from a list to a chain, without null rows.
   static void Take(std::vector<Request*>* from, RequestChain* to);
   static void NoteTime(uint64_t at, Orders* orders);
   void Forget(PooledRun* run);
@@ -139,7 +142,7 @@ class Dispatcher {
   Expired expired_;
   BatchLog log_;
   uint64_t batches_ = 0;
-  bool threads_refused_ = false;  // of some instance
+  bool threads_refused_ = false;  // for at least one instance
   bool warming_ = false;
 };
 

@@ -19,15 +19,15 @@ constexpr size_t kRespondedAtOnce = 64;  // how many requests are responded to w
 
 }  // namespace
 
-// Requests that were not taken in, together with others of the same reason.
+// Refused requests, grouped by the reason.
 struct ModelVersion::Refusals {
   struct Refusal {
     Status status;
     RequestChain requests;
   };
-  // A queue mostly has one thing to say, or one for each of a few levels.
+  // A queue mostly has one reason, or one for each of a few priority levels.
   SmallVector<Refusal, 2> all;
-  RequestChain starved;  // there was no memory to say why
+  RequestChain starved;  // refused requests whose reason found no memory
 
   void Add(Request* request, const Status& status) {
     for (Refusal& known : all) {
@@ -47,10 +47,10 @@ void ModelVersion::TakeIn(std::span<Request* const> requests, uint64_t now_ns, R
                           Orders* orders) {
   for (Request* request : requests) {
     TRITONTS_ASSERT(request->state() == Request::State::kSubmitted, "a request came in twice");
-    // Before the scheduler has it: it may be in a run before the next one is queued.
+    // Set before the scheduler has the request: it may be in a run before the next is queued.
     request->set_state(Request::State::kQueued);
   }
-  bool asked = false;  // since the last one was queued
+  bool asked = false;  // whether Dispatch was called since the last request was queued
   while (!requests.empty()) {
     Status refused;
     const size_t taken = dispatcher_->EnqueueSome(requests, now_ns, &refused);
@@ -58,13 +58,13 @@ void ModelVersion::TakeIn(std::span<Request* const> requests, uint64_t now_ns, R
     requests = requests.subspan(taken);
     if (requests.empty()) return;
     if (taken > 0 || !asked) {
-      // What an instance has time for, and what has expired, does not wait.
+      // Dispatch and expire now; that may free queue space.
       asked = true;
       Dispatch(now_ns, nullptr, orders);
       continue;
     }
-    // Without room for one request there is none for the others of its header, and none of them is
-    // asked for: with very many requests that would take as long as their square.
+    // If the queue has no room for one request, it has none for the others of the same header. They
+    // are refused without asking the scheduler, which would take quadratic time.
     const RequestHeader* const header = requests.front()->header;
     do {
       Request* const request = requests.front();
@@ -82,13 +82,13 @@ void ModelVersion::Accept(std::span<Request* const> requests, uint64_t now_ns,
   InstanceRunner* mine = nullptr;
   PooledRun* run = nullptr;
   Refusals refusals;
-  Response none;  // not ok: why none is taken
+  Response none;  // not ok: the reason why all requests are refused
   {
     std::lock_guard lock(mutex_);
     if (closed_ || !dispatcher_) {
       none.unserved = true;
-      // What comes to a version that was aborted ends as those that waited in it. Requests come so
-      // late from an ensemble, whose earlier steps go on.
+      // Requests to an aborted version get the status of those that waited in it. An ensemble may
+      // submit so late, because its earlier steps go on.
       none.status = refusal_;
     } else if (terminated_ || Exiting()) {
       none.status = exits_;
@@ -97,7 +97,7 @@ void ModelVersion::Accept(std::span<Request* const> requests, uint64_t now_ns,
       none.status = context_.no_memory;
       statistics_.refused += requests.size();
     } else {
-      // A batch runs here only if nobody waited before these requests.
+      // A batch runs on this thread only if no earlier request waits.
       const bool first = dispatcher_->scheduler().waiting() == 0;
       TakeIn(requests, now_ns, &refusals, &orders);
       dispatcher_->RetryThreads();
@@ -191,8 +191,9 @@ void ModelVersion::Dispatch(uint64_t now_ns, InstanceRunner* awake, Orders* orde
   starts_ += static_cast<uint32_t>(orders->start.size() - starts);
   const uint64_t at = orders->wake_at_ns;
   if (at == 0 || (timer_at_ns_ != 0 && timer_at_ns_ <= at)) return;
-  // Only where the timer would come too late: with a deadline for each request, the next one is
-  // another one at every batch. Under the lock: what is scheduled later is decided later.
+  // The timer is scheduled only if its pending time is too late, because with request deadlines
+  // the time changes with each batch. Scheduling under the lock keeps the calls in the order of the
+  // decisions.
   timer_at_ns_ = at;
   timer_->Schedule(this, at);
 }
@@ -212,7 +213,7 @@ void ModelVersion::NoteDrained(Orders* orders) {
 
 void ModelVersion::Carry(Orders* orders) {
   orders->wake.Notify();
-  // Before what may take long here.
+  // This comes first, because the steps below may take long.
   orders->let_in.Tell();
   while (!orders->start.empty()) StartThread(orders->start.Pop());
   if (!orders->expired.empty()) Fail(&orders->expired, expired_);
@@ -235,7 +236,7 @@ void ModelVersion::Respond(std::span<Request* const> requests, const Response& l
 void ModelVersion::Respond(RequestChain* requests, const Response& like) const {
   std::array<Request*, kRespondedAtOnce> few;
   while (!requests->empty()) {
-    // Out of the chain before its sink has it.
+    // Each request leaves the chain before its sink gets the response, which may reuse it.
     size_t taken = 0;
     while (taken < few.size() && !requests->empty()) few[taken++] = requests->Pop();
     Respond(std::span(few).first(taken), like);
@@ -250,7 +251,8 @@ void ModelVersion::Fail(RequestChain* requests, const Status& status) {
     ns += now - one->header->arrival_ns;
   }
   {
-    // This comes before the responses, so that whoever has a response finds it in the statistics.
+    // This precedes the responses, so that the statistics count a request before its caller has
+    // the response.
     std::lock_guard lock(mutex_);
     statistics_.fail.Add(count, ns);
     if (status.code() == Code::kCancelled) statistics_.cancelled += count;
@@ -285,7 +287,7 @@ void ModelVersion::SetQueueKeys(RequestHeader* header) const {
     const Keyed keyed = keyed_inputs_[input.index];
     if (keyed == Keyed::kNothing) continue;
     if (keyed == Keyed::kValues) {
-      // How many there are, if that is variable, and all but the rows.
+      // The number of values, which may be variable, and all values except the first, the rows.
       header->shape_key.push_back(input.shape.empty() ? 0 : input.shape[0]);
       AppendShapeValues(*header, input.index, 1, &header->shape_key);
       continue;

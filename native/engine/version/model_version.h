@@ -21,9 +21,9 @@
 // held, only the scheduler and the timer are called: no backend and no sink, and no thread is
 // started.
 //
-// Memory: what a request needs is allocated when it comes in and when its run is made. If there is
-// no memory, the request ends as UNAVAILABLE, with a status that was made when the version was
-// loaded. Only the constructor, `statistics` and `metrics` throw.
+// Memory: a request's memory is allocated when the request is submitted and when its run is made.
+// If there is none, the request ends as UNAVAILABLE, with a status that was made when the version
+// was loaded. Only the constructor, `statistics` and `metrics` throw.
 //
 // Any thread may call any function, unless its comment says otherwise.
 #pragma once
@@ -57,23 +57,24 @@ namespace tritonts {
 struct VersionConfig {
   ModelIo io;
   DynamicPolicy policy;
-  // Absent: one queue without limits, and requests' priorities and time-outs are not looked at.
+  // Absent: one queue without limits, which ignores the priorities and time-outs of requests.
   std::optional<QueuePolicies> queue = {};
   bool preserve_ordering = false;  // responses leave in the order of their requests
-  bool rerun_in_halves = false;    // a batch that fails as a whole, if the model may be run again
+  bool rerun_in_halves = false;    // of batches that fail as a whole, if the model may run again
   bool decoupled = false;          // a request gets any number of responses
   std::vector<InstanceSpec> instances;
-  // What each instance runs before the version serves.
+  // The samples that each instance runs before the version serves.
   std::vector<WarmupSample> warmup = {};
-  // The budget of a tick for batches on the JS thread that submits them; 0: none runs there.
+  // The time budget of each tick for batches that run on the JS thread that submits them; 0: no
+  // batch runs there.
   uint64_t inline_budget_ns = 0;
-  // The same for guests, on the threads of other instances (inline_tick.h). It is about what it
-  // costs to wake a thread: beyond that, threads that work at the same time gain more.
+  // The same for guests, on the threads of other instances (inline_tick.h). The default is about
+  // the cost of waking a thread. Longer batches gain more by running in parallel.
   uint64_t guest_budget_ns = 25'000;
   LatencyPolicy latencies = {};
-  // What its batches pass before they start, shared with other versions; null: nothing.
+  // The gate that batches pass before they start, shared with other versions; null: no gate.
   std::shared_ptr<Gate> gate = {};
-  // Makes the scheduler; empty: it is made from the policy. Tests use this.
+  // Makes the scheduler, for tests; empty: the scheduler is made from the policy.
   std::function<std::unique_ptr<Scheduler>()> scheduler = {};
 };
 
@@ -84,8 +85,8 @@ class ModelVersion final : public Served,
                            public GateVisitor,
                            public std::enable_shared_from_this<ModelVersion> {
  public:
-  // `on_drained` is called when a closed version has nothing left in flight: on any thread, with no
-  // lock held. Throws std::bad_alloc.
+  // `on_drained` is called when a closed version has no request and no run left. It is called on
+  // any thread, with no lock held. Throws std::bad_alloc.
   ModelVersion(uint32_t uid, std::string name, int64_t version, Backend* backend,
                std::unique_ptr<Model> model, Timer* timer, std::function<void()> on_drained);
   ~ModelVersion() override;
@@ -100,10 +101,11 @@ class ModelVersion final : public Served,
   const ModelIo& io() const override { return io_; }
   bool Takes(uint32_t input, MemoryKind kind, int device) const override;
   bool decoupled() const override { return context_.decoupled; }
-  // Output bytes of a request of `rows` rows, as far as dims are fixed; at most kMostBytes.
+  // The output bytes of a request of `rows` rows, at most kMostBytes. Outputs with variable dims
+  // count 0 bytes.
   uint64_t KnownOutputBytes(uint64_t rows) const override;
   static constexpr uint64_t kMostBytes = uint64_t{1} << 46;
-  // Tensors in memory of devices beyond these come in host memory.
+  // Inputs are taken from the memory of the first kMostDevices devices only.
   static constexpr int kMostDevices = 64;
 
   // Creates the instances, warms them up and begins to serve. It is called once, on a loader
@@ -119,7 +121,7 @@ class ModelVersion final : public Served,
   bool starting() const override { return starting_.load(std::memory_order_acquire); }
   // Whether Start is warming up the instances. Then Abort and Abandon may be called, too.
   bool warming() const override { return warming_.load(std::memory_order_acquire); }
-  // Whether Start succeeded. Only then may requests be prepared for it.
+  // Whether Start succeeded. Only then may requests be prepared for the version.
   bool started() const override { return started_.load(std::memory_order_acquire); }
 
   // --- Requests.
@@ -128,15 +130,15 @@ class ModelVersion final : public Served,
   // Throws std::bad_alloc.
   Statistics statistics() const override;
   VersionMetrics metrics(std::span<const double> quantiles) const override;
-  // How its last batches came about. Throws std::bad_alloc.
+  // How the last batches were formed and run. Throws std::bad_alloc.
   BatchHistory batches() const;
   void OnTimer(uint64_t now_ns) override;
 
-  // --- Ending. These are for the server's reaper and destroyer, except Terminate. Refuses requests
-  // from now on. Whoever is about to call Abort gives its status as the reason, so that what comes
-  // between the two ends no differently. Any thread may call it.
+  // --- Ending. These are for the server's reaper and destroyer, except Terminate.
+  // Refuses requests from now on. A caller that is about to call Abort passes Abort's status as the
+  // reason, so that requests submitted between the two calls end alike. Any thread may call it.
   void Close(const Status& reason = {}) override;
-  // Asks runs under way to end, and begins no more. Any thread may call it.
+  // Asks runs under way to end. No further run begins. Any thread may call it.
   void Terminate();
   // Joins the threads and frees instances and model. The version must be drained.
   void Destroy() override;
@@ -148,7 +150,7 @@ class ModelVersion final : public Served,
   // Leaves the version to the thread that is in Start, which is to call Destroy if Start returns
   // after all. False: Start has returned. The caller must abandon the version, as with Abandon.
   bool LeaveToStart() override;
-  // Whether LeaveToStart returned true. For whoever called Start, when it has returned.
+  // Whether LeaveToStart returned true. The caller of Start asks this when Start has returned.
   bool left_to_start() const;
 
   // --- Calls from the version's runs (RunOwner).
@@ -172,56 +174,58 @@ class ModelVersion final : public Served,
   Status WarmUp(const std::vector<WarmupSample>& samples, const std::function<bool()>& cancelled);
   Status RunSamples(const std::vector<WarmupSample>& samples,
                     const std::function<bool()>& cancelled);
-  // Runs a sample once on an instance. Not ok: what it came to.
+  // Runs a sample once on an instance. Not ok: the first error of its requests, or there is no
+  // memory, or the run was abandoned.
   Status RunSample(InstanceRunner* runner, const std::shared_ptr<WarmupRequests>& sample);
   bool MayWarm(const std::function<bool()>& cancelled) const;
   void SetWarming(bool warming);
 
   void NoteSizes();
-  // Notes the devices whose memory these take inputs in.
+  // Notes, for each input, the devices whose memory all of these instances take it from.
   void NoteDevices(std::span<InstanceRunner* const> runners);
 
   // --- Running (model_version_run.cc).
   void RunInstance(InstanceRunner* runner);
   enum class Ran { kIdle, kHasNext, kAbandoned };
-  // Runs the batch `*run` on a blocking instance and picks the next one. If this thread is to run
-  // that one, too, it becomes `*run`, and kHasNext is returned. Otherwise only the runner's own
-  // thread may touch the runner afterwards. With a tick, this is the submitting thread, and a next
-  // batch that does not fit goes to the runner's thread. `lock` is the version's and not taken; it
-  // may be taken on return to the runner's thread with kIdle.
+  // Runs the batch `*run` on a blocking instance and picks the next batch. If this thread is to run
+  // the next batch, too, `*run` is set to it, and kHasNext is returned. Otherwise only the runner's
+  // own thread may touch the runner afterwards. With a tick, this is the submitting thread, and a
+  // next batch that does not fit the tick's budget goes to the runner's thread. `lock` is of the
+  // version's mutex and not held on entry. On the runner's thread it may be held on return of
+  // kIdle.
   Ran RunBatch(InstanceRunner* runner, PooledRun** run, InlineTick* tick,
                std::unique_lock<std::mutex>* lock);
   // Calls Execute of an asynchronous instance as long as there are batches for it.
   void HandOver(InstanceRunner* runner);
-  // Gives the requests of a run that failed to its halves, unless the version ends (halves.cc).
+  // Moves the requests of a failed run to its halves, unless the version is ending (halves.cc).
   void Halve(PooledRun* run);
   void StartThread(InstanceRunner* runner);
   void Execute(InstanceRunner* runner, PooledRun* run, uint64_t now_ns);
 
   // Gives batches to free instances, first to `awake`. Under the lock.
   void Dispatch(uint64_t now_ns, InstanceRunner* awake, Orders* orders);
-  // Queues requests that came in; those that are not taken, with the reasons, are for its caller to
-  // respond to. Under the lock.
+  // Queues submitted requests. Adds refused requests, with the reasons, to `refusals`, to which the
+  // caller responds. Under the lock.
   struct Refusals;
   void TakeIn(std::span<Request* const> requests, uint64_t now_ns, Refusals* refusals,
               Orders* orders);
   Statistics StatisticsLocked() const;
-  // Adds a run that is done to the statistics. Under the lock.
+  // Adds a finished run to the statistics. Under the lock.
   void AccountLocked(PooledRun* run);
-  // Notes in `orders` whether the version is closed and drained, and tells a warm-up that its run
-  // is done. Under the lock, as the last step.
+  // Notes in `orders` whether the version is closed and drained, and notifies a warm-up when its
+  // run is done. Under the lock, as the last step.
   void NoteDrained(Orders* orders);
   bool DrainedLocked() const { return in_flight_ == 0 && (!dispatcher_ || dispatcher_->idle()); }
-  // Carries out what was decided under the lock. No lock is held.
+  // Carries out the orders that were noted under the lock. No lock is held.
   void Carry(Orders* orders);
 
-  // Gives requests that are in no run their final response, which is `like`. No lock is held.
+  // Delivers `like` as the final response to requests that are in no run. No lock is held.
   void Respond(std::span<Request* const> requests, const Response& like) const;
   void Respond(RequestChain* requests, const Response& like) const;
-  // Counts accepted requests that end without a run, and gives them their final response. No lock
-  // is held.
+  // Counts accepted requests that end without a run, and delivers their final response. No lock is
+  // held.
   void Fail(RequestChain* requests, const Status& status);
-  // Marks the begin of a call of the model or an instance, for whose end Destroy waits. Under the
+  // Marks the start of a call of the model or an instance. Destroy waits for EndCall. Under the
   // lock.
   void BeginCall() const { calls_++; }
   void EndCall() const;
@@ -232,7 +236,7 @@ class ModelVersion final : public Served,
   Backend* const backend_;
   std::unique_ptr<Model> model_;
   const bool starts_at_once_;
-  const std::shared_ptr<CallPlaces> call_places_;  // null: its batches make no calls
+  const std::shared_ptr<CallPlaces> call_places_;  // null: the model makes no calls
   Timer* const timer_;
   // The statuses of requests that end without a run, made beforehand.
   const Status exits_;
@@ -243,10 +247,10 @@ class ModelVersion final : public Served,
   RunContext context_;
   uint64_t known_output_bytes_ = 0;  // of one row
   uint32_t spin_cores_ = 0;
-  // By input: what of it is in the keys of requests.
+  // By input: the part of it that is in the shape keys of requests.
   enum class Keyed : uint8_t { kNothing, kDims, kValues };
   std::vector<Keyed> keyed_inputs_;
-  // By input: the devices whose memory all instances take it in, one bit each.
+  // By input: the devices whose memory all instances take it from, one bit each.
   std::vector<uint64_t> input_devices_;
   bool has_optional_ = false;
   bool keyed_ = false;  // requests may differ in shape, in which inputs they have, or in values
@@ -255,19 +259,19 @@ class ModelVersion final : public Served,
   std::atomic<bool> warming_{false};
   std::atomic<bool> started_{false};
 
-  mutable std::mutex mutex_;  // guards all below, and what instance.h says
+  mutable std::mutex mutex_;  // guards all below, and the members named in instance.h
   std::vector<std::unique_ptr<InstanceRunner>> runners_;
   std::unique_ptr<Dispatcher> dispatcher_;  // null until it serves
-  // All but what gpus_ has.
+  // All statistics except those in gpus_.
   Statistics statistics_;
-  std::unique_ptr<Latencies> latencies_;          // made with the dispatcher, and kept from then on
+  std::unique_ptr<Latencies> latencies_;          // made with the dispatcher, kept until the end
   std::vector<std::unique_ptr<GpuTotals>> gpus_;  // of the instances on GPUs; likewise
   uint64_t in_flight_ = 0;                        // accepted requests that have not ended
-  uint64_t timer_at_ns_ = 0;  // when the timer calls, at the latest; 0: it was not asked to
-  Status refusal_;            // of requests that come when it is closed
-  Status aborted_;            // not ok: nothing is queued any more, for this reason
+  uint64_t timer_at_ns_ = 0;  // the latest time of the timer's next call; 0: none is scheduled
+  Status refusal_;            // the status of requests submitted after Close
+  Status aborted_;            // not ok: no request is queued any more, for this reason
   bool closed_ = false;
-  bool stop_ = false;        // threads return when they have nothing to do
+  bool stop_ = false;        // instances' threads return when they have no batch
   bool terminated_ = false;  // no run begins any more
   bool abandoned_ = false;
   bool left_to_start_ = false;

@@ -73,7 +73,7 @@ Status ModelVersion::Start(VersionConfig config, uint32_t spin_cores,
     status = context_.no_memory;
   }
   if (status.ok()) started_.store(true, std::memory_order_release);
-  // From here on the version cannot be left to this thread any more.
+  // After this LeaveToStart returns false, unless it returned true before.
   std::lock_guard lock(mutex_);
   starting_.store(false, std::memory_order_release);
   return status;
@@ -116,7 +116,7 @@ Status ModelVersion::CreateInstances(VersionConfig config) {
   const bool has_strings =
       std::any_of(io_.inputs.begin(), io_.inputs.end(),
                   [](const TensorSpec& input) { return input.datatype == DataType::kBytes; });
-  // The responses of a decoupled model may wait for their reader, who is on the JS thread.
+  // A decoupled model may wait until the JS thread reads its responses.
   const bool may_run_inline =
       backend_->may_run_on_js_thread() && !model_->time_depends_on_data() && !config.decoupled;
   const uint64_t budget = may_run_inline ? config.inline_budget_ns : 0;
@@ -178,7 +178,7 @@ std::map<std::string, std::string> ModelVersion::Info() const {
   try {
     info = model_->Info();
   } catch (...) {
-    // A backend that fails here concerns no request.
+    // Info is then empty. No request depends on it.
   }
   EndCall();
   return info;
@@ -218,7 +218,7 @@ void ModelVersion::AbortAccepted(const Status& status) {
     }
   }
   orders.let_in.Tell();
-  // Batches that waited at the gate lost their places.
+  // The withdrawn batches lost their places in the order.
   if (context_.order) context_.order->Go();
   // This comes before Terminate, because a backend that is asked to end a run may never return.
   if (!waiting.empty()) Fail(&waiting, status);
@@ -243,7 +243,7 @@ void ModelVersion::Terminate() {
     try {
       runner->instance->Terminate();
     } catch (...) {
-      // Its runs go on until they end or are abandoned.
+      // The instance's runs go on until they end or are abandoned.
     }
   }
   EndCall();
@@ -300,7 +300,7 @@ void ModelVersion::Abandon() {
     warmed_.notify_all();
     calls_changed_.wait(lock, [this] { return starts_ == 0; });
     if (dispatcher_) first = dispatcher_->under_way();
-    // Nobody waits for what does not return.
+    // Other versions must not wait at the gate for runs that do not return.
     if (dispatcher_) dispatcher_->LeaveGate(&let_in);
     for (const auto& runner : runners_) {
       runner->thread.Detach();
@@ -308,7 +308,7 @@ void ModelVersion::Abandon() {
     }
   }
   let_in.Tell();
-  // Responses that were held are delivered: nothing waits for these runs any more.
+  // Held responses are delivered: the order does not wait for the abandoned runs.
   if (context_.order) context_.order->Open();
   // A run that returns now finds `stop_` set and is left alone. A run that was assigned but not
   // begun never begins. So no run is added to the list any more, and none leaves it.

@@ -11,7 +11,8 @@
 namespace tritonts {
 
 void ModelVersion::Execute(InstanceRunner* runner, PooledRun* run, uint64_t now_ns) {
-  // To hand a batch over takes no core from the thread that gets it, which may be looking for it.
+  // Handing over a batch does not count as a run that takes a core: the receiving thread may spin
+  // for the batch and must keep its core.
   RuntimeCall call(!runner->asynchronous);
   run->Begin(now_ns);
   const auto execute = [&] {
@@ -33,7 +34,7 @@ ModelVersion::Ran ModelVersion::RunBatch(InstanceRunner* runner, PooledRun** run
   Execute(runner, current, began);
   bool free = false;
   if (current->failed()) {
-    // Not where the instance may have got its next batch already.
+    // Not if InstanceFree was called already: the instance may have its next batch.
     free = current->FreeInstance();
     if (free) Halve(current);
   }
@@ -42,8 +43,8 @@ ModelVersion::Ran ModelVersion::RunBatch(InstanceRunner* runner, PooledRun** run
     return Ran::kAbandoned;
   }
   const uint64_t now = NowNs();
-  // The time without the responses counts: delivering them costs the JS thread more than making
-  // them here.
+  // The time to deliver the responses is left out: it costs the JS thread less here than if the
+  // responses came from another thread.
   const uint64_t ran_ns = current->ran_ns();
   const bool failed = !current->answered();
   const uint64_t batch_class = current->batch_class;
@@ -61,8 +62,8 @@ ModelVersion::Ran ModelVersion::RunBatch(InstanceRunner* runner, PooledRun** run
   if (free && !dispatcher_->TakeHalf(runner, now)) dispatcher_->Free(runner, now, &orders);
   Dispatch(now, free ? runner : nullptr, &orders);
   if (!tick || (free && runner->next)) {
-    // A submitting thread goes on only with a batch that may run inline. Others go to the runner's
-    // thread.
+    // A submitting thread goes on only with a batch that may run inline. Other batches go to the
+    // runner's thread.
     if (tick && !dispatcher_->inline_policy().MayRun(*runner, *runner->next, *tick)) {
       orders.wake.Add(runner);
     } else if ((*run = dispatcher_->TakeBatch(runner))) {
@@ -72,7 +73,7 @@ ModelVersion::Ran ModelVersion::RunBatch(InstanceRunner* runner, PooledRun** run
   }
   if (!tick) runner->executing = ran == Ran::kHasNext;
   NoteDrained(&orders);
-  // The runner's thread goes on to wait under this lock.
+  // The runner's thread keeps the lock and waits with it.
   if (!tick && ran == Ran::kIdle && !orders.any()) return ran;
   lock->unlock();
   if (orders.any()) Carry(&orders);
@@ -113,7 +114,7 @@ void ModelVersion::StartThread(InstanceRunner* runner) {
     dispatcher_->ThreadStarted(runner, started, now, &orders);
     if (!started) Dispatch(now, nullptr, &orders);
     if (!started && context_.order) {
-      // The batch lost its places, and others may have waited for these.
+      // The batch lost its places in the order, and responses of others may have waited for them.
       lock.unlock();
       context_.order->Go();
       lock.lock();

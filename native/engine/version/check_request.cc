@@ -39,12 +39,12 @@ bool CountElements(std::span<const int64_t> shape, uint64_t* count) {
   return true;
 }
 
-// Reads through the chunks of an input as if they were one.
+// Reads the chunks of an input as one sequence of bytes.
 class Reader {
  public:
   Reader(const Request& request, const InputTensor& input) : request_(request), input_(input) {}
 
-  // Copies the next `size` bytes to `to`, or skips them if that is null. False: there are fewer.
+  // Copies the next `size` bytes to `to`, or skips them if `to` is null. False: fewer are left.
   bool Take(size_t size, char* to) {
     while (size > 0) {
       if (next_ == request_.chunks(input_)) return false;
@@ -68,13 +68,13 @@ class Reader {
   const Request& request_;
   const InputTensor& input_;
   size_t next_ = 0;    // the current chunk
-  size_t offset_ = 0;  // in it
+  size_t offset_ = 0;  // in the current chunk
 };
 
-// Walks the elements of a BYTES tensor. Returns what is wrong with them, or "".
+// Walks the elements of a BYTES tensor. Returns the error that it finds, or "".
 std::string WalkStrings(const Request& request, const InputTensor& input, uint64_t count) {
   size_t left = input.byte_size();
-  // Each element takes at least this much, so a wrong shape is found without a walk.
+  // Each element takes at least kLengthBytes, so a wrong shape is found without a walk.
   if (count > left / kLengthBytes) {
     return "expected " + std::to_string(count) + " elements, each after its length, but its " +
            std::to_string(left) + " bytes cannot hold them";
@@ -101,7 +101,7 @@ std::string WalkStrings(const Request& request, const InputTensor& input, uint64
   return "";
 }
 
-// The same for a shape tensor of a model that batches.
+// Checks that the first value of a shape tensor is the request's rows. Returns the error, or "".
 std::string ComplaintOfValues(const Request& request, const InputTensor& input) {
   const uint32_t rows = request.header->batch_size;
   const std::string expected =

@@ -8,7 +8,7 @@
 //   [d]        fails: this is the error of d
 //
 // The halves are runs of the same instance, which takes no other batch before they are done. Each
-// is shorter than the one that failed, so n requests take 2n - 1 runs at most.
+// half has fewer requests than the failed run, so n requests take at most 2n - 1 runs.
 #include <algorithm>
 #include <array>
 #include <mutex>
@@ -50,9 +50,9 @@ void Dispatcher::Halve(PooledRun* run, const std::shared_ptr<RunOwner>& owner) {
     Enlist(halves[i]);
     behind = halves[i];
   }
-  // Only now: an order may not pass the run before its halves have their places.
+  // This comes after Assign: the response order may not pass the run before its halves have places.
   run->LetGoOf(requests);
-  // The batch is over for the log when the last of its halves is.
+  // The log's record goes to the last half, because the batch ends with it.
   if (behind != run) {
     behind->record = std::exchange(run->record, {});
     behind->record.started_ns = run->began_ns();
@@ -80,7 +80,7 @@ void ModelVersion::Halve(PooledRun* run) {
     if (stop_ || terminated_ || warming() || Exiting()) return;
     dispatcher_->Halve(run, shared_from_this());
   }
-  // Where all of its requests are in the halves, the order may pass the run.
+  // If all of its requests are in the halves, the order may now pass the run.
   if (context_.order) context_.order->Go();
 }
 

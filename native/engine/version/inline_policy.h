@@ -1,8 +1,8 @@
-// Decides whether a batch runs on the thread that submitted it, as inline_tick.h says.
+// Decides whether a batch runs on the thread that submitted it (inline_tick.h).
 //
-// It does if its instance is on the CPU, and batches of its shapes and size are known to end within
-// what is left of the tick's budget. The version's dispatcher owns the policy; the version's lock
-// guards it.
+// It does if its instance is on the CPU, and if batches of its shapes and size are known to end
+// within the rest of the tick's budget. The version's dispatcher owns the policy. The version's
+// lock guards it.
 #pragma once
 
 #include <cstdint>
@@ -18,13 +18,13 @@ namespace tritonts {
 
 class InlinePolicy {
  public:
-  // With a `budget_ns` of 0 nothing runs on a JS thread. `guest_ns`: the budget on instances'
-  // threads. `has_strings`: whether an input is BYTES.
+  // With a `budget_ns` of 0 no batch runs on a JS thread. `guest_ns`: the budget for guests on
+  // instances' threads; 0: there are none. `has_strings`: whether an input is BYTES.
   explicit InlinePolicy(uint64_t budget_ns = 0, bool has_strings = false, uint64_t guest_ns = 0)
       : times_(budget_ns), guest_ns_(guest_ns), has_strings_(has_strings) {}
 
-  // A step of an ensemble comes from an instance's thread. Times for guests are kept from the first
-  // one on, as most models are no ensemble's.
+  // Called when an instance's thread submits requests. Times for guests are kept from the first
+  // call on, because most models never have guests.
   void ExpectGuests() {
     if (guest_ns_ > 0) guest_times_ = RunTimes(std::exchange(guest_ns_, 0));
   }
@@ -35,25 +35,25 @@ class InlinePolicy {
     const auto requests = std::as_const(*run).requests();
     run->batch_class = RunTimes::Class(requests, run->total_batch_size(), has_strings_);
   }
-  // Whether `run` may run here. Not while the instance's own thread is in Execute: it may have
-  // called InstanceFree there.
+  // Whether `run` may run on the calling thread. False while the instance's own thread is in
+  // Execute, where it may have called InstanceFree.
   bool MayRun(const InstanceRunner& runner, const PooledRun& run, const InlineTick& tick) const {
     return runner.memory == MemoryKind::kHost && !runner.executing &&
            TimesFor(tick).Fits(run.batch_class, tick.spent_ns);
   }
-  // If the first batch of `wake` may run here, takes it from the thread that would be woken for it,
-  // and returns its instance. Else returns null.
+  // If the first batch of `wake` may run on the calling thread, removes its instance from `wake`
+  // and returns the instance. Otherwise returns null.
   InstanceRunner* Choose(const InlineTick& tick, WakeList* wake) const {
     InstanceRunner* runner = wake->front();
     if (!runner || !MayRun(*runner, *runner->next, tick)) return nullptr;
     wake->DropFront();
     return runner;
   }
-  // Says whether batches belong to a warm-up.
+  // Sets whether batches belong to a warm-up.
   void SetWarming(bool warming) { warming_ = warming; }
   // Notes how long a batch of the class took. With a tick, the batch ran on the tick's thread.
-  // `failed`: it answered nobody. Such a batch mostly fails early: that it was short says nothing
-  // of one that goes through.
+  // `failed`: the batch gave no response except errors. Such a batch mostly fails early, so a short
+  // time says nothing about a batch that succeeds.
   void Note(uint64_t batch_class, uint64_t ns, bool failed, InlineTick* tick) {
     if (tick) tick->spent_ns += ns;
     Note(&times_, batch_class, ns, failed, tick && !tick->of_instance ? tick : nullptr);
@@ -74,7 +74,7 @@ class InlinePolicy {
 
   RunTimes times_;
   RunTimes guest_times_;
-  uint64_t guest_ns_;  // 0: they are kept, or there are none
+  uint64_t guest_ns_;  // 0: guest_times_ has the budget, or there are no guests
   bool has_strings_;
   bool warming_ = false;
 };

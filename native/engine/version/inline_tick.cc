@@ -32,7 +32,7 @@ void ThreadWatch::Begin(uint64_t now_ns) {
 
 uint64_t ThreadWatch::Had(uint64_t ns) const {
   const uint64_t had = read_() - had_ns_;
-  // The thread may have had a core all the time before the run.
+  // The thread may have had a core for all of the time before the run.
   const uint64_t before = began_ns_ - read_at_ns_;
   return std::min(ns, had - std::min(had, before));
 }

@@ -1,12 +1,14 @@
-// What the batches cost that a thread runs for others: how long it has run them since its tick
-// began, and how long it had a core for them. There are two kinds of such batches:
-// - inline ones run on the JS thread that submitted them. Its tick is a turn of the event loop.
-// - guests run on the thread of an instance whose answers made them ready: steps of an ensemble.
-//   Its tick is one of the instance's own batches. So do calls of Python models, on the thread of
-//   the instance's channel; its tick is one look at what the stub has sent.
-// docs/architecture.md has more of both ("Inline runs", "Ensembles").
+// The time budget of batches that a thread runs on behalf of other instances' threads. A tick
+// counts how long the thread has run such batches, and how long it had a core for them. There are
+// two kinds of such batches:
+// - Inline batches run on the JS thread that submitted them. Their tick is a turn of the event
+// loop.
+// - Guests run on the thread of an instance whose responses made them ready. Guests are steps of an
+//   ensemble; their tick is one of the instance's own batches. Calls of Python models are guests,
+//   too, on the thread of the instance's channel; their tick is one read of the stub's messages.
+// docs/architecture.md describes both ("Inline runs", "Ensembles").
 //
-// Owned and used by that thread alone.
+// Owned and used by one thread.
 #pragma once
 
 #include <cstdint>
@@ -15,17 +17,18 @@
 
 namespace tritonts {
 
-// Measures how long a thread had a core during its runs. Reading that clock is a system call. So
-// one reading serves the runs of a millisecond, and a second one is made only when a run took too
-// long.
+// Measures how long a thread had a core during its runs. Reading the thread's CPU clock is a system
+// call. So one reading serves all runs of a millisecond. The clock is read again only when a run
+// took too long.
 class ThreadWatch {
  public:
   // `read` reads the CPU clock of the calling thread.
   explicit ThreadWatch(uint64_t (*read)() = platform::ThreadTimeNs) : read_(read) {}
 
-  // Notes that a run begins.
+  // Notes the start of a run.
   void Begin(uint64_t now_ns);
-  // The last run took `ns`. Returns for how much of that the thread had a core, at least.
+  // Returns a lower bound of the time for which the thread had a core in its last run, which took
+  // `ns`.
   uint64_t Had(uint64_t ns) const;
 
  private:
@@ -46,7 +49,7 @@ struct InlineTick {
   static InlineTick* OfInstance();
 };
 
-// Makes a tick that of this thread, which is an instance's, until it returns.
+// Makes `tick` the tick of the calling instance's thread for the lifetime of this object.
 class InstanceTickScope {
  public:
   explicit InstanceTickScope(InlineTick* tick);

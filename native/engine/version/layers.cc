@@ -134,14 +134,14 @@ void Layers::PassBack(size_t place, std::span<const Response> responses) noexcep
   while (!responses.empty()) {
     const auto some = responses.first(OfOneHeader(responses));
     responses = responses.subspan(some.size());
-    // Its requests are inside, so this is the sink that stands in the sender's place.
+    // The requests are inside, so their header's sink is a LayerSink.
     Leave(static_cast<LayerSink*>(some.front().request->header->sink), place, some);
   }
 }
 
 void Layers::Leave(LayerSink* sink, size_t place, std::span<const Response> responses) noexcept {
-  // The sender takes an unserved request to another version, if it hears of it in Submit. Later its
-  // inputs are gone.
+  // During Submit the sender takes an unserved request to another version. After Submit it cannot,
+  // because the inputs are gone.
   if (responses.front().unserved && sink->submission != current_submission) {
     for (Response response : responses) {
       response.unserved = false;
@@ -157,7 +157,7 @@ void Layers::Leave(LayerSink* sink, size_t place, std::span<const Response> resp
     if (response.final) finals++;
     if (response.abandoned) sink->abandoned.store(true, std::memory_order_relaxed);
   }
-  // Before the delivery: after the last final response the header is the sender's.
+  // This precedes the delivery: after the last final response the sender owns the header.
   if (finals > 0 && sink->open.fetch_sub(finals, std::memory_order_acq_rel) == finals &&
       !sink->abandoned.load(std::memory_order_relaxed)) {
     header->sink = behind;

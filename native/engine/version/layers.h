@@ -1,8 +1,8 @@
-// The layers around one executor (request/layer.h), and the requests that are inside of them.
+// The layers around one executor (request/layer.h), and the requests inside of them.
 //
-// While requests of a header are inside, a LayerSink stands in the place of the header's sink. It
-// shows the responses to the layers, and delivers them to the sender's sink. With the last final
-// response of the header the sender's sink is back in its place.
+// While requests of a header are inside, a LayerSink replaces the header's sink. It shows the
+// responses to the layers and delivers them to the sender's sink. Before the last final response of
+// the header is delivered, the sender's sink is restored.
 #pragma once
 
 #include <atomic>
@@ -20,8 +20,8 @@ namespace tritonts {
 
 class Layers;
 
-// Owned by the chain, which reuses it. An abandoned run may still call it, so it is never used
-// again then.
+// Owned by the chain, which reuses it. After an abandoned response it is never reused, because the
+// abandoned run may still call it.
 class LayerSink final : public ResponseSink {
  public:
   explicit LayerSink(Layers* layers) : layers_(layers) {}
@@ -35,11 +35,11 @@ class LayerSink final : public ResponseSink {
     return behind->Takes(request, output, kind, device);
   }
 
-  ResponseSink* behind = nullptr;  // the sender's; not owned
+  ResponseSink* behind = nullptr;  // the sender's sink; not owned
   std::atomic<uint32_t> open{0};   // requests of the header without a final response
   std::atomic<bool> abandoned{false};
-  uint64_t submission = 0;    // the call of Submit that they came with
-  LayerSink* next = nullptr;  // among the free ones
+  uint64_t submission = 0;    // the call of Submit that submitted the requests
+  LayerSink* next = nullptr;  // in the list of free sinks
 
  private:
   Layers* const layers_;
@@ -48,11 +48,11 @@ class LayerSink final : public ResponseSink {
 // Any thread may call any function, except Add.
 class Layers final : public LayerChain {
  public:
-  // What is inside of the innermost layer, and how the executor learns that requests have left.
+  // The executor's functions behind the innermost layer, and its notifications.
   struct Inside {
     std::function<void(std::span<Request* const>, uint64_t now_ns, InlineTick*)> submit;
     std::function<void(std::span<Request* const>)> cancel;
-    // Requests came in, or got their final responses. The executor counts them as users.
+    // So many requests entered, or got their final responses. The executor counts them as users.
     std::function<void(uint32_t)> came;
     std::function<void(uint32_t)> left;
     // No request is inside any more.
@@ -66,7 +66,7 @@ class Layers final : public LayerChain {
 
   void Submit(std::span<Request* const> requests, uint64_t now_ns, InlineTick* tick) noexcept;
   void Cancel(std::span<Request* const> requests) noexcept { PassCancel(0, requests); }
-  // Lets every layer answer the requests that it has.
+  // Lets every layer respond to the requests that it holds.
   void Abort(const Status& status) noexcept;
   // Whether no request is inside.
   bool idle() const { return open_.load(std::memory_order_acquire) == 0; }
@@ -79,7 +79,7 @@ class Layers final : public LayerChain {
  private:
   friend class LayerSink;
 
-  // Null: there is no memory.
+  // Takes a free sink, or makes one. Null: there is no memory.
   LayerSink* Take() noexcept;
   void PutBack(LayerSink* sink) noexcept;
   // Shows responses of one header to the layers outside of `place`, and delivers them.

@@ -1,4 +1,4 @@
-// What a version tells of itself: what memory it takes, its statistics, metrics and last batches.
+// A version's reports: the input memory that it takes, its statistics, metrics and last batches.
 #include <algorithm>
 #include <mutex>
 #include <span>
@@ -47,7 +47,7 @@ Statistics ModelVersion::statistics() const {
   try {
     statistics.memory = model_->Memory();
   } catch (...) {
-    // Then it is not told.
+    // The statistics are then without the memory.
   }
   EndCall();
   return statistics;
@@ -55,7 +55,7 @@ Statistics ModelVersion::statistics() const {
 
 VersionMetrics ModelVersion::metrics(std::span<const double> quantiles) const {
   VersionMetrics metrics;
-  // Of the version itself and of each GPU.
+  // The windows of the version itself and of each GPU, and where their quantiles go.
   std::vector<std::pair<const LatencyWindow*, std::vector<double>*>> windows;
   {
     std::lock_guard lock(mutex_);
@@ -76,7 +76,7 @@ VersionMetrics ModelVersion::metrics(std::span<const double> quantiles) const {
       read(gpu.get(), gpu->latencies, &of);
     }
   }
-  // They are the version's as long as it lives.
+  // The windows live as long as the version, so they are read without the lock.
   for (const auto& [window, to] : windows) *to = window->AllQuantiles(NowNs(), quantiles);
   return metrics;
 }

@@ -1,6 +1,6 @@
-// How a version is warmed up: each sample, as often as it says, on each instance, one after the
-// other. A batch goes to its instance as one of the scheduler's would, on the instance's own thread
-// or handed over, and the loader's thread waits until it is done.
+// The warm-up of a version. Each sample runs `count` times on each instance, one run after the
+// other. A batch reaches its instance like the scheduler's batches: on the instance's own thread,
+// or handed over. The loader's thread waits until the batch is done.
 #include <memory>
 #include <new>
 #include <string>
@@ -54,7 +54,7 @@ Status ModelVersion::RunSamples(const std::vector<WarmupSample>& samples,
       }
     }
     if (status.ok()) continue;
-    // A run that was asked to end has an error, too.
+    // A run that was asked to end may fail, too; the status is then CANCELLED.
     if (!MayWarm(cancelled) && !abandoned()) {
       return Status::Cancelled("model '" + name_ + "': loading was cancelled");
     }
@@ -83,7 +83,7 @@ Status ModelVersion::RunSample(InstanceRunner* runner,
   std::unique_lock lock(mutex_);
   warmed_.wait(lock, [this] { return DrainedLocked() || abandoned_; });
   if (DrainedLocked()) return sample->outcome();
-  // Its run may go on for ever.
+  // The abandoned run may never end, so its requests are kept for ever.
   lock.unlock();
   tritonts::Abandon(sample);
   return did_not_return_;

@@ -19,8 +19,8 @@ uint64_t Mix(uint64_t hash, uint64_t value) {
   return mixed ^ (mixed >> 31);
 }
 
-// Groups sizes that take about the same time: each size up to 16 is a step of its own, then there
-// are eight steps to a doubling.
+// Groups sizes that take about the same time. Each size up to 16 is a step of its own; above that
+// there are eight steps per doubling.
 uint64_t Step(uint64_t size) {
   if (size <= 16) return size;
   const int shift = std::bit_width(size - 1) - 4;
@@ -50,9 +50,8 @@ bool RunTimes::Fits(uint64_t batch_class, uint64_t spent_ns) const {
 
 void RunTimes::Note(uint64_t batch_class, uint64_t ns) {
   if (!enabled()) return;
-  // A run that was preempted looks like a slow one. It counts at once, so that the event loop is
-  // not blocked twice. But its time is capped, so that a few fast runs are enough to make the class
-  // fit again.
+  // A preempted run looks like a slow run. It counts at once, so that the event loop is not blocked
+  // twice. But its time is capped, so that a few fast runs make the class fit again.
   const uint64_t taken = std::min(ns, 2 * budget_ns_);
   const auto known = expected_ns_.find(batch_class);
   if (known == expected_ns_.end()) {
@@ -60,7 +59,7 @@ void RunTimes::Note(uint64_t batch_class, uint64_t ns) {
     try {
       expected_ns_.emplace(batch_class, taken);
     } catch (const std::bad_alloc&) {
-      // There was no memory for it. A later batch of the class will be noted.
+      // Without memory the time is not noted. A later batch of the class will be.
     }
     return;
   }

@@ -1,5 +1,5 @@
-// What a server serves under a uid: a version of a model (model_version.h), or an ensemble
-// (ensemble/ensemble.h). The reaper ends all of them in the same steps (server/retirement.h).
+// The base of a model's version (model_version.h) and of an ensemble (ensemble/ensemble.h), which a
+// server serves under a uid. The reaper ends both in the same steps (server/retirement.h).
 //
 // Any thread may call any function, unless its comment says otherwise.
 #pragma once
@@ -23,23 +23,24 @@
 
 namespace tritonts {
 
-// What instances did.
+// The statistics and latencies of instances.
 struct InstanceMetrics {
   Statistics statistics;
   LatencyCounts latencies;
-  // By phase: the quantiles that were asked for, in nanoseconds. Empty if no window is kept.
+  // The requested quantiles of each phase, in nanoseconds. Empty if no window is kept.
   std::vector<double> quantiles;
 };
 
-// What the metrics of a version show. Its own numbers are those of the instances on the CPU, and of
-// requests that no instance had.
+// The metrics of a version. Its own numbers count the instances on the CPU, and requests that ended
+// without a run.
 struct VersionMetrics : InstanceMetrics {
   uint64_t pending = 0;                 // requests that are in no run
   bool histograms = false;              // whether the histograms of the phases are kept
-  std::map<int, InstanceMetrics> gpus;  // of the instances on each
+  std::map<int, InstanceMetrics> gpus;  // by device: the instances on it
 };
 
-// Requests pass its layers (request/layer.h), where it has any, before it accepts them itself.
+// An executor whose requests pass its layers (request/layer.h), if it has any, before it accepts
+// them.
 class Served : public Executor {
  public:
   ~Served() override;
@@ -53,8 +54,8 @@ class Served : public Executor {
     if (layers_) return layers_->Cancel(requests);
     CancelAccepted(requests);
   }
-  // Puts a layer around the model, inside of those that are there. Before requests may be prepared
-  // for it; by one thread at a time. Throws std::bad_alloc.
+  // Adds a layer around the model, inside of its other layers. Not thread-safe, and only before
+  // requests may be prepared for the model. Throws std::bad_alloc.
   void Wrap(std::unique_ptr<Layer> layer);
 
   virtual uint32_t uid() const = 0;
@@ -63,12 +64,12 @@ class Served : public Executor {
   virtual VersionMetrics metrics(std::span<const double> quantiles) const = 0;
   // Facts about the runtime; empty if there are none.
   virtual std::map<std::string, std::string> Info() const { return {}; }
-  // Whether its requests may have input `input` in memory of this kind on this device. Only when it
-  // has started; it does not change.
+  // Whether requests may have input `input` in memory of this kind on this device. Called only
+  // after the start; the answer does not change.
   virtual bool Takes(uint32_t /*input*/, MemoryKind kind, int /*device*/) const {
     return IsHostMemory(kind);
   }
-  // Whether requests may be prepared for it.
+  // Whether the start succeeded, so that requests may be prepared.
   virtual bool started() const = 0;
   // Whether it is being started. Until that has ended, it may be closed, but not destroyed.
   virtual bool starting() const { return false; }
@@ -87,10 +88,10 @@ class Served : public Executor {
   virtual void Abandon() = 0;
   virtual bool LeaveToStart() { return false; }
 
-  // --- Users. An ensemble uses the versions of its steps, from when it is bound to them until its
-  // last request that began with them has ended. A request in a layer uses the version that it may
-  // be passed on to. A version with users takes requests until the limit of its retirement,
-  // although it is published no more.
+  // --- Users. An ensemble uses the versions of its steps, from its binding to them until the last
+  // request that began with them has ended. A request in a layer uses the version behind the layer.
+  // A version with users accepts requests until the limit of its retirement, although it is no
+  // longer published.
   void Use(uint32_t users = 1) { users_.fetch_add(users, std::memory_order_relaxed); }
   void DropUse(uint32_t users = 1) {
     if (users_.fetch_sub(users, std::memory_order_acq_rel) == users) on_drained_();
@@ -98,11 +99,11 @@ class Served : public Executor {
   bool used() const { return users_.load(std::memory_order_acquire) > 0; }
 
  protected:
-  // `on_drained` is called when it is closed and drained, and when its last user is gone: on any
-  // thread, with no lock held.
+  // `on_drained` is called when this is closed and drained, and when its last user is gone. It is
+  // called on any thread, with no lock held.
   explicit Served(std::function<void()> on_drained) : on_drained_(std::move(on_drained)) {}
 
-  // What Submit, Cancel, Abort and drained are without layers.
+  // Submit, Cancel, Abort and drained without the layers.
   virtual void Accept(std::span<Request* const> requests, uint64_t now_ns,
                       InlineTick* tick) noexcept = 0;
   virtual void CancelAccepted(std::span<Request* const> requests) noexcept = 0;

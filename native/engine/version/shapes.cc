@@ -27,7 +27,7 @@ bool Reshape(const std::vector<int64_t>& from, const std::vector<int64_t>& to, T
       continue;
     }
     while (next < from.size() && from[next] >= 0) next++;
-    if (next == from.size()) return false;  // the configuration's rules do not let that through
+    if (next == from.size()) return false;  // cannot happen: the configuration was checked
     other.push_back((*shape)[next++]);
   }
   *shape = std::move(other);

@@ -29,7 +29,7 @@ class WakeList {
 
   bool empty() const { return count_ == 0; }
 
-  // With the version's lock.
+  // Called with the version's lock.
   void Add(InstanceRunner* runner) {
     if (count_ < kFew) {
       new (few_ + count_++ * sizeof(Wake)) Wake{runner, runner->bell};
@@ -41,9 +41,9 @@ class WakeList {
       runner->bell->Ring();
     }
   }
-  // The first instance, or null. With the version's lock.
+  // The first instance, or null. Called with the version's lock.
   InstanceRunner* front() const { return count_ > 0 ? few(0).runner : nullptr; }
-  // Removes the first instance, which needs no waking. With the version's lock.
+  // Removes the first instance, which needs no waking. Called with the version's lock.
   void DropFront() { first_ = 1; }
   // Wakes the threads, with no lock held. By then the instances may be gone, so only their bells
   // are used.
@@ -67,7 +67,7 @@ class WakeList {
   Wake& few(size_t i) { return reinterpret_cast<Wake*>(few_)[i]; }
   const Wake& few(size_t i) const { return reinterpret_cast<const Wake*>(few_)[i]; }
 
-  // Not cleared: every submission and every run makes such a list, and most stay empty.
+  // Not initialized: every submission and every run makes a list, and most lists stay empty.
   alignas(Wake) std::byte few_[kFew * sizeof(Wake)];
   std::vector<Wake> more_;
   size_t count_ = 0;  // how many of few_ are used

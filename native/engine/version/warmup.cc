@@ -9,8 +9,8 @@ namespace tritonts {
 
 namespace {
 
-// The generator xorshift64*: the same bytes at every load, so that a model that loads once loads
-// again.
+// The generator xorshift64*. It gives the same bytes at every load, so that a model that has loaded
+// once loads again.
 class Generator {
  public:
   explicit Generator(uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15u + 1) {}
@@ -51,7 +51,7 @@ WarmupRequests::WarmupRequests(const WarmupSample& sample, Executor* version) {
       const WarmupInput& from = sample.inputs[i];
       InputTensor& input = builder.AddInput(from.index, from.datatype);
       input.shape.assign(from.shape.begin(), from.shape.end());
-      // Lent: nobody is to let go of what the next run needs, too.
+      // Lent, so that no run releases memory that the next run needs.
       builder.Lend(&input, data_[i]->data(), from.size);
     }
     builder.Finish();
@@ -68,11 +68,11 @@ BlockRef WarmupRequests::MakeData(const WarmupInput& input, uint64_t seed) {
   if (input.data == WarmupInput::Data::kGiven) {
     std::memcpy(data, input.given->data(), std::min(input.size, input.given->size()));
   } else if (input.data == WarmupInput::Data::kZero || input.datatype == DataType::kBytes) {
-    // Of strings: each one's length is 0.
+    // For BYTES this makes each element's length 0.
     std::memset(data, 0, input.size);
   } else {
     FillRandom(data, input.size, seed);
-    // A byte that is neither of the two is no truth value, and not defined for a runtime.
+    // A BOOL byte must be 0 or 1; other values are undefined for runtimes.
     if (input.datatype == DataType::kBool) {
       for (size_t i = 0; i < input.size; i++) data[i] &= 1;
     }

@@ -1,7 +1,9 @@
-// Warm-up: what a version runs on each of its instances before it serves (Triton's model_warmup).
+// Warm-up: sample batches that run on each instance of a version before the version serves
+// (Triton's model_warmup).
 //
 // A sample is a batch of equal requests, each of one row where the model batches. They go straight
-// to an instance (model_version_warmup.cc), bypassing the scheduler, and are counted like others.
+// to an instance (model_version_warmup.cc), bypassing the scheduler. Statistics count them like
+// other requests.
 #pragma once
 
 #include <cstddef>
@@ -29,22 +31,22 @@ struct WarmupInput {
   DataType datatype = DataType::kInvalid;
   std::vector<int64_t> shape;  // full, with 1 first where the model batches
   Data data = Data::kZero;
-  size_t size = 0;                           // bytes, of one request
+  size_t size = 0;                           // bytes of one request
   std::shared_ptr<const std::string> given;  // kGiven: the bytes
 };
 
 struct WarmupSample {
   std::string name;
   uint32_t batch_size = 0;  // requests that run together; 0: the sample is left out
-  uint32_t count = 1;       // how often
+  uint32_t count = 1;       // how many times the sample runs on each instance
   std::vector<WarmupInput> inputs;
 };
 
-// The requests of one sample, and whom their responses go to. All of them have the same bytes in
-// the same memory.
+// The requests of one sample, and the sink of their responses. All requests share the same input
+// memory.
 //
-// Its owner's, but for Deliver, which comes on the thread that runs the batch. Whoever has seen
-// that the batch is over may use it again.
+// Only the owner uses it, except Deliver, which the thread that runs the batch calls. The owner may
+// reuse it when the batch is done.
 class WarmupRequests final : public ResponseSink {
  public:
   // Requests to `version`, which outlives them. Throws std::bad_alloc.
@@ -53,7 +55,7 @@ class WarmupRequests final : public ResponseSink {
   // Not ok: there is no memory for the inputs.
   const Status& made() const { return made_; }
   std::span<Request* const> requests() const { return requests_; }
-  // Makes them requests that arrive now and are queued. Forgets what came of the last run.
+  // Sets the requests to queued, with arrival time `now_ns`. Clears the last outcome.
   void Prepare(uint64_t now_ns);
   // The first error that a request of the last run ended with.
   Status outcome() const;

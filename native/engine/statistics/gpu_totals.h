@@ -1,6 +1,7 @@
-// What the instances of a version on one GPU did. The metrics show it apart, as Triton's do.
+// The statistics of a version's instances on one GPU. The metrics show each GPU apart, as Triton's
+// do.
 //
-// The version's lock guards it, but for the window of the latencies (latency_window.h).
+// Guarded by the version's lock, except the window of the latencies (latency_window.h).
 #pragma once
 
 #include <utility>

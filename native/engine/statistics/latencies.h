@@ -1,7 +1,7 @@
-// How long the requests of a version or an ensemble took, beyond the sums of its statistics:
-// histograms and quantiles. Added up once for each batch; nothing is allocated for it.
+// Histograms and quantiles of the request times of a version or an ensemble. They are updated once
+// for each batch, without allocating.
 //
-// The version's lock, but for the window (latency_window.h).
+// Guarded by the version's lock, except the window (latency_window.h).
 #pragma once
 
 #include <array>
@@ -19,19 +19,19 @@
 
 namespace tritonts {
 
-// What is kept, from the server's and the model's configuration.
+// Which latencies are kept, from the server's and the model's configuration.
 struct LatencyPolicy {
   bool histograms = false;   // of each phase
-  uint32_t window_bits = 0;  // precision of quantiles; 0: there are none
+  uint32_t window_bits = 0;  // precision of the quantiles; 0: no quantiles
   bool first_responses = false;
   std::vector<double> first_response_ms = {};  // bounds of that histogram, ascending
 };
 
-// What is counted from the load on, as a copy that may be handed out.
+// The counts since the model was loaded. A value type, which may be copied.
 struct LatencyCounts {
   std::array<LatencyHistogram, kLatencyPhases> phases;
-  std::vector<uint64_t> first_responses;  // by bound, and what is above the last
-  uint64_t first_response_ms = 0;         // all of them together
+  std::vector<uint64_t> first_responses;  // by bound, then one more for times above the last bound
+  uint64_t first_response_ms = 0;         // their sum
 };
 
 class Latencies {
@@ -46,7 +46,7 @@ class Latencies {
 
   const LatencyPolicy& policy() const { return policy_; }
   const LatencyCounts& counts() const { return counts_; }
-  // Null: it is not kept.
+  // Null: no window is kept.
   const LatencyWindow* window() const { return window_.get(); }
 
   // Adds requests that have ended, at `now_ns`.
@@ -59,11 +59,12 @@ class Latencies {
     });
   }
 
-  // Adds to a copy what a run under way has answered.
+  // Adds requests that a run under way has answered to `counts`, which is a copy, or this object's
+  // own.
   void AddTo(LatencyCounts* counts, std::span<const RunTotals::Part> parts) const {
     if (policy_.first_responses) {
       for (const RunTotals::Part& part : parts) {
-        // Whole milliseconds, as Triton.
+        // Whole milliseconds, as in Triton.
         const uint64_t ms = part.times.first_ns / 1'000'000;
         size_t index = 0;
         while (index < policy_.first_response_ms.size() &&
@@ -81,10 +82,10 @@ class Latencies {
   }
 
  private:
-  // Calls `add` with each phase's time and how many requests had it.
+  // Calls `add` with a phase, a time, and the number of requests that took it.
   template <typename Add>
   static void ForEach(std::span<const RunTotals::Part> parts, Add add) {
-    // Requests that were answered together ran together, though they came one by one.
+    // Requests that were answered together have equal compute times, although they arrived apart.
     const RunTotals::Times* ran = nullptr;
     uint64_t count = 0;
     const auto add_ran = [&] {

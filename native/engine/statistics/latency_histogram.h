@@ -1,4 +1,4 @@
-// How often something took how long, in classes that a dashboard adds up: Prometheus' histograms.
+// A histogram of durations, with fixed classes as Prometheus' histograms have.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@ namespace tritonts {
 
 class LatencyHistogram {
  public:
-  // Upper bounds of the classes, which belong to them; what is above the last is in one more.
+  // The inclusive upper bounds of the classes. One more class has the values above the last bound.
   static constexpr std::array<uint64_t, 24> kBoundsNs = {
       1'000,          2'500,          5'000,          10'000,        25'000,
       50'000,         100'000,        250'000,        500'000,       1'000'000,
@@ -21,18 +21,18 @@ class LatencyHistogram {
 
   void Add(uint64_t ns, uint64_t count) { counts_[ClassOf(ns)] += count; }
 
-  // By class, not summed up.
+  // By class, not cumulative.
   const std::array<uint64_t, kClasses>& counts() const { return counts_; }
 
   static size_t ClassOf(uint64_t ns) {
-    // At most two steps: bounds are further apart than powers of two.
+    // At most two comparisons: the bounds are at least a factor of two apart.
     size_t index = kFirstOf[static_cast<size_t>(std::bit_width(ns))];
     while (index < kBoundsNs.size() && kBoundsNs[index] < ns) index++;
     return index;
   }
 
  private:
-  // By the number of bits: the class of the smallest value that has this number.
+  // By bit width: the class of the smallest value of that width.
   static constexpr std::array<uint8_t, 65> kFirstOf = [] {
     std::array<uint8_t, 65> first{};
     for (size_t bits = 0; bits < first.size(); bits++) {

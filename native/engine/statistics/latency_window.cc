@@ -49,7 +49,8 @@ void LatencyWindow::Empty(Part* part) {
 void LatencyWindow::Advance(uint64_t now_ns) {
   const uint64_t number = now_ns / kSliceNs;
   if (current_->number.load(std::memory_order_relaxed) >= number) return;
-  // Those that were left out meanwhile are too old for readers, and are emptied in their turn.
+  // Slices that were skipped keep old numbers, so readers ignore them. They are emptied when they
+  // are next used.
   current_ = &slices_[number % kSlices];
   for (Part& part : current_->parts) {
     Empty(&part);
@@ -87,7 +88,7 @@ void LatencyWindow::Quantiles(LatencyPhase phase, uint64_t now_ns,
     first = std::min(first, part.first.load(std::memory_order_relaxed));
     past = std::max(past, part.past.load(std::memory_order_relaxed));
   }
-  // Summed up once: a quantile is then found by halves.
+  // Cumulative counts, computed once, so that each quantile is found by binary search.
   std::vector<uint64_t> sums;
   sums.reserve(past > first ? past - first : 0);
   uint64_t all = 0;
@@ -104,7 +105,7 @@ void LatencyWindow::Quantiles(LatencyPhase phase, uint64_t now_ns,
     auto found = std::lower_bound(sums.begin(), sums.end(), rank, [](uint64_t sum, double r) {
       return static_cast<double>(sum) < r;
     });
-    // Of classes without samples at the edge, the one that has the rank's sample.
+    // Skip empty classes, which have the same cumulative count as the class before.
     while (found + 1 != sums.end() && *found == (found == sums.begin() ? 0 : *(found - 1))) ++found;
     const auto offset = static_cast<size_t>(found - sums.begin());
     const uint64_t before = offset == 0 ? 0 : sums[offset - 1];

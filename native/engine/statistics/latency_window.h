@@ -1,15 +1,15 @@
-// Quantiles of what the phases of requests took lately: counts in classes that are a fixed part of
-// their values wide, over a window that moves on by a quarter of itself.
+// Quantiles of the recent times of the requests' phases. Times are counted in classes whose width
+// is a fixed part of their values. The window consists of four slices and moves by one slice.
 //
 //   value   1, 2, 3 … 2^bits   then 2^bits classes for each power of two
-//   time    |slice|slice|slice|slice|   the oldest is emptied when its turn comes again
+//   time    |slice|slice|slice|slice|   the oldest slice is emptied and reused
 //
-// A sample costs two loads and a store, however many there are. A quantile that is told lies in the
-// class of the exact one: it is wrong by less than 1 / 2^bits of its value. Within the class it is
-// interpolated, and so its rank is mostly far better than that.
+// Adding a sample has a constant cost. A reported quantile lies in the class of the exact one, so
+// its error is less than 1 / 2^bits of its value. It is interpolated within the class, so it is
+// mostly more exact.
 //
-// One thread at a time adds, under the version's lock; others read meanwhile without it. What they
-// read while a slice is emptied is a part of that slice.
+// One thread at a time adds, under the version's lock. Other threads may read meanwhile, without
+// the lock. A reader that meets a slice being emptied sees only a part of that slice.
 #pragma once
 
 #include <array>
@@ -31,22 +31,22 @@ class LatencyWindow {
   static constexpr uint32_t kFewestBits = 4;
   static constexpr uint32_t kMostBits = 9;
 
-  // `bits` within these limits. Throws std::bad_alloc.
+  // `bits` is within the limits above. Throws std::bad_alloc.
   explicit LatencyWindow(uint32_t bits);
 
-  // Moves the window to `now_ns`, which never goes back; before samples of then are added.
+  // Moves the window to `now_ns`, if that is later. Called before samples of that time are added.
   void Advance(uint64_t now_ns);
   void Add(LatencyPhase phase, uint64_t ns, uint64_t count);
 
-  // Writes the quantiles of a phase, in nanoseconds; NaN where there was no sample. Any thread.
-  // Throws std::bad_alloc.
+  // Writes the quantiles of a phase, in nanoseconds; NaN if there is no sample. Any thread may call
+  // it. Throws std::bad_alloc.
   void Quantiles(LatencyPhase phase, uint64_t now_ns, std::span<const double> quantiles,
                  std::span<double> values) const;
-  // The same of all phases, one after the other.
+  // The same for all phases, one after the other.
   std::vector<double> AllQuantiles(uint64_t now_ns, std::span<const double> quantiles) const;
 
  private:
-  // What is longer counts as so long: 4.8 hours.
+  // Longer times count as 2^44 ns, which is 4.8 hours.
   static constexpr int kMostBitsOfValue = 44;
 
   using Count = std::atomic<uint32_t>;
@@ -58,7 +58,7 @@ class LatencyWindow {
     std::atomic<size_t> past{0};
   };
   struct Slice {
-    std::atomic<uint64_t> number{0};  // since the clock began
+    std::atomic<uint64_t> number{0};  // the slice's time, in slices since the clock's zero
     std::array<Part, kLatencyPhases> parts;
   };
 

@@ -22,7 +22,7 @@ std::vector<ResponseStatistics> ResponseCounts::Read() const {
     read(Kind::kFail, &one.fail, true);
     read(Kind::kEmpty, &one.empty_response, false);
     read(Kind::kCancel, &one.cancel, false);
-    // A request has no response without those before it.
+    // No request has a response with a higher number.
     if (!any) break;
     all.push_back(one);
   }

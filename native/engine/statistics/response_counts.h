@@ -1,9 +1,8 @@
-// The responses of a decoupled version by their number within their request: Triton's
-// response_stats.
+// Statistics of a decoupled version's responses, by their number within their request (Triton's
+// response_stats).
 //
-// Each run of the version adds to them when it makes a response, so a stream that goes on for long
-// is seen while it does. They are plain counters: no lock, and no memory but what the version was
-// made with.
+// Each run of the version counts a response when it makes it, so long streams are visible while
+// they run. The counters are atomic: there is no lock and no allocation after construction.
 #pragma once
 
 #include <array>
@@ -18,19 +17,19 @@ namespace tritonts {
 
 class ResponseCounts {
  public:
-  // Responses after these have no counts of their own.
+  // Responses with a higher number are not counted.
   static constexpr uint32_t kMost = 256;
 
   enum class Kind : uint8_t {
     kSuccess,
     kFail,
-    kEmpty,   // no response, but the end of the request
-    kCancel,  // the end of a request that was cancelled
+    kEmpty,   // the end of the request, without a response
+    kCancel,  // the end of a cancelled request
     kCount,
   };
 
-  // Counts a response with the time since the request's one before, and, apart from that, the time
-  // since the outputs were computed. Any thread.
+  // Counts a response. `infer_ns`: the time since the request's previous response. `output_ns`: the
+  // time since its outputs were computed. Any thread may call it.
   void Add(uint32_t number, Kind kind, uint64_t infer_ns, uint64_t output_ns) {
     if (number >= kMost) return;
     Cell& cell = cells_[number][static_cast<size_t>(kind)];
@@ -39,11 +38,11 @@ class ResponseCounts {
     cell.count.fetch_add(1, std::memory_order_relaxed);
   }
 
-  // By number, up to the last one that there was. Throws std::bad_alloc.
+  // The counts by number, up to the highest number so far. Throws std::bad_alloc.
   std::vector<ResponseStatistics> Read() const;
 
  private:
-  // What Triton counts several times over is counted once here.
+  // Each value is counted once here. Read derives those that Triton reports several times.
   struct Cell {
     std::atomic<uint64_t> count{0};
     std::atomic<uint64_t> infer_ns{0};

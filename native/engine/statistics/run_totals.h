@@ -1,5 +1,5 @@
-// The sums over a run's responses, until the run is added to the statistics. Guarded by the run's
-// lock.
+// The sums over a run's responses, kept until the run is added to the statistics. Guarded by the
+// run's lock.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ struct RunTotals {
 
     bool operator==(const Times&) const = default;
   };
-  // Requests that arrived together and ended together: mostly all of a tick, or of the batch.
+  // Requests with equal times. They are mostly all requests of a tick, or of the batch.
   struct Part {
     Times times;
     uint64_t count = 0;
@@ -36,20 +36,20 @@ struct RunTotals {
   uint64_t ok_rows = 0;
   uint64_t ok_ns = 0;
   uint64_t queue_ns = 0;
-  // Each request's own: of a batch that is answered bit by bit, they differ.
+  // Sums over the requests. Their times differ if the batch is not answered at once.
   uint64_t input_ns = 0;
   uint64_t infer_ns = 0;
   uint64_t output_ns = 0;
   uint64_t failed = 0;
   uint64_t failed_ns = 0;
-  uint64_t cancelled = 0;       // of `failed`
+  uint64_t cancelled = 0;       // part of `failed`
   uint64_t backend_failed = 0;  // likewise
   uint64_t reruns = 0;          // 1: the run is half of a batch that failed
-  std::vector<Part> parts;      // kept allocated
+  std::vector<Part> parts;      // keeps its capacity
 
   uint64_t ended() const { return ok + failed; }
 
-  // Begins anew, with room for a batch of `requests`. Throws std::bad_alloc.
+  // Reserves memory for a batch of `requests`. Throws std::bad_alloc.
   void Reserve(size_t requests) { parts.reserve(requests); }
   void Clear() {
     parts.clear();
@@ -57,8 +57,8 @@ struct RunTotals {
     failed = failed_ns = cancelled = backend_failed = reruns = 0;
   }
 
-  // Null rows do not count. `first_ns`: when the first response was made; 0: that was the final
-  // one.
+  // Null rows do not count. `first_ns`: when the first response was made; 0: the final response was
+  // the first.
   void AddOk(const RequestHeader& header, uint64_t count, const BatchTimings& timings,
              uint64_t first_ns = 0) {
     if (header.null_row) return;
@@ -83,7 +83,7 @@ struct RunTotals {
     AddPart(&parts, times, 1, false);
   }
 
-  // All but the time of the last inference.
+  // Adds these sums to the statistics, except last_inference_ms.
   void AddTo(Statistics* statistics, const BatchTimings& timings) const {
     statistics->execution_count++;
     statistics->reruns += reruns;
@@ -103,11 +103,12 @@ struct RunTotals {
       batch.compute_infer.Add(1, timings.compute_end_ns - timings.compute_start_ns);
       batch.compute_output.Add(1, timings.exec_end_ns - timings.compute_end_ns);
     } catch (const std::bad_alloc&) {
-      // There was no memory for a batch size that is new. It is counted from the next batch on.
+      // There was no memory for a new batch size. The next batch of this size tries again.
     }
   }
 
-  // Adds requests to those before, which mostly took as long. There is to be room for one more.
+  // Adds requests, to the last part if their times are equal. `parts` must have capacity for one
+  // more part.
   static void AddPart(std::vector<Part>* parts, const Times& times, uint64_t count, bool ok) {
     if (!parts->empty() && parts->back().ok == ok && parts->back().times == times) {
       parts->back().count += count;

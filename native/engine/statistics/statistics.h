@@ -1,4 +1,4 @@
-// The statistics of a model version, with Triton's names. They are added up once a batch.
+// The statistics of a model version, with Triton's names. They are updated once a batch.
 #pragma once
 
 #include <algorithm>
@@ -26,10 +26,10 @@ struct BatchStatistics {
   Duration compute_output;
 };
 
-// Of the k-th responses of a decoupled model's requests.
+// The statistics of the k-th responses to a decoupled model's requests.
 struct ResponseStatistics {
-  Duration compute_infer;   // of those that succeeded, failed or were empty
-  Duration compute_output;  // of those that succeeded or failed
+  Duration compute_infer;   // of responses that succeeded, failed or were empty
+  Duration compute_output;  // of responses that succeeded or failed
   Duration success;
   Duration fail;
   Duration empty_response;
@@ -45,8 +45,8 @@ struct Statistics {
   Duration fail;
   uint64_t cancelled = 0;  // part of `fail`: cancelled by their callers
   uint64_t rejected = 0;   // part of `fail`: timed out in the queue
-  // Not part of `fail`: never taken in, mostly because the queue was full. Requests that another
-  // version may take are not counted.
+  // Requests that were never accepted, mostly because the queue was full. Not part of `fail`.
+  // Requests that another version may accept are not counted.
   uint64_t refused = 0;
   uint64_t backend_failed = 0;  // part of `fail`: the backend responded with an error
   Duration queue;
@@ -57,7 +57,7 @@ struct Statistics {
   std::vector<ResponseStatistics> responses;    // by number; empty unless decoupled
   std::vector<MemoryUse> memory;
 
-  // Adds what other instances did: all but responses and memory. Throws std::bad_alloc.
+  // Adds the statistics of other instances, except responses and memory. Throws std::bad_alloc.
   void Add(const Statistics& other) {
     last_inference_ms = std::max(last_inference_ms, other.last_inference_ms);
     inference_count += other.inference_count;

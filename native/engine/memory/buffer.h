@@ -1,9 +1,10 @@
-// Memory that tensors live in.
+// Memory for tensors.
 //
-// A Block is a reference-counted range of memory. Its class (of a pool, a runtime's value, a mapped
-// file) decides what happens when the last reference is dropped. A Buffer is a view of memory and,
-// optionally, a reference that keeps it alive. Counting is atomic, so any thread may copy, move and
-// drop references. Who may touch the bytes follows from the request's state (request.h).
+// A Block is a reference-counted range of memory. Its subclass (for a pool, a runtime's value, a
+// mapped file) decides what happens when the last reference is dropped. A Buffer is a view of
+// memory and, optionally, a reference that keeps it alive. Counting is atomic, so any thread may
+// copy, move and drop references. The request's state decides which thread may access the bytes
+// (request.h).
 #pragma once
 
 #include <atomic>
@@ -13,14 +14,14 @@
 
 namespace tritonts {
 
-// kShared: another process may write to it meanwhile, and wants it back. So it is read once, its
-// contents are checked after that, and who keeps them copies them.
+// kShared: borrowed from another process, which may modify it. Copy once before validating; copy to
+// retain.
 enum class MemoryKind : uint8_t { kHost, kPinned, kDevice, kShared };
 
 class BlockPool;
 class MemoryCopier;
 
-// The base of everything that owns memory. It is created with one reference, which the creator
+// The base of the classes that own memory. A Block is created with one reference, which the creator
 // holds.
 class Block {
  public:
@@ -33,11 +34,10 @@ class Block {
   size_t size() const { return size_; }
   MemoryKind kind() const { return kind_; }
   int device() const { return device_; }
-  // What copies to and from this memory if the processor cannot address it. Not owned; null if
-  // nothing does.
+  // The copier for this memory if the processor cannot address it. Not owned; null: there is none.
   virtual MemoryCopier* copier() const { return nullptr; }
 
-  // Where copies are made of memory that is wanted back (kShared); null: the pool of who copies.
+  // The pool for copies of borrowed memory (kShared); null: the copying instance's own pool.
   virtual BlockPool* copies() const { return nullptr; }
 
   void Retain() { references_.fetch_add(1, std::memory_order_relaxed); }
@@ -49,7 +49,7 @@ class Block {
   virtual ~Block() = default;
   // Called once, on the thread that dropped the last reference.
   virtual void Dispose() = 0;
-  // Sets the count back to one, for owners that hand the same block out again.
+  // Sets the count back to one, for owners that reuse the block.
   void Revive() { references_.store(1, std::memory_order_relaxed); }
 
  private:
@@ -64,7 +64,7 @@ class Block {
 class BlockRef {
  public:
   BlockRef() = default;
-  // Takes over the reference that a new Block comes with.
+  // Takes over the reference with which a new Block is created.
   static BlockRef Adopt(Block* block) {
     BlockRef reference;
     reference.block_ = block;
@@ -95,7 +95,7 @@ class BlockRef {
   Block* block_ = nullptr;
 };
 
-// A range of memory. If it has no owner, whoever handed it out says how long it lives.
+// A range of memory. Without an owner, the function that returns it documents its lifetime.
 struct Buffer {
   void* data = nullptr;
   size_t size = 0;

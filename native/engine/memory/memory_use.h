@@ -1,4 +1,4 @@
-// How much memory a model holds, for statistics. A value, which anybody may copy.
+// How much memory a model holds, for statistics. A value type.
 #pragma once
 
 #include <cstdint>

@@ -13,7 +13,7 @@ namespace {
 constexpr size_t kAlignment = 64;
 constexpr size_t kSmallest = 4096;
 
-// There are four size classes an octave, so at most a fifth of a block is wasted.
+// There are four size classes per octave, so at most a fifth of a block is wasted.
 int ClassOf(size_t size, size_t* rounded) {
   if (size <= kSmallest) {
     *rounded = kSmallest;
@@ -27,8 +27,8 @@ int ClassOf(size_t size, size_t* rounded) {
 }
 }  // namespace
 
-// What blocks return to. The pool and every block in use share it, so that blocks may outlive the
-// pool.
+// The part of the pool to which blocks return. The pool and every block in use share it, so that
+// blocks may outlive the pool.
 class BlockPool::Core {
  public:
   explicit Core(size_t idle_limit) : idle_limit_(idle_limit) {}
@@ -102,7 +102,7 @@ class BlockPool::PooledBlock final : public Block {
       next = head;
     } while (!core->returned.compare_exchange_weak(head, this, std::memory_order_acq_rel,
                                                    std::memory_order_relaxed));
-    // If the pool was destroyed meanwhile, nobody else will collect this block.
+    // If the pool was destroyed meanwhile, no other thread collects this block.
     if (core->closed.load(std::memory_order_acquire)) FreeReturned(core);
     core->Release();
   }

@@ -19,27 +19,28 @@ namespace tritonts {
 
 class BlockPool {
  public:
-  // Keeps at most `idle_bytes` of memory that nobody uses.
+  // Keeps at most `idle_bytes` of idle memory.
   explicit BlockPool(size_t idle_bytes);
   ~BlockPool();
   BlockPool(const BlockPool&) = delete;
   BlockPool& operator=(const BlockPool&) = delete;
 
-  // At least `size` bytes, aligned to 64, contents undefined. Null if the system has no memory.
+  // Returns at least `size` bytes, aligned to 64, contents undefined. Null: the system has no
+  // memory.
   BlockRef Acquire(size_t size);
 
-  // Frees the memory that nobody uses. Any thread may call it.
+  // Frees the idle memory. Any thread may call it.
   void Shrink();
 
-  // Bytes that the pool holds and nobody uses. Any thread may call it.
+  // The bytes of idle memory. Any thread may call it.
   size_t idle_bytes() const;
 
  private:
   class Core;
   class PooledBlock;
 
-  // Blocks of one size that nobody uses. They are linked through themselves, so taking one back
-  // does not allocate.
+  // The idle blocks of one size. Each block contains its link, so returning a block does not
+  // allocate.
   struct Idle {
     PooledBlock* last = nullptr;
     bool empty() const { return last == nullptr; }
@@ -53,8 +54,8 @@ class BlockPool {
   PooledBlock* TakeIdle(size_t size_class);
   // Frees the blocks of a list. The caller does not hold the lock.
   static void DestroyAll(Idle* blocks);
-  // Frees idle blocks until one more of `size` bytes could be kept when it returns. This frees
-  // sizes that nobody asks for any more.
+  // Frees idle blocks until one more block of `size` bytes could be kept when it returns. This
+  // frees blocks of sizes that are no longer used.
   void MakeRoom(size_t size);
 
   static constexpr int kClasses = 64;

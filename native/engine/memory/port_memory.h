@@ -1,4 +1,5 @@
-// Memory of a port that is not pooled: slabs, pages, and the words that it shares with JavaScript.
+// Memory of a port that is not pooled: slabs, pages, and the words that the port shares with
+// JavaScript.
 #pragma once
 
 #include <algorithm>
@@ -10,10 +11,10 @@
 
 namespace tritonts {
 
-// Freed with its last reference. Any thread may drop it.
+// A block that is freed with its last reference. Any thread may drop a reference.
 class PortMemory final : public Block {
  public:
-  // At least `size` bytes, contents undefined; empty if the system has no memory.
+  // Returns at least `size` bytes, contents undefined; empty: the system has no memory.
   static BlockRef Create(size_t size) {
     void* memory = platform::AllocateBlock(std::max(size, kAlignment), kAlignment);
     if (!memory) return {};

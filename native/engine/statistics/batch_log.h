@@ -29,7 +29,8 @@ struct BatchRecord {
   ClosedBy closed_by = ClosedBy::kNothingMore;
   bool ran_inline = false;
 
-  // Notes the times of a run. If the batch runs again in halves, this is called for the last half.
+  // Notes the times of the run. If the batch ran again in halves, the record keeps its start, and
+  // its end is that of the last half.
   void Ran(uint64_t from_ns, uint64_t to_ns) {
     if (started_ns == 0) started_ns = from_ns;
     ended_ns = std::max(to_ns, started_ns);

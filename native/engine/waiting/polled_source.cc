@@ -11,7 +11,7 @@ thread_local std::weak_ptr<PolledSource> last_source;
 }  // namespace
 
 void PolledSource::Note(const std::shared_ptr<PolledSource>& source) {
-  // Mostly it is the same one: comparing owners counts nothing.
+  // Mostly it is the same source. Comparing owners avoids the cost of reference counts.
   if (last_source.owner_before(source) || source.owner_before(last_source)) last_source = source;
 }
 

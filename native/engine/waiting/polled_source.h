@@ -1,8 +1,8 @@
-// Answers that come from elsewhere, such as another process, and that a thread of their own takes
-// while nobody else looks for them.
+// A source of answers from elsewhere, such as another process. The source's own thread receives the
+// answers while no other thread polls for them.
 //
-// A JS thread that looks for responses (port/waker.h) polls the source that it has given work to
-// last. So an answer needs neither a wake-up of the source's thread nor one of the JS thread.
+// A JS thread that spins for responses (port/waker.h) polls the source to which it gave work last.
+// So an answer needs no wake-up of the source's thread or of the JS thread.
 #pragma once
 
 #include <memory>
@@ -13,22 +13,21 @@ namespace tritonts {
 class PolledSource {
  public:
   virtual ~PolledSource() = default;
-  // Whether answers may come. Others are not polled for.
+  // Whether answers may come. Sources without work are not polled.
   virtual bool has_work() const = 0;
-  // From now until StopPolling the caller polls again and again, so the source's own thread may
-  // sleep.
+  // Until StopPolling the caller polls repeatedly, so the source's own thread may sleep.
   virtual void StartPolling() = 0;
-  // Takes what has come, unless another thread does.
+  // Receives the answers that have come, unless another thread is receiving them.
   virtual void Poll() = 0;
   virtual void StopPolling() = 0;
 
-  // Notes that this thread has given work to a source.
+  // Notes that the calling thread has given work to a source.
   static void Note(const std::shared_ptr<PolledSource>& source);
-  // What this thread has given work to last; null: nothing, or it is gone.
+  // The source to which the calling thread gave work last; null: none, or it is gone.
   static std::shared_ptr<PolledSource> Last();
 };
 
-// What a thread polls while it looks. Owned and used by one thread.
+// The source that a thread polls while it spins. Owned and used by one thread.
 class Polling {
  public:
   Polling() = default;

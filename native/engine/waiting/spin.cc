@@ -20,7 +20,7 @@ std::atomic<uint32_t>& CounterOf(Spinner spinner) {
   return spinner == Spinner::kInstance ? instances_spinning : js_spinning;
 }
 
-// Without the one core that belongs to a JS thread.
+// The cores in use, without the one core that belongs to a JS thread.
 uint32_t CoresInUse() {
   const uint32_t js = js_spinning.load(std::memory_order_relaxed);
   return instances_spinning.load(std::memory_order_relaxed) + (js > 0 ? js - 1 : 0) +
@@ -45,7 +45,7 @@ void SpinPolicy::Note(Spin spin, uint64_t waited_ns, uint64_t before_ns) {
     if (backoff_ > 0) backoff_--;
     return;
   }
-  // An interrupted spin kept another thread from running, maybe the one that it waits for.
+  // A preempted spin kept another thread from running, perhaps the thread that it waits for.
   backoff_ = std::min(backoff_ + (spin == Spin::kPreempted ? 2 : 1), kMostBackoff);
   skip_ = (1u << backoff_) - 1;
 }

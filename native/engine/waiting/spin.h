@@ -1,15 +1,15 @@
-// Spinning: a thread that has nothing to do looks for work for a moment before it sleeps. An
-// instance's thread looks for its next batch, a JS thread for responses (port/waker.h).
+// Spinning: an idle thread looks for work for a moment before it sleeps. An instance's thread looks
+// for its next batch, a JS thread for responses (port/waker.h).
 //
 // Waking a sleeping thread costs the waker a system call, and the request waits until the thread
-// has a core again, which takes tens of microseconds. A spinning thread has the batch in less than
+// has a core again, which takes tens of microseconds. A spinning thread gets the batch in less than
 // one microsecond, but occupies a core. So a thread spins only
 // - if its last waits were short, so that a spin would have found the batch,
 // - less and less often as its spins find nothing,
 // - if a core is left for it besides those of the JS thread, of other spinning threads, and of runs
 //   under way,
 // - and for at most kMostNs at a time, so that an idle server sleeps. For a JS thread this counts
-//   from when its batch may be expected to begin.
+//   from the time when its batch is expected to start.
 #pragma once
 
 #include <atomic>
@@ -25,7 +25,7 @@ namespace tritonts {
 enum class Spin {
   kNone,       // there was no spin, or its core was needed
   kFound,      // the work came
-  kNotFound,   // it did not
+  kNotFound,   // no work came
   kPreempted,  // another thread had the core meanwhile
 };
 
@@ -39,16 +39,16 @@ class SpinPolicy {
   // that another thread had the core.
   static constexpr uint64_t kPreemptionNs = 20'000;
 
-  // Whether to spin in the wait that begins now. Called once a wait.
+  // Whether to spin in the wait that starts now. Called once a wait.
   bool ShouldSpin();
-  // Notes how the wait went. It took `waited_ns`, from the end of the last batch until the next one
-  // was there. A wait for a response counts from the begin of its batch instead, which came
-  // `before_ns` after the begin of the wait.
+  // Notes how a wait ended. `waited_ns`: the time from the end of the last batch until the next
+  // batch was there. A wait for a response counts from the start of its batch instead, which was
+  // `before_ns` after the start of the wait.
   void Note(Spin spin, uint64_t waited_ns, uint64_t before_ns = 0);
-  // The longest spin of this wait: kMostNs, and the time that the last batch took to begin (at most
-  // kMostNs). If a batch begins with a wake-up, the spin would otherwise end when the batch has
-  // hardly begun. Then this thread would sleep, and after it the instance's thread, and the next
-  // batch would begin with a wake-up, too.
+  // The longest spin of this wait: kMostNs plus the time that the last batch took to start (at most
+  // kMostNs). Without that time, a spin for a batch that starts with a wake-up would end when the
+  // batch has hardly started. Then this thread would sleep, and after it the instance's thread, and
+  // the next batch would start with a wake-up, too.
   uint64_t most_ns() const { return before_ns_ + kMostNs; }
 
  private:
@@ -56,8 +56,8 @@ class SpinPolicy {
   static constexpr uint32_t kMostBackoff = 8;  // at most 255 waits without a spin
 
   uint32_t short_waits_ = 0;  // a bit for each past wait, the last one lowest
-  uint32_t backoff_ = 0;      // spins that found nothing, minus those that did
-  uint32_t skip_ = 0;         // how many waits to pass without a spin
+  uint32_t backoff_ = 0;      // spins that found no work, minus successful ones
+  uint32_t skip_ = 0;         // the number of next waits without a spin
   uint64_t before_ns_ = 0;    // as noted for the last wait
 };
 
@@ -87,13 +87,13 @@ class SpinCore {
   bool taken_;
 };
 
-// Looks until it is `rung`, `clock` shows `until_ns`, or the core is needed. No lock is held.
+// Spins until `rung` is set, `clock` shows `until_ns`, or the core is needed. No lock is held.
 Spin Look(const std::atomic<bool>& rung, const SpinCore& core, uint64_t until_ns,
           uint64_t (*clock)());
 
-// Waits until `has_work`: first spinning on one of `cores` cores, if that is worth it, then asleep.
-// Called with the lock, which is released meanwhile; `has_work` is called under it. The caller
-// notes the wait with the policy.
+// Waits until `has_work` returns true. It first spins on one of `cores` cores, if the policy allows
+// it, and then sleeps. Called with the lock, which is released while it waits. `has_work` is called
+// under the lock. The caller notes the wait with the policy.
 template <typename HasWork>
 Spin Await(Bell* bell, SpinPolicy* policy, uint32_t cores, uint64_t began_ns,
            std::unique_lock<std::mutex>* lock, const HasWork& has_work) {
@@ -105,7 +105,7 @@ Spin Await(Bell* bell, SpinPolicy* policy, uint32_t cores, uint64_t began_ns,
       lock->unlock();
       spin = Look(bell->rung(), core, began_ns + SpinPolicy::kMostNs, NowNs);
       lock->lock();
-      if (spin != Spin::kFound) break;  // else look again: the ring may be an old one
+      if (spin != Spin::kFound) break;  // else check again: the ring may be an old one
     }
   }
   while (!has_work()) bell->Sleep(lock);

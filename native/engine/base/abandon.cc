@@ -29,7 +29,7 @@ void Abandon(std::shared_ptr<const void> owner) noexcept {
     one->next = std::exchange(list.first, one);
     return;
   }
-  // There was no memory for a list entry. A reference that is never dropped keeps the owner, too.
+  // There was no memory for a list entry. A reference that is never dropped also keeps the owner.
   alignas(Owner) char kept[sizeof(Owner)];
   new (kept) Owner(std::move(owner));
 }

@@ -1,4 +1,4 @@
-// The engine's clock. It is read once a tick and once a batch, never once a request.
+// The engine's clock. It is read once per tick and once per batch, but not once per request.
 #pragma once
 
 #include <chrono>

@@ -7,7 +7,8 @@
 
 namespace tritonts {
 
-// The most bytes of one tensor of a request or a response. src/tensor/max-bytes.ts has the same.
+// The most bytes of one tensor of a request or a response. src/tensor/max-bytes.ts has the same
+// number.
 constexpr size_t kMostTensorBytes = size_t{1} << 32;
 
 enum class DataType : uint8_t {

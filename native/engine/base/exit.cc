@@ -21,11 +21,11 @@ namespace {
 
 constexpr uint64_t kExitWaitNs = 2'000'000'000;
 
-// The exit of the process concerns the whole process, so this state has file scope.
+// Exit concerns the whole process, so this state has file scope.
 std::atomic<int> runtime_calls{0};
 std::atomic<int> abandoned_calls{0};
 std::atomic<int> coreless_calls{0};
-thread_local int depth = 0;  // of calls on this thread that take a core
+thread_local int depth = 0;  // nesting depth of calls on this thread that take a core
 std::atomic<bool> exiting{false};
 std::atomic<int> exit_code{0};
 std::atomic<uint64_t> exit_deadline_ns{UINT64_MAX};
@@ -57,7 +57,7 @@ void LeaveRuntimes(int code) {
 // The constructor counts first and then reads `exiting`. The handler sets `exiting` first and then
 // reads the count. So at least one of them sees the other.
 RuntimeCall::RuntimeCall(bool takes_core) : takes_core_(takes_core) {
-  // A thread has one core, however many calls are within each other.
+  // Nested calls of a thread take only one core.
   if (!takes_core_ || depth++ > 0) coreless_calls.fetch_add(1, std::memory_order_relaxed);
   runtime_calls.fetch_add(1);
   allowed_ = !exiting.load();

@@ -2,12 +2,13 @@
 //
 // A runtime crashes if its static destructors run while its threads still work. Two steps prevent
 // this.
-// - Before exit(), the JS thread calls PrepareExit, which keeps new calls from starting, and
-//   WaitForRuntimes, which gives calls under way a little time. These have been asked to end. This
-//   must happen before exit(), because a runtime that is being loaded still registers destructors.
-// - An exit handler waits once more, for processes that exit without calling these. It leaves with
-//   _exit if a call still runs. It is registered again after each runtime library is opened, so
-//   that it runs before the destructors of that library.
+// - Before exit(), the JS thread calls PrepareExit, which keeps new calls from starting. Then it
+//   calls WaitForRuntimes, which gives calls under way a little time. Those calls have been asked
+//   to end. Both must precede exit(), because a runtime that is being loaded still registers
+//   destructors.
+// - An exit handler waits once more, for processes that exit without these two functions. It leaves
+//   with _exit if a call still runs. The handler is registered again after each runtime library is
+//   opened, so that it runs before the destructors of that library.
 #pragma once
 
 #include <cstdint>
@@ -31,12 +32,12 @@ class RuntimeCall {
   const bool takes_core_;
 };
 
-// Adds to the number of abandoned calls; negative when an abandoned call returned after all. Exit
-// does not wait for abandoned calls, but must not run destructors while they execute. Any thread
-// may call it.
+// Adds `change` to the number of abandoned calls. It is negative when an abandoned call has
+// returned. Exit does not wait for abandoned calls, but must not run destructors while they
+// execute. Any thread may call it.
 void CountAbandonedCalls(int change);
 
-// The number of threads that have a call under way which takes a core and is not abandoned. Any
+// The number of threads with a call under way that takes a core and is not abandoned. Any
 // thread may call it.
 uint32_t RunsUnderWay();
 
@@ -44,19 +45,19 @@ uint32_t RunsUnderWay();
 // with `code`. Any thread may call it.
 void PrepareExit(int code);
 
-// Waits until no runtime is executing, or those 2 s are over. Any thread may call it, except one
-// that executes a runtime.
+// Waits until no runtime is executing, or the 2 s of PrepareExit are over. Any thread may call it,
+// except one that executes a runtime.
 void WaitForRuntimes();
 
-// When those 2 s end, by the clock of NowNs; UINT64_MAX while the process is not exiting. Any
-// thread may call it.
+// When the 2 s of PrepareExit end, by the clock of NowNs; UINT64_MAX while the process is not
+// exiting. Any thread may call it.
 uint64_t ExitDeadlineNs();
 
 // Whether the process is exiting. Any thread may call it.
 bool Exiting();
 
-// Registers the exit handler. Backends call this after they opened a runtime library. Any thread
-// may call it.
+// Registers the exit handler. Backends call this after they have opened a runtime library. Any
+// thread may call it.
 void OnRuntimeLibraryOpened();
 
 }  // namespace tritonts

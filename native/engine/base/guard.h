@@ -1,4 +1,4 @@
-// Calls code that is not the engine's, such as a backend, and turns what it throws into a status.
+// Calls foreign code, such as a backend, and turns its exceptions into a status.
 #pragma once
 
 #include <exception>
@@ -10,7 +10,7 @@
 
 namespace tritonts {
 
-// Returns what `call` returns, a Status or a StatusOr. If `call` throws, returns INTERNAL (for
+// Returns the result of `call`, a Status or a StatusOr. If `call` throws, returns INTERNAL (for
 // std::bad_alloc UNAVAILABLE) with a message that names the model and what the backend was `doing`.
 // If there is no memory for that message, returns `no_memory`. Any thread may call it.
 template <typename Call>

@@ -1,5 +1,5 @@
-// Assertions of the engine's rules, such as "a request ends exactly once". They are compiled into
-// debug and sanitizer builds.
+// Assertions of the engine's rules, such as "a request ends exactly once". Only debug and sanitizer
+// builds contain them.
 #pragma once
 
 #include <cstdio>
@@ -22,7 +22,7 @@
 
 namespace tritonts {
 
-// Remembers the thread that made it, in builds that check rules.
+// Remembers the thread that constructed it, in builds that check rules.
 class ThreadChecker {
  public:
   ThreadChecker() {}  // needed for the const member

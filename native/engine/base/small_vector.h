@@ -1,5 +1,5 @@
-// A vector that stores its first N elements inside itself. A request usually has few inputs and
-// dims, and so they lie in the request's own cache lines.
+// A vector that stores up to N elements inside itself. A request usually has few inputs and dims,
+// so they lie in the request's own cache lines.
 //
 // All N elements are constructed with the vector and assigned to later, so T must be default
 // constructible. Not thread-safe.
@@ -68,7 +68,7 @@ class SmallVector {
     }
     size_ = count;
   }
-  // Releases what the elements held.
+  // Removes and resets all elements, so that they release their resources.
   void clear() {
     if (more_.empty()) {
       for (size_t i = 0; i < size_; i++) few_[i] = T();

@@ -1,6 +1,6 @@
-// A lock for critical sections of well under a microsecond that call nothing outside. Without
-// contention it costs one atomic exchange. Its only system call is a yield, when the lock stays
-// taken.
+// A lock for critical sections that take well under a microsecond and call no other component.
+// Without contention it costs one atomic exchange. Its only system call is a yield, when the lock
+// stays taken.
 #pragma once
 
 #include <atomic>

@@ -1,8 +1,8 @@
 // The result of an operation: ok, or one of Triton's error codes with a message.
 //
 // Errors cross every boundary of the engine as values of this type, not as exceptions. Making a
-// status with a message allocates, copying it does not. So a status that reports want of memory is
-// made beforehand, or is NoMemory. Any thread may use its copies.
+// status with a message allocates memory; copying it does not. So a status that reports a lack of
+// memory is made in advance, or is NoMemory. Different threads may use copies of a status.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ enum class Code : uint8_t {
   kCancelled = 8,
 };
 
-// Why something is UNAVAILABLE. src/errors.ts documents them; src/addon/status.ts has the same
+// The reasons of UNAVAILABLE. src/errors.ts documents them; src/addon/status.ts has the same
 // numbers.
 enum class Reason : uint8_t {
   kNone = 0,
@@ -42,7 +42,7 @@ enum class Reason : uint8_t {
   kUnread = 9,
   kCircularCall = 10,
   kDeviceLost = 11,
-  // Only JavaScript makes errors with numbers from here on. A model may pass them on.
+  // Only JavaScript makes errors with higher numbers. A model may pass them on.
 };
 
 class [[nodiscard]] Status {
@@ -74,7 +74,7 @@ class [[nodiscard]] Status {
 
   bool ok() const { return code_ == Code::kOk; }
   Code code() const { return code_; }
-  // Takes `number()` apart, of what a model said. Codes that do not exist are INTERNAL.
+  // Makes a status from a model's message and number (see number()). Unknown codes become INTERNAL.
   static Status Said(uint64_t number, std::string message) {
     const auto code = number & 0xff;
     if (code == 0 || code > static_cast<uint64_t>(Code::kCancelled)) {
@@ -83,7 +83,7 @@ class [[nodiscard]] Status {
     return {static_cast<Code>(code), std::move(message), static_cast<Reason>(number >> 8 & 0xff)};
   }
   Reason reason() const { return reason_; }
-  // Code and reason as one number, for JavaScript: src/addon/status.ts takes it apart.
+  // Code and reason as one number, for JavaScript. src/addon/status.ts decodes it.
   int32_t number() const {
     return static_cast<int32_t>(code_) | static_cast<int32_t>(reason_) << 8;
   }
@@ -107,10 +107,10 @@ class [[nodiscard]] Status {
  private:
   Code code_ = Code::kOk;
   Reason reason_ = Reason::kNone;
-  std::shared_ptr<const std::string> message_;  // null: the code alone says it
+  std::shared_ptr<const std::string> message_;  // null: ok, or NoMemory
 };
 
-// Returns the status that `make` makes, or NoMemory if there is no memory for its message.
+// Returns the status that `make` returns, or NoMemory if there is no memory for its message.
 template <typename Make>
 Status MakeStatus(Make&& make) noexcept {
   try {
@@ -120,7 +120,7 @@ Status MakeStatus(Make&& make) noexcept {
   }
 }
 
-// A value, or the status that says why it is missing.
+// A value, or the status with the reason why there is no value.
 template <typename T>
 class [[nodiscard]] StatusOr {
  public:

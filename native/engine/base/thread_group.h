@@ -1,8 +1,8 @@
 // The threads of one owner. The owner starts them one by one, joins them together, and may abandon
 // a thread that does not return.
 //
-// Any thread may call any function, except Join and the destructor, which are the owner's. No lock
-// is held while a thread is started or joined.
+// Any thread may call any function, except Join and the destructor, which only the owner calls. No
+// lock is held while a thread is started or joined.
 #pragma once
 
 #include <condition_variable>
@@ -22,8 +22,8 @@ class ThreadGroup {
   ThreadGroup(const ThreadGroup&) = delete;
   ThreadGroup& operator=(const ThreadGroup&) = delete;
 
-  // Runs `body` on a new thread of the group, with the thread's number (how many were started
-  // before). False: the system has no thread or no memory for it, or the group was joined.
+  // Runs `body` on a new thread of the group, with the number that the group gives the thread.
+  // False: the system has no thread or no memory for it, or the group was joined.
   [[nodiscard]] bool Start(std::function<void(size_t number)> body);
   // Abandons a thread: it goes on, and Join does not wait for it.
   void Abandon(size_t number);
@@ -32,7 +32,8 @@ class ThreadGroup {
   void Join();
 
  private:
-  // Reserves a number for a thread that is about to start. False: no thread may start.
+  // Reserves a number for a thread that is about to start. False: the group was joined, or there is
+  // no memory.
   bool Number(size_t* number);
 
   struct Member {

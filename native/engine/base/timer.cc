@@ -9,7 +9,7 @@
 namespace tritonts {
 
 namespace {
-// A longer wait is made of several, so that the system's own time type does not overflow.
+// A longer wait is split into several waits, so that the system's time type does not overflow.
 constexpr uint64_t kLongestWaitNs = uint64_t{3600} * 1'000'000'000;
 }  // namespace
 

@@ -1,11 +1,11 @@
-// One thread that calls model versions back at the times that their schedulers asked for.
+// One thread that calls model versions back at the times that their schedulers requested.
 //
 // A client has at most one pending time: scheduling again replaces it. Any thread may schedule,
 // even while it holds its version's lock. Scheduling does not allocate, because each client brings
 // its own entry. OnTimer is called on the timer's thread with no lock held.
 //
-// The server owns the timer and starts it before anybody schedules, so that no request ever waits
-// for a thread that the system does not have.
+// The server owns the timer and starts it before any client schedules. So no request ever waits for
+// a timer thread that the system cannot provide.
 #pragma once
 
 #include <condition_variable>
@@ -30,8 +30,8 @@ class TimerClient {
   using Calls = std::multimap<uint64_t, TimerClient*>;
 
   // Guarded by the timer's lock.
-  Calls::node_type idle_;    // its entry while it is not scheduled; else empty
-  Calls::iterator pending_;  // its place among the times while it is scheduled
+  Calls::node_type idle_;    // its map entry while it is not scheduled; else empty
+  Calls::iterator pending_;  // its position in Timer::times_ while it is scheduled
 };
 
 class Timer {

@@ -84,7 +84,8 @@ void Children::End() {
 
 namespace {
 
-// A process that nobody has waited for keeps its number, so that no other gets the signal.
+// Whether the process is a child that has not been waited for. Such a process keeps its id, so a
+// signal cannot reach another process.
 bool IsOurs(int process) {
   siginfo_t state{};
   return waitid(P_PID, static_cast<id_t>(process), &state, WEXITED | WNOHANG | WNOWAIT) == 0;
@@ -103,11 +104,11 @@ void Children::End() {
   std::erase_if(processes_, [](int process) { return !IsOurs(process); });
   for (const int process : processes_) {
     kill(-process, SIGKILL);
-    // It may be of another group, such as this process'.
+    // The child may not be the leader of a group of its own.
     kill(process, SIGKILL);
   }
   if (processes_.empty()) return;
-  // One in the midst of a call of the system ends only after it. The worker does not wait for that.
+  // A child ends only after its current system call. The worker does not wait for that.
   Thread reaper;
   if (reaper.Start([left = processes_] { Reap(left); })) {
     reaper.Detach();

@@ -1,8 +1,8 @@
 // The child processes that one environment of Node has started.
 //
-// Node waits for them on the environment's event loop. Of a worker that is terminated that loop
-// ends, and nobody would wait for them: each would stay in the system's table of processes for as
-// long as this process lives.
+// Node waits for them on the environment's event loop. When a worker is terminated, its loop ends,
+// and no thread would wait for its children. Each child would then stay a zombie for as long as
+// this process lives.
 #pragma once
 
 #include <unordered_set>
@@ -10,9 +10,11 @@
 
 namespace tritonts::platform {
 
-// The children that the calling thread starts while this exists. One thread uses it. The system
-// tells of them right after the start, so that none is missed whose number nobody gets to see.
-// Finds none where the system has no list of a thread's children (/proc/thread-self/children).
+// Finds the children that the calling thread has started since this object was constructed. Only
+// one thread uses it. The system lists a child right after its start, so this finds also a child
+// whose process id no caller has received. It finds none if the system has no list of a thread's
+// children
+// (/proc/thread-self/children).
 class NewChildren {
  public:
   // Throws std::bad_alloc.
@@ -31,13 +33,14 @@ class NewChildren {
   std::vector<int> before_;
 };
 
-// Of one thread. A process may be the head of a group, which then ends with it. Empty on Windows.
+// The children of one environment. Only one thread uses it. If a child is the leader of a process
+// group, End ends the group, too. On Windows, End does nothing but forget the children.
 class Children {
  public:
   void Add(int process) { processes_.insert(process); }
-  // Somebody has waited for it.
+  // Called when the child has been waited for.
   void Remove(int process) { processes_.erase(process); }
-  // Ends those that are left, with their groups, and has them waited for. Throws std::bad_alloc,
+  // Kills the remaining children and their groups, and has them waited for. Throws std::bad_alloc,
   // and may then be called again.
   void End();
 

@@ -1,4 +1,4 @@
-// How much of the machine this process may use, which in a container is less than the host has.
+// The cores and memory that this process may use. In a container they are less than the host's.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@ struct CgroupFiles {
   std::string membership = "/proc/self/cgroup";  // the groups of this process
 };
 
-// How many processors' time the cgroup and its parents (version 2 and 1) allow this process;
-// infinite if they set no limit. Any thread may call it.
+// The CPU quota of the cgroup and its parents (version 2 and 1), in processors; infinite if they
+// set no limit. Any thread may call it.
 double CpuQuota(const CgroupFiles& files = {});
 
-// How many bytes of memory the cgroup and its parents allow this process; UINT64_MAX if they set no
-// limit. Any thread may call it.
+// The memory limit of the cgroup and its parents, in bytes; UINT64_MAX if they set no limit. Any
+// thread may call it.
 uint64_t MemoryQuota(const CgroupFiles& files = {});
 
 // The smaller of the affinity mask and the CPU quota, rounded up, at least 1. Any thread may call

@@ -26,9 +26,9 @@ class DynamicLibrary {
   // The address of an exported function or variable; null: there is none.
   void* Symbol(const char* name) const;
 
-  // Hides the library's name from glibc, which otherwise gives this library to everybody who asks
-  // for one of that name. With the name hidden, they get the library beside them, which may have
-  // another version. False: nothing was done, or nothing needed to be.
+  // Hides the library's name (soname) from glibc. Otherwise glibc gives this library to every other
+  // library that asks for that name. With the name hidden, they get the library beside them, which
+  // may have another version. False: nothing was done, or nothing needed to be done.
   bool HideName() const;
 
   // Keeps the library that contains `address` (of a function or variable) loaded for the life of

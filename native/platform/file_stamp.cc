@@ -13,7 +13,7 @@ namespace {
 
 #if defined(_WIN32)
 
-// Here the time of a write is all that the standard library tells.
+// On this system the standard library gives only the time of the last write.
 std::string StampOf(const std::filesystem::path& path) {
   std::string stamp;
   std::error_code error;
@@ -39,7 +39,7 @@ std::string StampOf(const struct stat& found) {
   std::string stamp;
   Add(&stamp, found.st_dev);
   Add(&stamp, found.st_ino);
-  // How large a folder is says nothing.
+  // The size of a folder says nothing about its content.
   if (S_ISREG(found.st_mode)) Add(&stamp, static_cast<uint64_t>(found.st_size));
 #if defined(__APPLE__)
   AddTime(&stamp, found.st_mtimespec);

@@ -17,7 +17,7 @@ namespace tritonts::platform {
 namespace {
 
 // From this size on, blocks are pages of the system. For smaller blocks that would cost too much.
-// AddressSanitizer checks only what its own allocator returned.
+// AddressSanitizer checks only memory of its own allocator.
 #if defined(__SANITIZE_ADDRESS__) || defined(_WIN32)
 constexpr size_t kPagesFrom = SIZE_MAX;
 #else

@@ -1,8 +1,8 @@
-// Memory for blocks. Large blocks come from the system directly, so that freed memory returns to
-// it.
+// Memory for blocks. Large blocks come directly from the system, so that freed memory returns to
+// the system.
 //
-// The C library's allocator keeps freed memory, apart for each thread. A server that loaded and
-// unloaded models had four times the resident memory that it used.
+// The C library's allocator keeps freed memory, separately for each thread. A server that loaded
+// and unloaded models had four times the resident memory that it used.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// The pause of a spinning thread between two looks.
+// The pause of a spinning thread between two checks.
 #pragma once
 
 #if defined(_MSC_VER)

@@ -27,7 +27,7 @@ std::string TextOf(int error) {
   return strerror(error);
 }
 
-// A file without a name in a folder, or -1.
+// Makes a file without a name in a folder. Returns its descriptor, or -1.
 int FileIn(const std::string& folder, const std::string& name) {
   std::string path = folder + "/" + name + "-XXXXXX";
   std::vector<char> text(path.begin(), path.end());
@@ -37,7 +37,7 @@ int FileIn(const std::string& folder, const std::string& name) {
   return descriptor;
 }
 
-// The bytes that a folder has left, as text.
+// The free bytes of a file's file system, as text.
 std::string RoomIn(int descriptor) {
   struct statvfs found{};
   if (fstatvfs(descriptor, &found) != 0) return "";
@@ -81,7 +81,7 @@ bool SharedMemory::Create(const std::string& name, size_t size, size_t least, Pl
     *fault = "no second descriptor of shared memory: " + TextOf(errno);
     return false;
   }
-  // Beyond the process' limit for files the system would end it.
+  // The system would end this process if a file exceeded the process' limit of file sizes.
   rlimit files{};
   if (getrlimit(RLIMIT_FSIZE, &files) == 0 && files.rlim_cur != RLIM_INFINITY) {
     size = std::min<size_t>(size, files.rlim_cur / kPage * kPage);
@@ -106,7 +106,7 @@ bool SharedMemory::Create(const std::string& name, size_t size, size_t least, Pl
     size_ = size;
     break;
   }
-  // Whoever made the file shorter would end this process when it next looks.
+  // If the other process could make the file shorter, the next access would end this process.
   if (in_memory) {
     sealed_ = fcntl(own_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL) == 0;
     if (!sealed_) {
@@ -114,7 +114,7 @@ bool SharedMemory::Create(const std::string& name, size_t size, size_t least, Pl
       return false;
     }
   }
-  // A dump of this process' memory would have all of it.
+  // Without this, a core dump would contain all of the memory.
   madvise(data_, size_, MADV_DONTDUMP);
   return true;
 }
@@ -142,7 +142,7 @@ size_t SharedMemory::TakenBytes() const {
 }
 
 void SharedMemory::Return(size_t offset, size_t size) {
-  // What others take for committed stays, where it could run out.
+  // If pages may run out, committed pages stay, because the other process relies on them.
   if (!sealed_) return;
   const size_t begin = (offset + kPage - 1) / kPage * kPage;
   const size_t end = (offset + size) / kPage * kPage;

@@ -1,8 +1,8 @@
-// Memory that this process shares with one that it gives a file descriptor to.
+// Memory that this process shares with another process, to which it gives a file descriptor.
 //
-// The file has no name once Create has returned: the system frees it when both processes are gone
-// or have dropped it, however they end. Addresses are reserved for the largest size at once, and
-// pages are taken as they are committed, so that nothing moves when the memory grows.
+// The file has no name once Create has returned. The system frees it when both processes have
+// ended, in whatever way, or have dropped it. Addresses are reserved for the largest size at once.
+// Pages are allocated when they are committed, so the memory grows without moving.
 #pragma once
 
 #include <cstddef>
@@ -22,34 +22,34 @@ class SharedMemory {
   SharedMemory(const SharedMemory&) = delete;
   SharedMemory& operator=(const SharedMemory&) = delete;
 
-  // Reserves `size` bytes, or as large a part of that as the system lets it, at least `least`.
-  // False: `fault` says why that is not possible. `name` is seen in the lists of the system.
+  // Reserves `size` bytes, or fewer if the system does not allow so many, but at least `least`.
+  // False: not possible; `fault` has the reason. The system's lists of files show `name`.
   bool Create(const std::string& name, size_t size, size_t least, Place place, std::string* fault);
 
-  // Takes pages for a range. False: the system has none, and `fault` says so. A process that
-  // touched pages that nobody has taken could be ended for it, so each is committed first.
+  // Allocates pages for a range. False: not possible; `fault` has the reason. Access to uncommitted
+  // pages could end a process if the system has no pages left, so every page is committed first.
   bool Commit(size_t offset, size_t size, std::string* fault);
-  // Gives whole pages of a range back, if nobody can be harmed by that.
+  // Gives the whole pages of a range back to the system, unless may_run_out().
   void Return(size_t offset, size_t size);
 
-  // Bytes for which there are pages, of both processes; what the system does not tell counts as
-  // all.
+  // The bytes for which pages are allocated, by both processes. If the system does not tell, the
+  // whole size.
   size_t TakenBytes() const;
 
   char* data() const { return data_; }
   size_t size() const { return size_; }
   int descriptor() const { return descriptor_; }
-  // Whether pages that nobody has committed must not be touched, because there may be none.
+  // Whether uncommitted pages must not be accessed, because the folder may have no room for them.
   bool may_run_out() const { return !sealed_; }
-  // This process keeps the memory without the descriptor.
+  // Closes the descriptor. This process keeps the memory.
   void CloseDescriptor();
 
  private:
   char* data_ = nullptr;
   size_t size_ = 0;
   int descriptor_ = -1;
-  int own_ = -1;         // a second descriptor, to commit with
-  bool sealed_ = false;  // nobody can make the file shorter
+  int own_ = -1;         // a second descriptor, for Commit
+  bool sealed_ = false;  // no process can make the file shorter
   std::string where_;    // for messages
 };
 

@@ -37,7 +37,8 @@ void* RunBody(void* body) noexcept {
 }  // namespace
 
 Thread::~Thread() {
-  // As with std::thread, a forgotten thread is fatal, because it would use freed memory.
+  // As with std::thread, a thread that was not joined or detached is fatal: it would use freed
+  // memory.
   if (joinable_) std::terminate();
 }
 

@@ -14,8 +14,7 @@ namespace tritonts::platform {
 // A thread whose start may fail without an exception. Its stack is 8 MiB on every system, as it is
 // on Linux, where runtimes are tested most. The default is 512 KiB on macOS and 1 MiB on Windows.
 //
-// It has one owner, who starts it once and then joins or detaches it. Only one thread at a time may
-// do so.
+// It has one owner, which starts it once and then joins or detaches it. Not thread-safe.
 class Thread {
  public:
   static constexpr size_t kStackBytes = size_t{8} << 20;
@@ -28,7 +27,7 @@ class Thread {
   // Runs `body`, which must not throw, on a new thread. False: the system has no thread or no
   // memory for it.
   [[nodiscard]] bool Start(std::function<void()> body);
-  // Whether it was started, and neither joined nor detached.
+  // Whether the thread was started, and neither joined nor detached.
   bool joinable() const { return joinable_; }
   // Waits until the thread has ended. Not called on the thread itself.
   void Join();
@@ -52,16 +51,16 @@ void NameThread(const char* name);
 // Lets timed waits end on time. Otherwise Linux rounds them up by 50 µs.
 void UseExactTimers();
 
-// For threads that compute for long. A thread that wakes for a moment, as an event loop does for a
-// timer, then gets this thread's core at once instead of at the end of its slice. In return this
-// thread's slices are longer; its share of the cores stays the same. Threads that it starts inherit
-// this. Has an effect on Linux from 6.12 on.
+// Gives a thread that computes for long longer scheduling slices. A thread that wakes for a moment,
+// as an event loop does for a timer, then gets this thread's core at once, not only at the end of a
+// slice. This thread's share of the cores stays the same. Threads that it starts inherit the
+// setting. It has an effect on Linux from 6.12 on.
 void UseLongSlices();
 
 // How often this thread was preempted; always 0 on systems other than Linux.
 uint64_t Preemptions();
 
-// How long this thread has had a core, in nanoseconds; 0 if the system does not tell.
+// The CPU time of this thread, in nanoseconds; 0 if the system does not tell.
 uint64_t ThreadTimeNs();
 
 }  // namespace tritonts::platform

@@ -3,13 +3,12 @@
 // glibc gave some functions a new symbol version when it moved them (2.33, 2.34), and libstdc++
 // uses some functions that are newer than 2.28. An addon that is linked as usual asks for those
 // symbols, and older systems refuse to load it. This file defines them, so that the linker does not
-// take glibc's. They are hidden from everybody outside of the addon. Functions that moved are
-// forwarded to the symbol version that every glibc has. The others are implemented with what 2.28
-// has.
+// take glibc's. They are hidden outside of the addon. Functions that moved are forwarded to the
+// symbol version that every glibc has. The others are implemented with functions of 2.28.
 //
 // It is linked into addons only (CMakeLists.txt), on Linux, together with a static libstdc++. A
-// test reads which versions the addon asks for (test/addon/floor.test.ts). If a new one appears, it
-// has to be added here.
+// test checks the symbol versions that the addon needs (test/addon/floor.test.ts). A new symbol
+// must be added here.
 #include <features.h>
 
 #if defined(__GLIBC__) && (defined(__x86_64__) || defined(__aarch64__))

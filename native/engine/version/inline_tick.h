@@ -1,6 +1,6 @@
-// The time budget of batches that a thread runs on behalf of other instances' threads. A tick
-// counts how long the thread has run such batches, and how long it had a core for them. There are
-// two kinds of such batches:
+// The time that a thread spends on batches which another instance's thread would otherwise run. A
+// tick counts how long the thread has run such batches, and how long it had a core for them. There
+// are two kinds of such batches:
 // - Inline batches run on the JS thread that submitted them. Their tick is a turn of the event
 // loop.
 // - Guests run on the thread of an instance whose responses made them ready. Guests are steps of an

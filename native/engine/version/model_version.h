@@ -18,8 +18,8 @@
 // Locking: `mutex_` is taken once for a submission, once when a run ends (which also picks the next
 // batch), once by a thread that wakes, and once for a cancellation or a timer. A run of an
 // asynchronous instance takes it when the instance is free, and when the run is done. While it is
-// held, only the scheduler and the timer are called: no backend and no sink, and no thread is
-// started.
+// held, only the scheduler, the gate and the timer are called: no backend and no sink, and no
+// thread is started.
 //
 // Memory: a request's memory is allocated when the request is submitted and when its run is made.
 // If there is none, the request ends as UNAVAILABLE, with a status that was made when the version

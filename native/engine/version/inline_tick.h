@@ -1,8 +1,8 @@
 // The time that a thread spends on batches which another instance's thread would otherwise run. A
 // tick counts how long the thread has run such batches, and how long it had a core for them. There
 // are two kinds of such batches:
-// - Inline batches run on the JS thread that submitted them. Their tick is a turn of the event
-// loop.
+// - Inline batches run on the JS thread that submitted them. Their tick is one turn of the event
+//   loop.
 // - Guests run on the thread of an instance whose responses made them ready. Guests are steps of an
 //   ensemble; their tick is one of the instance's own batches. Calls of Python models are guests,
 //   too, on the thread of the instance's channel; their tick is one read of the stub's messages.

@@ -14,7 +14,7 @@ namespace tritonts {
 
 namespace {
 
-constexpr size_t kFew = 64;  // how many requests are refused with one delivery
+constexpr size_t kFew = 64;  // at most this many requests are refused with one delivery
 
 }  // namespace
 

@@ -1,9 +1,8 @@
-// Which prepared requests may be submitted to an executor. The others are refused here: each gets
-// its final response from the thread that asks, and is its sink's again.
+// Decides which prepared requests may be submitted to an executor. Refused requests get their final
+// response here, on the calling thread, and belong to their sink again.
 //
-// Both checks move the requests that may go on to the front, in their order, and return how many
-// these are. They do not allocate for requests that are admitted, and take no lock for those that
-// no model's batch has made.
+// Both checks move the admitted requests to the front, in their order, and return their number. For
+// admitted requests without a call (RequestHeader::call) they neither allocate nor take a lock.
 #pragma once
 
 #include <cstddef>
@@ -18,18 +17,18 @@ class Budget;
 class Executor;
 struct Response;
 
-// On the stack of the thread that submits. All that it is given outlives it.
+// Lives on the stack of the submitting thread. Its arguments must outlive it.
 class Admission {
  public:
-  // `no_memory` is said where there is no memory for a message.
+  // `no_memory` is the status of a refusal if there is no memory for its message.
   Admission(const Executor& executor, const Status& no_memory)
       : executor_(executor), no_memory_(no_memory) {}
 
-  // Charges the bytes that each request's header accounts for, one request after the other. Those
-  // that do not fit are refused, and count no more (Request::charged).
+  // Charges each request's `accounted_bytes`, one request after the other. Requests that exceed the
+  // limit are refused and marked as not charged (Request::charged).
   size_t Charge(Budget* budget, std::span<Request*> requests) const noexcept;
-  // Admits calls that a model's batch makes: neither too deep, nor so that they could wait for
-  // each other without end (call_graph.h). Requests of one header stand together.
+  // Refuses calls of a model's batch that are nested too deeply, that could deadlock, or whose
+  // caller has ended (call_graph.h). Requests of one header must be adjacent.
   size_t AdmitCalls(std::span<Request*> requests) const noexcept;
 
  private:
@@ -39,7 +38,7 @@ class Admission {
   const Status& no_memory_;
 };
 
-// Ends requests that nobody has queued: `like` is the response without its request.
+// Ends requests that are in no queue. Each gets the response `like`, with its own request set.
 void Refuse(std::span<Request* const> requests, const Response& like);
 
 }  // namespace tritonts

@@ -2,9 +2,9 @@
 //
 // A request is charged when it is submitted: for the memory of its inputs, and for the outputs
 // whose size is known. If that exceeds the limit, the request is refused. When its response is
-// written, that charge is replaced by what the response holds, even beyond the limit; new requests
-// are refused meanwhile. A page is charged until JavaScript recycles it, a large output until
-// JavaScript has it.
+// written, that charge is replaced by the bytes that the response holds, even beyond the limit; new
+// requests are refused meanwhile. A page is charged until JavaScript recycles it, a large output
+// until JavaScript has taken it.
 #pragma once
 
 #include <algorithm>

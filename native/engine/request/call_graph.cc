@@ -32,7 +32,7 @@ std::shared_ptr<Caller> CallGraph::Begin(std::shared_ptr<CallPlaces> places,
   caller->places_ = std::move(places);
   caller->serves_ = std::move(serves);
   const std::lock_guard lock(mutex_);
-  // So that nothing is half done if there is no memory.
+  // Reserve first, so that a std::bad_alloc leaves nothing half done.
   caller->places_->callers_.reserve(caller->places_->callers_.size() + 1);
   for (const ServedCall& one : caller->serves_) one.call->runs_.reserve(one.call->runs_.size() + 1);
   caller->places_->callers_.push_back(caller.get());
@@ -200,7 +200,7 @@ bool CallGraph::GoesOn(Call* call) {
   calls_.clear();
   callers_.clear();
   See(call);
-  // Everything that it may have to wait for.
+  // Collect all calls and callers that this call may have to wait for.
   for (size_t i = 0, k = 0; i < calls_.size() || k < callers_.size();) {
     if (i < calls_.size()) {
       const Call& one = *calls_[i++];
@@ -212,7 +212,8 @@ bool CallGraph::GoesOn(Call* call) {
       for (Call* open : callers_[k++]->open_) See(open);
     }
   }
-  // What goes on by itself, then what waits for that alone, and so on.
+  // Mark calls and callers that can proceed by themselves, then those that wait only for marked
+  // ones, and so on.
   const auto go_on = [](const auto& list) {
     return std::ranges::all_of(list, [](const auto* one) { return one->goes_on_; });
   };

@@ -1,5 +1,5 @@
-// What takes requests and responds to them. A model version is an executor, and a graph of models
-// would be another. Ports and other senders of requests know only this interface.
+// The interface that takes requests and responds to them. A model version and an ensemble are
+// executors. Ports and other senders of requests know only this interface.
 #pragma once
 
 #include <cstdint>
@@ -28,25 +28,26 @@ class Executor {
   virtual bool decoupled() const { return false; }
   // Output bytes of a request of `rows` rows, as far as they are known beforehand.
   virtual uint64_t KnownOutputBytes(uint64_t rows) const = 0;
-  // Fills in what a scheduler goes by: shape_key, level and deadline_ns. Inputs, priority, time-out
-  // and arrival must be set.
+  // Sets the header's keys for the scheduler: shape_key, level and deadline_ns. Inputs, priority,
+  // time-out and arrival must be set before.
   virtual void SetQueueKeys(RequestHeader* header) const = 0;
 
-  // Where its batches are that may make calls themselves (call_graph.h); null: none do. Calls are
-  // admitted there before they are submitted.
+  // The places of batches that may make calls themselves (call_graph.h); null: its batches make
+  // none. Calls are admitted with these places before they are submitted.
   virtual std::shared_ptr<CallPlaces> call_places() const { return nullptr; }
 
-  // Memory for a large input of a request to it; empty: any memory will do (Model::InputBlock).
+  // Memory for a large input of a request to this executor; empty: any memory will do
+  // (Model::InputBlock).
   virtual BlockRef InputBlock(size_t) { return {}; }
 
   // --- Requests. Takes prepared requests (kSubmitted) of one tick that arrived at `now_ns`. Each
-  // one ends with a final response, even if it is refused here. With `tick`, which belongs to the
-  // calling JS thread, short batches run before this returns, within the tick's budget.
+  // request ends with a final response, even if it is refused here. With `tick`, which belongs to
+  // the calling JS thread, short batches run before this returns, within the tick's budget.
   virtual void Submit(std::span<Request* const> requests, uint64_t now_ns,
                       InlineTick* tick = nullptr) noexcept = 0;
-  // Cancels requests that it took. Requests that wait end at once as CANCELLED, with one delivery.
-  // Requests that run get CANCELLED as their final response, and their outputs are dropped.
-  // Requests that have already ended may be among them, as long as their memory exists.
+  // Cancels requests that were submitted here. Waiting requests end at once as CANCELLED, with one
+  // delivery. Running requests get CANCELLED as their final response, and their outputs are
+  // dropped. Requests that have already ended may be among them, as long as their memory exists.
   virtual void Cancel(std::span<Request* const> requests) noexcept = 0;
 };
 

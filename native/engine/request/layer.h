@@ -1,13 +1,13 @@
 // A layer around a model version or an ensemble: it sees requests before they are queued and
-// responses before they are delivered, and may answer requests itself. What a response cache and a
-// trace are. The layers of an executor form a chain (version/layers.h); requests pass the outermost
-// layer first, responses pass it last.
+// responses before they are delivered, and may answer requests itself. Response caches and traces
+// are layers. The layers of an executor form a chain (version/layers.h); requests pass the
+// outermost layer first, responses pass it last.
 //
 //   sender --> Submit --> layer 0 --> layer 1 --> the version
 //   sink   <------------ layer 0 <-- layer 1 <-- its responses
 //
-// A request that came in belongs to the layer until the layer passes it on or answers it, each
-// exactly once. The layer may do so later and from any thread. It never writes to the header.
+// A submitted request belongs to the layer until the layer passes it on or answers it, exactly
+// once. The layer may do so later and from any thread. It never writes to the header.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ namespace tritonts {
 
 struct InlineTick;
 
-// Where a layer's requests and responses go on. The chain implements it.
+// Forwards requests and responses from one layer to the next. The chain implements it.
 class LayerChain {
  public:
   virtual void PassOn(size_t place, std::span<Request* const> requests, uint64_t now_ns,
@@ -42,24 +42,24 @@ class Layer {
  public:
   virtual ~Layer() = default;
 
-  // Takes requests (kSubmitted); those of one header stand together. `tick` is only for calls of
-  // Pass before this returns.
+  // Takes requests (kSubmitted). Requests of one header are adjacent. `tick` may be given to Pass
+  // only until this returns.
   virtual void Submit(std::span<Request* const> requests, uint64_t now_ns,
                       InlineTick* tick) noexcept {
     Pass(requests, now_ns, tick);
   }
-  // Cancels requests, which this layer may have, have passed on, or have answered. It answers those
-  // that it has with CANCELLED, and passes the call on for the others. A request that is passed on
-  // at the same time is cancelled where it arrives.
+  // Cancels requests that this layer holds, has passed on, or has answered. The layer answers held
+  // requests with CANCELLED, and passes the call on for the others. A request that is passed on
+  // concurrently is cancelled by its receiver.
   virtual void Cancel(std::span<Request* const> requests) noexcept { PassCancel(requests); }
-  // Responses of the version or of a layer further inside, on their way to the sink. All are of one
+  // Sees responses of the version or of an inner layer on their way to the sink. All belong to one
   // header. Outputs are valid until this returns.
   virtual void See(std::span<const Response>) noexcept {}
-  // The version is aborted: the layer answers all requests that it has with `status`.
+  // The version is aborted: the layer answers all requests that it holds with `status`.
   virtual void Abort(const Status&) noexcept {}
 
  protected:
-  // Passes requests on. One that arrives after its version was closed ends as UNAVAILABLE.
+  // Passes requests on. A request that arrives after its version was closed ends as UNAVAILABLE.
   void Pass(std::span<Request* const> requests, uint64_t now_ns,
             InlineTick* tick = nullptr) noexcept {
     chain_->PassOn(place_ + 1, requests, now_ns, tick);
@@ -67,8 +67,9 @@ class Layer {
   void PassCancel(std::span<Request* const> requests) noexcept {
     chain_->PassCancel(place_ + 1, requests);
   }
-  // Answers requests that this layer has. Layers further outside see the responses. After a final
-  // response the request, and after the last one of a header the header, is not touched any more.
+  // Answers requests that this layer holds. Outer layers see the responses. The caller must not
+  // touch a request after its final response, nor a header after the last final response of its
+  // requests.
   void Answer(std::span<const Response> responses) noexcept {
     for (const Response& response : responses) {
       if (response.final) response.request->set_state(Request::State::kDone);
@@ -78,7 +79,7 @@ class Layer {
 
  private:
   friend class Layers;
-  LayerChain* chain_ = nullptr;  // set when the layer becomes part of it
+  LayerChain* chain_ = nullptr;  // set when the layer joins the chain
   size_t place_ = 0;
 };
 

@@ -2,8 +2,8 @@
 //
 // Ownership: the sink owns the memory of its requests. It prepares a request (a port does so on the
 // JS thread) and gives it to the engine with Executor::Submit. From then on only the engine may
-// touch it, and while it is in a run, only that run. When its final response is delivered, it is
-// the sink's again. Other threads may only set `cancelled` and read the state meanwhile.
+// touch it, and while it is in a run, only that run. When its final response is delivered, it
+// belongs to the sink again. Other threads may only set `cancelled` and read the state meanwhile.
 //
 //            Submit              a scheduler takes it           final response
 //   submitted ------> queued ------------------------> running ----------------> done
@@ -36,7 +36,7 @@ class Request;
 class ResponseSink;
 class StreamCount;
 
-// What a caller says of a request to the model, by name.
+// A named parameter that a caller passes to the model with a request.
 struct RequestParameter {
   std::string name;
   std::variant<std::string, int64_t, double, bool> value;
@@ -45,13 +45,13 @@ struct RequestParameter {
 struct InputTensor {
   uint32_t index = 0;  // position in the model's inputs
   DataType datatype = DataType::kInvalid;
-  // The bytes are those of one request, whatever its position in the header: an overlay
-  // (row_inputs.h).
+  // True for overlays (row_inputs.h): the bytes belong to one request, whatever its position in the
+  // header.
   bool of_one = false;
-  SmallVector<int64_t, 4> shape;  // full, with the batch dimension where the model has one
+  SmallVector<int64_t, 4> shape;  // full shape, with the batch dimension if the model has one
   // The bytes of the header's first request, in order: one chunk, except for HTTP bodies. If
   // several requests share the header, there is one chunk, and the bytes of the other requests
-  // follow it. It has no owner, unless it is in memory of a device.
+  // follow it. That chunk has no owner, unless it is in device memory.
   SmallVector<Buffer, 1> first_chunks;
 
   size_t byte_size() const {
@@ -61,13 +61,13 @@ struct InputTensor {
   }
 };
 
-// What a request says besides its bytes. Requests that were submitted together and differ only in
-// their bytes share a header, as those of a port's group do; not where these are in the key below.
-// The sink owns it. Nobody changes it while one of its requests is not idle, except through
-// ReleaseChunks.
+// Everything about a request except its bytes. Requests that are submitted together and differ only
+// in their bytes share a header, like the requests of a port's group. Requests whose bytes are part
+// of `shape_key` (shape tensors) do not. Owned by the sink. While one of its requests is not idle,
+// only ReleaseChunks and the queue (`waiting`) change it.
 struct RequestHeader {
   ResponseSink* sink = nullptr;  // not owned; outlives its requests (response_sink.h)
-  Executor* executor = nullptr;  // not owned; outlives what it accepted
+  Executor* executor = nullptr;  // not owned; outlives the requests that it accepted
   uint32_t batch_size = 1;       // rows: max(1, first dim)
   uint64_t arrival_ns = 0;       // when its tick was submitted
   uint64_t flush = 0;            // number of that tick
@@ -77,40 +77,40 @@ struct RequestHeader {
   std::vector<int64_t> shape_key;
   // Which outputs the caller wants; empty means all of them.
   std::vector<uint32_t> wanted;
-  // What the caller said besides; 0: nothing.
+  // The caller's priority, time-out and parameters; 0: not given.
   uint64_t priority = 0;
   uint64_t timeout_ns = 0;
   std::vector<RequestParameter> parameters;
-  // Who waits for the requests, if a model made them while it ran a batch (call_graph.h). Null: no
-  // model did.
+  // The call that the requests belong to, if a model made them while it ran a batch (call_graph.h).
+  // Null: no model did.
   std::shared_ptr<Call> call;
-  // What the executor made of priority and time-out (queue_policy.h): where the requests wait, and
-  // until when (NowNs' clock; 0: for ever).
+  // Derived by the executor from priority and time-out (queue_policy.h): the level at which the
+  // requests wait, and their deadline (NowNs' clock; 0: none).
   uint64_t level = 0;
   uint64_t deadline_ns = 0;
   uint32_t requests = 1;  // how many share the header
-  // Its requests have no caller: they fill the empty slots of a batch (row_inputs.h).
+  // The requests are null rows: they have no caller, and fill the empty slots of a batch
+  // (row_inputs.h).
   bool null_row = false;
-  // For the queue that its requests wait in until their deadline (level_queue.h): how many do, the
-  // first of them, and the header's place in the heap of deadlines.
+  // Used by the queue in which the requests wait until their deadline (level_queue.h): the number
+  // of waiting requests, the first of them, and the header's place in the heap of deadlines.
   struct Waiting {
     uint32_t count = 0;
     Request* first = nullptr;
     size_t place = 0;
   };
   Waiting waiting = {};
-  // Of a decoupled model: by position, what the caller has not read (stream_count.h). Null: nobody
-  // counts, and any number of responses may be sent. Not owned.
+  // Of a decoupled model: the unread responses of each request, by position (stream_count.h). Null:
+  // unread responses are not counted, and any number may be sent. Not owned.
   StreamCount* streams = nullptr;
-  // For the sink's use: its name for the requests (slot, generation); what each of them counts
-  // against the limit of bytes in flight until it ends; and the part of that which counts until its
-  // response is read.
+  // For the sink's use: its name for the requests (slot, generation); the bytes that each request
+  // is charged until it ends; and the part of that charge that lasts until the response is read.
   uint32_t slot = 0;
   uint32_t generation = 0;
   uint64_t accounted_bytes = 0;
   uint32_t range_bytes = 0;
 
-  // Present inputs in the order of the model's. Kept allocated between uses.
+  // The present inputs, in the order of the model's inputs. Their memory is kept between uses.
   std::span<InputTensor> inputs() { return {inputs_.data(), input_count_}; }
   std::span<const InputTensor> inputs() const { return {inputs_.data(), input_count_}; }
   const InputTensor* input(uint32_t index) const {
@@ -130,8 +130,7 @@ struct RequestHeader {
     for (InputTensor& input : inputs()) input.first_chunks.clear();
     input_count_ = 0;
   }
-  // Releases memory that the inputs own. If requests share the header, the inputs own none, and
-  // nothing is written.
+  // Releases memory that the inputs own. Does nothing if several requests share the header.
   void ReleaseChunks() {
     if (requests > 1) return;
     for (uint32_t i = 0; i < input_count_; i++) {
@@ -156,12 +155,12 @@ struct RequestHeader {
   uint32_t input_count_ = 0;
 };
 
-// It is small, so that the requests of a batch fit in the processor's first cache: the engine walks
-// them several times.
+// Small, so that the requests of a batch fit in the L1 cache: the engine iterates over them several
+// times.
 class Request {
  public:
-  // kIdle: the sink's. kDone: the engine has made its final response, and the sink is not through
-  // with that yet. The diagram above shows the transitions.
+  // kIdle: the request belongs to the sink. kDone: the engine has made the final response, and the
+  // sink has not finished with it. The diagram above shows the transitions.
   enum class State : uint8_t { kIdle, kSubmitted, kQueued, kRunning, kDone };
 
   // Links of the queue (request_queue.h) or chain (request_chain.h) that it is in.
@@ -170,37 +169,39 @@ class Request {
   RequestHeader* header = nullptr;  // not owned
   uint32_t position = 0;            // its index among the header's requests
   static constexpr uint32_t kUnbound = ~0u;
-  // What the executor that has the request notes of it.
+  // A note of the executor that has the request.
   union {
-    // A version: the only instance that may run it, as for a sequence; kUnbound: any may.
+    // Of a version: the only instance that may run the request, for example because of its
+    // sequence; kUnbound: any instance may.
     uint32_t bound = kUnbound;
-    // An ensemble: the index of the flight that it travels in.
+    // Of an ensemble: the index of the request's flight.
     uint32_t flight;
   };
   bool queued = false;
-  bool delayed = false;   // it missed its deadline: others of its level go first
-  bool released = false;  // its inputs were released: nobody may read their bytes
-  // For the sink's use: whether it counts against the limit, and how it ended.
+  bool delayed = false;   // missed its deadline: other requests of its level go first
+  bool released = false;  // its inputs were released: their bytes must not be read
+  // For the sink's use: whether the request is charged in the budget, and how it ended.
   bool charged = false;
   bool unserved = false;
   bool abandoned = false;
   std::atomic<bool> cancelled{false};
 
   State state() const { return state_.load(std::memory_order_acquire); }
-  // Only for whoever the request belongs to, as its last step before it hands the request on.
+  // Called only by the present owner of the request, as its last step before it hands the request
+  // over.
   void set_state(State state) { state_.store(state, std::memory_order_release); }
 
-  // Makes an idle request ready to be submitted. Only for its sink.
+  // Makes an idle request ready to be submitted. Called only by its sink.
   void Prepare(bool is_charged = true) {
     bound = kUnbound;
-    // Of a queue that it was in before, maybe another version's: not all queues look at it.
+    // Clear the flag of the previous queue; some queues ignore it.
     delayed = false;
     released = unserved = abandoned = false;
     charged = is_charged;
     cancelled.store(false, std::memory_order_relaxed);
     set_state(State::kSubmitted);
   }
-  // Releases the inputs. Only for whoever the request belongs to.
+  // Releases the inputs. Called only by the present owner of the request.
   void ReleaseInputs() {
     released = true;
     header->ReleaseChunks();
@@ -208,7 +209,7 @@ class Request {
 
   std::span<const InputTensor> inputs() const { return std::as_const(*header).inputs(); }
   const InputTensor* input(uint32_t index) const { return header->input(index); }
-  // What its caller gave besides; see RequestHeader.
+  // The caller's options; see RequestHeader.
   uint64_t priority() const { return header->priority; }
   uint64_t timeout_ns() const { return header->timeout_ns; }
   std::span<const RequestParameter> parameters() const { return header->parameters; }

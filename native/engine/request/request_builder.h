@@ -1,5 +1,5 @@
-// The one way into the engine: how a sender makes requests. A port, a flight of an ensemble, a call
-// of a Python model and a warm-up build their requests with it, and so will C callers.
+// Makes requests for the engine; there is no other way in. A port, a flight of an ensemble, a call
+// of a Python model and a warm-up build their requests with it, and C callers will, too.
 //
 //   RequestBuilder builder({&header, sink, executor, now_ns});   header, group, call
 //   builder.AddInput(index, datatype) and Lend / Keep / Pass     where the inputs' bytes come from
@@ -7,15 +7,15 @@
 //   request.Prepare(); Admission admission(...)                  budget, and calls between models
 //   executor->Submit(requests)
 //
-// Senders that nobody has checked call FitToModel (version/shapes.h) and CheckRequest
-// (version/check_request.h) before Finish. What outputs are written to is the sink's to say
+// Senders of unchecked requests call FitToModel (version/shapes.h) and CheckRequest
+// (version/check_request.h) before Finish. The sink decides where outputs are written
 // (ResponseSink::Place, ResponseSink::Takes).
 //
 // Ownership: the sender (mostly the sink) owns the header, the requests and the memory that it
-// lends, until the final response. A builder lives on the stack while one header is made, and does
-// not allocate. The header keeps the memory of its vectors between uses.
+// lends, until the final response. A builder lives on the stack while one header is made. It
+// allocates only to grow the header's vectors, which keep their memory between uses.
 //
-// Threads: the thread that the idle header belongs to; it is not shared until Submit.
+// Threads: only the thread that the idle header belongs to. The header is not shared until Submit.
 #pragma once
 
 #include <algorithm>
@@ -40,14 +40,15 @@ class RequestBuilder {
     Executor* executor = nullptr;  // null: its version is gone, and the requests will be refused
     uint64_t arrival_ns = 0;
     uint64_t flush = 0;
-    uint32_t requests = 1;  // how many are alike, and share the header
-    // The request that these ones serve, as an ensemble's: they have its flush, its priority, its
-    // time-out and its parameters, and its call goes on in them. Null: they serve no other one.
+    uint32_t requests = 1;  // requests that share the header
+    // The outer request that these requests serve, for example in an ensemble. They inherit its
+    // flush, priority, time-out and parameters, and their call is a step of its call. Null: they
+    // serve no other request.
     const RequestHeader* serves = nullptr;
   };
 
-  // Begins a header: nothing of its last use stays. Streams are the sink's to set. Throws
-  // std::bad_alloc, as all functions here.
+  // Starts a header, and clears its previous use. The sink sets `streams`. Throws std::bad_alloc,
+  // like all functions here.
   explicit RequestBuilder(const Parts& parts) : header_(*parts.header) {
     header_.sink = parts.sink;
     header_.executor = parts.executor;
@@ -76,36 +77,35 @@ class RequestBuilder {
     input.shape.clear();
     return input;
   }
-  // The source is memory that the sender keeps until the final response, as a slab: the bytes of
-  // the first request, and behind them those of the others.
+  // The source is memory that the sender keeps until the final response, such as a slab. It has the
+  // bytes of the first request, followed by those of the other requests.
   void Lend(InputTensor* input, void* data, size_t size) {
     Pass(input, {data, size, MemoryKind::kHost, 0, {}});
   }
-  // The source is a block, which the engine lets go of as soon as nobody reads it.
+  // The source is a block, which the engine releases after it was last read.
   void Keep(InputTensor* input, BlockRef block, size_t size) {
     void* const data = block->data();
     Pass(input, {data, size, MemoryKind::kHost, 0, std::move(block)});
   }
-  // The source is any memory: a region that processes share, a device's, a piece of a body.
+  // The source is any memory: shared memory, device memory, a part of an HTTP body.
   void Pass(InputTensor* input, Buffer buffer) {
     TRITONTS_ASSERT(header_.requests == 1 || !buffer.owner || !IsHostMemory(buffer.kind),
                     "an input of several requests has an owner");
     input->first_chunks.push_back(std::move(buffer));
   }
 
-  // --- What the requests say besides.
+  // --- Everything besides inputs.
   void SetRows(uint32_t rows) { header_.batch_size = std::max(1u, rows); }
   void Want(std::span<const int32_t> outputs) {
     header_.wanted.assign(outputs.begin(), outputs.end());
   }
   void Want(uint32_t output) { header_.wanted.push_back(output); }
-  // A batch of a model makes them (call_graph.h).
+  // The batch with this number makes the requests (call_graph.h).
   void CallBy(uint32_t number, const std::string& model) {
     header_.call = Call::Make(number, model);
   }
 
-  // The header says everything: its executor notes what its queue goes by. Without an executor
-  // there is nothing to note.
+  // Completes the header: its executor, if there is one, sets the queue's keys.
   void Finish() {
     if (header_.executor) header_.executor->SetQueueKeys(&header_);
   }

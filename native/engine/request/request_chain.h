@@ -1,5 +1,5 @@
-// A list of requests that are in no queue. They are linked through themselves, so the chain does
-// not allocate. It does not own the requests. Not thread-safe.
+// A list of requests that are in no queue. The links are in the requests, so the chain does not
+// allocate. It does not own the requests. Not thread-safe.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
-// A first-in first-out queue of requests. They are linked through themselves, so the queue does not
-// allocate, and removing one from the middle (a cancellation) takes constant time. It does not own
-// the requests. Not thread-safe: whoever owns the scheduler holds the lock.
+// A first-in first-out queue of requests. The links are in the requests, so the queue does not
+// allocate, and removing a request from the middle (a cancellation) takes constant time. It does
+// not own the requests. Not thread-safe: the scheduler's owner holds the lock.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ class RequestQueue {
     size_++;
   }
 
-  // Puts requests, at least one, behind another one; null: at the head.
+  // Inserts one or more requests behind `before`; null: at the head.
   void InsertBehind(Request* before, std::span<Request* const> requests) {
     Request* const after = before ? before->next : head_;
     (before ? before->next : head_) = requests.front();
@@ -40,8 +40,7 @@ class RequestQueue {
     size_ += requests.size();
   }
 
-  // Removes `count` requests that follow each other in the queue, from `first` on, and writes them
-  // to `taken`.
+  // Removes `count` adjacent requests, from `first` on, and writes them to `taken`.
   void TakeNeighbours(Request* first, size_t count, Request** taken) {
     Request* last = nullptr;
     for (Request* request = first; count > 0; request = request->next, count--, size_--) {

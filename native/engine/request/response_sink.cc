@@ -39,7 +39,7 @@ void DeliverEach(std::span<Request* const> requests, const Response& like) {
       many.resize(requests.size());
       responses = many;
     } catch (const std::bad_alloc&) {
-      // Without that memory, they are delivered 64 at a time.
+      // Without that memory, the responses are delivered 64 at a time.
     }
   }
   while (!requests.empty()) {

@@ -1,4 +1,4 @@
-// Where responses go: to a port, a step of an ensemble, a C caller, a test.
+// The receiver of responses: a port, a step of an ensemble, a C caller, a test.
 #pragma once
 
 #include <cstdint>
@@ -42,18 +42,18 @@ struct Response {
   std::span<const OutputTensor> outputs;
   const BatchTimings* timings = nullptr;  // null if the request never ran
   bool final = true;
-  // Of a decoupled model: final, ok, and no response at all. The request ends with what it got
-  // before.
+  // Of a decoupled model: the request ends without a further response. `final` is set, and `status`
+  // is ok.
   bool empty = false;
-  // What it counts in the request's StreamCount until it is read; 0: it does not count.
+  // Bytes that the response counts in the request's StreamCount until it is read; 0: not counted.
   uint64_t counted = 0;
   // Refused because a queue is full, or by the limit of bytes in flight: may be retried later.
   bool limited = false;
   // The version refused the request because it closes or is gone. Another version may take it. Such
   // a response is delivered before Submit returns, on the submitting thread.
   bool unserved = false;
-  // The run was abandoned but may still execute. So the sink abandons the request, too, as it is
-  // and with the memory of its inputs (abandon.h).
+  // The run was abandoned but may still execute. So the sink must abandon the request unchanged,
+  // too, with the memory of its inputs (abandon.h).
   bool abandoned = false;
 };
 
@@ -72,27 +72,27 @@ class ResponseSink {
   virtual ~ResponseSink() = default;
   // Takes responses to requests of this sink. It is called on any thread, with no lock of the
   // engine held, and does not throw. After a final response the request is the sink's again: the
-  // engine does not touch it any more. After the last one the engine does not touch the sink
-  // either.
+  // engine does not touch it any more. After the last final response the engine does not touch the
+  // sink either.
   virtual void Deliver(std::span<const Response> responses) = 0;
-  // The same for responses that are alike. By default the sink gets them one by one. May throw
-  // std::bad_alloc if it took none of them.
+  // The same for responses that are alike. By default they are expanded and passed to Deliver. May
+  // throw std::bad_alloc if it took none of them.
   virtual void DeliverAlike(const AlikeResponses& responses);
   // Where to write `size` bytes of output `output` of a request: a page, the caller's own memory, a
   // region of shared memory; if possible of kind `preferred`. A buffer without data says that the
   // sink has no place of its own. It is called on any thread, with no lock held, before the
   // response that carries the output.
   virtual Buffer Place(const Request& request, uint32_t output, size_t size, MemoryKind preferred);
-  // Whether it takes output `output` of a request in memory of this kind on this device. Others are
-  // copied to host memory first. It is called on any thread while the request is in a run, takes no
-  // lock, and its answer stays the same.
+  // Whether the sink accepts output `output` of a request in memory of this kind on this device. If
+  // not, the output is copied to host memory first. It is called on any thread while the request is
+  // in a run. It takes no lock, and its answer never changes.
   virtual bool Takes(const Request&, uint32_t /*output*/, MemoryKind kind, int /*device*/) const {
     return IsPrivateHostMemory(kind);
   }
 };
 
-// Delivers the response `like` to each of these requests: all together if there is memory for that,
-// else some at a time. Any thread may call it, with no lock held.
+// Delivers the response `like` to each of these requests: in one delivery if there is memory for
+// that, else in several. Any thread may call it, with no lock held.
 void DeliverEach(std::span<Request* const> requests, const Response& like);
 
 // Delivers each sequence of responses that have the same sink with one call. Any thread may call

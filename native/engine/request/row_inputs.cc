@@ -11,7 +11,7 @@ namespace tritonts {
 
 namespace {
 
-// Takes the responses to null rows, and drops them.
+// Drops the responses to null rows.
 class NoCaller final : public ResponseSink {
  public:
   void Deliver(std::span<const Response>) override {}
@@ -22,8 +22,8 @@ NoCaller no_caller;
 // An output that no model has: null rows want none.
 constexpr uint32_t kNoOutput = ~0u;
 
-// How many bytes a null row has of an input that another row has like this. Its strings are empty:
-// each is a length of 4 bytes.
+// The byte size of a null row's input that is shaped like `input`. Its strings are empty: each is
+// only its length, 4 bytes.
 size_t NullBytesOf(const InputTensor& input) {
   if (input.datatype != DataType::kBytes) return input.byte_size();
   size_t elements = 1;

@@ -48,7 +48,7 @@ void AppendShapeValues(const RequestHeader& header, uint32_t index, size_t first
   char element[sizeof(int64_t)] = {};
   size_t filled = 0;
   size_t number = 0;
-  // A value may lie in two chunks.
+  // A value may span several chunks.
   for (size_t i = 0; width > 0 && i < input->first_chunks.size(); i++) {
     const Buffer& chunk = input->first_chunks[i];
     if (!IsHostMemory(chunk.kind)) return;

@@ -1,8 +1,7 @@
-// How much of what a request of a decoupled model was sent its caller has not read yet.
+// Counts the responses to a request of a decoupled model that its caller has not read yet.
 //
-// The sink owns one for each such request, beside the request's header, for as long as the header.
-// The run counts what it sends, the sink counts what was read, and backends ask through the run
-// (backend.h).
+// The sink owns one for each such request. It lives as long as the request's header. The run counts
+// sent responses, the sink counts read responses, and backends ask through the run (backend.h).
 //
 //   the run, before it delivers    sent --->  | unread |  ---> read    the sink
 //                                             '--------'
@@ -23,17 +22,17 @@ namespace tritonts {
 class ReadListener {
  public:
   virtual ~ReadListener() = default;
-  // The caller has read, or the request was cancelled. It is called once for each time it was set,
-  // on any thread, mostly a JS thread, with no lock held. It must be short and must not throw. It
-  // may still come when the request has ended.
+  // The caller has read enough, or the request was cancelled. It is called at most once for each
+  // time it was set, on any thread, mostly a JS thread, with no lock held. It must be short and
+  // must not throw. It may still be called after the request has ended.
   virtual void OnRead() = 0;
 };
 
-// What is unread of a request.
+// The unread responses of a request.
 struct Unread {
   uint32_t responses = 0;
   uint64_t bytes = 0;  // of their outputs, and kResponseBytes for each
-  // The next response would end the request with UNAVAILABLE, unless some is read before.
+  // The next response would end the request with UNAVAILABLE, unless the caller reads one before.
   bool full = false;
 };
 
@@ -42,11 +41,11 @@ class StreamCount {
  public:
   // Beyond this many unread bytes a request gets no further response.
   static constexpr uint64_t kMostBytes = uint64_t{16} << 20;
-  // What a response counts besides its outputs: about what its result takes in JavaScript.
+  // Bytes that a response counts besides its outputs: about the size of its result in JavaScript.
   static constexpr uint64_t kResponseBytes = 512;
 
-  // Begins a request, which no thread knows yet. `in_flight` and `most`: the server's bytes in
-  // flight and their limit; null: there is none.
+  // Starts the count for a request that no other thread knows yet. `in_flight` and `most` are the
+  // server's bytes in flight and their limit; null: no limit.
   void Begin(const std::atomic<uint64_t>* in_flight, uint64_t most) {
     responses_.store(0, std::memory_order_relaxed);
     bytes_.store(0, std::memory_order_relaxed);
@@ -56,7 +55,7 @@ class StreamCount {
     most_ = most;
   }
 
-  // A caller who has read everything is always sent the next response, however large. So nobody
+  // A caller who has read everything is always sent the next response, however large. So no caller
   // starves because others do not read.
   Unread unread() const {
     Unread unread;
@@ -67,18 +66,18 @@ class StreamCount {
                    (in_flight_ && in_flight_->load(std::memory_order_relaxed) > most_));
     return unread;
   }
-  // The same. Unless it is full, the next `next` responses are permitted, so that what others send
-  // between this question and the response ends nothing.
+  // Like unread(). Unless it is full, the next `next` responses are permitted. Then responses to
+  // other requests that are sent in between cannot end this request.
   Unread Ask(uint32_t next) {
     const Unread unread = this->unread();
     if (!unread.full) permitted_.store(next, std::memory_order_relaxed);
     return unread;
   }
-  // Whether the next response is too much.
+  // Whether the next response would exceed a limit, and so would end the request.
   bool ends_next() const {
     return permitted_.load(std::memory_order_relaxed) == 0 && unread().full;
   }
-  // One thread at a time sends.
+  // Only one thread at a time may call it.
   void NoteSent(uint64_t bytes) {
     const uint32_t permitted = permitted_.load(std::memory_order_relaxed);
     if (permitted > 0) permitted_.store(permitted - 1, std::memory_order_relaxed);
@@ -96,27 +95,28 @@ class StreamCount {
     if (listener) listener->OnRead();
   }
 
-  // The sink had no memory for a response that was not final. The next one is to be an error, or
-  // the caller would not know.
+  // Notes that the sink had no memory for a response that was not final. The next response must be
+  // an error, so that the caller learns of the loss.
   void NoteLost() { lost_.store(true); }
   bool lost() const { return lost_.load(); }
 
-  // Sets the listener for when at most `at_most` responses are unread, in place of an earlier one.
-  // False: that is so already, or the request is cancelled, and the listener is not called.
+  // Sets the listener, which is called when at most `at_most` responses are unread. It replaces an
+  // earlier listener. False: the count is that low already, or the request is cancelled. Then the
+  // listener was not set.
   bool Await(uint32_t at_most, std::shared_ptr<ReadListener> listener,
              const std::atomic<bool>& cancelled) {
-    // The earlier one goes when the lock is released.
+    // After the swap, `listener` is the earlier one. It is destroyed after the lock is released.
     std::lock_guard lock(lock_);
     if (cancelled.load() || responses_.load() <= at_most) return false;
     at_most_ = at_most;
     listener_.swap(listener);
     return true;
   }
-  // The request was marked as cancelled: tells the listener.
+  // Tells the listener that the request was marked as cancelled.
   void Wake() {
     if (std::shared_ptr<ReadListener> listener = Take()) listener->OnRead();
   }
-  // The request has ended: forgets the listener.
+  // Forgets the listener, because the request has ended.
   void Forget() { Take(); }
 
  private:
@@ -128,7 +128,7 @@ class StreamCount {
   std::atomic<uint32_t> responses_{0};
   std::atomic<uint64_t> bytes_{0};
   std::atomic<bool> lost_{false};
-  std::atomic<uint32_t> permitted_{0};  // responses that are sent however much is unread
+  std::atomic<uint32_t> permitted_{0};  // responses that may be sent however much is unread
   const std::atomic<uint64_t>* in_flight_ = nullptr;
   uint64_t most_ = 0;
   SpinLock lock_;  // guards all below

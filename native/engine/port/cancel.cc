@@ -1,4 +1,4 @@
-// How a port cancels requests: all requests of one version with one call.
+// Cancels requests of a port. All requests of one version are cancelled with one call.
 #include <algorithm>
 #include <utility>
 
@@ -27,7 +27,7 @@ void Port::CollectCancelled(const Slots::Slot& slot, size_t first, size_t count)
       if (!tick) return;
       tick->requests.push_back(&request);
     } catch (const std::bad_alloc&) {
-      // Without memory for the list, the request is only marked. Its outputs are dropped when it
+      // Without memory for the list, the request is only marked. Its outputs are dropped after it
       // has run.
       request.cancelled.store(true, std::memory_order_relaxed);
       if (slot.streams) slot.streams[request.position].Wake();

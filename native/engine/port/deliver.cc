@@ -1,4 +1,4 @@
-// How a port delivers responses: they are written to pages, which the JS thread takes.
+// Delivers responses of a port: writes them to pages, which the JS thread takes.
 #include <new>
 #include <utility>
 
@@ -11,7 +11,7 @@ namespace tritonts {
 
 namespace {
 
-// How many responses, from the first on, can be one record: equal errors to neighbours of a group.
+// How many responses, from the first on, fit in one record: equal errors to neighbours of a group.
 size_t FailedAlike(std::span<const Response> responses) {
   const Response& first = responses.front();
   size_t count = 1;
@@ -49,14 +49,14 @@ struct Port::Ended {
   bool written = false;  // the current response was written
   bool abandoned = false;
   uint64_t count = 0;    // requests that are idle again
-  uint64_t bytes = 0;    // charge of requests whose response nobody reads
-  RequestChain waiting;  // requests whose response there was no memory for
+  uint64_t bytes = 0;    // charge of requests whose response will not be read
+  RequestChain waiting;  // requests without memory for their response
 };
 
 void Port::End(const Response& response, Ended* ended) {
   Request* const request = response.request;
   ended->abandoned = ended->abandoned || response.abandoned;
-  // Otherwise the request must not be written to, because the JS thread may read it.
+  // Written only then. In other cases the JS thread may read the request meanwhile.
   if (response.unserved && ended->written) request->unserved = true;
   if (response.abandoned) request->abandoned = true;
   if (!ended->written && !ended->detached) {
@@ -82,8 +82,8 @@ void Port::Finish(Ended* ended, const BatchTimings* timings) {
     } else {
       waker_.Signal(timings);
     }
-    // If Detach was called before, it has not seen these pages. If it is called later, it sees
-    // them.
+    // If Detach came first, it missed these pages, and this thread discards them. A later Detach
+    // sees them.
     if (detached_) pages_.Discard();
   }
   if (!ended->waiting.empty()) {
@@ -110,8 +110,8 @@ void Port::Deliver(std::span<const Response> responses) {
     const size_t count = FailedAlike(responses);
     ended.written =
         !ended.detached && ended.writer.Write(responses.front(), static_cast<uint32_t>(count));
-    // This comes before the next response. That one may publish the page, and then the slots may be
-    // used again.
+    // End the requests before the next response is written. That write may publish the page, and
+    // then JavaScript may reuse the slots.
     for (const Response& response : responses.first(count)) {
       if (response.final) {
         End(response, &ended);

@@ -25,7 +25,7 @@ void MakeRoom(std::vector<T>* vector, size_t more) {
   if (needed > vector->capacity()) vector->reserve(std::max(needed, 2 * vector->capacity()));
 }
 
-// `bytes` has just as many as a T.
+// `bytes` has exactly the size of a T.
 template <typename T>
 T ValueOf(std::string_view bytes) {
   T value;
@@ -33,7 +33,7 @@ T ValueOf(std::string_view bytes) {
   return value;
 }
 
-// The part of a slab that a group uses, from its first byte there to its last one.
+// The range of a slab that a group uses, from its first byte to its last one.
 struct SlabSpan {
   uint32_t slab = 0;
   uint64_t begin = 0;

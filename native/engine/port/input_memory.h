@@ -1,8 +1,8 @@
 // The memory of the inputs of a port's requests: slabs, which JavaScript divides into ranges, and
 // blocks for large inputs, which JavaScript stages before it submits them.
 //
-// The port owns it, and only the JS thread may call it. A block returns to the pool on whichever
-// thread drops its last reference.
+// The port owns it, and only the JS thread may call it. A block returns to the pool on the thread
+// that drops its last reference.
 #pragma once
 
 #include <cstdint>
@@ -31,13 +31,15 @@ class InputMemory {
   // requests of the group are copied from there first.
   char* Range(const InputRecord& input, uint32_t requests, const char* const* sources) const;
 
-  // Stages a block of at least `size` bytes under an id, for the executor `uid`: memory of its own
-  // (Executor::InputBlock), or if that is empty of the pool. Null: there is no memory.
+  // Stages a block of at least `size` bytes under an id, for the executor `uid`. The block is
+  // `own`, memory of the executor (Executor::InputBlock), or if that is empty, a block of the pool.
+  // Null: there is no memory.
   Block* Stage(size_t size, uint32_t* id, uint32_t uid = 0, BlockRef own = {});
   // Frees the id, and drops the block. Does nothing if the id has none.
   void Unstage(uint32_t id);
-  // Takes a staged block for a request to the executor `uid`; the block stays staged. Empty: there
-  // is none, or it is taken. Memory that another executor's process sees is replaced by a copy.
+  // Takes a staged block for a request to the executor `uid`; the block stays staged. Empty: no
+  // such block, or it is already taken. Memory shared with another executor's process is replaced
+  // by a copy.
   BlockRef Take(uint32_t id, uint32_t uid = 0);
   // Undoes Take.
   void PutBack(uint32_t id);

@@ -13,7 +13,7 @@ constexpr size_t kMostEnded = layout::kPageBytes / (3 * sizeof(int32_t));
 
 using EndedPair = std::pair<uint32_t, uint32_t>;
 
-// Gives the page its memory. False: the system has none.
+// Allocates the page's memory. False: out of memory.
 bool GiveMemory(CompletionPage* page) {
   page->memory = PortMemory::Create(layout::kPageBytes);
 #if defined(TRITONTS_CHECKS)
@@ -147,7 +147,7 @@ void CompletionPages::AddReady(CompletionPage* page) {
 }
 
 void CompletionPages::Publish(CompletionPage* page, uint64_t less) {
-  // The page is charged before anybody can see it, because the JS thread may recycle it at once.
+  // Charge the page before it is visible, because the JS thread may recycle it at once.
   Charge(page, less);
   if (page->streams) {
     if (page->full) return AddReady(page);
@@ -161,11 +161,10 @@ void CompletionPages::Publish(CompletionPage* page, uint64_t less) {
 size_t CompletionPages::Take(std::span<CompletionPage*> pages) {
   if (pages.empty()) return 0;
   size_t count = 0;
-  // The open page is taken first and handed out last: whatever precedes its responses is ready by
-  // now.
+  // Take the open page first and hand it out last: all earlier pages are in the ready list by now.
   CompletionPage* open = open_.exchange(nullptr);
-  // The page of streams comes after those that were full before it. No later one may come between,
-  // so the lock is held until both are taken.
+  // The page of streams comes after the full pages before it. No later page of streams may come
+  // between, so the lock is held until all of them are taken.
   std::unique_lock<std::mutex> writing;
   CompletionPage* streams = nullptr;
   if (streams_.load()) {

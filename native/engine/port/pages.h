@@ -10,8 +10,9 @@
 // thread takes it. In steady state pages go round without a lock and without an allocation. All
 // lists are linked through the pages, so they never allocate.
 //
-// Responses to requests of decoupled models have a page of their own, so that those of one request
-// stay in order. Only one thread at a time writes to it, under a lock that it has for one delivery.
+// Responses to requests of decoupled models have an open page of their own, so that the responses
+// to one request stay in order. Only one thread at a time writes to that page. The thread holds a
+// lock for one delivery.
 //
 // One page is reserved beforehand for errors, for when the system has no memory for another page.
 #pragma once
@@ -42,21 +43,23 @@ struct CompletionPage {
   uint32_t id = 0;
   bool reserved = false;  // the page for errors
   bool full = false;      // nothing may be added to it
-  bool streams = false;   // has responses to requests of decoupled models
+  bool streams = false;   // for responses to requests of decoupled models
   BlockRef memory;
   uint32_t words = 0;                     // words used at the front
   uint32_t payload = layout::kPageBytes;  // first used byte at the back
-  uint32_t finals = 0;                    // how many responses in it are final
+  uint32_t finals = 0;                    // number of final responses in the page
   std::vector<Large> large;
-  uint64_t large_bytes = 0;  // of large outputs that JavaScript does not have
+  uint64_t large_bytes = 0;  // of large outputs that JavaScript has not taken
   uint64_t range_bytes = 0;  // of slab ranges that its requests hold until they are read
   uint64_t charged = 0;      // its charge in the budget
-  uint64_t counted = 0;      // bytes that count until JavaScript has read its responses
+  uint64_t counted =
+      0;  // bytes that count as unread until JavaScript's callers have read the responses
   // The last timing record. Requests of one batch and tick share it.
   uint64_t timings_batch = 0;
   uint64_t timings_flush = 0;
   const void* timings_executor = nullptr;
-  // Which slots have how many requests that end here; only with TRITONTS_CHECKS.
+  // Pairs of a slot and the number of its requests that end in this page; only with
+  // TRITONTS_CHECKS.
   BlockRef ended_memory;
   uint32_t ended_count = 0;
 
@@ -65,7 +68,7 @@ struct CompletionPage {
 
   int32_t* data() const { return static_cast<int32_t*>(memory->data()); }
   size_t room() const { return payload - size_t{words} * 4; }
-  // How many bytes its contents hold.
+  // The bytes that its contents hold.
   uint64_t held() const {
     const uint64_t used = full ? layout::kPageBytes : layout::kPageBytes - room();
     return used + large_bytes + range_bytes;
@@ -86,15 +89,15 @@ class CompletionPages {
   CompletionPages(const CompletionPages&) = delete;
   CompletionPages& operator=(const CompletionPages&) = delete;
 
-  // Allocates the reserved page. Called once, before anything else. False: there is no memory.
+  // Allocates the reserved page. Called once, before any other function. False: out of memory.
   bool Prepare();
 
   // --- Any thread may call these. A page with at least `needed` free bytes. It belongs to the
-  // caller until Publish. `needed` must fit into an empty page. Null: there is no memory, and for
-  // errors the reserved page is in use, too.
+  // caller until Publish. `needed` must fit into an empty page. Null: out of memory, and for errors
+  // the reserved page is in use, too.
   CompletionPage* PageWithRoom(size_t needed, Use use);
-  // The same for responses to requests of decoupled models. The caller has LockStreams' lock until
-  // it has published the page.
+  // The same for responses to requests of decoupled models. The caller holds the lock of
+  // LockStreams until it has published the page.
   std::unique_lock<std::mutex> LockStreams() { return std::unique_lock(streams_mutex_); }
   CompletionPage* StreamsPageWithRoom(size_t needed, Use use);
   // Whether the reserved page is free.
@@ -102,7 +105,7 @@ class CompletionPages {
   // Makes a page available to the JS thread. The charge for its contents replaces a charge of
   // `less`.
   void Publish(CompletionPage* page, uint64_t less = 0);
-  // Recycles the published pages, which nobody will read.
+  // Recycles the published pages, because no thread will read them.
   void Discard();
   // Whether a page is published.
   bool any() const {
@@ -113,14 +116,14 @@ class CompletionPages {
   // for, and returns how many. Responses to one request keep the order in which they were
   // published. Responses to different requests may not, because the open page is handed out last.
   size_t Take(std::span<CompletionPage*> pages);
-  // A page that was handed out; null if `id` is another one.
+  // The handed-out page with this id; null: no such page.
   CompletionPage* handed(uint32_t id) const;
-  // Drops a large output, which JavaScript has taken from a page that was handed out.
+  // Drops a large output that JavaScript has taken from a handed-out page.
   void ReleaseLarge(CompletionPage* page, size_t number);
-  // Takes back a page that was handed out. False: its memory is freed, and its id will be reused
-  // for other memory.
+  // Takes back a handed-out page. False: its memory is freed, and its id will be reused for other
+  // memory.
   bool Recycle(CompletionPage* page);
-  // Ends the charge for pages that are handed out. They may never come back.
+  // Ends the charge for handed-out pages, because they may never come back.
   void ForgetHanded();
   // Returns the memory of free pages to the system.
   void Shrink();
@@ -149,7 +152,7 @@ class CompletionPages {
   std::atomic<bool> some_ready_{false};          // whether ready_ has pages; written under the lock
   Queue handed_;                                 // only the JS thread uses it
 
-  std::mutex streams_mutex_;  // of whoever writes to or takes the page of streams
+  std::mutex streams_mutex_;  // held while a thread writes to or takes the page of streams
   std::atomic<CompletionPage*> streams_{nullptr};  // written under streams_mutex_
 
   std::mutex mutex_;  // guards all below

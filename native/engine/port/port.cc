@@ -12,7 +12,7 @@ namespace tritonts {
 namespace {
 
 using HeaderWord = std::atomic<int32_t>;
-// JavaScript reads them as 32-bit words.
+// JavaScript reads the header as 32-bit words.
 static_assert(HeaderWord::is_always_lock_free && sizeof(HeaderWord) == sizeof(int32_t));
 constexpr size_t kHeaderWords = layout::kHeaderBytes / sizeof(HeaderWord);
 static_assert(layout::kPages + 2 * layout::kMostPages <= kHeaderWords);
@@ -41,7 +41,7 @@ Port::~Port() {
 
 size_t Port::TakePages(std::span<CompletionPage*> pages) {
   CheckThread();
-  // The signal is taken before the pages, so that a page published later signals again.
+  // Take the signal before the pages, so that a page published later signals again.
   const bool signalled = waker_.TakeSignal();
   const size_t count = pages_.Take(pages);
   for (CompletionPage* page : pages.first(count)) {
@@ -50,14 +50,15 @@ size_t Port::TakePages(std::span<CompletionPage*> pages) {
     page->ended_count = 0;
   }
   if (signalled || untaken_ == 0) waker_.BeginWait(untaken_ > 0 ? NowNs() : 0);
-  // Pages that there was no room for need another signal. Pages published meanwhile have their own.
+  // Pages that did not fit in `pages` need another signal. Pages published meanwhile have their
+  // own.
   if (count == pages.size() && pages_.any()) waker_.Signal();
   return count;
 }
 
 bool Port::Recycle(CompletionPage* page) {
   CheckThread();
-  // Its responses count on, until they are read.
+  // Responses of streams stay charged until they are read.
   NoteUnread(static_cast<int64_t>(page->counted));
   const bool kept = pages_.Recycle(page);
   if (some_wait_) RespondToWaiting();
@@ -107,7 +108,7 @@ void Port::Acknowledge(uint32_t epoch) {
 void Port::Detach() {
   CheckThread();
   if (detached_.exchange(true)) return;
-  // The port may live on, but nobody must be woken any more.
+  // The port may live on, but its environment must not be woken any more.
   waker_.Close();
   tick_count_ = 0;
   for (size_t i = 0; i < slots_.size(); i++) CollectCancelled(slots_[i], 0, slots_[i].count);

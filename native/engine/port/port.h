@@ -1,5 +1,5 @@
-// A port connects one JavaScript environment with a server. It has the memory that the environment
-// shares with the engine, its requests, and the responses to them.
+// A port connects one JavaScript environment with a server. It holds the memory that the
+// environment shares with the engine, the environment's requests, and the responses to them.
 //
 //   Server::Attach
 //         |
@@ -12,20 +12,20 @@
 //
 // Attached: only its environment owns it. In use: it owns itself, too, because runs read its memory
 // and deliver to it. Leaving: its requests are cancelled, and their responses are dropped. The port
-// shares ownership of its server. Nothing else of an environment is reachable from the engine.
+// shares ownership of its server. The engine reaches an environment only through its port.
 //
 // JavaScript sees this memory, as external ArrayBuffers, or as copies where the runtime forbids
 // those: the header words, the submission words, slabs of input bytes, and completion pages. The
 // layouts are in port_layout.h and src/addon/layout.ts.
 //
 // Its parts: reader (words of a submission), slots (requests), input_memory (slabs and blocks),
-// budget (bytes in flight), writer and pages (responses), waker (how the JS thread learns of them).
+// budget (bytes in flight), writer and pages (responses), waker (tells the JS thread of responses).
 // groups.cc turns submission words into requests, submit.cc submits and cancel.cc cancels them,
 // deliver.cc delivers responses, and port.cc has the rest.
 //
 // Threads: only the environment's JS thread, which made the port, may call a function, unless its
-// comment says otherwise. Any thread may call Deliver and DeliverAlike. Nothing but the constructor
-// throws: if there is no memory, requests end as UNAVAILABLE.
+// comment says otherwise. Any thread may call Deliver and DeliverAlike. Only the constructor
+// throws. Elsewhere, if there is no memory, requests end as UNAVAILABLE.
 #pragma once
 
 #include <atomic>
@@ -81,10 +81,11 @@ class Port final : public ResponseSink, public std::enable_shared_from_this<Port
   Block* StageInput(size_t size, uint32_t uid, uint32_t* id);
 
   // Submits a tick's requests; port_layout.h has the records. `slab_sources` is null if JavaScript
-  // writes to the slabs themselves; else these are its copies of them, and the bytes are copied
-  // from there now. Requests to versions that are gone end as UNAVAILABLE, marked as unserved.
-  // Returns INTERNAL if the records are malformed, and UNAVAILABLE if there is no memory for them.
-  // Then no request was taken, and blocks that they name are still staged.
+  // writes directly to the slabs. Else it has JavaScript's copies of the slabs, and the bytes are
+  // copied from there now. Requests to versions that are gone end as UNAVAILABLE, marked as
+  // unserved. Returns INTERNAL if the records are malformed, and UNAVAILABLE if there is no memory
+  // for them. After either, no request was taken, and the blocks named in the records are still
+  // staged.
   //
   // With `run`, batches that are known to be short run before this returns. Responses delivered
   // before it returns are not signalled: `*responded` says whether there are any, and the caller
@@ -104,24 +105,24 @@ class Port final : public ResponseSink, public std::enable_shared_from_this<Port
     return waker_.Look();
   }
   // Hands out published pages, as many as there is room for, and returns how many. Signals if more
-  // are left. Each page must come back with Recycle.
+  // are left. Each page must be returned with Recycle.
   size_t TakePages(std::span<CompletionPage*> pages);
   // False: the page's memory is freed, and its id will be reused for other memory.
   bool Recycle(CompletionPage* page);
-  // A page that was handed out; null if `id` is another one.
+  // The handed-out page with this id; null: no such page.
   CompletionPage* page(uint32_t id) const { return pages_.handed(id); }
-  // Drops a large output, which JavaScript has taken from a page that was handed out.
+  // Drops a large output that JavaScript has taken from a handed-out page.
   void ReleaseLarge(CompletionPage* page, size_t number) { pages_.ReleaseLarge(page, number); }
 
   // JavaScript's callers have read `responses` of `bytes` to a request of a decoupled model
-  // (StreamCount). The request may have ended, and its slot may be another one's.
+  // (StreamCount). The request may have ended, and another group may have its slot.
   void Read(uint32_t slot, uint32_t generation, uint32_t position, uint32_t responses,
             uint64_t bytes);
 
   // Frees memory that is left from a burst: requests of free slots, idle blocks, and free pages.
   // JavaScript must forget pages that are not handed out.
   void Shrink();
-  // How many requests it has memory for.
+  // The number of requests that the port has memory for.
   size_t request_capacity() const { return slots_.capacity(); }
 
   // The next three may be called by any thread. JavaScript reads the epoch word whenever it uses
@@ -139,7 +140,7 @@ class Port final : public ResponseSink, public std::enable_shared_from_this<Port
 
   void Deliver(std::span<const Response> responses) override;
   void DeliverAlike(const AlikeResponses& responses) override;
-  // JavaScript copies what is shared with another process.
+  // Memory shared with another process is accepted, because JavaScript copies it.
   bool Takes(const Request&, uint32_t, MemoryKind kind, int) const override {
     return IsHostMemory(kind);
   }
@@ -155,7 +156,7 @@ class Port final : public ResponseSink, public std::enable_shared_from_this<Port
     std::shared_ptr<Executor> executor;  // null: the version is gone
     std::vector<Request*> requests;
     uint64_t bytes;  // their charge in the budget
-    bool has_calls;  // some were made by a model's batch
+    bool has_calls;  // a model's batch made some of the requests
   };
   // A staged block that a request of the tick uses.
   struct TickBlock {
@@ -171,10 +172,10 @@ class Port final : public ResponseSink, public std::enable_shared_from_this<Port
   Status ParseInputs(SubmissionReader* reader, const GroupRecord& record,
                      const char* const* slab_sources, const Slots::Slot& slot,
                      RequestBuilder* builder, uint64_t* bytes);
-  // What a group says besides its inputs.
+  // Parses a group's priority, time-out, parameters and caller.
   static Status ParseAttributes(SubmissionReader* reader, const GroupRecord& record,
                                 const std::string& model, RequestBuilder* builder);
-  // The tick's requests for a version. Null: there never was such a version.
+  // The tick's requests for a version. Null: no such version ever existed.
   Tick* TickOf(uint32_t uid);
   Tick* AddTick(uint32_t uid, std::shared_ptr<Executor> executor);
   // The same for a cancellation. Null: the port does not know the version any more.
@@ -190,22 +191,22 @@ class Port final : public ResponseSink, public std::enable_shared_from_this<Port
   // Adds the slot's requests that have not ended to the ones to cancel.
   void CollectCancelled(const Slots::Slot& slot, size_t first, size_t count);
   void CancelCollected();
-  // Adds to what JavaScript has of streams and its callers have not read.
+  // Adds to the bytes of streams that JavaScript has and its callers have not read (unread_).
   void NoteUnread(int64_t bytes);
 
   // --- Delivering. Any thread. Makes a request idle again, after its final response was written.
   static void TakeBack(Request* request);
-  // Ends a request: its final response was written, or cannot be written, or nobody will read it.
+  // Ends a request: its final response was written, or cannot be written, or will not be read.
   struct Ended;
   void End(const Response& response, Ended* ended);
-  // Ends a delivery: publishes the pages, and queues requests that there was no memory for.
+  // Ends a delivery: publishes the pages, and queues requests without memory for their response.
   void Finish(Ended* ended, const BatchTimings* timings);
   // Writes errors for the waiting requests, as many as there is memory for now.
   void RespondToWaiting();
   void AbandonSelf();
-  // Whether this is the JS thread within Submit. It needs no signal.
+  // Whether the calling thread is the JS thread within Submit, which needs no signal.
   bool IsHere() const { return std::this_thread::get_id() == js_thread_ && running_here_; }
-  // Drops references; the last one ends the port's ownership of itself.
+  // Drops references. The last reference ends the port's ownership of itself.
   void Drop(uint64_t references);
 
   [[no_unique_address]] const ThreadChecker thread_;
@@ -227,8 +228,8 @@ class Port final : public ResponseSink, public std::enable_shared_from_this<Port
   size_t tick_count_ = 0;
   std::vector<TickBlock> tick_blocks_;
   uint64_t flushes_ = 0;
-  // Bytes of streams that JavaScript has and its callers have not read. They may read a response
-  // before its page is back, so this may be less than 0. And its charge in the budget.
+  // Bytes of streams that JavaScript has and its callers have not read, and their charge in the
+  // budget. Negative while a caller has read a response whose page was not recycled yet.
   int64_t unread_ = 0;
   uint64_t unread_charge_ = 0;
   uint64_t untaken_ = 0;  // requests whose final response JavaScript has not taken
@@ -244,8 +245,8 @@ class Port final : public ResponseSink, public std::enable_shared_from_this<Port
   std::atomic<uint64_t> references_{0};
   std::shared_ptr<Port> self_;
 
-  // Requests that ended without memory for their response. They get an error when a page comes
-  // back.
+  // Requests that ended without memory for their response. They get an error when a page is
+  // recycled.
   std::mutex waiting_mutex_;  // guards waiting_
   RequestChain waiting_;
   std::atomic<bool> some_wait_{false};  // whether waiting_ has requests; written under the lock

@@ -1,12 +1,13 @@
 // The layout of the words that JavaScript and the engine exchange. src/addon/layout.ts must match.
 //
 // Submission: a record of 32-bit words for each group. A group is the requests of a tick for one
-// version that differ only in their bytes. A request that fits no other is a group of one.
+// version that differ only in their bytes. A request that differs from all others is a group of
+// one.
 //   uid, slot, generation, requests, inputs, wanted outputs (0: all) | words of attributes
 //     << 16, rows of each request,
 //   for each input: index, source, place, offset, byte size, rank, dims…
 //   then the indexes of the wanted outputs,
-//   then, if there are any, the attributes: what schedulers and models are told besides inputs.
+//   then, if there are any, the attributes: priority, time-out and parameters.
 //   - Attributes: priority and time-out in microseconds, two words each, the lower one first, 0:
 //     none; the number of parameters, and for each: kind, bytes of its name, bytes of its value,
 //     the name, the value. Name and value begin at words of their own. A value is UTF-8, a signed
@@ -35,8 +36,7 @@
 //     rank, dims… The bytes of the other requests follow those of the first one.
 //   Bytes at the back of a page begin at multiples of 8.
 //   - Counted: a response of a decoupled model. It counts as unread until JavaScript says that it
-//   was
-//     read, with StreamCount::kResponseBytes and the bytes of its outputs. Empty: the end of a
+//     was read, with StreamCount::kResponseBytes and the bytes of its outputs. Empty: the end of a
 //     request without a response.
 //
 // Cancellation: in the submission words, for each sequence of neighbours in a group: slot,

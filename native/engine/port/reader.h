@@ -1,9 +1,9 @@
 // Reads the words of a submission (port_layout.h): groups of requests and their inputs. It checks
 // only the words. The caller checks what they name: versions, slots, slabs, blocks.
 //
-// For each group call Group, then Input as often as the group has inputs, then Wanted, then
-// Attributes. Each returns null, or what is wrong with the words; then reading ends. Does not
-// allocate. Used by the JS thread; the words belong to the caller.
+// For each group call Group, then Input once for each input, then Wanted, then Attributes. Each
+// returns null, or a message that says what is wrong; then reading must stop. Does not allocate.
+// Used by the JS thread. The words are borrowed from the caller.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ struct GroupRecord {
   uint32_t requests;  // 1 to kMostRequests
   uint32_t inputs;
   uint32_t wanted;
-  uint32_t attributes;  // words of them
+  uint32_t attributes;  // words that its attributes take
   uint32_t rows;        // of each request; 0: the model has no batch dimension
 };
 
@@ -41,23 +41,23 @@ struct InputRecord {
 struct ParameterRecord {
   int32_t kind;
   std::string_view name;
-  std::string_view value;  // its bytes
+  std::string_view value;  // raw bytes
 };
 
-// What a group's requests say besides their inputs.
+// Reads what a group's record has besides inputs: priority, time-out and parameters.
 class AttributesReader {
  public:
   AttributesReader() = default;
   explicit AttributesReader(std::span<const int32_t> words) : words_(words) {}
 
-  // The first: priority, time-out, and how many parameters there are.
+  // Called first. Reads priority, time-out and the number of parameters.
   const char* Head(uint64_t* priority, uint64_t* timeout_us, uint32_t* parameters) {
     if (words_.size() < kHeadWords) return "attributes are cut";
     *priority = Long(0);
     *timeout_us = Long(2);
     *parameters = static_cast<uint32_t>(words_[4]);
     words_ = words_.subspan(kHeadWords);
-    // Each has some words of its own.
+    // Each parameter takes at least one word.
     return *parameters > words_.size() ? "parameters are cut" : nullptr;
   }
   const char* Parameter(ParameterRecord* parameter) {
@@ -93,7 +93,7 @@ class AttributesReader {
     return true;
   }
 
-  std::span<const int32_t> words_;  // that are left
+  std::span<const int32_t> words_;  // not read yet
 };
 
 class SubmissionReader {
@@ -147,7 +147,7 @@ class SubmissionReader {
     return nullptr;
   }
 
-  // `attributes`: there are some, where the group's record says so.
+  // The attributes are empty if the group's record has none.
   const char* Attributes(const GroupRecord& group, AttributesReader* attributes) {
     if (group.attributes > words_.size()) return "a record is cut";
     *attributes = AttributesReader(words_.first(group.attributes));

@@ -34,7 +34,7 @@ Slots::Slot* Slots::Take(const GroupRecord& group, bool decoupled, const char** 
     return nullptr;
   }
   const bool renew = leave || slot.capacity < group.requests;
-  // First, because nothing may throw once the slot has changed.
+  // Allocate first, because nothing may throw after the slot has changed.
   std::unique_ptr<StreamCount[]> streams;
   if (decoupled && (renew || !slot.streams)) {
     streams = std::make_unique<StreamCount[]>(renew ? group.requests : slot.capacity);

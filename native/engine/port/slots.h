@@ -1,6 +1,6 @@
 // A port's slots. A slot owns the requests of a group, and keeps them allocated for the next group.
-// The port owns the slots, and only the JS thread may call a function. Who may touch a request is
-// in request.h.
+// The port owns the slots, and only the JS thread may call their functions. request.h says which
+// thread may touch a request.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ class Slots {
     std::unique_ptr<Request[]> requests;
     std::unique_ptr<StreamCount[]> streams;  // of decoupled models; else null
 #if defined(TRITONTS_CHECKS)
-    uint32_t untaken = 0;  // requests whose final response was not taken
+    uint32_t untaken = 0;  // requests whose final response was not handed out
 #endif
     std::span<Request> all() const { return {requests.get(), count}; }
     bool idle() const;
@@ -47,7 +47,7 @@ class Slots {
   void NoteTaken(uint32_t slot, uint32_t count);
   // Frees the requests of idle slots, except for kKeptRequests of them.
   void Shrink();
-  // How many requests it has memory for.
+  // The number of requests that the slots have memory for.
   size_t capacity() const;
 
  private:

@@ -1,4 +1,5 @@
-// How a port submits requests: they are parsed (groups.cc), charged and handed to the versions.
+// Submits requests of a port: parses them (groups.cc), charges them and passes them to the
+// versions.
 #include <new>
 
 #include "engine/base/clock.h"
@@ -58,10 +59,10 @@ void Port::Charge() {
   uint64_t bytes = 0;
   for (size_t i = 0; i < tick_count_; i++) bytes = SumBytes(bytes, ticks_[i].bytes);
   if (budget_.Reserve(bytes)) return;
-  // They do not all fit. So as many as fit are taken, in order.
+  // The tick as a whole exceeds the limit. So charge requests one by one, in order.
   for (size_t i = 0; i < tick_count_; i++) {
     Tick& tick = ticks_[i];
-    // Of a version that is gone: they were refused, and nothing is left.
+    // The version is gone, and RefuseGone has refused its requests.
     if (!tick.executor) continue;
     const Admission admission(*tick.executor, no_memory_);
     tick.requests.resize(admission.Charge(&budget_, tick.requests));
@@ -88,7 +89,7 @@ Status Port::Submit(const int32_t* words, size_t count, const char* const* slab_
   uint64_t accepted = 0;
   for (size_t i = 0; i < tick_count_; i++) accepted += ticks_[i].requests.size();
   if (!self_) {
-    // Nothing is in flight yet, so no other thread touches these.
+    // Nothing is in flight yet, so no other thread uses these two fields.
     self_ = shared_from_this();
     references_ = 1;
   }

@@ -10,7 +10,7 @@ namespace tritonts {
 
 namespace {
 
-// How long a look takes. A turn of the event loop takes about as long.
+// The duration of a look. A turn of the event loop takes about as long.
 constexpr uint64_t kLookNs = 2'000;
 
 }  // namespace
@@ -18,7 +18,7 @@ constexpr uint64_t kLookNs = 2'000;
 void Waker::Signal(const BatchTimings* timings) {
   if (!signalled_.load(std::memory_order_relaxed)) {
     // A batch of an asynchronous instance begins when it is handed over. The thread that runs it
-    // may have to wake first, and says by its inputs when it has.
+    // may have to wake first. Its compute_start_ns tells when it was awake.
     const bool told = timings && timings->compute_start_ns < timings->compute_end_ns;
     const uint64_t began = told ? timings->compute_start_ns : timings ? timings->exec_start_ns : 0;
     batch_began_ns_.store(began, std::memory_order_relaxed);
@@ -26,7 +26,7 @@ void Waker::Signal(const BatchTimings* timings) {
   }
   if (signalled_.exchange(true)) return;
   // Either this thread sees that the JS thread looks, or the JS thread sees the signal when it
-  // stops.
+  // stops looking.
   if (looking_) return;
   waking_.fetch_add(1);
   if (!closed_) wake_();
@@ -49,10 +49,10 @@ void Waker::NoteWait() {
   const uint64_t ended = batch_ended_ns_.load(std::memory_order_relaxed);
   // A response without a batch says nothing about how long batches take.
   if (waiting_since_ns_ == 0 || ended == 0) return;
-  // The wait counts from the begin of the batch and not from the submission. Otherwise the wake-up
-  // of a sleeping instance's thread would make the wait look long. Then this thread would never
-  // begin to spin, and neither would the instance's thread, which spins only if batches follow
-  // quickly.
+  // The wait counts from the start of the batch, and not from the submission. Otherwise the wake-up
+  // of a sleeping instance's thread would make the wait look long. Then neither this thread nor the
+  // instance's thread would ever begin to spin, because the instance's thread spins only if batches
+  // follow quickly.
   const uint64_t began =
       std::max(waiting_since_ns_, batch_began_ns_.load(std::memory_order_relaxed));
   policy_.Note(looked_, ended > began ? ended - began : 0, began - waiting_since_ns_);
@@ -63,7 +63,7 @@ Looked Waker::StopLooking(Spin spin) {
   core_.reset();
   looking_ = false;
   looked_ = spin;
-  // A signal that came before `looking_` was cleared has woken nobody.
+  // A signal that came before `looking_` was cleared has not woken this thread.
   if (!signalled_) return Looked::kAsleep;
   if (spin == Spin::kNotFound) looked_ = Spin::kFound;
   return Looked::kSomething;
@@ -88,8 +88,8 @@ Looked Waker::Look() {
   const uint64_t now = NowNs();
   const uint64_t end = waiting_since_ns_ + policy_.most_ns();
   if (now >= end) return StopLooking(looked_);
-  // Since the last turn, another thread had the core, maybe the one that this thread waits for. Or
-  // JavaScript had other work, and the loop would not have slept.
+  // Since the last turn, another thread had the core, perhaps the thread that this thread waits
+  // for. Or JavaScript had other work, and the loop would not have slept.
   if (now - last_look_ns_ > SpinPolicy::kPreemptionNs) return StopLooking(Spin::kPreempted);
   polling_.Poll();
   looked_ = tritonts::Look(signalled_, *core_, std::min(now + kLookNs, end), NowNs);
@@ -106,8 +106,8 @@ Looked Waker::Look() {
 
 void Waker::Close() {
   closed_ = true;
-  // A thread that did not see `closed_` is in `wake_`, which is short. Later threads do not call
-  // it.
+  // A thread that did not see `closed_` is in `wake_`, which is short. Later threads see `closed_`
+  // and do not call it.
   while (waking_ != 0) std::this_thread::yield();
   looking_ = false;
   polling_.Stop();

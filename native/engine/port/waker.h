@@ -1,4 +1,4 @@
-// How the JS thread learns of responses: it is woken, or it looks for them.
+// Tells the JS thread of responses: wakes it, or lets it look for them.
 //
 //   JS thread   submits       sleeps in its event loop                    takes
 //   ------------|===|------------------------------------------|~~~~~~~~~~|====|---
@@ -7,20 +7,20 @@
 //   ~ a system call, and tens of microseconds until the JS thread has its core
 //
 // If earlier waits were short, it spins instead. It looks for 2 us in each turn of the event loop,
-// so that timers and sockets have their turns. It is not woken then, and has the response within a
-// few microseconds:
+// so that timers and sockets have their turns. Then it needs no wake-up, and has the response
+// within a few microseconds:
 //
 //   JS thread   submits  look turn look turn look turn look  takes
 //   ------------|===|----|==|  ...|==|  ...|==|  ...|==|==|--|====|---
 //   instance        |----|==============run============|==|
 //                        ^
-//                        the wait counts from here, the begin of the batch
+//                        the wait counts from here, the start of the batch
 //
-// Answers that come from another process are taken by this thread while it looks (PolledSource).
+// While it looks, this thread also takes answers from other processes (PolledSource).
 //
 // It sleeps when it has looked for SpinPolicy::most_ns, when no request is in flight, or when its
-// core is needed. SpinPolicy decides whether it looks at all, as for instances' threads (spin.h).
-// That is decided once a wait. If it does not look, no extra turn of the event loop is asked for.
+// core is needed. SpinPolicy decides once per wait whether it looks at all, as for instances'
+// threads (spin.h). If it does not look, it asks for no extra turn of the event loop.
 //
 // The port owns the waker. Any thread may call Signal; only the JS thread may call the rest.
 #pragma once
@@ -46,8 +46,8 @@ enum class Looked {
 class Waker {
  public:
   // `wake` wakes the JS thread. It is called on any thread, but not after Close has returned. It
-  // must only signal, and not call back. `cores`: how many cores threads may spin on; 0: it never
-  // looks.
+  // must only signal, and not call back. `cores`: the number of cores that threads may spin on; 0:
+  // the JS thread never looks.
   Waker(std::function<void()> wake, uint32_t cores) : wake_(std::move(wake)), cores_(cores) {}
   Waker(const Waker&) = delete;
   Waker& operator=(const Waker&) = delete;
@@ -55,30 +55,30 @@ class Waker {
   // Signals that there are responses. Does nothing if an earlier signal was not taken yet.
   // `timings` are those of the batch that was delivered; null: there was none.
   void Signal(const BatchTimings* timings = nullptr);
-  // Returns whether there was a signal, and takes it. Called before the JS thread takes pages, so
+  // Returns whether there was a signal, and clears it. Called before the JS thread takes pages, so
   // that later pages signal again.
   bool TakeSignal();
 
-  // From now on the JS thread waits for responses; with 0, it does not.
+  // From now on the JS thread waits for responses; with `now_ns` 0, it does not.
   void BeginWait(uint64_t now_ns);
   bool waits() const { return waiting_since_ns_ != 0; }
-  // Looks for a few microseconds, if that is worth it. Called after requests were submitted, and
-  // then as the result says.
+  // Looks for a few microseconds, if SpinPolicy expects a gain. Called after requests were
+  // submitted, and again as the result says.
   Looked Look();
 
   // From now on the JS thread is not woken, and does not look.
   void Close();
 
  private:
-  // Notes how the wait went.
+  // Reports the result of the wait to the policy.
   void NoteWait();
   Looked StopLooking(Spin spin);
 
   const std::function<void()> wake_;
   const uint32_t cores_;
   uint64_t waiting_since_ns_ = 0;  // 0: it does not wait
-  bool asked_ = false;             // whether it was decided if this wait looks
-  Spin looked_ = Spin::kNone;      // how the looks of this wait went
+  bool asked_ = false;             // whether the policy was asked for this wait
+  Spin looked_ = Spin::kNone;      // the result of this wait's looks
   uint64_t last_look_ns_ = 0;
   uint64_t preemptions_ = 0;  // of the JS thread, when the wait began
   SpinPolicy policy_;

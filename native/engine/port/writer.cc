@@ -20,8 +20,8 @@ constexpr size_t kResponseWords = 5 + 2 + 2;
 constexpr size_t kOutputWords = 4 + 1 + 2;  // without the dims of the tail
 constexpr size_t kMostWords = (layout::kPageBytes - layout::kCutBytes) / 4;
 
-// Decides for one output after the other whether it is cut from the page: small ones are, as long
-// as they fit.
+// Decides for one output after the other whether it is cut from the page: small outputs are, as
+// long as they fit.
 class Cutter {
  public:
   bool Takes(const OutputTensor& output) {
@@ -37,7 +37,8 @@ class Cutter {
   size_t bytes_ = 0;
 };
 
-// What keeps an output alive: its block, or a copy if it has none. Empty: there is no memory.
+// Keeps an output alive: shares its block, or copies an output without a block. Empty: out of
+// memory.
 BlockRef Keep(const OutputTensor& output, const void** data) {
   *data = output.data;
   if (output.block) return BlockRef::Share(output.block);
@@ -50,7 +51,7 @@ BlockRef Keep(const OutputTensor& output, const void** data) {
 }
 
 // Adds the large outputs to the page's list, which has room for them. False: there is no memory for
-// one, whose size is `*lacked`, and none was added.
+// an output of `*lacked` bytes, and no output was added.
 bool KeepLarge(std::span<const OutputTensor> outputs, CompletionPage* page, size_t* lacked) {
   const size_t first = page->large.size();
   Cutter sizes;
@@ -69,7 +70,7 @@ bool KeepLarge(std::span<const OutputTensor> outputs, CompletionPage* page, size
   return true;
 }
 
-// Makes room for `count` more in the page's list. False: there is no memory.
+// Makes room for `count` more large outputs in the page's list. False: out of memory.
 bool MakeLargeRoom(CompletionPage* page, size_t count) {
   std::vector<CompletionPage::Large>& large = page->large;
   if (large.capacity() - large.size() >= count) return true;
@@ -260,7 +261,7 @@ size_t ResponseWriter::WriteAlike(const AlikeResponses& alike, size_t first) {
     bytes_each += (kOutputWords + output.tail.size()) * 4 + output.size;
   }
   constexpr size_t kFixed = kTimingWords * 4;
-  // A page needs room only for one response. So the last responses of a batch do not need a new
+  // Ask only for room for one response, so that the last responses of a batch do not need a new
   // page.
   if (!MakeRoom(kFixed + bytes_each, CompletionPages::Use::kResponses)) return 0;
   // Requests of one tick waited equally long, so the first one's time holds for all.

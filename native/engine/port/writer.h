@@ -1,5 +1,6 @@
 // Writes responses to pages (port_layout.h), page after page. A writer is made for one delivery,
-// and used by the thread that delivers. Nothing throws: if there is no memory, functions say so.
+// and used only by the delivering thread. Nothing throws: functions return whether there was
+// memory.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +20,7 @@ class ResponseWriter {
   ResponseWriter(const ResponseWriter&) = delete;
   ResponseWriter& operator=(const ResponseWriter&) = delete;
 
-  // The message for a response that there is no memory for.
+  // The error message if there is no memory for a response.
   static constexpr std::string_view kNoMemory = "no memory for the answer";
 
   // Writes a response, or `count` equal errors to neighbours of a group. If there is no memory for
@@ -32,8 +33,8 @@ class ResponseWriter {
   // many; 0: there is no memory.
   size_t WriteAlike(const AlikeResponses& alike, size_t first);
 
-  // Moves the charge of these requests to the page. The last call has written their final
-  // responses. Called before the requests can be used again.
+  // Moves the charge of these requests to the page. The last Write or WriteAlike has written their
+  // final responses. Called before the requests can be used again.
   void NoteEnds(std::span<Request* const> requests) {
     for (const Request* request : requests) {
       if (!request->charged) continue;
@@ -42,12 +43,12 @@ class ResponseWriter {
     }
   }
   // Publishes the last page, and lets other threads write to streams. Returns whether the JS thread
-  // must be told. That is also so if nothing was written in the end, because the writer held a page
-  // in which there may be other responses.
+  // must be told. It must also be told if nothing was written, because the writer held a page that
+  // may have other threads' responses.
   bool Finish();
 
  private:
-  // Chooses the pages of the responses that follow.
+  // Chooses the kind of pages for the next responses.
   void SetStreams(bool streams);
   void Publish();
   // Makes `page_` a page with room for `needed` bytes. False: there is no memory.
@@ -66,7 +67,7 @@ class ResponseWriter {
   int32_t Put(const void* data, size_t size);
 
   CompletionPages* const pages_;
-  // Held while it writes to requests of decoupled models.
+  // Held while the writer writes responses to requests of decoupled models.
   std::unique_lock<std::mutex> streams_;
   CompletionPage* page_ = nullptr;
   uint64_t less_ = 0;  // charge of the requests that end in `page_`

@@ -1,4 +1,4 @@
-// An ensemble's requests: how they come, are cancelled, and what their steps respond.
+// Accepts and cancels an ensemble's requests, and takes the responses of their steps.
 #include "engine/ensemble/ensemble.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace {
 
 constexpr size_t kIdleTensorBytes = size_t{8} << 20;
 
-// How many requests, from the first on, follow each other in one header.
+// How many requests, from the first on, are neighbours in one header.
 size_t NeighboursIn(std::span<Request* const> requests) {
   const Request& first = *requests.front();
   size_t count = 1;
@@ -159,7 +159,7 @@ void Ensemble::CancelAccepted(std::span<Request* const> requests) noexcept {
       if (position == flight->count()) continue;
       flight->pins++;
       pinned_++;
-      // A flight that lands meanwhile lets go of its own.
+      // Share the bindings, because a flight that lands meanwhile drops its own.
       bindings = flight->bindings();
     }
     if (decoupled_)
@@ -188,7 +188,7 @@ void Ensemble::Return(Flight* flight, uint32_t requests, bool keep) {
     std::lock_guard lock(mutex_);
     flight->idle = true;
     if (keep) {
-      flight->pins++;  // so that it never comes to the pool
+      flight->pins++;  // so that it never returns to the pool
     } else if (flight->pins == 0) {
       flight->next = std::exchange(free_, flight);
     }
@@ -222,7 +222,7 @@ void Ensemble::DeliverAlike(const AlikeResponses& alike) {
   std::vector<OutputTensor> many;
   std::span<OutputTensor> outputs = few;
   if (alike.outputs.size() > few.size()) {
-    many.resize(alike.outputs.size());  // may throw: none was taken yet
+    many.resize(alike.outputs.size());  // may throw, because no response was taken yet
     outputs = many;
   }
   outputs = outputs.first(alike.outputs.size());

@@ -1,19 +1,19 @@
 // An ensemble: an executor that sends a request through a graph of steps, which are other
 // executors.
 //
-// It has no queue, no instance and no thread. A step is submitted on whichever thread delivered the
-// last of its tensors (relay.h), by reference to the memory that they are in. The requests that
+// It has no queue, no instance and no thread. A step is submitted by the thread that delivered the
+// last of its inputs (relay.h). Its requests refer to the memory of the tensors. The requests that
 // travel together are a flight (flight.h).
 //
-// It serves from Bind until Close. Ending works as for a version (version/model_version.h): after
-// Close it is drained when its last request has been answered. Abort fails all requests, and
-// cancels what is under way in the steps; it ends when these have answered.
+// It serves from Bind until Close. It ends like a version (version/model_version.h): after Close it
+// is drained when its last request has been answered. Abort fails all requests, and cancels the
+// steps' requests. The ensemble's requests end when the steps have answered.
 //
 // Ownership: the server owns it by a shared pointer. It owns its flights, and shares ownership of
 // the versions it is bound to.
 //
 // Locking: `mutex_` is taken when a flight begins and when it ends, for a step if max_inflight is
-// set, and by Cancel, Bind and Abort. Nothing is called out to under it.
+// set, and by Cancel, Bind and Abort. No other object's functions are called under it.
 #pragma once
 
 #include <functional>
@@ -38,7 +38,7 @@ class Ensemble final : public Served,
   Ensemble(uint32_t uid, std::string name, EnsemblePlan plan, std::function<void()> on_drained);
   ~Ensemble() override;
 
-  // Binds the steps to versions. Requests that come from now on use these.
+  // Binds the steps to versions. Later requests use these versions.
   Status Bind(std::vector<std::shared_ptr<Served>> versions);
 
   uint32_t uid() const override { return uid_; }
@@ -46,7 +46,7 @@ class Ensemble final : public Served,
   const ModelIo& io() const override { return plan_.io; }
   bool decoupled() const override { return decoupled_; }
   uint64_t KnownOutputBytes(uint64_t rows) const override;
-  // It has no queue: its steps have.
+  // Clears the keys, because an ensemble has no queue of its own.
   void SetQueueKeys(RequestHeader* header) const override;
   Statistics statistics() const override;
   VersionMetrics metrics(std::span<const double> quantiles) const override;
@@ -56,10 +56,10 @@ class Ensemble final : public Served,
   void Destroy() override;
   void Abandon() override;
 
-  // --- The responses of its steps.
+  // --- As the sink of its steps' requests.
   void Deliver(std::span<const Response> responses) override;
   void DeliverAlike(const AlikeResponses& alike) override;
-  // Also memory of a device, if all who read the tensor are steps that take it there.
+  // Accepts device memory only if all readers of the tensor are steps that take it there.
   bool Takes(const Request& request, uint32_t output, MemoryKind kind, int device) const override;
   using Served::Takes;
 
@@ -69,11 +69,12 @@ class Ensemble final : public Served,
   BlockPool& pool() { return pool_; }
   const Status& cancelled() const { return cancelled_; }
   const Status& no_memory() const { return no_memory_; }
-  // Whether a step may send its requests now. False: it waits, and comes to a relay later.
+  // Whether a step may send its requests now (max_inflight). False: the step was queued, and Leave
+  // adds it to a relay later.
   bool Admit(FlightStep* step);
-  // A step has ended: others may be sent.
+  // A step has ended: waiting steps may be sent.
   void Leave(FlightStep* step);
-  // A flight's requests are about to be answered.
+  // Counts of a flight whose requests are about to be answered.
   struct Landing {
     Duration success;
     Duration fail;
@@ -83,18 +84,21 @@ class Ensemble final : public Served,
     uint32_t batch_size = 0;
     BatchStatistics times;
     uint64_t queue_ns = 0;
-    // The same by request, and when that was.
+    // The same for each request, and the time of the landing.
     std::span<const RunTotals::Part> parts;
     uint64_t now_ns = 0;
   };
   void NoteLanding(const Landing& landing, std::span<Request* const> requests);
   // A flight for a response of a decoupled step. Null: there is no memory.
   Flight* TakeChild(FlightStep* from, const Response& response);
-  // Cancels what is under way for a root and its children. The caller holds the bindings.
+  // Cancels the steps' requests of a root and its children. The caller shares ownership of the
+  // bindings.
   void CancelTree(const Flight* root, const EnsembleBindings& bindings);
-  // The caller of a root has read. The flight may have ended, and be another one by now.
+  // Goes on with a root whose caller has read responses. Does nothing if the flight is not number
+  // `number` any more.
   void Resume(Flight* flight, uint64_t number);
-  // A flight's requests have been answered. `keep`: it is abandoned, and never used again.
+  // Returns a flight whose requests have been answered. `keep`: the flight is abandoned, and never
+  // used again.
   void Return(Flight* flight, uint32_t requests, bool keep);
 
  private:
@@ -126,7 +130,7 @@ class Ensemble final : public Served,
   Flight* free_ = nullptr;
   struct Turn {
     uint32_t in_flight = 0;
-    FlightStep* first = nullptr;  // steps that wait for their turn
+    FlightStep* first = nullptr;  // list of the steps that wait for their turn
     FlightStep* last = nullptr;
   };
   std::vector<Turn> turns_;  // by step
@@ -135,7 +139,7 @@ class Ensemble final : public Served,
   uint64_t in_flight_ = 0;  // requests without a final response
   uint64_t pinned_ = 0;
   uint64_t begun_ = 0;
-  Status refusal_;  // of requests that come when it is closed
+  Status refusal_;  // for requests that come after Close
   Status aborted_;
   bool closed_ = false;
   bool destroyed_ = false;

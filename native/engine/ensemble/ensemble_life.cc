@@ -1,4 +1,5 @@
-// How an ensemble is bound, counted and ended, and whose turn it is where steps have a limit.
+// Binds, counts and ends an ensemble, and gives steps their turn if they have a limit
+// (max_inflight).
 #include <new>
 #include <utility>
 
@@ -53,7 +54,7 @@ void Ensemble::AbortAccepted(const Status& status) {
     flight->Fail(status);
     Unpin(flight);
   }
-  // They have failed now, so they end when their turn comes.
+  // Their flights have failed now, so these steps end when a relay submits them.
   while (FlightStep* step = waiting) {
     waiting = step->next;
     relay.Current().AddReady(step);
@@ -62,7 +63,7 @@ void Ensemble::AbortAccepted(const Status& status) {
 
 void Ensemble::NoteLanding(const Landing& landing, std::span<Request* const> requests) {
   std::lock_guard lock(mutex_);
-  // From now on nobody cancels them.
+  // From now on these requests cannot be cancelled.
   for (Request* request : requests) request->queued = false;
   statistics_.success.Add(landing.success.count, landing.success.ns);
   statistics_.fail.Add(landing.fail.count, landing.fail.ns);
@@ -86,17 +87,17 @@ void Ensemble::NoteLanding(const Landing& landing, std::span<Request* const> req
     add(&batch.compute_infer, times.compute_infer);
     add(&batch.compute_output, times.compute_output);
   } catch (const std::bad_alloc&) {
-    // There was no memory for a size that is new. It is counted from the next request on.
+    // There was no memory for the entry of a new batch size. This landing is not counted there.
   }
 }
 
 bool Ensemble::Admit(FlightStep* step) {
-  // It may have had its turn.
+  // The step may already have been admitted.
   if (plan_.max_inflight == 0 || step->admitted > 0) return true;
   // A call that waited for its turn could wait for itself.
   if (step->flight->is_call()) return true;
-  // A decoupled step ends when its reader has all responses, also of the steps behind it: one that
-  // waited for its turn could wait for itself.
+  // A decoupled step ends only when its reader has all responses, including responses of later
+  // steps. If it waited for its turn, it could wait for itself.
   if (plan_.steps[step->number].decoupled) return true;
   const uint32_t requests = step->flight->Alive();
   if (requests == 0) return true;
@@ -188,7 +189,8 @@ void Ensemble::Destroy() {
 }
 
 void Ensemble::Abandon() {
-  // The steps that did not return are abandoned, too. With that its requests end.
+  // Nothing to do: the versions whose runs did not return are abandoned, too, and that ends the
+  // ensemble's requests.
 }
 
 }  // namespace tritonts

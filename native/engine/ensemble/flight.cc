@@ -1,4 +1,4 @@
-// How a flight sends its steps, and cancels them.
+// Prepares the requests of a flight's steps, fails and cancels them.
 #include "engine/ensemble/flight.h"
 
 #include <algorithm>
@@ -29,7 +29,7 @@ bool Flight::AnyAlive() const {
 
 bool Flight::ReadsAlone(const EnsembleStep& step, uint32_t tensor) const {
   const Tensor& one = tensors_[tensor];
-  // What a step that has ended has noted is seen when it counts no more.
+  // The acquire load makes the finished step's writes visible.
   if (one.unread.load(std::memory_order_acquire) != 1) return false;
   if (one.shared.load(std::memory_order_relaxed)) return false;
   return std::ranges::count(step.inputs, tensor, &EnsembleStep::Mapping::tensor) == 1;
@@ -38,7 +38,7 @@ bool Flight::ReadsAlone(const EnsembleStep& step, uint32_t tensor) const {
 bool Flight::Takes(const FlightStep& step, uint32_t output, MemoryKind kind, int device) const {
   const EnsemblePlan& plan = ensemble_->plan();
   const int32_t mapping = bindings_->steps()[step.number].mapping_of[output];
-  // The readers of a decoupled ensemble's tensors may be in other flights.
+  // In a decoupled ensemble, readers of the tensor may be in other flights.
   if (mapping < 0 || ensemble_->decoupled()) return false;
   const uint32_t tensor = plan.steps[step.number].outputs[static_cast<size_t>(mapping)].tensor;
   for (uint32_t i = 0; i < plan.outputs.size(); i++) {
@@ -83,7 +83,7 @@ Status Flight::Fill(const FlightStep& step, uint32_t position, uint32_t requests
   const ModelIo& io = binding.version->io();
   RequestBuilder builder({header, ensemble_, binding.version.get(), now_ns, 0, requests, header_});
   for (size_t i = 0; i < plan.outputs.size(); i++) {
-    // Nothing is asked for that nobody reads.
+    // Ask only for outputs that have a reader.
     const Tensor& output = tensors_[plan.outputs[i].tensor];
     if (output.unread.load(std::memory_order_relaxed) > 0) {
       builder.Want(binding.wanted[i]);
@@ -100,12 +100,12 @@ Status Flight::Fill(const FlightStep& step, uint32_t position, uint32_t requests
     }
     InputTensor& input = builder.AddInput(binding.inputs[i], part.datatype);
     input.shape = part.shape;
-    // What the requests have together begins with the first one's part.
+    // A shared tensor begins with the first request's part.
     const Tensor& tensor = tensors_[plan.inputs[i].tensor];
     const size_t before = tensor.apart ? 0 : position;
-    // JavaScript may write to memory that comes with its owner (instance_batch.cc). So it goes only
-    // to whoever reads it last and alone; others get a copy. Memory of a device is its GPU's to
-    // copy.
+    // JavaScript may write to memory that it gets with an owner (instance_batch.cc). So the owner
+    // is passed only to a sole, last reader. For other readers, JavaScript copies the memory.
+    // Device memory always has its owner, because the GPU copies it.
     const bool alone = count_ == 1 && ReadsAlone(plan, plan.inputs[i].tensor);
     for (const Buffer& chunk : part.chunks) {
       char* const data = static_cast<char*>(chunk.data) + before * chunk.size;
@@ -152,7 +152,7 @@ size_t Flight::Prepare(FlightStep* step, uint64_t now_ns, Request** out) try {
     }
   }
   if (count_ > 1) {
-    // Where the responses may have to be kept apart.
+    // Make room in case the responses have to be kept apart.
     for (const auto& mapping : ensemble_->plan().steps[step->number].outputs) {
       if (tensors_[mapping.tensor].parts.size() < count_) {
         tensors_[mapping.tensor].parts.resize(count_);
@@ -191,7 +191,7 @@ size_t Flight::Prepare(FlightStep* step, uint64_t now_ns, Request** out) try {
     step->sent = true;
   }
   for (size_t i = 0; i < sent; i++) {
-    // Whoever cancelled it before this saw no request of the step.
+    // A cancellation before `sent` was set has missed the step's request, so repeat it here.
     if (outer_[static_cast<size_t>(out[i] - step->requests.get())]->cancelled.load()) {
       out[i]->cancelled.store(true, std::memory_order_relaxed);
     }
@@ -222,7 +222,7 @@ void Flight::FailStep(FlightStep* step, const Status& status) {
 
 void Flight::FailOne(uint32_t position, const Status& status, bool limited, bool in_step) {
   Outcome& outcome = outcomes_[position];
-  // The status is read only when no step is under way any more.
+  // The status is read only after the last step has ended.
   if (outcome.failed.exchange(true, std::memory_order_acq_rel)) return;
   outcome.status = status;
   outcome.limited = limited;
@@ -230,7 +230,7 @@ void Flight::FailOne(uint32_t position, const Status& status, bool limited, bool
 }
 
 void Flight::Fail(const Status& status) {
-  // While this thread counts as a step, the flight does not land.
+  // This thread counts as a step, so that the flight does not land meanwhile.
   uint32_t steps = under_way_.load(std::memory_order_acquire);
   do {
     if (steps == 0) return;
@@ -251,7 +251,7 @@ void Flight::Cancel(uint32_t position, const EnsembleBindings& bindings) {
       std::lock_guard lock(lock_);
       if (step.sent) request = &step.requests[position];
     }
-    // The pin keeps the flight, so the request's memory is this step's.
+    // The pin keeps the flight, so the request still belongs to this step.
     if (!request || request->state() == Request::State::kIdle) continue;
     bindings.steps()[i].version->Cancel({&request, 1});
     if (ensemble_->plan().steps[i].decoupled) step.stream.Wake();

@@ -1,27 +1,29 @@
-// Requests of one header that travel through an ensemble together: a flight.
+// A flight: requests of one header that travel through an ensemble together.
 //
-// Requests of one group differ in their bytes alone, so most steps answer them alike, and what such
-// a step made is one piece of memory, in which the next step reads their inputs in place. Where
+// Requests of one group differ only in their bytes, so most steps answer them alike. The outputs of
+// such a step are one piece of memory, in which the next step reads its inputs in place. If
 // requests of a flight are answered apart (in several batches, with different shapes, some with
-// errors), their tensors are kept apart, and the next step has a header for each of them. A step of
+// errors), their tensors are kept apart, and the next step has a header for each request. A step of
 // a flight ends when all requests that it sent have been answered.
 //
-// Each response of a decoupled step begins a flight of its own, a child, in which the steps behind
-// that step run (flight_streams.cc). A step ends when its children have landed. Children respond to
-// the caller in the order in which they began, while the caller has few responses to read; the
-// root, which the caller's request began, responds last. Requests of such ensembles fly alone.
+// Each response of a decoupled step begins a flight of its own, a child, which runs the steps that
+// depend on that response (flight_streams.cc). A step ends when its children have landed. Children
+// respond to the caller in the order in which they began, while the caller has few unread
+// responses. The root, which the caller's request began, responds last. In such ensembles a root
+// has only one request.
 //
 //   root   a --> D                        final
 //                |==> child: b --> y      response 0
 //                `==> child: b --> y      response 1
 //
-// Ownership: the ensemble pools its flights. A flight in the air owns the requests of its steps,
-// and keeps its tensors' memory until their last reader has answered. The inputs of the ensemble's
-// requests stay their senders' until these are answered.
+// Ownership: the ensemble pools its flights. A flight under way owns the requests of its steps, and
+// keeps its tensors' memory until their last reader has answered. The senders of the ensemble's
+// requests own those requests' inputs until they are answered.
 //
-// Threads: a flight is begun by the thread that submits. From then on whoever holds the last answer
-// to a step acts for the flight. Several steps may end at the same time: what they share is atomic.
-// `lock_` guards only what a cancellation looks at; the root's `tree_lock_` the lists of children.
+// Threads: the submitting thread begins a flight. From then on, the thread that delivers the last
+// answer to a step acts for the flight. Several steps may end at the same time, so the fields that
+// they share are atomic. `lock_` guards only the fields that a cancellation reads. The root's
+// `tree_lock_` guards the lists of children.
 #pragma once
 
 #include <atomic>
@@ -51,23 +53,23 @@ struct StepHeader : RequestHeader {
 struct FlightStep {
   Flight* flight = nullptr;
   uint32_t number = 0;
-  FlightStep* next = nullptr;           // in a relay, or where it waits for its turn
-  std::atomic<uint32_t> unsettled{0};   // inputs that may still come
+  FlightStep* next = nullptr;  // link in a relay, or in the list of steps that wait for their turn
+  std::atomic<uint32_t> unsettled{0};   // inputs that are not settled yet
   std::atomic<uint32_t> unanswered{0};  // requests without an answer
   bool needed = false;
-  std::atomic<bool> apart{false};  // some request was answered on its own
+  std::atomic<bool> apart{false};  // a request was answered separately
   BatchTimings times;              // of all its requests, unless they are apart
   uint32_t admitted = 0;           // requests that count against max_inflight
-  // Of a decoupled step: its responses whose children have not landed, these in their order, and
-  // what it failed with, which is told behind them.
+  // Of a decoupled step: the count of responses whose children have not responded, the list of
+  // these children in their order, and the step's failure, which is reported after them.
   StreamCount stream;
   Flight* first_child = nullptr;
   Flight* last_child = nullptr;
   Status failure;
   bool limited = false;
   bool sent = false;  // guarded by the flight's lock
-  StepHeader header;  // of all its requests, if their inputs are alike
-  std::vector<std::unique_ptr<StepHeader>> headers;  // of each one, if they are apart
+  StepHeader header;  // of all its requests, if their inputs are not apart
+  std::vector<std::unique_ptr<StepHeader>> headers;  // of each request, if their inputs are apart
   std::unique_ptr<Request[]> requests;
 };
 
@@ -77,47 +79,50 @@ class Flight {
 
   // Makes room for `requests`. Throws std::bad_alloc.
   void Reserve(size_t requests);
-  // Begins with requests of one header, which follow each other in it. If it throws std::bad_alloc,
-  // it has to be reset.
+  // Begins with neighbouring requests of one header. If this throws std::bad_alloc, the flight must
+  // be reset.
   void Begin(std::span<Request* const> requests, std::shared_ptr<const EnsembleBindings> bindings,
              uint64_t number);
-  // Forgets its tensors and bindings.
+  // Drops its tensors and bindings.
   void Reset();
   // Begins with a response of a decoupled step.
   void BeginChild(FlightStep* from, const Response& response, uint64_t number) noexcept;
-  // Notes which steps can be submitted at once.
+  // Adds the steps that can be submitted at once to the relay.
   void Start();
-  // Lets the children that have landed respond, in their order. Only of a root; it may have landed.
+  // Lets landed children respond, in their order. Only for a root, which may have landed meanwhile.
   void Speak();
 
-  // Prepares a step, and writes the requests to submit to `out`. Returns how many there are. None:
-  // the step has ended.
+  // Prepares a step, and writes the requests to submit to `out`. Returns their number. 0: the step
+  // has ended.
   size_t Prepare(FlightStep* step, uint64_t now_ns, Request** out);
-  // How many of its requests a step would send.
+  // The number of requests that a step would send: those that have neither failed nor been
+  // cancelled.
   uint32_t Alive() const;
   bool AnyAlive() const;
 
   // Takes a response to one request of a step.
   void Take(FlightStep* step, const Response& response);
-  // Takes a response to all its requests at once: `data` of each output begins at request `first`.
+  // Takes the responses to all its requests at once. They begin at request `first` of `alike`.
   void TakeAlike(FlightStep* step, const AlikeResponses& alike, size_t first);
-  // Whether the responses from `first` on begin with those of the whole flight.
+  // Whether the responses from `first` on begin with responses to all requests of the flight, in
+  // order.
   bool IsWhole(const FlightStep& step, const AlikeResponses& alike, size_t first) const;
-  // Whether an output of a step that is under way may be in such memory. It stays the same.
+  // Whether an output of a step under way may be in this kind of memory. The answer never changes.
   bool Takes(const FlightStep& step, uint32_t output, MemoryKind kind, int device) const;
-  // Notes that requests of the step were answered. With the last one the step ends.
+  // Notes that `count` requests of the step were answered. The last answer ends the step.
   void Answered(FlightStep* step, uint32_t count);
 
-  // Answers the requests: their final responses go to their sink. Then the flight is the pool's.
+  // Answers the requests: delivers their final responses to their sink. Then the flight belongs to
+  // the pool.
   void Answer();
 
-  // Cancels what is under way for one request. `bindings` are those that it flies with: who cancels
-  // holds them, because a flight that lands meanwhile lets go of its own.
+  // Cancels the steps' requests that serve one request. `bindings` are the flight's. The caller
+  // shares ownership of them, because a flight that lands meanwhile drops its own.
   void Cancel(uint32_t position, const EnsembleBindings& bindings);
-  // Ends all its requests with this status, unless they have failed or landed before.
+  // Fails all its requests with this status, unless they have failed or landed before.
   void Fail(const Status& status);
 
-  // Whether a model's batch waits for its requests.
+  // Whether its requests are calls of a model's batch.
   bool is_call() const { return header_->call != nullptr; }
   uint32_t count() const { return count_; }
   uint32_t index() const { return index_; }
@@ -125,21 +130,21 @@ class Flight {
   const std::shared_ptr<const EnsembleBindings>& bindings() const { return bindings_; }
   const Request* request(uint32_t position) const { return outer_[position]; }
   uint64_t number() const { return number_; }
-  Flight* root = this;  // set while it is idle
+  Flight* root = this;  // changed only while the flight is idle
 
-  Flight* next = nullptr;  // in a relay, or in the pool
+  Flight* next = nullptr;  // link in a relay, or in the pool
   uint32_t pins = 0;       // guarded by the ensemble's lock
   bool idle = true;        // likewise
 
  private:
   static constexpr uint32_t kNone = ~0u;
 
-  // A tensor of one request, or of all.
+  // A tensor of one request, or of all requests.
   struct Part {
     bool present = false;
     DataType datatype = DataType::kInvalid;
     SmallVector<int64_t, 4> shape;
-    SmallVector<Buffer, 1> chunks;  // of the first request, if they are all
+    SmallVector<Buffer, 1> chunks;  // of the first request, if the part is of all requests
     void Clear() {
       present = false;
       shape.clear();
@@ -147,23 +152,23 @@ class Flight {
     }
   };
   struct Tensor {
-    std::atomic<uint32_t> unread{0};      // steps that have not read it, and whether the caller has
-    std::atomic<uint32_t> unproduced{0};  // steps that may still produce it
+    std::atomic<uint32_t> unread{0};        // readers left: steps, and the caller
+    std::atomic<uint32_t> unproduced{0};    // steps that may still produce it
     std::atomic<uint32_t> producer{kNone};  // the step that has produced it
-    std::atomic<bool> touched{false};       // some of `parts` were written
-    std::atomic<bool> shared{false};        // its memory is also another tensor's
+    std::atomic<bool> touched{false};       // `parts` were written
+    std::atomic<bool> shared{false};        // another tensor may have the same memory
     bool apart = false;
     Part all;
-    std::vector<Part> parts;  // by request, if they are apart
+    std::vector<Part> parts;  // by request, if the requests are apart
     void Clear();
   };
-  // How a request fared.
+  // The outcome of a request.
   struct Outcome {
     std::atomic<bool> failed{false};
-    Status status;  // written by whoever set `failed`
+    Status status;  // written by the thread that set `failed`
     bool limited = false;
     bool in_step = false;  // the status is a step's
-    // Steps that run at the same time may add to these at once.
+    // Concurrent steps may add to these.
     std::atomic<uint64_t> queue_ns{0};
     std::atomic<uint64_t> input_ns{0};
     std::atomic<uint64_t> infer_ns{0};
@@ -185,7 +190,7 @@ class Flight {
   void TakeOutput(FlightStep* from, const Response& response);
   void LandChild();
   Flight* NextToSpeak();
-  // Responds, as a child whose turn it is. False: the caller is to read first.
+  // Responds for a child whose turn it is. False: the caller must read responses first.
   bool Say();
   bool HasReader();
   void FailRoot(const Status& status, bool limited, bool in_step);
@@ -195,25 +200,27 @@ class Flight {
     const Tensor& one = tensors_[tensor];
     return one.apart ? one.parts[position] : one.all;
   }
-  // Makes the header of a step: of all requests, or of one. Not ok: an input does not fit.
+  // Fills in a step's header, for all requests or for one. Not ok: an input is missing or does not
+  // fit.
   Status Fill(const FlightStep& step, uint32_t position, uint32_t requests, uint64_t now_ns,
               StepHeader* header) const;
-  // Why a step cannot run without this input: the ensemble's fault, not its caller's.
+  // The error of a step without a required input. It is the ensemble's fault, not the caller's.
   Status NotMade(const FlightStep& step, uint32_t input) const;
-  // Whether nobody but `step` is still to read a tensor, which is one input of it.
+  // Whether `step` is the only remaining reader of a tensor's memory, and reads it as one input
+  // only.
   bool ReadsAlone(const EnsembleStep& step, uint32_t tensor) const;
   void Choose(const RequestHeader& header);
-  // Notes a step that ended, and what is ready now.
+  // Ends a step, and adds the steps that are ready now to the relay.
   void End(FlightStep* step);
-  // A step ended, or is skipped, so it produces nothing more.
+  // Notes that a step produces no more tensors, because it ended or is skipped.
   void EndProduction(const FlightStep& step);
   void Settle(uint32_t tensor);
   bool Skips(const FlightStep& step) const;
   void Land();
   void AddTimes(uint32_t position, const RequestHeader& header, const BatchTimings& timings);
-  // Adds to a request's times those of the steps that all requests shared.
+  // Adds the times of steps that answered all requests alike to each request's times.
   void AddSharedTimes();
-  // Gives the outputs the shapes that the ensemble's configuration says.
+  // Adapts the outputs' batch dimension to the ensemble's configuration.
   void AdaptOutputs();
   // Claims a tensor for the step that produced it. False: another step was first.
   bool Claim(Tensor* tensor, uint32_t step) {
@@ -221,17 +228,17 @@ class Flight {
     return tensor->producer.compare_exchange_strong(none, step, std::memory_order_acq_rel) ||
            none == step;
   }
-  // Makes an output a tensor. Not ok: it does not have the shape that its configuration says.
+  // Stores an output as a tensor. Not ok: its shape does not match the model's configuration.
   Status Put(const FlightStep& from, const OutputTensor& output, Buffer buffer, Tensor* tensor,
              Part* part) const;
-  // Where an output's bytes are kept. Not ok: there is no memory.
+  // Keeps an output's bytes: shares their owner, or copies them. Not ok: out of memory.
   StatusOr<Buffer> Keep(const FlightStep& step, const OutputTensor& output, size_t size);
-  // Whether memory of an output is that of an input of the step. Notes that they share it.
+  // Whether an output has the memory of an input of the step. Marks such inputs as shared.
   bool SharesInput(const FlightStep& step, const Buffer& buffer);
   void AnswerEach();
   bool AnswerAlike();
   BatchTimings TimingsOf(uint32_t position) const;
-  // Notes how long a request took that ends at `now_ns`.
+  // Records the times of a request that ends at `now_ns`.
   void AddPart(uint32_t position, uint64_t now_ns, bool ok);
 
   Ensemble* const ensemble_;
@@ -246,21 +253,22 @@ class Flight {
   std::unique_ptr<FlightStep[]> steps_;
   std::unique_ptr<Outcome[]> outcomes_;
   std::vector<OutputTensor> outputs_;   // kept allocated
-  std::vector<RunTotals::Part> parts_;  // likewise: how long its requests took
+  std::vector<RunTotals::Part> parts_;  // likewise: the times of its requests
   std::atomic<uint32_t> under_way_{0};  // steps that are ready or sent
   std::atomic<bool> abandoned_{false};
   SpinLock lock_;
-  // Of a child: the step whose response it is, and what that counts as unread.
+  // Of a child: the step whose response began it, and the bytes that the response counts as unread.
   FlightStep* from_ = nullptr;
   uint64_t counted_ = 0;
-  uint32_t region_ = EnsembleGraph::kRoot;  // whose steps run in it
-  bool responds_ = true;                    // its tensors are the response's
-  SpinLock tree_lock_;                      // the root's; guards all below, and the steps' children
+  uint32_t region_ = EnsembleGraph::kRoot;  // the region whose steps run in this flight
+  bool responds_ = true;                    // it responds to the caller with its tensors
+  SpinLock tree_lock_;  // the root's; guards all below but first_ns_, and the steps' children
   Flight* sibling_ = nullptr;
   bool landed_ = false;
   bool speaking_ = false;  // a thread is in Speak
-  uint64_t first_ns_ = 0;  // when the root was responded to first, by a child; 0: not yet
-  bool again_ = false;     // another one was
+  uint64_t first_ns_ = 0;  // when a child first responded for the root; 0: not yet. Used by the
+                           // thread in Speak, without the lock
+  bool again_ = false;     // another thread called Speak meanwhile
 };
 
 }  // namespace tritonts

@@ -1,4 +1,4 @@
-// How a flight's requests are answered.
+// Answers a flight's requests.
 #include <array>
 #include <new>
 #include <string>
@@ -76,7 +76,7 @@ void Flight::Answer() {
   ensemble->NoteLanding(landing, outer_);
   for (Request* request : outer_) request->set_state(Request::State::kDone);
   if (landing.fail.count > 0 || !AnswerAlike()) AnswerEach();
-  // What is abandoned may still be read.
+  // An abandoned run may still read the tensors.
   if (!keep) Reset();
   ensemble->Return(this, count, keep);
 }
@@ -109,7 +109,7 @@ bool Flight::AnswerAlike() {
 void Flight::AnswerEach() {
   const EnsemblePlan& plan = ensemble_->plan();
   const bool abandoned = abandoned_.load(std::memory_order_relaxed);
-  Status said;     // the status of a step that `telling` was made of
+  Status said;     // the step's status that `telling` was made from
   Status telling;  // with the ensemble's name before it
   for (uint32_t i = 0; i < count_; i++) {
     const Outcome& outcome = outcomes_[i];
@@ -132,7 +132,7 @@ void Flight::AnswerEach() {
         response.status = telling;
       }
     } else if (!responds_) {
-      // Its children have.
+      // The children have responded.
       response.empty = true;
     } else {
       for (uint32_t k = 0; k < plan.outputs.size(); k++) {
@@ -140,7 +140,7 @@ void Flight::AnswerEach() {
         const Part& part = PartOf(plan.outputs[k], i);
         if (!part.present || part.chunks.size() != 1) continue;
         const Buffer& chunk = part.chunks[0];
-        // One request's part of what they have together.
+        // The request's part of a shared tensor.
         const size_t offset = tensors_[plan.outputs[k]].apart ? 0 : i * chunk.size;
         outputs_.push_back({k, part.datatype, -1, std::span(part.shape.begin(), part.shape.end()),
                             static_cast<const char*>(chunk.data) + offset, chunk.size, chunk.kind,

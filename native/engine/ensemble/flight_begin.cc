@@ -1,4 +1,4 @@
-// How a flight begins: which steps it needs, and what it has from the beginning.
+// Begins a flight: chooses the steps that it needs, and takes the inputs.
 #include <utility>
 
 #include "engine/ensemble/ensemble.h"
@@ -56,7 +56,7 @@ void Flight::Choose(const RequestHeader& header) {
     tensors_[i].unread.store(0, std::memory_order_relaxed);
     tensors_[i].producer.store(kNone, std::memory_order_relaxed);
   }
-  // From the wanted outputs back to the steps that they need.
+  // Walk back from the wanted outputs to the steps that they need.
   for (uint32_t i = 0; i < plan.outputs.size(); i++) {
     if (header.Wants(i)) tensors_[plan.outputs[i]].unread.store(1, std::memory_order_relaxed);
   }
@@ -137,7 +137,7 @@ void Flight::Begin(std::span<Request* const> requests,
 }
 
 void Flight::Start() {
-  // This one keeps the flight until all inputs are settled.
+  // The initial 1 keeps the flight until all inputs are settled.
   under_way_.store(1, std::memory_order_relaxed);
   const EnsemblePlan& plan = ensemble_->plan();
   if (from_) {

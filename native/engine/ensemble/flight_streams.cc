@@ -1,4 +1,5 @@
-// Flights of the responses of decoupled steps (flight.h): how they begin, and respond in order.
+// Children, the flights of decoupled steps' responses (flight.h): begins them, and lets them
+// respond in order.
 #include <algorithm>
 #include <mutex>
 #include <new>
@@ -14,11 +15,11 @@ namespace tritonts {
 
 namespace {
 
-// How many responses to read make a caller hold children back, and with how few they go on.
+// Children wait once the caller has kMostUnread unread responses, and go on at kFewUnread.
 constexpr uint32_t kMostUnread = 16;
 constexpr uint32_t kFewUnread = 8;
 
-// Lets a root go on when its caller has read. It may come late.
+// Lets a root go on when its caller has read. It may be called after the root has ended.
 class StepReader final : public ReadListener {
  public:
   StepReader(std::shared_ptr<Ensemble> ensemble, Flight* flight)
@@ -110,7 +111,7 @@ void Flight::BeginChild(FlightStep* from, const Response& response, uint64_t num
   number_ = number;
   Choose(*header_);
   try {
-    // The step keeps them until its children have landed.
+    // The step keeps the carried tensors until its children have responded.
     for (const uint32_t tensor : ensemble_->graph().carried[region_]) {
       tensors_[tensor].all = parent->tensors_[tensor].all;
       tensors_[tensor].shared.store(true, std::memory_order_relaxed);
@@ -162,7 +163,7 @@ void Flight::TakeOfMany(FlightStep* step, const Response& response) {
     step->stream.NoteRead(1, response.counted);
   }
   if (response.final || (step->failure.ok() && !Dead(0))) return;
-  // Nothing more is told.
+  // Further responses would be dropped, so cancel the step.
   Request* const request = response.request;
   bindings_->steps()[step->number].version->Cancel({&request, 1});
   step->stream.Wake();
@@ -187,7 +188,7 @@ Flight* Flight::NextToSpeak() {
 }
 
 void Flight::Speak() {
-  // While this thread counts as a step, the flight does not land.
+  // This thread counts as a step, so that the flight does not land meanwhile.
   uint32_t steps = under_way_.load(std::memory_order_acquire);
   do {
     if (steps == 0) return;

@@ -1,4 +1,4 @@
-// How the responses of a step are taken, and what they make ready.
+// Takes the responses of steps, and finds the steps that they make ready.
 #include <cstring>
 #include <new>
 #include <string>
@@ -15,7 +15,7 @@ namespace tritonts {
 
 namespace {
 
-// Times of batches, added up.
+// Sums of batches' times.
 struct BatchTimes {
   uint64_t queue_ns = 0;
   uint64_t input_ns = 0;
@@ -39,7 +39,8 @@ StatusOr<Buffer> Flight::Keep(const FlightStep& step, const OutputTensor& output
   if (output.block) {
     return Buffer{place, size, output.kind, output.block->device(), BlockRef::Share(output.block)};
   }
-  // A model may give its inputs back as they are. Then the tensor has an owner, or is the caller's.
+  // A model may return its inputs unchanged. Then the tensor has an owner, or belongs to the
+  // caller.
   for (const uint32_t input : ensemble_->graph().inputs[step.number]) {
     const Tensor& tensor = tensors_[input];
     if (tensor.apart || tensor.all.chunks.size() != 1) continue;
@@ -55,7 +56,7 @@ StatusOr<Buffer> Flight::Keep(const FlightStep& step, const OutputTensor& output
 }
 
 bool Flight::SharesInput(const FlightStep& step, const Buffer& buffer) {
-  bool shares = !buffer.owner;  // then it is the caller's
+  bool shares = !buffer.owner;  // without an owner it belongs to the caller
   for (const uint32_t input : ensemble_->graph().inputs[step.number]) {
     for (const Buffer& chunk : tensors_[input].all.chunks) {
       if (!buffer.owner || chunk.owner.get() != buffer.owner.get()) continue;
@@ -77,7 +78,8 @@ Status Flight::Put(const FlightStep& from, const OutputTensor& output, Buffer bu
   if (Status status = ToCallerShape(model, io, output.index, &part->shape); !status.ok()) {
     return status;
   }
-  // Those of several requests are read in place by nobody who may write.
+  // Needed only for flights of one request: with several, no reader gets the owner, so none may
+  // write.
   if (count_ == 1 && from.flight->SharesInput(from, buffer)) {
     tensor->shared.store(true, std::memory_order_relaxed);
   }
@@ -199,14 +201,14 @@ void Flight::End(FlightStep* step) {
     const Status failure = std::exchange(step->failure, Status());
     if (!failure.ok()) FailOne(0, failure, step->limited, true);
   }
-  // What is abandoned may still be read.
+  // An abandoned run may still read the inputs.
   if (!abandoned_.load(std::memory_order_relaxed)) step->header.ClearInputs();
   for (const uint32_t input : ensemble_->graph().inputs[step->number]) {
     Tensor& tensor = tensors_[input];
     if (tensor.unread.fetch_sub(1, std::memory_order_acq_rel) == 1) tensor.Clear();
   }
-  // Where no request goes on, nothing more is sent.
-  // The tensors of a decoupled step are its children's.
+  // If no request is alive, no further step is sent. The tensors of a decoupled step belong to its
+  // children.
   if (!decoupled && AnyAlive()) EndProduction(*step);
   Land();
 }
@@ -215,7 +217,7 @@ void Flight::EndProduction(const FlightStep& step) {
   for (const auto& mapping : ensemble_->plan().steps[step.number].outputs) {
     Tensor& tensor = tensors_[mapping.tensor];
     if (count_ > 1 && step.apart.load(std::memory_order_relaxed)) tensor.apart = true;
-    // The step that produced the tensor settles it, or the last one that might have.
+    // The step that produced the tensor settles it, or the last step that might have produced it.
     const bool last = tensor.unproduced.fetch_sub(1, std::memory_order_acq_rel) == 1;
     const uint32_t producer = tensor.producer.load(std::memory_order_acquire);
     if (producer == step.number || (last && producer == kNone)) Settle(mapping.tensor);
@@ -228,7 +230,7 @@ void Flight::AddSharedTimes() {
     const FlightStep& step = steps_[i];
     if (step.times.exec_end_ns != 0) shared.Add(step.header.arrival_ns, step.times);
   }
-  // No step runs any more, so nobody else adds.
+  // No step runs any more, so no other thread adds to these.
   const auto add = [](std::atomic<uint64_t>* sum, uint64_t ns) {
     sum->store(sum->load(std::memory_order_relaxed) + ns, std::memory_order_relaxed);
   };

@@ -61,7 +61,7 @@ bool EnsembleGraph::IsWithin(uint32_t region_of, uint32_t step) const {
 }
 
 void EnsembleGraph::FindRegions(const EnsemblePlan& plan) {
-  // Steps may be listed in any order, and what is known of one goes one step further each time.
+  // Steps may be listed in any order, so each round propagates origins by at least one step.
   for (size_t round = 0; round <= plan.steps.size(); round++) {
     for (uint32_t step = 0; step < plan.steps.size(); step++) {
       for (const uint32_t input : inputs[step]) {

@@ -1,4 +1,4 @@
-// What an ensemble is: a graph of steps, which TypeScript has checked and compiled (src/ensemble/).
+// An ensemble's plan: a graph of steps, which TypeScript has checked and compiled (src/ensemble/).
 //
 // Tensors are numbered. The first ones are the ensemble's inputs, in their order.
 #pragma once
@@ -14,7 +14,7 @@
 namespace tritonts {
 
 struct EnsembleStep {
-  // An input or output of the step's model, and the tensor of the ensemble that it is.
+  // Maps an input or output of the step's model to a tensor of the ensemble.
   struct Mapping {
     std::string name;
     uint32_t tensor = 0;
@@ -22,14 +22,15 @@ struct EnsembleStep {
   std::string model;
   std::vector<Mapping> inputs;
   std::vector<Mapping> outputs;
-  // Whether the model gives any number of responses. The steps behind it run once for each.
+  // Whether the model gives any number of responses. The steps that depend on it run once for each
+  // response.
   bool decoupled = false;
 };
 
 struct EnsemblePlan {
   ModelIo io;
   uint32_t tensors = 0;
-  std::vector<std::string> tensor_names;  // for messages; those that are left out are numbers there
+  std::vector<std::string> tensor_names;  // for messages, which else show numbers
   std::vector<uint32_t> outputs;          // the tensor of each output
   std::vector<EnsembleStep> steps;
   uint32_t max_inflight = 0;  // of each step, over all requests; 0: no limit
@@ -41,24 +42,24 @@ struct EnsemblePlan {
   std::string NameOf(uint32_t tensor) const;
 };
 
-// What follows from a plan alone: who reads and produces which tensor, and what runs once for each
-// response of a decoupled step.
+// Derived from a plan alone: the steps that read and produce each tensor, and the steps that run
+// once for each response of a decoupled step.
 //
 //   x --> a --> D ==> b --> y         region of b: D; origin of y: D; D carries z, because the
 //          `---------> z              responses to the caller have it
 struct EnsembleGraph {
   explicit EnsembleGraph(const EnsemblePlan& plan);
 
-  // No decoupled step: what runs once for the request.
+  // The region of steps that run once for the request, and so for no decoupled step.
   static constexpr uint32_t kRoot = ~0u;
 
   std::vector<std::vector<uint32_t>> readers;    // by tensor: the steps, each once
   std::vector<std::vector<uint32_t>> producers;  // by tensor
-  // By step: the tensors, each once. A decoupled step also waits for those that it carries.
+  // By step: the tensors, each once. A decoupled step also waits for the tensors that it carries.
   std::vector<std::vector<uint32_t>> inputs;
-  std::vector<uint32_t> region;  // by step: the decoupled step for whose responses it runs
-  std::vector<uint32_t> origin;  // by tensor: the same
-  // By decoupled step: tensors from before it that what runs for its responses needs.
+  std::vector<uint32_t> region;  // by step: the decoupled step whose responses it runs for
+  std::vector<uint32_t> origin;  // by tensor: the decoupled step whose responses it is made for
+  // By decoupled step: tensors from outside of its responses that its children need.
   std::vector<std::vector<uint32_t>> carried;
 
  private:
@@ -67,9 +68,9 @@ struct EnsembleGraph {
   void FindCarried(const EnsemblePlan& plan);
 };
 
-// An ensemble's steps with the versions that serve them. It never changes: to bind the ensemble
-// anew makes another one, and requests keep the one that they began with. It uses its versions
-// (served.h).
+// An ensemble's steps with the versions that serve them. It never changes. A new binding of the
+// ensemble makes another object, and requests keep the object that they began with. It counts as a
+// use of its versions (served.h).
 class EnsembleBindings {
  public:
   struct Step {
@@ -79,7 +80,8 @@ class EnsembleBindings {
     std::vector<int32_t> mapping_of;  // by output of the version; -1: not mapped
   };
 
-  // Null, with the reason: a version has no such input or output. Throws std::bad_alloc.
+  // Null, with the reason: a version lacks a mapped input or output, or differs in being decoupled.
+  // Throws std::bad_alloc.
   static std::shared_ptr<const EnsembleBindings> Make(const std::string& ensemble,
                                                       const EnsemblePlan& plan,
                                                       std::vector<std::shared_ptr<Served>> versions,
@@ -89,8 +91,8 @@ class EnsembleBindings {
   EnsembleBindings& operator=(const EnsembleBindings&) = delete;
 
   const std::vector<Step>& steps() const { return steps_; }
-  // How many requests of `rows` rows may travel together: as many as fit into one batch of each
-  // step.
+  // The number of requests of `rows` rows that may travel together: as many as fit in one batch of
+  // each step.
   uint32_t Together(uint32_t rows) const;
   // Output bytes of all steps, as far as they are known.
   uint64_t KnownOutputBytes(uint64_t rows) const;

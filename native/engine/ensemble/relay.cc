@@ -11,10 +11,10 @@ namespace tritonts {
 
 namespace {
 
-// The relay of this thread; null: none. It is on this thread's stack.
+// The relay of this thread, which is on this thread's stack; null: none.
 thread_local Relay* current = nullptr;
 
-// How many requests are submitted together. A flight has fewer.
+// At most this many requests are submitted together. A flight has fewer.
 constexpr size_t kTogether = 1024;
 
 }  // namespace
@@ -47,7 +47,7 @@ void Relay::AddLanded(Flight* flight) {
 
 void Relay::Carry() {
   while (ready_ || landed_) {
-    // Steps come first, so that models are busy while answers are given.
+    // Steps come first, so that models are busy while answers are delivered.
     while (ready_) SubmitReady();
     AnswerLanded();
   }
@@ -56,7 +56,7 @@ void Relay::Carry() {
 void Relay::SubmitReady() {
   std::array<Request*, kTogether> requests;
   size_t count = 0;
-  // The steps of all flights that go to the executor of the first one; the others stay.
+  // Submit all steps that go to the executor of the first step; the other steps stay.
   const Executor* chosen = nullptr;
   std::shared_ptr<Served> executor;
   const Status* no_memory = nullptr;
@@ -81,13 +81,13 @@ void Relay::SubmitReady() {
       if (flight->ensemble()->Admit(step)) {
         const size_t before = count;
         count += flight->Prepare(step, now, requests.data() + count);
-        // Its ensemble stays: the flight waits for what it is about to send.
+        // The reference stays valid: the flight waits for these requests and so keeps its ensemble.
         if (count > before) no_memory = &flight->ensemble()->no_memory();
       }
     }
     step = after;
   }
-  // What the preparations made ready comes after these.
+  // Steps that Prepare made ready come after the remaining ones.
   if (others) {
     last_other->next = ready_;
     ready_ = others;

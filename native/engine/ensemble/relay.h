@@ -1,10 +1,10 @@
 // Carries flights from step to step on one thread (flight.h).
 //
 // A step that runs on this thread delivers within the call that submitted it, and its responses may
-// make the next step ready. So that the stack does not grow with the graph, and so that all that
-// one delivery makes ready is submitted together, responses only note what is ready in the relay of
-// their thread. The outermost call on the thread, which made that relay, then submits and answers
-// until nothing is left.
+// make the next step ready. Therefore responses only add ready steps to the relay of their thread.
+// The outermost call on the thread, which made that relay, then submits steps and answers flights
+// until none is left. So the stack does not grow with the graph, and all steps that one delivery
+// makes ready are submitted together.
 //
 // It lives on the stack of one thread and does not allocate.
 #pragma once
@@ -21,7 +21,7 @@ class Relay {
  public:
   // Becomes the thread's relay, unless there is one. With `tick`, steps may run on this thread.
   explicit Relay(InlineTick* tick = nullptr);
-  // The outermost one carries everything.
+  // The outermost relay submits and answers everything.
   ~Relay();
   Relay(const Relay&) = delete;
   Relay& operator=(const Relay&) = delete;
@@ -29,9 +29,9 @@ class Relay {
   // The thread's relay. There must be one.
   static Relay& Current();
 
-  // A step of a flight can be submitted.
+  // Adds a step of a flight that can be submitted.
   void AddReady(FlightStep* step);
-  // A flight has no step left: its requests are to be answered.
+  // Adds a flight without remaining steps, whose requests are to be answered.
   void AddLanded(Flight* flight);
 
  private:

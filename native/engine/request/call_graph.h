@@ -109,11 +109,10 @@ class Call {
   // The models from the first caller to this call.
   std::string Chain() const;
 
-  std::string model_;             // the called model
-  std::string by_;                // the calling model
-  std::shared_ptr<Call> within_;  // the outer call that this call serves; null: none
-  uint32_t depth_ =
-      1;  // calls of models nested within each other, up to this one; steps do not count
+  std::string model_;               // the called model
+  std::string by_;                  // the calling model
+  std::shared_ptr<Call> within_;    // the outer call that this call serves; null: none
+  uint32_t depth_ = 1;              // nested calls of models up to this one, without steps
   std::shared_ptr<Caller> caller_;  // the batch that makes the call; null: a step makes it
   bool gone_ = false;               // the batch had ended before the call was made
   // Guarded by the graph's mutex.

@@ -52,8 +52,7 @@ struct CompletionPage {
   uint64_t large_bytes = 0;  // of large outputs that JavaScript has not taken
   uint64_t range_bytes = 0;  // of slab ranges that its requests hold until they are read
   uint64_t charged = 0;      // its charge in the budget
-  uint64_t counted =
-      0;  // bytes that count as unread until JavaScript's callers have read the responses
+  uint64_t counted = 0;      // bytes of its responses that count as unread
   // The last timing record. Requests of one batch and tick share it.
   uint64_t timings_batch = 0;
   uint64_t timings_flush = 0;

@@ -21,7 +21,7 @@ class Destroyer::Call {
   std::function<void()> body;
   // Guarded by the destroyer's lock:
   State state = State::kQueued;
-  size_t thread = 0;  // while it runs
+  size_t thread = 0;  // that runs the call
 };
 
 struct Destroyer::State {
@@ -32,17 +32,17 @@ struct Destroyer::State {
   ThreadGroup threads;
 
   mutable std::mutex mutex;        // guards all below
-  std::condition_variable wanted;  // threads wait for a call, or until one is overdue
+  std::condition_variable wanted;  // threads wait for a call, or until a call is overdue
   std::list<std::shared_ptr<Call>> queue;
-  size_t alive = 0;         // threads that run or start, without abandoned ones
-  size_t idle = 0;          // of these, the ones that wait
-  size_t running = 0;       // calls
-  Clock::time_point moved;  // when a call began, or one came to an empty queue
+  size_t alive = 0;         // threads that run or start, except abandoned threads
+  size_t idle = 0;          // threads of these that wait
+  size_t running = 0;       // calls that run
+  Clock::time_point moved;  // when a call last began, or was added to an empty queue
   bool starting = false;
   bool closed = false;
 
-  // Waits until there is a call for this thread. Called with the lock, which is released meanwhile.
-  // False: there will be none.
+  // Waits until there is a call for this thread. Called with the lock held, which is released
+  // during the wait. False: no call will come.
   bool Await(std::unique_lock<std::mutex>* lock) {
     while (true) {
       if (queue.empty()) {
@@ -60,7 +60,8 @@ struct Destroyer::State {
     }
   }
 
-  // Whether another thread should wait for the queued calls to be overdue. Under the lock.
+  // Whether to start another thread, which waits for the queued calls to be overdue. If so, counts
+  // the thread as starting. Called with the lock held.
   bool WantsThread() {
     if (queue.empty() || idle > 0 || starting) return false;
     starting = true;
@@ -83,7 +84,7 @@ bool Destroyer::StartThread(const std::shared_ptr<State>& state) {
   try {
     if (state->threads.Start([state](size_t thread) { Run(state, thread); })) return true;
   } catch (const std::bad_alloc&) {
-    // Handled below like a system that has no thread.
+    // Handled below like a failure of the system to start a thread.
   }
   std::lock_guard lock(state->mutex);
   state->starting = false;
@@ -106,7 +107,7 @@ std::shared_ptr<Destroyer::Call> Destroyer::Add(std::function<void()> body) {
   if (!start || StartThread(state_)) return call;
   {
     std::lock_guard lock(state_->mutex);
-    // A thread will make the call, or has made it.
+    // Another thread will make the call, or has taken it already.
     if (state_->alive > 0 || std::erase(state_->queue, call) == 0) return call;
     call->state = Call::State::kRunning;
   }
@@ -181,7 +182,7 @@ void Destroyer::Run(const std::shared_ptr<State>& state, size_t thread) {
       state->running++;
       state->moved = State::Clock::now();
       start = state->WantsThread();
-      // An idle thread waits from now on for the next call to be overdue.
+      // Wake an idle thread, so that it waits for the next call to be overdue.
       if (!state->queue.empty()) state->wanted.notify_one();
     }
     if (start) (void)StartThread(state);
@@ -202,7 +203,7 @@ void Destroyer::Run(const std::shared_ptr<State>& state, size_t thread) {
         return;
       }
     }
-    call->body = nullptr;  // what it holds is freed with no lock held
+    call->body = nullptr;  // free the body's captures with no lock held
     state->changed();
   }
 }

@@ -1,12 +1,12 @@
-// Threads on which versions of models end. A backend may take long to end a run or to destroy an
-// instance or a model, or never return. Nobody else waits for that.
+// Threads that abort and destroy versions of models. A backend may take long to end a run or to
+// destroy an instance or a model, or never return. No other thread waits for that.
 //
-// Threads start as they are needed. One thread makes the queued calls. If none of them has begun
-// for a while, because a slow call is before them, another thread helps. A call that does not
-// return can be abandoned, together with its thread and the state that they share with this object.
+// Threads start on demand. One thread makes the queued calls. If no queued call has begun for a
+// while, because a slow call is before them, another thread helps. A call that does not return can
+// be abandoned, together with its thread and the state that they share with this object.
 //
-// The server owns it. Any thread may call any function, except Join and the destructor, which are
-// the owner's. Nothing is called with the lock held.
+// The server owns it. Any thread may call any function, but only the owner may call Join and the
+// destructor. Calls and callbacks run with no lock held.
 #pragma once
 
 #include <chrono>
@@ -20,16 +20,16 @@ class Destroyer {
   // A call that was queued.
   class Call;
 
-  // `changed` is called when a call has returned. A queued call is `overdue` after this time, and
-  // another thread starts for it.
+  // `changed` is called when a call has returned. If no call has begun for the time `overdue`,
+  // another thread takes the next queued call.
   explicit Destroyer(std::function<void()> changed,
                      std::chrono::milliseconds overdue = std::chrono::milliseconds(20));
   ~Destroyer();  // joins
   Destroyer(const Destroyer&) = delete;
   Destroyer& operator=(const Destroyer&) = delete;
 
-  // Queues a call. If the system has no thread at all, makes it on this thread. If it throws
-  // std::bad_alloc, nothing was queued.
+  // Queues a call. If no thread could be started at all, makes the call on this thread. If it
+  // throws std::bad_alloc, nothing was queued.
   std::shared_ptr<Call> Add(std::function<void()> body);
   // Whether the call has returned.
   bool Returned(const Call& call) const;
@@ -41,7 +41,7 @@ class Destroyer {
  private:
   struct State;
   static void Run(const std::shared_ptr<State>& state, size_t thread);
-  // Starts a thread, for which `starting` was set. False: the system has none.
+  // Starts a thread, for which `starting` was set. False: the system could not start it.
   static bool StartThread(const std::shared_ptr<State>& state);
 
   const std::shared_ptr<State> state_;  // shared with the threads

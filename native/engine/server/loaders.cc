@@ -29,10 +29,10 @@ struct Loaders::State {
   struct Load {
     Task task;
     Clock::time_point since;  // when it was added
-    bool refused = false;     // it must not begin
+    bool refused = false;     // the task must not begin
     size_t thread = 0;
     bool abandoned = false;
-    bool telling = false;  // it has returned and cannot be abandoned any more
+    bool telling = false;  // the task has returned and cannot be abandoned any more
   };
   // Moving a load from one list to the other does not allocate.
   using Loads = std::list<std::shared_ptr<Load>>;
@@ -44,17 +44,17 @@ struct Loaders::State {
   ThreadGroup threads;
 
   mutable std::mutex mutex;         // guards all below
-  std::condition_variable wanted;   // threads within the cores wait for a task
-  std::condition_variable overdue;  // threads beyond wait until a task is overdue
+  std::condition_variable wanted;   // the first `cores` threads wait for a task
+  std::condition_variable overdue;  // the other threads wait until a task is overdue
   Loads queue;
   Loads running;
   size_t started = 0;      // threads that run or start
-  size_t idle_beyond = 0;  // threads beyond the cores that wait for a task
+  size_t idle_beyond = 0;  // of the other threads, those that wait for a task
   size_t refusing = 0;     // tasks that a thread is refusing
   bool closed = false;
 
-  // Waits until there is a task for this thread. Called with the lock, which is released meanwhile.
-  // False: there will be none.
+  // Waits until there is a task for this thread. Called with the lock held, which is released
+  // during the wait. False: no task will come.
   bool Await(size_t thread, std::unique_lock<std::mutex>* lock) {
     if (thread < options.cores) {
       wanted.wait(*lock, [&] { return !queue.empty() || closed; });
@@ -101,7 +101,7 @@ bool Loaders::StartThread() {
     // The threads share ownership of the state, but not of the group, which joins them.
     if (state_->threads.Start([state = state_](size_t thread) { Run(state, thread); })) return true;
   } catch (const std::bad_alloc&) {
-    // Handled below like a system that has no thread.
+    // Handled below like a failure of the system to start a thread.
   }
   std::lock_guard lock(state_->mutex);
   state_->started--;
@@ -131,7 +131,7 @@ void Loaders::Add(Task task) {
   if (refused) {
     load->task.refuse(LoadCancelled(load->task.model));
   } else if (start) {
-    // If the system has no thread, the existing ones take the task.
+    // If the system cannot start a thread, the existing threads take the task.
     (void)StartThread();
   }
 }
@@ -161,7 +161,7 @@ void Loaders::CancelQueued() {
     state_->queue.splice(state_->queue.begin(), queue);
     state_->wanted.notify_all();
   }
-  // The loaders may be idle now, and somebody may wait for that.
+  // The loaders may be idle now, and the reaper may wait for that.
   state_->changed();
 }
 
@@ -209,10 +209,10 @@ void Loaders::Join() {
 
 void Loaders::Run(const std::shared_ptr<State>& state, size_t thread) {
   platform::NameThread("tritonts-load");
-  // The runtime starts its threads on this one, and they inherit the setting.
+  // The runtime starts its threads from this thread, and they inherit the setting.
   platform::UseLongSlices();
   while (true) {
-    State::Loads done;  // freed with no lock held, with what the task holds
+    State::Loads done;  // freed with no lock held, with the task's captures
     State::Loads::iterator at;
     std::shared_ptr<State::Load> load;
     bool refused = false;

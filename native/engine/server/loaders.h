@@ -1,15 +1,16 @@
 // The loader threads of a server, and their queue.
 //
-// Start starts the first thread. Others start as they are needed, up to a limit. If the system has
-// no thread, fewer threads do the work. A load that does not return can be abandoned, together with
-// its thread and the state that they share with this object.
+// Start starts the first thread. Further threads start on demand, up to a limit. If the system
+// cannot start one, fewer threads do the work. A load that does not return can be abandoned,
+// together with its thread and the state that they share with this object.
 //
 // Loads that compute gain nothing from more threads than there are cores. More threads would only
-// slow down the JS thread, which has a part in each load. Loads that wait for a disk do gain. So
-// threads beyond the number of cores take only tasks that have waited in the queue for a while.
+// slow down the JS thread, which takes part in each load. Loads that wait for a disk gain from more
+// threads. So threads beyond the number of cores take only tasks that have waited in the queue for
+// a while.
 //
-// The server owns it. Any thread may call any function, except Start, Join and the destructor,
-// which are the owner's. Nothing is called with the lock held.
+// The server owns it. Any thread may call any function, but only the owner may call Start, Join and
+// the destructor. Tasks and callbacks run with no lock held.
 #pragma once
 
 #include <chrono>
@@ -27,20 +28,20 @@ class Loaders {
  public:
   struct Task {
     std::string model;
-    // Does the work on a loader thread, and returns a function that reports the outcome. If either
-    // throws std::bad_alloc, nothing was reported.
+    // Does the work on a loader thread, and returns a function that reports the outcome. If `run`
+    // or that function throws std::bad_alloc, nothing was reported.
     std::function<std::function<void()>()> run;
-    // Reports instead why the work is not done, or that it was abandoned. It is called on any
-    // thread. If it throws std::bad_alloc, nothing was reported.
+    // Called instead to report why the work is not done, or that it was abandoned. It is called on
+    // any thread. If it throws std::bad_alloc, nothing was reported.
     std::function<void(const Status&)> refuse;
-    // Called if the work returns after it was abandoned.
+    // Called if `run` returns after it was abandoned.
     std::function<void()> discard;
   };
 
   struct Options {
     uint32_t most_threads = 1;
     uint32_t cores = 1;
-    // Threads beyond the cores may take a task that has waited this long.
+    // Threads beyond the number of cores may take a task that has waited this long.
     std::chrono::milliseconds overdue{20};
   };
 
@@ -50,21 +51,21 @@ class Loaders {
   Loaders(const Loaders&) = delete;
   Loaders& operator=(const Loaders&) = delete;
 
-  // Starts the first thread. Called before the first task is added. False: the system has no
-  // thread.
+  // Starts the first thread. Called before the first task is added. False: the system could not
+  // start it.
   [[nodiscard]] bool Start();
   // Queues a task, whose outcome is reported exactly once. If it throws std::bad_alloc, nothing was
   // queued.
   void Add(Task task);
-  // Refuses tasks that have not begun with CANCELLED. If there is no memory to report that now, the
-  // loader threads report it later.
+  // Refuses queued tasks with CANCELLED. If there is no memory to report that now, the loader
+  // threads report it later.
   void CancelQueued();
-  // From now on every task is refused when its turn comes.
+  // From now on every task is refused: new tasks at once, queued tasks when a thread takes them.
   void Close();
-  // Whether nothing is queued or under way.
+  // Whether no task is queued or running.
   bool idle() const;
-  // Abandons the tasks that run, and returns the names of their models. Called after Close. Waits
-  // for memory if there is none.
+  // Refuses queued tasks, abandons running tasks, and returns the names of their models. Called
+  // after Close. Waits for memory if there is none.
   std::vector<std::string> Abandon();
   // Joins the threads that were not abandoned. Called after Close.
   void Join();
@@ -72,7 +73,7 @@ class Loaders {
  private:
   struct State;
   static void Run(const std::shared_ptr<State>& state, size_t thread);
-  // Starts a thread. False: the system has none.
+  // Starts a thread. False: the system could not start it.
   bool StartThread();
 
   const std::shared_ptr<State> state_;  // shared with the threads

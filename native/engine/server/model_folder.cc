@@ -20,17 +20,17 @@ struct Found {
   std::string name;
   fs::path path;
   bool is_link = false;
-  fs::file_status status;  // a link's is that of its target
+  fs::file_status status;  // of a link: the status of its target
 };
 
-// Thrown to end a walk; says why the folder is refused.
+// Thrown to end a walk, with the reason why the folder is refused.
 struct Refused {
   std::string why;
 };
 // Thrown to end a walk that was cancelled.
 struct Cancelled {};
 
-// A name for special files; null for files, folders and dangling links.
+// The kind of a special file; null for files, folders and dangling links.
 const char* SpecialKind(fs::file_type type) {
   switch (type) {
     case fs::file_type::fifo:
@@ -185,8 +185,8 @@ void Read(const fs::path& path, const std::string& known_stamp, const FolderLimi
     walk.AddFile(found, 0);
     if (!fs::is_directory(found.status)) continue;
     folder->folders.push_back(found.name);
-    // Of the versions, the first that has anything in it tells what kind of model it is. Other
-    // folders have other uses.
+    // The first version with any content shows what kind of model this is. Other folders have other
+    // uses.
     const bool is_first = folder->first_entries.empty() && IsVersion(found.name);
     const bool enter = walk.MayEnter(found);
     if (!is_first && !enter) continue;

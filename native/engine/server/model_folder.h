@@ -24,15 +24,15 @@ struct ModelFolder {
   };
 
   std::string fault;       // why the folder cannot be read; the rest is empty
-  std::string refusal;     // why reading stopped: something that no model may have
+  std::string refusal;     // why reading stopped: the folder has something that is not allowed
   bool cancelled = false;  // the caller cancelled; the rest is empty
-  // The names of it and of all files and folders in it, each with what platform::FileStamp says.
-  // The text changes when one of them is written, replaced, added or removed, and when a link
-  // leads elsewhere.
+  // The names of all files and folders in it, and for each of them and for the folder itself the
+  // text of platform::FileStamp. The stamp changes when an entry is written, replaced, added or
+  // removed, and when a link gets another target.
   std::string stamp;
   std::vector<std::string> folders;  // names of its sub-folders, sorted by their bytes
   std::vector<Entry> first_entries;  // what the first version with any content contains
-  std::string misnamed_config;  // without config.pbtxt: a file that probably was meant to be it
+  std::string misnamed_config;  // without config.pbtxt: a file that was probably meant to be it
   Config config_state = Config::kNone;
   std::string config;
   uint64_t config_size = 0;
@@ -45,10 +45,10 @@ struct FolderLimits {
   size_t depth = 32;       // of nested folders
 };
 
-// Reads the folder at `path` and its config.pbtxt, unless its stamp is `known_stamp`. Pipes,
+// Reads the folder at `path`, and its config.pbtxt unless the stamp is `known_stamp`. Pipes,
 // sockets and devices are refused wherever they lie, because reading one may never end. Links are
-// followed, but each folder that they lead to only once. `cancelled` is called for each entry.
-// Throws std::bad_alloc. Any thread may call it; it waits for the file system.
+// followed, but each target folder is entered only once through links. `cancelled` is called for
+// each entry. Throws std::bad_alloc. Any thread may call it; it waits for the file system.
 ModelFolder ReadModelFolder(
     const std::string& path, const std::string& known_stamp, const FolderLimits& limits = {},
     const std::function<bool()>& cancelled = [] { return false; });

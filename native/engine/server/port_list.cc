@@ -43,10 +43,10 @@ void PortList::ShowChange() {
     epoch_++;
   }
   for (uint64_t after = 0;;) {
-    std::shared_ptr<Port> port;  // dropped after the lock: it may be the last reference
+    std::shared_ptr<Port> port;  // dropped after the lock is released: it may be the last reference
     std::lock_guard lock(mutex_);
     if (!Next(&after, &port)) return;
-    // The word is stored under the lock, so that no port sees an older epoch after a newer one.
+    // Store the word under the lock, so that no port sees an older epoch after a newer one.
     port->ShowEpoch(epoch_);
   }
 }

@@ -6,8 +6,8 @@
 // at an epoch may end once every port has acknowledged that epoch.
 //
 // The server owns the list; the list does not own the ports. Any thread may call any function, and
-// only Add allocates. Ports are called and dropped with no lock held, except to store the epoch
-// word.
+// only Add allocates. Ports are called and dropped with no lock held, except to store their header
+// words.
 #pragma once
 
 #include <cstdint>
@@ -25,13 +25,14 @@ class PortList {
   void Add(const std::shared_ptr<Port>& port);
   // Shows all ports a new epoch.
   void ShowChange();
-  // Shows all ports, and later ones, that the server closes.
+  // Shows all present and later ports that the server closes.
   void ShowClosed();
-  // Asks all ports to acknowledge the epoch, unless they were asked for this or a later one.
+  // Asks all ports to acknowledge the current epoch, unless they were already asked for `epoch` or
+  // a later one.
   void Ask(uint32_t epoch);
   uint32_t epoch() const;
-  // Whether every port has acknowledged an epoch. Ports that were added later or are detached do
-  // not count.
+  // Whether every port has acknowledged an epoch. Ports that were added at that epoch or later, and
+  // detached ports, do not count.
   bool HaveSeen(uint32_t epoch) const;
 
  private:
@@ -40,15 +41,15 @@ class PortList {
     uint64_t number = 0;
     uint32_t since = 0;  // the epoch when it was added
   };
-  // The next living port with a number beyond `*after`, which becomes its number; null: there is
-  // none. Called with the lock; the caller drops `*port` after the lock is released.
+  // The next living port with a number greater than `*after`, which is set to that number; null: no
+  // such port. Called with the lock held. The caller drops `*port` after the lock is released.
   const Entry* Next(uint64_t* after, std::shared_ptr<Port>* port) const;
 
   mutable std::mutex mutex_;  // guards all below
-  std::vector<Entry> ports_;  // by number
+  std::vector<Entry> ports_;  // sorted by number
   uint64_t last_number_ = 0;
   uint32_t epoch_ = 0;
-  uint32_t asked_ = 0;  // the last epoch that ports were asked for
+  uint32_t asked_ = 0;  // the last epoch that ports were asked to acknowledge
   bool closed_ = false;
 };
 

@@ -1,7 +1,7 @@
 // The models that the owner of a server has published, for every environment to read. Each model
-// has one JSON text, with a revision that changes each time.
+// has one JSON text, with a revision that changes with every publication.
 //
-// The server owns it. Any thread may call any function. Nothing is called with the lock held.
+// The server owns it. Any thread may call any function. No callback runs under the lock.
 #pragma once
 
 #include <cstdint>

@@ -72,7 +72,7 @@ bool Reaper::WaitClosed(uint64_t wait_ms) {
                                   [this] { return closed_; });
 }
 
-// Most changes concern no version that ends, so the thread is woken only if there is one.
+// Wakes the thread only if a version is ending, because most changes concern no such version.
 void Reaper::Wake() {
   std::lock_guard lock(mutex_);
   if (!busy_) return;
@@ -134,7 +134,7 @@ Retirement::Facts Reaper::FactsOf(const Ending& ending) const {
   } else if (phase == Phase::kDestroying) {
     facts.destroyed = returned;
   } else {
-    // This is read before the requests are counted: a closed version does not begin to start.
+    // Read `starting` before `drained`: a closed version does not begin to start any more.
     facts.starting = ending.version->starting();
     facts.drained = returned && ending.version->drained();
   }
@@ -143,7 +143,7 @@ Retirement::Facts Reaper::FactsOf(const Ending& ending) const {
 
 namespace {
 
-// What waiting requests end with at the limit.
+// The status of waiting requests at the limit.
 Status CutOff(const Served& version) {
   return MakeStatus([&] {
     return Status::Cancelled("model '" + version.name() +
@@ -166,7 +166,8 @@ bool Reaper::GoOn(Ending* ending) {
       case Retirement::Step::kWait:
         return false;
       case Retirement::Step::kClose:
-        // Ensembles send requests until the very moment, and another thread calls Abort.
+        // Close with the abort's status if the limit is over. Ensembles may send requests until
+        // now, and Abort comes later, on another thread.
         version->Close(ending->steps.over(NowNs()) ? CutOff(*version) : Status::Ok());
         break;
       case Retirement::Step::kAbort:
@@ -198,7 +199,8 @@ bool Reaper::AbandonVersion(const Ending& ending) {
   if (ending.destroying) {
     if (!left) return false;
   } else if (version->warming() || !version->LeaveToStart()) {
-    // Instances that are being made are the loader's, but runs of a warm-up must be let go.
+    // A loader owns the instances that it is creating, but runs of a warm-up must be abandoned
+    // here.
     version->Abandon();
   }
   Abandon(version);
@@ -249,7 +251,7 @@ std::vector<std::string> Reaper::Abandoned() const {
 }
 
 bool Reaper::Finish() {
-  // The order matters, because loads add versions until they have ended.
+  // Check the loaders before the versions, because a load may add a version until it has ended.
   const bool ended = endings_.empty() && parts_.loaders->idle() && parts_.versions->empty();
   std::vector<std::function<void(std::vector<std::string>)>> callbacks;
   {
@@ -269,7 +271,7 @@ void Reaper::Run() {
   platform::NameThread("tritonts-reap");
   while (true) {
     TakeOrders();
-    // This comes first: a version may be left only to a load that was abandoned.
+    // Watch the loads first: a version may be left only to a load that was already abandoned.
     uint64_t next = WatchLoads();
     next = std::min(next, GoOn());
     if (Finish()) return;

@@ -1,15 +1,15 @@
 // Ends the versions of a server, and finally the server. It has a retirement (retirement.h) for
-// each version that ends, and carries out its steps on a thread of its own, which never blocks on a
-// backend.
+// each version that ends, and performs the retirement's steps on its own thread, which never blocks
+// on a backend.
 //
 // Steps that may take long run on other threads: the destroyer aborts and destroys versions, and
-// the loaders load them. So a version that is slow to end delays no other one, and close keeps its
-// limit.
+// the loaders load them. So a version that is slow to end delays no other version, and Close keeps
+// its limit.
 //
-// The server owns it. Any thread may call any function, except Start, Join and the destructor,
-// which are the owner's. Callbacks are called on the reaper's thread with no lock held. If there is
-// no memory, the reaper's thread waits for it. A callback that throws std::bad_alloc must have had
-// no effect, and is called again.
+// The server owns it. Any thread may call any function, but only the owner may call Start, Join and
+// the destructor. Callbacks are called with no lock held, on the reaper's thread, or on the
+// caller's if everything has already ended. If there is no memory, the reaper's thread waits for
+// it. A callback that throws std::bad_alloc must have had no effect, and is called again.
 #pragma once
 
 #include <condition_variable>
@@ -49,21 +49,21 @@ class Reaper {
   Reaper(const Reaper&) = delete;
   Reaper& operator=(const Reaper&) = delete;
 
-  // Starts the thread. False: the system has none.
+  // Starts the thread. False: the system could not start it.
   [[nodiscard]] bool Start();
-  // Ends a version. `done` is called when it has ended, and says whether it was abandoned. If it
-  // throws std::bad_alloc, nothing was done.
+  // Ends a version. `done` is called when the version has ended, with whether it was abandoned. If
+  // Retire throws std::bad_alloc, nothing was done.
   void Retire(const std::shared_ptr<Served>& version, std::function<void(bool abandoned)> done);
   // Ends all versions by the limit. `done` is called 2 s after the limit at the latest, with the
-  // names of models that were abandoned. Called after the loaders and ports were closed. If it
+  // names of models that were abandoned. Called after the loaders and ports were closed. If Close
   // throws std::bad_alloc, nothing was done.
   void Close(uint64_t limit_ns, std::function<void(std::vector<std::string>)> done);
   // Whether Close was called.
   bool closing() const;
-  // Waits until everything has ended after Close, for at most `wait_ms`. False: it has not.
+  // Waits until everything has ended after Close, for at most `wait_ms`. False: not everything has
+  // ended.
   bool WaitClosed(uint64_t wait_ms);
-  // Says that something that a retirement may wait for has changed: a port, a load, a version or a
-  // call.
+  // Notes a change that a retirement may wait for: of a port, a load, a version or a call.
   void Wake();
   // Joins the thread. Called when everything has ended after Close.
   void Join();
@@ -71,9 +71,9 @@ class Reaper {
  private:
   struct Ending {
     std::shared_ptr<Served> version;
-    uint32_t epoch = 0;  // when it was withdrawn
+    uint32_t epoch = 0;  // at which the version was withdrawn
     Retirement steps;
-    std::shared_ptr<Destroyer::Call> call;  // the call that aborts or destroys it
+    std::shared_ptr<Destroyer::Call> call;  // the call that aborts or destroys the version
     bool destroying = false;
     std::vector<std::function<void(bool)>> done;
   };
@@ -86,19 +86,19 @@ class Reaper {
   void Run();
   // Moves new orders into `endings_`.
   void TakeOrders();
-  // Begins to end a version. `done` may be empty. If it throws std::bad_alloc, it may be called
+  // Begins to end a version. `done` may be empty. If Begin throws std::bad_alloc, it may be called
   // again.
   void Begin(const std::shared_ptr<Served>& version, uint32_t epoch, uint64_t limit_ns,
              const std::function<void(bool)>& done);
   // Continues every ending. Returns when to look again.
   uint64_t GoOn();
-  // Lets the destroyer make a call.
+  // Queues a call for the destroyer, and waits for memory if there is none.
   template <typename Body>
   std::shared_ptr<Destroyer::Call> Call(const Body& body);
-  // Continues one ending. True: it is over.
+  // Continues one ending. True: the version has ended or was abandoned.
   bool GoOn(Ending* ending);
   Retirement::Facts FactsOf(const Ending& ending) const;
-  // False: it has ended meanwhile.
+  // False: the version has been destroyed meanwhile.
   bool AbandonVersion(const Ending& ending);
   // Abandons loads that did not return in time. Returns when to look again.
   uint64_t WatchLoads();

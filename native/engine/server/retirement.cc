@@ -6,7 +6,7 @@ namespace tritonts {
 
 namespace {
 
-// How long a retired version accepts requests for an environment that does not acknowledge the
+// How long a retired version still accepts requests while an environment does not acknowledge the
 // epoch.
 constexpr uint64_t kPortsWaitNs = 1'000'000'000;
 
@@ -21,7 +21,7 @@ void Retirement::Limit(uint64_t limit_ns) {
 
 uint64_t Retirement::abandon_at_ns() const {
   if (limit_ns_ == kNoLimit) return kNoLimit;
-  // Runs have this time from when they were asked to end.
+  // Runs have kAbandonWaitNs from the moment at which they were asked to end.
   return std::max(limit_ns_, aborted_ns_) + kAbandonWaitNs;
 }
 

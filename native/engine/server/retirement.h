@@ -1,6 +1,6 @@
-// The steps in which a version of a model ends, as a state machine. It has no clock, lock, thread
-// or version inside, and is tested with tables. The reaper owns it, tells it the facts, and carries
-// out its steps, all on the reaper's thread.
+// The steps in which a version of a model ends, as a state machine without clock, lock, thread or
+// version. Tests drive it with tables. The reaper owns it, gives it the facts, and performs its
+// steps, all on the reaper's thread.
 //
 //   kAwaitingPorts
 //        |  no ensemble uses it, and every port has seen it or 1 s is over; or the limit: kClose
@@ -11,7 +11,8 @@
 //        |  2 s after the limit: kAbandon                |
 //   kAbandoned <-----------------------------------------'
 //
-// Whatever a version waits for, it is aborted at its limit, and abandoned 2 s later.
+// Whatever a version waits for, it is aborted at its limit, and abandoned 2 s after the limit, or
+// after a later abort.
 #pragma once
 
 #include <cstdint>
@@ -26,17 +27,17 @@ class Retirement {
   enum class Step {
     kWait,     // wait until a fact changes, or wake_at_ns
     kClose,    // let it refuse new requests
-    kAbort,    // end waiting requests, and ask runs to end
+    kAbort,    // fail waiting requests, and ask runs to end
     kDestroy,  // destroy its threads, instances and model, on another thread
-    kAbandon,  // abandon it with all that it owns
-    kEnd,      // forget it: it is destroyed
+    kAbandon,  // abandon it with everything that it owns
+    kEnd,      // remove it: it is destroyed
   };
 
   // The facts that the steps depend on.
   struct Facts {
     uint64_t now_ns = 0;
-    bool starting = false;         // it is being started and cannot be destroyed
-    bool ports_have_seen = false;  // every port knows that it was withdrawn
+    bool starting = false;         // a start is under way, so it cannot be destroyed
+    bool ports_have_seen = false;  // every port has acknowledged that it was withdrawn
     bool used = false;             // ensembles still send requests to it
     bool drained = false;          // it has no requests and no runs left
     bool destroyed = false;
@@ -48,10 +49,10 @@ class Retirement {
   static constexpr uint64_t kAbandonWaitNs = 2'000'000'000;
   Retirement(uint64_t now_ns, uint64_t limit_ns);
 
-  // Sets another limit; the earlier one holds.
+  // Sets another limit. The earlier limit applies.
   void Limit(uint64_t limit_ns);
 
-  // Whether the limit is over: what is closed now is aborted next.
+  // Whether the limit is over: a version that is closed now is aborted next.
   bool over(uint64_t now_ns) const { return now_ns >= limit_ns_; }
 
   // The next step. Called until it returns kWait, kEnd or kAbandon.
@@ -68,7 +69,7 @@ class Retirement {
   const uint64_t ports_until_ns_;
   uint64_t limit_ns_;
   bool used_ = false;        // when Next was called last
-  uint64_t aborted_ns_ = 0;  // when it was aborted; 0: it was not
+  uint64_t aborted_ns_ = 0;  // when the version was aborted; 0: not yet
 };
 
 }  // namespace tritonts

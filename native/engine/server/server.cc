@@ -119,7 +119,7 @@ void Server::Retire(uint32_t uid, std::function<void(bool)> done) {
 
 void Server::Close(uint64_t timeout_ms, std::function<void(std::vector<std::string>)> done) {
   constexpr uint64_t kMs = 1'000'000;
-  // A limit of centuries counts as none, so that times do not overflow.
+  // A limit of more than a century counts as none, so that times do not overflow.
   const bool limited = timeout_ms <= UINT64_MAX / kMs / 4;
   const uint64_t limit_ns = limited ? NowNs() + timeout_ms * kMs : Retirement::kNoLimit;
   loaders_.Close();

@@ -3,12 +3,12 @@
 //
 // A server belongs to the process, and all environments share it. The environment that created it
 // is its owner, whose TypeScript decides what is loaded and published. Any thread may call any
-// public function. Callbacks are called on loader threads or the reaper's, with no lock held. If
-// there is no memory, Publish, Read, ModelNames, Retire and Close throw std::bad_alloc, and may be
-// called again.
+// public function. Callbacks are called on a loader thread, the reaper's thread or the calling
+// thread, with no lock held. If there is no memory, Publish, Read, ModelNames, Retire and Close
+// throw std::bad_alloc, and may be called again.
 //
-// It owns these parts, each with a file of its own: loaders, the table of versions, the published
-// models, the list of ports, the reaper with its retirements, the destroyer, and the timer.
+// It owns these parts, each in its own file: loaders, the table of versions, the published models,
+// the list of ports, the reaper with its retirements, the destroyer, and the timer.
 //
 // A server owns itself until Join, so that none of its own threads can free it.
 #pragma once
@@ -43,8 +43,8 @@ namespace tritonts {
 struct ServerOptions {
   uint32_t load_concurrency = 4;
   uint64_t max_in_flight_bytes = uint64_t{1} << 30;
-  // How many cores idle instance threads may spin on, minus those that runs use; 0: neither they
-  // nor JS threads spin.
+  // The number of cores that idle threads may spin on, minus the cores that runs use; 0: neither
+  // instances' threads nor JS threads spin.
   uint32_t spin_cores = 0;
 };
 
@@ -58,10 +58,10 @@ class Server : public std::enable_shared_from_this<Server> {
  public:
   // Null: the system has no threads or no memory for it.
   static std::shared_ptr<Server> Create(const ServerOptions& options);
-  // The server with this id; null if there is none any more.
+  // The server with this id; null: it does not exist or was destroyed.
   static std::shared_ptr<Server> Find(uint32_t id);
   // For the exit of the process: in all servers, ends waiting requests as UNAVAILABLE, asks runs to
-  // end, and begins no more.
+  // end, and begins no further runs.
   static void TerminateAll();
 
   ~Server();
@@ -74,7 +74,7 @@ class Server : public std::enable_shared_from_this<Server> {
   // Calls ReadModelFolder. The status is not ok if the task was refused or abandoned.
   void ReadFolder(std::string model, std::string path, uint64_t most_config_bytes,
                   std::string known_stamp, std::function<void(Status, ModelFolder)> done);
-  // Opens a model, and adds a version for it. Files that the spec holds in memory are dropped when
+  // Opens a model, and adds a version for it. Files that the spec holds in memory are freed when
   // the model is loaded.
   void Open(Backend* backend, ModelSpec spec, std::function<void(OpenResult)> done);
   void Start(uint32_t uid, VersionConfig config, std::function<void(Status)> done);
@@ -85,14 +85,15 @@ class Server : public std::enable_shared_from_this<Server> {
   // Throws std::bad_alloc.
   uint32_t AddEnsemble(std::string name, EnsemblePlan plan);
   // Binds an ensemble to the versions of its steps, by their order in the plan; nothing changes
-  // unless it returns ok. Requests that came before keep the versions that they began with.
+  // unless it returns ok. Earlier requests keep the versions that they began with.
   Status BindEnsemble(uint32_t uid, std::span<const uint32_t> steps);
   // Returns memory that loading has freed to the system, after the queued tasks.
   void ReturnMemory(std::function<void()> done);
-  // Does work that waits for something other than a model, which `what` names.
+  // Does work on a loader thread that waits for something other than a model. `what` names it in
+  // messages.
   void Do(std::string what, std::function<void()> work, std::function<void(Status)> done);
-  // Ends queued loads, the reading of folders, and warm-ups after the run that is under way, with
-  // CANCELLED. Other running loads go on.
+  // Ends queued loads, the reading of folders, and warm-ups (after their present run) with
+  // CANCELLED. Other running loads continue.
   void CancelLoads();
 
   // --- The models as every environment sees them: one JSON text a model, which the owner writes,
@@ -104,36 +105,37 @@ class Server : public std::enable_shared_from_this<Server> {
   Snapshot Read(const std::string& name, uint64_t known_revision) const;
   std::vector<std::string> ModelNames() const;
 
-  // --- Ending versions. `done` is called when the version is destroyed or abandoned, and says
-  // which. Requests that environments prepared before they saw the last Publish are served.
+  // --- Ending versions. `done` is called when the version is destroyed or abandoned, with which of
+  // the two. Requests that environments prepared before they saw the last Publish are served.
   void Retire(uint32_t uid, std::function<void(bool abandoned)> done);
   // Ends everything: refuses new requests, serves accepted ones for `timeout_ms`, cancels the rest,
   // and abandons runs, loads and destructors that do not return within 2 s more. `done` gets the
   // names of models that were abandoned.
   void Close(uint64_t timeout_ms, std::function<void(std::vector<std::string>)> done);
-  // Waits until everything has ended after Close, for at most `wait_ms`. False: it has not.
+  // Waits until everything has ended after Close, for at most `wait_ms`. False: not everything has
+  // ended.
   bool WaitClosed(uint64_t wait_ms);
   // Joins all threads, and ends the server's ownership of itself. Called when everything has ended
   // after Close, not on one of the server's threads.
   void Join();
 
-  // Keeps something alive until Join, which drops it.
+  // Shares ownership of an object until Join.
   void Keep(std::shared_ptr<const void> companion);
 
-  // --- Environments. Makes a port; null: there is no memory.
+  // --- Environments. Makes a port; null: out of memory.
   std::shared_ptr<Port> Attach(std::function<void()> wake);
-  // Says that something that the reaper may wait for has changed: a port, a load or a version.
+  // Notes a change that the reaper may wait for: of a port, a load or a version.
   void WakeReaper();
 
-  // A version of a model that has instances; null: there is none, or it is an ensemble.
+  // The version of a model with instances; null: no such version, or it is an ensemble.
   std::shared_ptr<ModelVersion> FindVersion(uint32_t uid) const;
-  // What is served under the uid, of any kind; null: nothing.
+  // The version or ensemble with this uid; null: none.
   std::shared_ptr<Served> FindServed(uint32_t uid) const;
 
-  // --- For ports. The executor that takes requests for `uid`; null if nothing serves it.
+  // --- For ports. The executor that takes requests for `uid`; null: none, or it has not started.
   std::shared_ptr<Executor> FindExecutor(uint32_t uid) const;
   bool Serves(uint32_t uid) const;
-  // Whether this uid was ever given to a version.
+  // Whether this uid was ever assigned.
   bool WasGiven(uint32_t uid) const;
   // The bytes in flight of all ports.
   Budget& budget() { return budget_; }
@@ -145,7 +147,7 @@ class Server : public std::enable_shared_from_this<Server> {
   // Queues the task that `make` returns for the loaders. Calls `refuse` if there is no memory.
   template <typename Refuse, typename Make>
   void Queue(const Refuse& refuse, const Make& make);
-  // Cancels every folder that is being read or queued to be read, and every warm-up.
+  // Cancels every warm-up, and the reading of every folder, also of queued ones.
   void CancelLong();
   // A function that tells whether CancelLong was called since. Any thread may call it.
   std::function<bool()> CancelledFromNow() const;
@@ -156,7 +158,7 @@ class Server : public std::enable_shared_from_this<Server> {
                   std::unique_ptr<Model> model);
 
   const ServerOptions options_;
-  // How often CancelLong was called. Shared with threads that may be abandoned.
+  // The number of calls of CancelLong. Shared with threads that may be abandoned.
   const std::shared_ptr<std::atomic<uint32_t>> loads_cancelled_ =
       std::make_shared<std::atomic<uint32_t>>(0);
   uint32_t id_ = 0;

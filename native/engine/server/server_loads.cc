@@ -30,7 +30,7 @@ void Server::Queue(const Refuse& refuse, const Make& make) {
 }
 
 std::function<bool()> Server::CancelledFromNow() const {
-  // The thread that asks may be abandoned and outlive this object.
+  // Share the counter, because the calling thread may be abandoned and outlive the server.
   return [count = loads_cancelled_, before = loads_cancelled_->load()] {
     return count->load(std::memory_order_relaxed) != before;
   };
@@ -87,7 +87,7 @@ void Server::Open(Backend* backend, ModelSpec spec, std::function<void(OpenResul
               AddVersion(uid, backend, name, number, std::move(*model));
               result.uid = uid;
             }
-            // The version exists now, and its owner must learn of it.
+            // The version exists now, and its owner must be told.
             Insist([&] { done(result); });
           };
     };
@@ -97,7 +97,7 @@ void Server::Open(Backend* backend, ModelSpec spec, std::function<void(OpenResul
 
 void Server::AddVersion(uint32_t uid, Backend* backend, const std::string& name, int64_t number,
                         std::unique_ptr<Model> model) {
-  // A run that returns after it was abandoned may outlive the server.
+  // A weak reference, because a run that returns after it was abandoned may outlive the server.
   auto drained = [weak = weak_from_this()] {
     if (const auto server = weak.lock()) server->WakeReaper();
   };
@@ -115,12 +115,12 @@ void Server::Start(uint32_t uid, VersionConfig config, std::function<void(Status
     Loaders::Task task;
     task.model = version->name();
     task.refuse = done;
-    // This keeps the server alive, because the version uses its timer.
+    // `self` keeps the server alive, because the version uses its timer.
     task.discard = [version, self = shared_from_this()] {
       if (version->left_to_start()) {
         version->Destroy();
       } else {
-        // The reaper has not given it up, or abandoned its runs, too.
+        // The reaper has not left the version to this start, or has abandoned its runs, too.
         self->WakeReaper();
       }
     };

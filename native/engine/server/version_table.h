@@ -1,4 +1,4 @@
-// The versions of a server by uid. A uid is never given twice.
+// The versions of a server by uid. A uid is never assigned twice.
 //
 // The server owns the table, and the table shares ownership of the versions. Any thread may call
 // any function. References to versions are dropped with no lock held.
@@ -17,16 +17,16 @@ class VersionTable {
  public:
   // Returns a new uid.
   uint32_t Reserve();
-  // If it throws std::bad_alloc, nothing was added.
+  // If Add throws std::bad_alloc, nothing was added.
   void Add(uint32_t uid, std::shared_ptr<Served> version);
   void Remove(uint32_t uid);
-  // Null: there is no such version, or not any more.
+  // Null: the version does not exist or was removed.
   std::shared_ptr<Served> Find(uint32_t uid) const;
   bool Has(uint32_t uid) const;
   // Whether Reserve ever returned this uid.
   bool WasGiven(uint32_t uid) const;
   bool empty() const;
-  // The version with the next greater uid, to iterate over all; null: there is none.
+  // The version with the next greater uid, to iterate over all versions; null: none.
   std::shared_ptr<Served> After(uint32_t uid) const;
 
  private:

@@ -95,7 +95,7 @@ class Flight {
   // Prepares a step, and writes the requests to submit to `out`. Returns their number. 0: the step
   // has ended.
   size_t Prepare(FlightStep* step, uint64_t now_ns, Request** out);
-  // The number of requests that a step would send: those that have neither failed nor been
+  // The number of requests that a step would send: requests that have neither failed nor been
   // cancelled.
   uint32_t Alive() const;
   bool AnyAlive() const;

@@ -1,6 +1,6 @@
 // An ensemble's plan: a graph of steps, which TypeScript has checked and compiled (src/ensemble/).
 //
-// Tensors are numbered. The first ones are the ensemble's inputs, in their order.
+// Tensors are numbered. The first tensors are the ensemble's inputs, in their order.
 #pragma once
 
 #include <cstdint>
@@ -94,7 +94,7 @@ class EnsembleBindings {
   // The number of requests of `rows` rows that may travel together: as many as fit in one batch of
   // each step.
   uint32_t Together(uint32_t rows) const;
-  // Output bytes of all steps, as far as they are known.
+  // The output bytes of all steps, without outputs whose size is not known beforehand.
   uint64_t KnownOutputBytes(uint64_t rows) const;
 
  private:

@@ -87,7 +87,7 @@ void Relay::SubmitReady() {
     }
     step = after;
   }
-  // Steps that Prepare made ready come after the remaining ones.
+  // Steps that Prepare made ready come after the remaining steps.
   if (others) {
     last_other->next = ready_;
     ready_ = others;

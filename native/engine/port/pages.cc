@@ -8,7 +8,8 @@ namespace tritonts {
 
 namespace {
 
-// How many records with final responses a page can have at most: the shortest has three words.
+// An upper bound of the records with final responses in a page: every record has more than three
+// words.
 constexpr size_t kMostEnded = layout::kPageBytes / (3 * sizeof(int32_t));
 
 using EndedPair = std::pair<uint32_t, uint32_t>;

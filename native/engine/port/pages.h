@@ -79,7 +79,7 @@ struct CompletionPage {
 
 class CompletionPages {
  public:
-  // What a page is needed for.
+  // The use that a page is needed for.
   enum class Use { kResponses, kErrors };
 
   // `budget` is charged for the contents of pages until they are recycled.
@@ -138,7 +138,7 @@ class CompletionPages {
   static constexpr uint32_t kKept = 16;  // how many free pages are kept for the next burst
 
   void AddReady(CompletionPage* page);
-  // Charges what the page holds now, in place of its earlier charge and of `less`.
+  // Charges the bytes that the page holds now. Replaces its earlier charge and a charge of `less`.
   void Charge(CompletionPage* page, uint64_t less);
   CompletionPage* MakeLocked();
   CompletionPage* NewPage(Use use);

@@ -14,9 +14,9 @@
 // and deliver to it. Leaving: its requests are cancelled, and their responses are dropped. The port
 // shares ownership of its server. The engine reaches an environment only through its port.
 //
-// JavaScript sees this memory, as external ArrayBuffers, or as copies where the runtime forbids
-// those: the header words, the submission words, slabs of input bytes, and completion pages. The
-// layouts are in port_layout.h and src/addon/layout.ts.
+// JavaScript sees this memory, as external ArrayBuffers, or as copies if the runtime forbids
+// external ArrayBuffers: the header words, the submission words, slabs of input bytes, and
+// completion pages. The layouts are in port_layout.h and src/addon/layout.ts.
 //
 // Its parts: reader (words of a submission), slots (requests), input_memory (slabs and blocks),
 // budget (bytes in flight), writer and pages (responses), waker (tells the JS thread of responses).
@@ -184,11 +184,11 @@ class Port final : public ResponseSink, public std::enable_shared_from_this<Port
   void DropTick();
   // Refuses requests to versions that are gone.
   void RefuseGone();
-  // Charges the requests of this tick, and refuses those beyond the limit.
+  // Charges the requests of this tick, and refuses requests that exceed the limit.
   void Charge();
   // Frees the ids of blocks whose requests were not refused as unserved.
   void ReleaseBlocks();
-  // Adds the slot's requests that have not ended to the ones to cancel.
+  // Adds the slot's requests that have not ended to the requests to cancel.
   void CollectCancelled(const Slots::Slot& slot, size_t first, size_t count);
   void CancelCollected();
   // Adds to the bytes of streams that JavaScript has and its callers have not read (unread_).

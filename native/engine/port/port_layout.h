@@ -52,8 +52,8 @@ constexpr size_t kSlabBytes = size_t{1} << 20;
 constexpr size_t kSubmissionWords = size_t{1} << 16;
 constexpr size_t kPageBytes = size_t{256} << 10;
 constexpr size_t kLargeOutput = size_t{64} << 10;  // the smallest large output
-// How many bytes of outputs of one response are cut from its page at most. Further outputs are
-// large ones.
+// At most this many output bytes of one response are cut from its page. Further outputs count as
+// large.
 constexpr size_t kCutBytes = kPageBytes / 2;
 
 // Header words. They are atomic, because other threads write some of them.

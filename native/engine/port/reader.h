@@ -1,5 +1,5 @@
 // Reads the words of a submission (port_layout.h): groups of requests and their inputs. It checks
-// only the words. The caller checks what they name: versions, slots, slabs, blocks.
+// only the words. The caller checks the versions, slots, slabs and blocks that they name.
 //
 // For each group call Group, then Input once for each input, then Wanted, then Attributes. Each
 // returns null, or a message that says what is wrong; then reading must stop. Does not allocate.
@@ -163,7 +163,7 @@ class SubmissionReader {
   }
 
  private:
-  // How many words a record has before its inputs, and an input before its dims.
+  // Number of words of a record before its inputs, and of an input before its dims.
   static constexpr size_t kGroupWords = 7;
   static constexpr size_t kInputWords = 6;
 

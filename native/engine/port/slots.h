@@ -35,7 +35,7 @@ class Slots {
 
   // Takes a slot for a group; `decoupled`: its requests have stream counts. Null, with `fault`: the
   // slot is in use. If its requests were abandoned, a run may still read them, so the slot gets new
-  // ones. If it throws std::bad_alloc, the slot is unchanged.
+  // requests. If Take throws std::bad_alloc, the slot is unchanged.
   Slot* Take(const GroupRecord& group, bool decoupled, const char** fault);
   // The slot, if its last group has that generation; else null.
   const Slot* Find(uint32_t slot, uint32_t generation) const;
@@ -45,7 +45,7 @@ class Slots {
   // Notes that final responses to `count` of the slot's requests were handed out, or never will be.
   // Only for TRITONTS_CHECKS.
   void NoteTaken(uint32_t slot, uint32_t count);
-  // Frees the requests of idle slots, except for kKeptRequests of them.
+  // Frees the requests of idle slots, but keeps up to kKeptRequests requests.
   void Shrink();
   // The number of requests that the slots have memory for.
   size_t capacity() const;

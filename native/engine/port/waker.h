@@ -19,8 +19,8 @@
 // While it looks, this thread also takes answers from other processes (PolledSource).
 //
 // It sleeps when it has looked for SpinPolicy::most_ns, when no request is in flight, or when its
-// core is needed. SpinPolicy decides once per wait whether it looks at all, as for instances'
-// threads (spin.h). If it does not look, it asks for no extra turn of the event loop.
+// core is needed. SpinPolicy decides once per wait whether it looks at all, as it does for
+// instances' threads (spin.h). If it does not look, it asks for no extra turn of the event loop.
 //
 // The port owns the waker. Any thread may call Signal; only the JS thread may call the rest.
 #pragma once
@@ -53,7 +53,7 @@ class Waker {
   Waker& operator=(const Waker&) = delete;
 
   // Signals that there are responses. Does nothing if an earlier signal was not taken yet.
-  // `timings` are those of the batch that was delivered; null: there was none.
+  // `timings` belong to the delivered batch; null: no batch ran.
   void Signal(const BatchTimings* timings = nullptr);
   // Returns whether there was a signal, and clears it. Called before the JS thread takes pages, so
   // that later pages signal again.

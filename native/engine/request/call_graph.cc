@@ -213,7 +213,7 @@ bool CallGraph::GoesOn(Call* call) {
     }
   }
   // Mark calls and callers that can proceed by themselves, then those that wait only for marked
-  // ones, and so on.
+  // calls and callers, and so on.
   const auto go_on = [](const auto& list) {
     return std::ranges::all_of(list, [](const auto* one) { return one->goes_on_; });
   };

@@ -20,13 +20,15 @@ struct ModelIo;
 class Executor {
  public:
   virtual ~Executor() = default;
-  // --- What the sender needs to prepare a request. It does not change while the executor serves.
+  // --- For the sender that prepares a request. The results do not change while the executor
+  // serves, except that a new binding of an ensemble changes KnownOutputBytes.
   virtual const std::string& name() const = 0;  // of the model
   virtual const ModelIo& io() const = 0;
   // Whether a request may get any number of responses (Triton: decoupled). Its sender then sets
   // RequestHeader::streams if its callers read at their own pace.
   virtual bool decoupled() const { return false; }
-  // Output bytes of a request of `rows` rows, as far as they are known beforehand.
+  // The output bytes of a request of `rows` rows, without outputs whose size is not known
+  // beforehand.
   virtual uint64_t KnownOutputBytes(uint64_t rows) const = 0;
   // Sets the header's keys for the scheduler: shape_key, level and deadline_ns. Inputs, priority,
   // time-out and arrival must be set before.

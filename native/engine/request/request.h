@@ -75,7 +75,7 @@ struct RequestHeader {
   // shape tensors (shape_values.h). Requests batch together only if their keys are equal. Empty for
   // models whose dims are all fixed.
   std::vector<int64_t> shape_key;
-  // Which outputs the caller wants; empty means all of them.
+  // The outputs that the caller wants; empty: all outputs.
   std::vector<uint32_t> wanted;
   // The caller's priority, time-out and parameters; 0: not given.
   uint64_t priority = 0;

@@ -43,7 +43,7 @@ class RowInputs {
   // The inputs of a slot, in the order of the model's inputs.
   std::span<const InputTensor> Of(uint32_t slot) const { return slots_[slot]; }
   const InputTensor* Find(uint32_t slot, uint32_t index) const;
-  // How many slots are null rows.
+  // The number of slots that are null rows.
   uint32_t null_rows() const { return null_rows_; }
 
  private:

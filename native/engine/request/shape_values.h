@@ -20,8 +20,8 @@ namespace tritonts {
 int64_t ShapeValueAt(const void* data, DataType datatype, size_t index);
 void SetShapeValue(void* data, DataType datatype, size_t index, int64_t value);
 
-// Copies the bytes of a request's input, `input.byte_size()` of them. False: they are not in host
-// memory, or were released.
+// Copies the bytes of a request's input, `input.byte_size()` bytes. False: the bytes are not in
+// host memory, or were released.
 bool CopyShapeValues(const Request& request, const InputTensor& input, void* to);
 
 // Appends the values of an input of a header's first request, from number `first` on. It stops at a

@@ -35,7 +35,7 @@ struct Destroyer::State {
   std::condition_variable wanted;  // threads wait for a call, or until a call is overdue
   std::list<std::shared_ptr<Call>> queue;
   size_t alive = 0;         // threads that run or start, except abandoned threads
-  size_t idle = 0;          // threads of these that wait
+  size_t idle = 0;          // alive threads that wait
   size_t running = 0;       // calls that run
   Clock::time_point moved;  // when a call last began, or was added to an empty queue
   bool starting = false;

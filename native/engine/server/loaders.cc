@@ -37,7 +37,7 @@ struct Loaders::State {
   // Moving a load from one list to the other does not allocate.
   using Loads = std::list<std::shared_ptr<Load>>;
 
-  // Called by the loader threads, except abandoned ones.
+  // Called by CancelQueued, and by loader threads that were not abandoned.
   std::function<void()> changed;
 
   Options options;

@@ -31,7 +31,7 @@ struct ModelFolder {
   // removed, and when a link gets another target.
   std::string stamp;
   std::vector<std::string> folders;  // names of its sub-folders, sorted by their bytes
-  std::vector<Entry> first_entries;  // what the first version with any content contains
+  std::vector<Entry> first_entries;  // entries of the first version with any content
   std::string misnamed_config;  // without config.pbtxt: a file that was probably meant to be it
   Config config_state = Config::kNone;
   std::string config;

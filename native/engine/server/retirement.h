@@ -23,7 +23,7 @@ class Retirement {
  public:
   enum class Phase { kAwaitingPorts, kDraining, kAborting, kDestroying, kEnded, kAbandoned };
 
-  // What to do with the version.
+  // The next action for the version.
   enum class Step {
     kWait,     // wait until a fact changes, or wake_at_ns
     kClose,    // let it refuse new requests

@@ -2,10 +2,10 @@
 // environments that use it, and how versions, and finally the server, end.
 //
 // A server belongs to the process, and all environments share it. The environment that created it
-// is its owner, whose TypeScript decides what is loaded and published. Any thread may call any
-// public function. Callbacks are called on a loader thread, the reaper's thread or the calling
-// thread, with no lock held. If there is no memory, Publish, Read, ModelNames, Retire and Close
-// throw std::bad_alloc, and may be called again.
+// is its owner. The owner's TypeScript decides which models are loaded and published. Any thread
+// may call any public function. Callbacks are called on a loader thread, the reaper's thread or the
+// calling thread, with no lock held. If there is no memory, Publish, Read, ModelNames, Retire and
+// Close throw std::bad_alloc, and may be called again.
 //
 // It owns these parts, each in its own file: loaders, the table of versions, the published models,
 // the list of ports, the reaper with its retirements, the destroyer, and the timer.
@@ -108,9 +108,9 @@ class Server : public std::enable_shared_from_this<Server> {
   // --- Ending versions. `done` is called when the version is destroyed or abandoned, with which of
   // the two. Requests that environments prepared before they saw the last Publish are served.
   void Retire(uint32_t uid, std::function<void(bool abandoned)> done);
-  // Ends everything: refuses new requests, serves accepted ones for `timeout_ms`, cancels the rest,
-  // and abandons runs, loads and destructors that do not return within 2 s more. `done` gets the
-  // names of models that were abandoned.
+  // Ends all versions: refuses new requests, serves accepted requests for `timeout_ms`, cancels the
+  // rest, and abandons runs, loads and destructors that do not return within 2 s more. `done` gets
+  // the names of models that were abandoned.
   void Close(uint64_t timeout_ms, std::function<void(std::vector<std::string>)> done);
   // Waits until everything has ended after Close, for at most `wait_ms`. False: not everything has
   // ended.
@@ -147,7 +147,7 @@ class Server : public std::enable_shared_from_this<Server> {
   // Queues the task that `make` returns for the loaders. Calls `refuse` if there is no memory.
   template <typename Refuse, typename Make>
   void Queue(const Refuse& refuse, const Make& make);
-  // Cancels every warm-up, and the reading of every folder, also of queued ones.
+  // Cancels every warm-up, and every running or queued read of a folder.
   void CancelLong();
   // A function that tells whether CancelLong was called since. Any thread may call it.
   std::function<bool()> CancelledFromNow() const;

@@ -104,7 +104,7 @@ Status Flight::Fill(const FlightStep& step, uint32_t position, uint32_t requests
     const Tensor& tensor = tensors_[plan.inputs[i].tensor];
     const size_t before = tensor.apart ? 0 : position;
     // JavaScript may write to memory that it gets with an owner (instance_batch.cc). So the owner
-    // is passed only to a sole, last reader. For other readers, JavaScript copies the memory.
+    // is passed only to a sole, last reader. Memory without an owner is copied for JavaScript.
     // Device memory always has its owner, because the GPU copies it.
     const bool alone = count_ == 1 && ReadsAlone(plan, plan.inputs[i].tensor);
     for (const Buffer& chunk : part.chunks) {

@@ -126,10 +126,9 @@ Napi::Value ServerWrap::Attach(const Napi::CallbackInfo& info) {
 }
 
 void ServerWrap::ReadFolder(const Napi::CallbackInfo& info) {
-  Awaited awaited(info, 4);
+  Awaited awaited(info, 3);
   server_->ReadFolder(
       StringOf(info[0]), StringOf(info[1]), static_cast<uint64_t>(NumberOf(info[2])),
-      StringOf(info[3]),
       awaited.Then([](Napi::Env env, const Status& status, const ModelFolder& folder) {
         return std::array<napi_value, 2>{ToJs(env, status), ToJs(env, folder)};
       }));

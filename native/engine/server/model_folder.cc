@@ -168,8 +168,8 @@ bool IsMisnamedConfig(std::string name) {
   return false;
 }
 
-void Read(const fs::path& path, const std::string& known_stamp, const FolderLimits& limits,
-          const std::function<bool()>& cancelled, ModelFolder* folder) {
+void Read(const fs::path& path, const FolderLimits& limits, const std::function<bool()>& cancelled,
+          ModelFolder* folder) {
   Walk walk(path, limits, cancelled, &folder->stamp);
   // The folder itself may be a link that leads to another one now.
   std::error_code ignored;
@@ -200,20 +200,16 @@ void Read(const fs::path& path, const std::string& known_stamp, const FolderLimi
   }
   if (!config) return;
   folder->misnamed_config.clear();
-  if (folder->stamp == known_stamp) {
-    folder->config_state = ModelFolder::Config::kUnread;
-  } else {
-    ReadConfig(*config, limits.config_bytes, folder);
-  }
+  ReadConfig(*config, limits.config_bytes, folder);
 }
 
 }  // namespace
 
-ModelFolder ReadModelFolder(const std::string& path, const std::string& known_stamp,
-                            const FolderLimits& limits, const std::function<bool()>& cancelled) {
+ModelFolder ReadModelFolder(const std::string& path, const FolderLimits& limits,
+                            const std::function<bool()>& cancelled) {
   ModelFolder folder;
   try {
-    Read(platform::NativePath(path), known_stamp, limits, cancelled, &folder);
+    Read(platform::NativePath(path), limits, cancelled, &folder);
   } catch (const Refused& refused) {
     folder = {};
     folder.refusal = refused.why;

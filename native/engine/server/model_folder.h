@@ -17,7 +17,6 @@ struct ModelFolder {
   };
   enum class Config {
     kNone,      // there is no config.pbtxt
-    kUnread,    // the folder's stamp has not changed
     kRead,      // `config` has its bytes
     kTooLarge,  // `config_size` is its size
     kFailed,    // `config` is the reason
@@ -45,12 +44,12 @@ struct FolderLimits {
   size_t depth = 32;       // of nested folders
 };
 
-// Reads the folder at `path`, and its config.pbtxt unless the stamp is `known_stamp`. Pipes,
+// Reads the folder at `path`, and its config.pbtxt. Pipes,
 // sockets and devices are refused wherever they lie, because reading one may never end. Links are
 // followed, but each target folder is entered only once through links. `cancelled` is called for
 // each entry. Throws std::bad_alloc. Any thread may call it; it waits for the file system.
 ModelFolder ReadModelFolder(
-    const std::string& path, const std::string& known_stamp, const FolderLimits& limits = {},
+    const std::string& path, const FolderLimits& limits = {},
     const std::function<bool()>& cancelled = [] { return false; });
 
 }  // namespace tritonts

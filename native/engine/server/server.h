@@ -73,7 +73,7 @@ class Server : public std::enable_shared_from_this<Server> {
 
   // Calls ReadModelFolder. The status is not ok if the task was refused or abandoned.
   void ReadFolder(std::string model, std::string path, uint64_t most_config_bytes,
-                  std::string known_stamp, std::function<void(Status, ModelFolder)> done);
+                  std::function<void(Status, ModelFolder)> done);
   // Opens a model, and adds a version for it. Files that the spec holds in memory are freed when
   // the model is loaded.
   void Open(Backend* backend, ModelSpec spec, std::function<void(OpenResult)> done);

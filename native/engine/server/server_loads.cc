@@ -37,7 +37,7 @@ std::function<bool()> Server::CancelledFromNow() const {
 }
 
 void Server::ReadFolder(std::string model, std::string path, uint64_t most_config_bytes,
-                        std::string known_stamp, std::function<void(Status, ModelFolder)> done) {
+                        std::function<void(Status, ModelFolder)> done) {
   const auto refuse = [done](const Status& status) { done(status, {}); };
   Queue(refuse, [&] {
     Loaders::Task task;
@@ -45,12 +45,12 @@ void Server::ReadFolder(std::string model, std::string path, uint64_t most_confi
     task.refuse = refuse;
     task.discard = [] {};
     const auto cancelled = CancelledFromNow();
-    task.run = [name = task.model, path = std::move(path), most_config_bytes,
-                known_stamp = std::move(known_stamp), cancelled, done]() -> std::function<void()> {
+    task.run = [name = task.model, path = std::move(path), most_config_bytes, cancelled,
+                done]() -> std::function<void()> {
       FolderLimits limits;
       limits.config_bytes = most_config_bytes;
       Status status;
-      ModelFolder folder = ReadModelFolder(path, known_stamp, limits, cancelled);
+      ModelFolder folder = ReadModelFolder(path, limits, cancelled);
       if (folder.cancelled) {
         status = Status::Cancelled("model '" + name + "': loading was cancelled");
       }

@@ -1,5 +1,6 @@
 #include "engine/version/layers.h"
 
+#include <algorithm>
 #include <new>
 #include <utility>
 
@@ -142,7 +143,9 @@ void Layers::PassBack(size_t place, std::span<const Response> responses) noexcep
 void Layers::Leave(LayerSink* sink, size_t place, std::span<const Response> responses) noexcept {
   // During Submit the sender takes an unserved request to another version. After Submit it cannot,
   // because the inputs are gone.
-  if (responses.front().unserved && sink->submission != current_submission) {
+  const bool unserved = std::any_of(responses.begin(), responses.end(),
+                                    [](const Response& one) { return one.unserved; });
+  if (unserved && sink->submission != current_submission) {
     for (Response response : responses) {
       response.unserved = false;
       Leave(sink, place, {&response, 1});

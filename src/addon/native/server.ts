@@ -52,15 +52,11 @@ export interface NativeServer {
   findNvml(done: (error: NativeStatus | null, found: NativeNvml) => void): void;
   /** Watches the GPUs that were found, on its own thread, until the server closes. */
   watchGpus(intervalMs: number): void;
-  /**
-   * Reads a folder on a loader thread. The configuration is read only if the folder's stamp differs from
-   * `knownStamp`.
-   */
+  /** Reads a folder on a loader thread, and its configuration if that has at most `mostConfigBytes`. */
   readFolder(
     model: string,
     path: string,
     mostConfigBytes: number,
-    knownStamp: string,
     done: (error: NativeStatus | null, folder: NativeFolder) => void,
   ): void;
   /** Returns memory to the system that loading left free in the allocator. */

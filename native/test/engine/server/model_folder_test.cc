@@ -43,10 +43,10 @@ class Folder {
     fs::create_directories((path_ / name).parent_path());
     std::ofstream(path_ / name, std::ios::binary) << content;
   }
-  ModelFolder Read(uint64_t most_config_bytes = 100, const std::string& known = "") const {
+  ModelFolder Read(uint64_t most_config_bytes = 100) const {
     FolderLimits limits;
     limits.config_bytes = most_config_bytes;
-    return ReadModelFolder(path(), known, limits);
+    return ReadModelFolder(path(), limits);
   }
 
  private:
@@ -74,7 +74,7 @@ TEST(model_folder_tells_sub_folders_and_what_lies_in_the_first) {
 }
 
 TEST(model_folder_that_is_not_there_is_a_fault) {
-  const ModelFolder read = ReadModelFolder("/no/such/folder", "");
+  const ModelFolder read = ReadModelFolder("/no/such/folder");
   CHECK(read.fault.find("/no/such/folder") != std::string::npos);
 }
 
@@ -132,16 +132,14 @@ TEST(model_folder_does_not_read_a_config_that_tells_no_size_to_its_end) {
 }
 #endif
 
-TEST(model_folder_does_not_read_the_config_where_its_stamp_is_known) {
+TEST(model_folder_has_a_stamp_that_a_new_file_changes) {
   const Folder folder;
   folder.Write("config.pbtxt", "text");
   folder.Write("1/model.onnx", "abc");
   const std::string stamp = folder.Read().stamp;
-  CHECK_EQ(folder.Read(100, stamp).config_state, Config::kUnread);
+  CHECK_EQ(folder.Read().stamp, stamp);
   folder.Write("1/sub/weights", "");
-  const ModelFolder read = folder.Read(100, stamp);
-  CHECK_EQ(read.config_state, Config::kRead);
-  CHECK(read.stamp != stamp);
+  CHECK(folder.Read().stamp != stamp);
 }
 
 TEST(model_folder_ends_where_links_lead_in_circles) {
@@ -161,9 +159,9 @@ TEST(model_folder_of_more_entries_than_are_looked_at_is_refused) {
   folder.Write("1/data/b", "");
   FolderLimits limits;
   limits.entries = 5;
-  CHECK_EQ(ReadModelFolder(folder.path(), "", limits).refusal, "");
+  CHECK_EQ(ReadModelFolder(folder.path(), limits).refusal, "");
   limits.entries = 4;
-  const ModelFolder read = ReadModelFolder(folder.path(), "", limits);
+  const ModelFolder read = ReadModelFolder(folder.path(), limits);
   CHECK_EQ(read.refusal, "it has more than 4 files and folders, as far as '1/data'");
   CHECK(read.folders.empty());
   CHECK_EQ(read.stamp, "");
@@ -181,7 +179,7 @@ TEST(model_folder_that_a_link_leads_out_of_ends_at_the_limit) {
   CHECK_EQ(folder.Read().refusal, "");
   FolderLimits limits;
   limits.entries = 100;
-  CHECK_EQ(ReadModelFolder(folder.path(), "", limits).refusal,
+  CHECK_EQ(ReadModelFolder(folder.path(), limits).refusal,
            "it has more than 100 files and folders, as far as '1/data'");
   fs::remove(folder / "1/data");
   fs::create_directory_symlink(tree / "deep", folder / "1/data");
@@ -194,8 +192,7 @@ TEST(model_folder_is_read_no_further_when_that_is_cancelled) {
   const Folder folder;
   for (int i = 0; i < 20; i++) folder.Write("1/" + std::to_string(i), "");
   int asked = 0;
-  const ModelFolder read =
-      ReadModelFolder(folder.path(), "", {}, [&asked] { return ++asked == 10; });
+  const ModelFolder read = ReadModelFolder(folder.path(), {}, [&asked] { return ++asked == 10; });
   CHECK(read.cancelled);
   CHECK_EQ(asked, 10);
   CHECK_EQ(read.stamp, "");
@@ -209,7 +206,7 @@ TEST(server_that_gives_up_loads_or_closes_responds_for_folders_that_are_being_re
   const auto read_until = [&](const std::function<void()>& end) {
     Event done;
     Status result;
-    bench.server().ReadFolder("m", folder.path(), 100, "", [&](Status status, ModelFolder) {
+    bench.server().ReadFolder("m", folder.path(), 100, [&](Status status, ModelFolder) {
       result = std::move(status);
       done.Set();
     });
@@ -240,7 +237,7 @@ TEST(server_reads_folders_on_its_loader_threads_until_it_closes) {
   const auto read = [&](std::string* config) {
     Event done;
     Status result;
-    bench.server().ReadFolder("m", folder.path(), 100, "", [&](Status status, ModelFolder found) {
+    bench.server().ReadFolder("m", folder.path(), 100, [&](Status status, ModelFolder found) {
       result = std::move(status);
       *config = found.config;
       done.Set();

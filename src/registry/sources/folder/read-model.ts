@@ -56,7 +56,7 @@ async function walk(
   mostConfigBytes: number,
 ): Promise<NativeFolder> {
   const found = await new Promise<NativeFolder>((resolve, reject) => {
-    server.readFolder(name, path, mostConfigBytes, '', (error, folder) => {
+    server.readFolder(name, path, mostConfigBytes, (error, folder) => {
       if (error) reject(statusError(error, { model: name }));
       else resolve(folder);
     });

@@ -1,6 +1,7 @@
 /** The command line of `npm run bench -- compare`. */
 import { parseArgs } from 'node:util';
 import { count } from '../options.js';
+import { compareRows } from './rows.js';
 
 /** Options of the command. */
 export interface CompareOptions {
@@ -13,13 +14,13 @@ export interface CompareOptions {
   readonly windowMs: number;
 }
 
-/** The models that run: two for the path of a request, and one whose runs take long enough to wait for. */
-export const compared: readonly string[] = ['add', 'identity', 'mlp'];
+/** The rows, by name. */
+export const compared: readonly string[] = Object.keys(compareRows);
 
 /** The usage text. */
 export const compareUsage: string = `npm run bench -- compare <commit> [<commit>] [options]
   Without a second commit, the first is compared with the working tree.
-  --only <model>  ${compared.join(', ')}; may be repeated
+  --only <row>    ${compared.join(', ')}; may be repeated
   --rounds <n>    interleaved rounds (default 9)
   --window <ms>   length of a turn (default 300)`;
 

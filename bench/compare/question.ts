@@ -1,6 +1,5 @@
-/** A question to the process of a commit. */
+/** A question to the process of a commit: the requests a second with so many outstanding. */
 export interface Question {
-  readonly model: string;
   readonly outstanding: number;
   readonly windowMs: number;
 }

@@ -11,5 +11,5 @@ test('one commit is compared with the working tree, two with each other', () => 
 test('a wrong number of commits, or another model, is refused', () => {
   assert.throws(() => readCompareOptions([]), /one commit or two, not 0/);
   assert.throws(() => readCompareOptions(['a', 'b', 'c']), /not 3/);
-  assert.throws(() => readCompareOptions(['a', '--only', 'conv']), /--only takes add, identity, mlp/);
+  assert.throws(() => readCompareOptions(['a', '--only', 'conv']), /--only takes add, identity, two, mlp/);
 });

@@ -16,6 +16,7 @@ const checks = {
     'depcruise src',
     'node scripts/engine-arrows.mjs',
     'node scripts/python-arrows.mjs',
+    'node scripts/references/main.mjs',
   ],
 };
 

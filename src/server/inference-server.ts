@@ -297,7 +297,7 @@ export class InferenceServer implements ModelServer, AsyncDisposable {
 
   /**
    * Loads a model, or loads it again if its files have changed: their content, times, or what links lead to. Requests are served meanwhile. If the load
-   * fails, the old versions go on serving. Triton: `LoadModel`.
+   * fails, the old versions go on serving. Triton: `TRITONSERVER_ServerLoadModel`.
    *
    * @param name - The model's name.
    * @param options - A configuration, or files, to use instead of the repository's. The model is then
@@ -320,7 +320,7 @@ export class InferenceServer implements ModelServer, AsyncDisposable {
 
   /**
    * Unloads a model. Resolves when its requests have ended and its memory is free; at once, if one of these asks
-   * for it. Unloading a model that is not loaded succeeds. Triton: `UnloadModel`.
+   * for it. Unloading a model that is not loaded succeeds. Triton: `TRITONSERVER_ServerUnloadModel`.
    *
    * @param name - The model's name.
    * @param options - See {@link UnloadModelOptions}.

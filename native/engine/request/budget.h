@@ -51,7 +51,7 @@ inline uint64_t SumBytes(uint64_t a, uint64_t b) {
 }
 
 // The size of the slab range that holds `bytes`. Ranges are powers of two, at least 64 bytes
-// (src/addon/slab.ts).
+// (src/dispatch/requests/slabs.ts).
 inline uint64_t RangeBytes(uint64_t bytes) {
   return std::bit_ceil(std::max<uint64_t>(bytes, 64));
 }

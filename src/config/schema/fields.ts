@@ -94,8 +94,8 @@ export function fieldsOf(message: string): ReadonlyMap<string, Field> {
 const jsonFieldsByMessage = new Map<string, ReadonlyMap<string, Field>>();
 
 /**
- * The fields of a message by their names in JSON: both Triton's names, and protobuf's camelCase names
- * (`maxBatchSize`), which its `MessageToDict` and `MessageToJson` print.
+ * The fields of a message by their names in JSON: both Triton's names, and the camelCase names (`maxBatchSize`) that
+ * protobuf's own printers write.
  */
 export function jsonFieldsOf(message: string): ReadonlyMap<string, Field> {
   const known = jsonFieldsByMessage.get(message);

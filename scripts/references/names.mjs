@@ -3,7 +3,7 @@ import { languageOf } from './text.mjs';
 
 const declaration =
   /\b(?:class|interface|type|enum|struct|union|namespace|using(?= \w+ =))\s+(\w+(?:::\w+)*)\b(?!\s*;)/g;
-const inFile = /`([\w./-]+\.(?:h|cc|ts))`(?:,| \||:)\s+`(?:[A-Z]\w*(?:::|\.))?(\w+)(?:\(\))?`/g;
+const inFile = /`([\w./-]+\.(?:h|cc|ts))`(?:,| \||:)\s+`(?:([A-Z]\w*)(?:::|\.))?(#?\w+)(?:\(\))?`/g;
 
 /** Finds references to classes, members and functions that do not exist, in the prose of one file. */
 export class NameReferences {
@@ -48,8 +48,13 @@ export class NameReferences {
         if (!this.#everywhere.has(match[0]) && !this.#everywhere.has(match[0].replace(/s$/, '')))
           found.push([match.index, match[0]]);
     // A file, and behind it a function or type that is in it.
-    for (const match of prose.matchAll(inFile))
-      if (!this.#inFile(match[1], match[2])) found.push([match.index + 1, `${match[2]} in ${match[1]}`]);
+    for (const match of prose.matchAll(inFile)) {
+      const [, path, type, member] = match;
+      const lacking = [type, member].find(
+        (word) => word !== undefined && !this.#inFile(path, word.replace('#', '')),
+      );
+      if (lacking !== undefined) found.push([match.index + 1, `${lacking} in ${path}`]);
+    }
     return found;
   }
 

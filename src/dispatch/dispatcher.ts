@@ -4,7 +4,7 @@
  *
  * A request is identified by its group, the group's generation, and its position in the group (groups.ts).
  * Inputs are copied at once (submission.ts). The first request of a tick schedules one native call for all
- * requests of that tick. Responses arrive in pages (completions.ts). One turn of the event loop delivers a
+ * requests of that tick. Responses arrive in pages (response-reader.ts). One turn of the event loop delivers a
  * limited number of them (delivery.ts).
  */
 
@@ -15,7 +15,7 @@ import { TritonError, unavailable } from '../errors.js';
 import type { EncodedInputs } from '../tensor/encoded.js';
 import type { WireArray } from '../tensor/views.js';
 import { Cancellation } from './ending/cancellation.js';
-import { Completions } from './responses/completions.js';
+import { ResponseReader } from './responses/response-reader.js';
 import { Delivery } from './responses/delivery.js';
 import { cancelled } from './errors/request-errors.js';
 import { scheduleFlush } from './requests/flush-schedule.js';
@@ -78,8 +78,8 @@ export class Dispatcher implements Owner, Canceller {
     this.#rejections = new Rejections(this);
     this.#cancellation = new Cancellation(native, this.#submission, this.#groups, this.#rejections, this);
     this.#refusals = new Refusals(this.#groups, this.#cancellation, this.#rejections);
-    const completions = new Completions(native, this.#pages, this.#groups, this);
-    this.#delivery = new Delivery(native, completions, this);
+    const reader = new ResponseReader(native, this.#pages, this.#groups, this);
+    this.#delivery = new Delivery(native, reader, this);
   }
 
   /**

@@ -1,7 +1,7 @@
-// A layer around a model version or an ensemble: it sees requests before they are queued and
-// responses before they are delivered, and may answer requests itself. Response caches and traces
-// are layers. The layers of an executor form a chain (version/layers.h); requests pass the
-// outermost layer first, responses pass it last.
+// A layer around a model version or an ensemble, such as a response cache or a trace. It sees
+// requests before they are queued and responses before they are delivered, and may answer requests
+// itself. The layers of an executor form a chain (version/layers.h). Requests pass the outermost
+// layer first, and responses pass it last.
 //
 //   sender --> Submit --> layer 0 --> layer 1 --> the version
 //   sink   <------------ layer 0 <-- layer 1 <-- its responses

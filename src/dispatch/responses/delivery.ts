@@ -5,7 +5,7 @@
 
 import { performance } from 'node:perf_hooks';
 import { lookAgain, looksNoMore, type NativePort } from '../../addon/native/port.js';
-import type { Completions } from './completions.js';
+import type { ResponseReader } from './response-reader.js';
 import { setImmediate } from '../ending/timers.js';
 import { turnIsYoung } from '../requests/turn.js';
 
@@ -25,7 +25,7 @@ export interface Delivered {
 /** See the head of this file. A dispatcher has one. */
 export class Delivery {
   readonly #native: Pick<NativePort, 'look'>;
-  readonly #completions: Completions;
+  readonly #reader: ResponseReader;
   readonly #owner: Delivered;
   /** Whether pages are being read, or will be in the event loop's next turn. */
   #delivering = false;
@@ -33,9 +33,9 @@ export class Delivery {
   #looking = false;
   #detached = false;
 
-  constructor(native: Pick<NativePort, 'look'>, completions: Completions, owner: Delivered) {
+  constructor(native: Pick<NativePort, 'look'>, reader: ResponseReader, owner: Delivered) {
     this.#native = native;
-    this.#completions = completions;
+    this.#reader = reader;
     this.#owner = owner;
   }
 
@@ -93,7 +93,7 @@ export class Delivery {
     this.#delivering = true;
     let more = true;
     try {
-      more = this.#completions.read(deliveriesATurn, performance.now() + deliveryMs);
+      more = this.#reader.read(deliveriesATurn, performance.now() + deliveryMs);
     } finally {
       if (more) this.#deliverSoon();
       else this.#delivering = false;

@@ -1,4 +1,4 @@
-/** Reads responses from pages, turns them into results, and delivers the results to the waiters. */
+/** Reads responses from pages, makes results of them, and settles the promises of their requests. */
 
 import { performance } from 'node:perf_hooks';
 import {
@@ -39,7 +39,7 @@ const noTimings: Timings = Object.freeze({
 const utf8 = new TextDecoder();
 
 /** See the head of this file. A port has one. */
-export class Completions {
+export class ResponseReader {
   readonly #native: NativePort;
   readonly #pages: Pages;
   readonly #groups: Groups;

@@ -20,14 +20,14 @@ const introduction = `# Compatibility with Triton
 
 <!-- Printed by scripts/write-compatibility.mjs from src/config; do not edit. -->
 
-A model repository that Triton serves is served here without a change, as far as this page says. Every field of
+Triton's model repositories are served unchanged, with the exceptions on this page. Every field of
 \`config.pbtxt\` is in one of three classes:
 
-- **acted on**: it has its effect;
-- **hint**: it is accepted and has no effect here, which \`model.notes\` says; results are the same without it;
+- **acted on**: the field has its effect;
+- **hint**: the field is accepted without an effect, and \`model.notes\` says so; results are the same without it;
 - **refused**: the load fails with UNSUPPORTED and the field's path and line, because the model would behave differently.
 
-A field that is left out or has its default value is never refused.
+A field that is absent or has its default value is never refused.
 `;
 
 /** The text of `docs/compatibility.md`. */
@@ -37,12 +37,12 @@ export function compatibilityPage(): string {
     '## Fields of a configuration\n',
     table(['field', 'type', 'class', 'meaning or reason'], fieldRows()),
     '## Values of `parameters`\n',
-    'A key that is not listed is loaded, as in Triton, and noted in `model.notes`.\n',
+    'A key that is not listed is accepted, as in Triton, and noted in `model.notes`.\n',
     table(['backend', 'key', 'class', 'meaning or reason'], parameterRows()),
     '## Execution accelerators\n',
-    'Parameters that are not listed are handed to the runtime, which refuses what it does not know.\n',
+    'Parameters that are not listed are passed to the runtime, which refuses the ones that it does not know.\n',
     table(['backend', 'accelerator', 'class', 'meaning or reason'], acceleratorRows()),
-    '## Where we differ from Triton on purpose\n',
+    '## Intended differences from Triton\n',
     table(
       ['Triton', 'here'],
       differences.map(({ triton, here }) => [triton, here]),
@@ -88,7 +88,7 @@ function othersRows({ only }: Support, path: string): string[][] {
 }
 
 function neutralText(support: Support): string {
-  return support.harmless === undefined ? '' : ' (what holds anyway may be written)';
+  return support.harmless === undefined ? '' : ' (a value that holds anyway may be written)';
 }
 
 function parameterRows(): string[][] {

@@ -34,7 +34,7 @@ const blank = (text) => text.replace(/[^\n]/g, ' ');
 export function partsOf(path, text) {
   const language = languageOf(path);
   if (language === 'markdown') {
-    const prose = text.replace(/^(`{3,})(?!text)\w[^]*?^\1\s*$/gm, blank);
+    const prose = text.replace(/^(`{3,})(?!text|sh\b|bash)\w[^]*?^\1\s*$/gm, blank);
     return { prose, code: '' };
   }
   let prose = '';

@@ -59,6 +59,9 @@ test('files of users, of packages and of the program itself are none of them', (
     ),
     [],
   );
+  assert.deepEqual(staleIn('docs/a.md', '```sh\nnode scripts/past.mjs scripts/check.mjs\n```'), [
+    '2: scripts/past.mjs does not exist',
+  ]);
   assert.deepEqual(staleIn('docs/a.md', '```ts\n// past.ts\n```\nhttps://example.org/past.md'), []);
   assert.deepEqual(staleIn('scripts/a.mjs', "'past.mjs'; `// past.ts`;"), []);
 });

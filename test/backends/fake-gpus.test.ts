@@ -15,7 +15,7 @@ import { linesOf, seriesOf } from '../metrics/read-text.js';
 import { fakeGpus, providerFiles } from './fake-gpus.js';
 
 const fakes = await fakeGpus({ after });
-const options = { skip: fakes ? false : 'needs Linux and a C++ compiler' };
+const options = { skip: fakes ? false : 'needs Linux' };
 
 /** A model y = x + 1 with the given fields in place of its instance group. */
 function model(fields: string): RepositoryModel {

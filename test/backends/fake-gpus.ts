@@ -1,7 +1,7 @@
-/** A machine with two fake GPUs: compiles the fakes of `native/test/fakes`, and runs programs with them. */
+/** A machine with two fake GPUs, of the fakes in `native/test/fakes`, and programs that run on it. */
 
 import { execFile } from 'node:child_process';
-import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -15,19 +15,11 @@ import type { Asked, Told } from './programs/serve-once.js';
 import type { Surveyed } from './programs/survey.js';
 
 const run = promisify(execFile);
-const sources = fileURLToPath(new URL('../../../native/test/fakes/', import.meta.url));
+/** The fakes that the build of the addon leaves. */
+const built = fileURLToPath(new URL('../../../build/fakes/', import.meta.url));
+/** TensorRT, version 10.16.1, which servers find only by its path. */
+const tensorrt = join(built, '10.16', 'libnvinfer.so.10');
 const program = fileURLToPath(new URL('programs/serve-once.js', import.meta.url));
-/** The source files of the fake driver. */
-const driverFiles = [
-  'cuda_driver.cc',
-  'cuda_state.cc',
-  'cuda_memory.cc',
-  'cuda_stream.cc',
-  'cuda_graph.cc',
-  'cuda_kernel.cc',
-  'cuda_gates.cc',
-  'cuda_peers.cc',
-];
 const loseProgram = fileURLToPath(new URL('programs/lose-gpu.js', import.meta.url));
 const reloadProgram = fileURLToPath(new URL('programs/reload-files.js', import.meta.url));
 const shapesProgram = fileURLToPath(new URL('programs/serve-shapes.js', import.meta.url));
@@ -65,7 +57,7 @@ export interface Answer extends Told {
   readonly providers: readonly string[];
 }
 
-/** The compiled fakes. */
+/** The machine's programs. */
 export interface FakeGpus {
   /** Path of TensorRT's library. */
   readonly tensorrt: string;
@@ -83,51 +75,13 @@ export interface FakeGpus {
   run(machine: Machine, ...args: readonly string[]): Promise<string>;
 }
 
-const nvinferFiles = ['nvinfer', 'nvinfer_plan', 'nvinfer_engine', 'nvinfer_context', 'nvinfer_compute'].map(
-  (name) => `${name}.cc`,
-);
-const nvinferKind = ['-DFAKE_NVINFER_KIND="full"', '-DFAKE_NVINFER_BUILDS'];
-
-/**
- * Compiles the fakes; undefined without a compiler or without Linux.
- *
- * @param tensorrt - The version that TensorRT's library reports (default: no TensorRT).
- */
-export async function fakeGpus(context: Context, tensorrt?: 101601 | 110100): Promise<FakeGpus | undefined> {
+/** Makes the machine; undefined without Linux. */
+export async function fakeGpus(context: Context): Promise<FakeGpus | undefined> {
   if (process.platform !== 'linux') return undefined;
   const folder = await temporaryFolder(context);
-  const build = (
-    target: string,
-    files: readonly string[],
-    more: readonly string[] = [],
-  ): Promise<unknown> => {
-    const paths = files.map((file) => join(sources, file));
-    return run('c++', [
-      ...more,
-      '-std=c++20',
-      '-shared',
-      '-fPIC',
-      '-pthread',
-      '-o',
-      join(folder, target),
-      ...paths,
-      '-ldl',
-    ]);
-  };
-  try {
-    await Promise.all([
-      build('libcuda.so.1', driverFiles),
-      build('libnvidia-ml.so.1', ['nvml.cc']),
-      build('libonnxruntime.so.1', ['onnxruntime.cc', 'onnxruntime_runs.cc']),
-      ...(tensorrt === undefined
-        ? []
-        : // Servers find this library only by its path.
-          [build('libfakenvinfer.so', nvinferFiles, [`-DFAKE_NVINFER_VERSION=${tensorrt}`, ...nvinferKind])]),
-    ]);
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
-    throw error;
-  }
+  // Not the folder of all fakes, where servers would find TensorRT, too.
+  for (const file of ['libcuda.so.1', 'libnvidia-ml.so.1'])
+    await symlink(join(built, file), join(folder, file));
   let count = 0;
   /** Runs a program on the machine. A call of the driver on the main thread ends it. */
   const runOn = async (
@@ -138,7 +92,7 @@ export async function fakeGpus(context: Context, tensorrt?: 101601 | 110100): Pr
     const library = join(runtime, 'libonnxruntime.so.1');
     const log = join(runtime, 'log');
     await mkdir(runtime);
-    await copyFile(join(folder, 'libonnxruntime.so.1'), library);
+    await copyFile(join(built, 'libfakeonnxruntime.so'), library);
     await writeFile(log, '');
     if (provider)
       for (const file of [...providerFiles, tensorRtFile]) await writeFile(join(runtime, file), '');
@@ -160,7 +114,7 @@ export async function fakeGpus(context: Context, tensorrt?: 101601 | 110100): Pr
     return { stdout, folder: runtime, providers };
   };
   return {
-    tensorrt: join(folder, 'libfakenvinfer.so'),
+    tensorrt,
     async serve(machine, asked) {
       const { stdout, ...rest } = await runOn(machine, (library) => [
         program,
@@ -174,27 +128,15 @@ export async function fakeGpus(context: Context, tensorrt?: 101601 | 110100): Pr
     },
     async reload(machine) {
       const repository = await temporaryFolder(context);
-      const { stdout } = await runOn(machine, () => [
-        reloadProgram,
-        repository,
-        join(folder, 'libfakenvinfer.so'),
-      ]);
+      const { stdout } = await runOn(machine, () => [reloadProgram, repository, tensorrt]);
       return JSON.parse(stdout) as Reloaded;
     },
     async lose(machine, repository) {
-      const { stdout } = await runOn(machine, () => [
-        loseProgram,
-        repository,
-        join(folder, 'libfakenvinfer.so'),
-      ]);
+      const { stdout } = await runOn(machine, () => [loseProgram, repository, tensorrt]);
       return JSON.parse(stdout) as Lost;
     },
     async shapes(machine, repository) {
-      const { stdout } = await runOn(machine, () => [
-        shapesProgram,
-        repository,
-        join(folder, 'libfakenvinfer.so'),
-      ]);
+      const { stdout } = await runOn(machine, () => [shapesProgram, repository, tensorrt]);
       return JSON.parse(stdout) as Shaped;
     },
     async run(machine, ...args) {

@@ -4,11 +4,12 @@
 // --no-inline    without runs on the JS thread
 // --no-spin      without threads that look for work before they sleep
 // --plain        without optimizations: --no-inline and --no-spin
+// --without=part leaves out the tests that have this part in their path
 import { spawnSync } from 'node:child_process';
-import { existsSync, readdirSync } from 'node:fs';
-import { availableParallelism } from 'node:os';
+import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { availableParallelism, tmpdir } from 'node:os';
 import { dirname, join, relative, sep } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const args = process.argv.slice(2);
@@ -21,8 +22,14 @@ const modes = {
   '--plain': Object.assign({}, ...Object.values(optimisations)),
   ...optimisations,
 };
-const options = args.filter((argument) => argument.startsWith('--') && !(argument in modes));
+const without = '--without=';
+const options = args.filter(
+  (argument) => argument.startsWith('--') && !argument.startsWith(without) && !(argument in modes),
+);
 const parts = args.filter((argument) => !argument.startsWith('--'));
+const omitted = args
+  .filter((argument) => argument.startsWith(without))
+  .map((argument) => argument.slice(without.length));
 
 // Ignore compiled files whose source was removed.
 const all = readdirSync(join(root, 'dist', 'test'), { recursive: true })
@@ -31,11 +38,14 @@ const all = readdirSync(join(root, 'dist', 'test'), { recursive: true })
   .filter((file) => existsSync(join(root, relative('dist', file).replace(/\.js$/, '.ts'))))
   .sort();
 const has = (file, part) => file.replaceAll(sep, '/').includes(part);
-const files = all.filter((file) => parts.length === 0 || parts.some((part) => has(file, part)));
+const files = all
+  .filter((file) => parts.length === 0 || parts.some((part) => has(file, part)))
+  .filter((file) => !omitted.some((part) => has(file, part)));
 
 // `node --test` without a file would search for tests itself, and an option's value after a space would count as a part.
+const named = [...parts, ...omitted];
 const wrong =
-  parts.find((part) => !part.includes('/')) ?? parts.find((part) => !all.some((file) => has(file, part)));
+  named.find((part) => !part.includes('/')) ?? named.find((part) => !all.some((file) => has(file, part)));
 if (wrong !== undefined) {
   console.error(
     wrong.includes('/')
@@ -44,6 +54,23 @@ if (wrong !== undefined) {
   );
   process.exit(2);
 }
+if (files.length === 0) {
+  console.error(`No test is left without ${omitted.join(' and ')}`);
+  process.exit(2);
+}
+
+// Node starts a process for each file, which takes longer than most tests of these folders. They have no servers and change
+// nothing that others see, so the files of a folder share a process.
+const shared = ['config', 'tensor'];
+const folder = mkdtempSync(join(tmpdir(), 'tritonts-tests-'));
+const programs = shared.reduce((rest, name) => {
+  const chosen = rest.filter((file) => has(file, `dist/test/${name}/`));
+  if (chosen.length < 2) return rest;
+  const program = join(folder, `${name}.test.mjs`);
+  const imports = chosen.map((file) => `import '${pathToFileURL(join(root, file)).href}';\n`);
+  writeFileSync(program, imports.join(''));
+  return [program, ...rest.filter((file) => !chosen.includes(file))];
+}, files);
 
 // The time limit exists only so that a test that hangs is reported.
 const patience = '--test-timeout=600000';
@@ -54,9 +81,10 @@ const reporter = options.some((option) => option.startsWith('--test-reporter'))
   ? []
   : ['--test-reporter=spec'];
 const flags = ['--test', patience, atOnce, ...reporter, ...options];
-const result = spawnSync(process.execPath, [...flags, ...files], {
+const result = spawnSync(process.execPath, [...flags, ...programs], {
   cwd: root,
   stdio: 'inherit',
   env: Object.assign({ ...process.env }, ...args.map((argument) => modes[argument] ?? {})),
 });
+rmSync(folder, { recursive: true });
 process.exitCode = result.status ?? 1;

@@ -3,7 +3,7 @@ import { launch } from './launch.mjs';
 
 const tests = 'scripts/node-tests.mjs';
 const sanitized = 'scripts/sanitized-tests.mjs';
-const choice = '[part/of/a/path]… [--option=value of node --test]…';
+const choice = '[part/of/a/path]… [--without=part/of/a/path]… [--option=value of node --test]…';
 
 launch('npm test', {
   '': {

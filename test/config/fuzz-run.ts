@@ -31,8 +31,10 @@ export interface FuzzReport {
 /** Options of {@link fuzz}. */
 export interface FuzzOptions {
   readonly seed: number;
-  /** Ends after this time, in milliseconds. */
-  readonly ms: number;
+  /** Ends after this time, in milliseconds (default: no limit). */
+  readonly ms?: number;
+  /** Ends after this number of texts (default: no limit). */
+  readonly executions?: number;
   /** Called with each text before it is tried. */
   readonly onExecution?: (content: Uint8Array) => void;
 }
@@ -65,8 +67,8 @@ const model: ModelDescription = {
   ],
 };
 
-/** Runs until the time is over or a text fails. */
-export function fuzz({ seed, ms, onExecution }: FuzzOptions): FuzzReport {
+/** Runs until a limit is reached or a text fails. */
+export function fuzz({ seed, ms, executions, onExecution }: FuzzOptions): FuzzReport {
   const counts = { executions: 0, read: 0, served: 0, slowestMs: 0 };
   const property = fc.property(anyContent, (content) => {
     onExecution?.(content);
@@ -81,8 +83,8 @@ export function fuzz({ seed, ms, onExecution }: FuzzOptions): FuzzReport {
   });
   const details = fc.check(property, {
     seed,
-    numRuns: Number.MAX_SAFE_INTEGER,
-    interruptAfterTimeLimit: ms,
+    numRuns: executions ?? Number.MAX_SAFE_INTEGER,
+    ...(ms !== undefined && { interruptAfterTimeLimit: ms }),
     markInterruptAsFailure: false,
   });
   if (!details.failed) return { ...counts, failure: undefined };

@@ -93,7 +93,7 @@ export default {
       'leaves',
       'What everything may import imports next to nothing.',
       {
-        path: '^src/(errors|suggest|argument-checks|foreign-content|lazy|listen-advice|most-threads|printable|queue|version)\\.ts$',
+        path: '^src/(errors|suggest|argument-checks|foreign-content|lazy|listen|most-threads|printable|queue|time-limit|version)\\.ts$',
       },
       { path: '^src/', pathNot: '^src/(errors|suggest)\\.ts$' },
     ),

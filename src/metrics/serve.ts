@@ -1,10 +1,9 @@
 /** Serves metrics over HTTP, for Prometheus: `tritonts/metrics`. */
 
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { expected, readOptions } from '../argument-checks.js';
-import { unavailable } from '../errors.js';
-import { listenAdvice } from '../listen-advice.js';
+import { listen } from '../listen.js';
 
 /** A source of metrics, such as an `InferenceServer`. */
 export interface MetricsSource {
@@ -88,7 +87,7 @@ export async function serveMetrics(
       });
     }
   };
-  await listen(http, port, host);
+  await listen('metrics', http, { port, host, reusePort: false });
   // The server listens on a port, so the address is not the name of a pipe.
   const bound = http.address() as AddressInfo;
   let closing: Promise<void> | undefined;
@@ -148,20 +147,4 @@ async function textOf(server: MetricsSource): Promise<[number, string]> {
   } catch (error) {
     return [503, `${error instanceof Error ? error.message : String(error)}\n`];
   }
-}
-
-function listen(http: Server, port: number, host: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    // This listener stays, so that later errors (a failed accept, say) end neither the endpoint nor the process.
-    http.on('error', (cause) => {
-      reject(
-        unavailable(
-          'SYSTEM_REFUSED',
-          `metrics cannot be served on ${host}, port ${port}: ${cause.message}${listenAdvice(cause)}`,
-          { cause },
-        ),
-      );
-    });
-    http.listen(port, host, resolve);
-  });
 }

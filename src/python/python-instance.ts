@@ -8,6 +8,7 @@ import { type TritonError, unavailable } from '../errors.js';
 import { finalizesWithin } from '../javascript/threads/finalize-limit.js';
 import type { VersionHost } from '../javascript/model-server.js';
 import type { Log } from '../logger.js';
+import { endsWithin } from '../time-limit.js';
 import type { Interpreter } from './interpreter.js';
 import { Questions } from './questions.js';
 import { StubProcess } from './stub-process.js';
@@ -203,18 +204,10 @@ export class PythonInstance {
     const stub = this.#stub;
     const channel = this.#channel;
     if (!this.#up || this.#ending || stub === undefined || channel === undefined) return false;
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<boolean>((resolve) => {
-      timer = setTimeout(resolve, readinessMs, false);
-    });
     const ready = stub.isReady(() => {
       channel.askReady();
     });
-    try {
-      return await Promise.race([ready, late]);
-    } finally {
-      clearTimeout(timer);
-    }
+    return (await endsWithin(ready, readinessMs)) && ready;
   }
 
   /**

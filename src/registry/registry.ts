@@ -192,6 +192,7 @@ export class Registry {
   async load(name: string, options: LoadModelOptions | null): Promise<boolean> {
     const given: unknown = options ?? {};
     checkObject(given, 'load options');
+    // Its members may be anything so far: askerOf checks the parent, and the others are read below.
     const asker = this.#asking.askerOf(name, (given as LoadModelOptions).parent ?? undefined);
     const override = readOverride(name, given);
     const force = readForce(given);

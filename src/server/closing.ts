@@ -6,6 +6,7 @@ import type { Dispatcher } from '../dispatch/dispatcher.js';
 import { TritonError, unavailable } from '../errors.js';
 import { slicesDone } from '../slices.js';
 import type { Registry } from '../registry/registry.js';
+import { endsWithin } from '../time-limit.js';
 
 /** How long a server whose engine has closed waits for this environment, in milliseconds. */
 const settleMs = 1000;
@@ -30,9 +31,9 @@ export async function closeServer(
   });
   // Every request has its response now, which is on its way to this thread. New loads are refused. A load
   // that began may wait for a file system that does not answer, so the wait has a limit.
-  await within(settleMs, Promise.all([dispatcher.idle(), registry.settled()]));
+  await endsWithin(Promise.all([dispatcher.idle(), registry.settled()]), settleMs);
   // Answers that came may be on their way to become classes.
-  await within(timeoutMs, slicesDone());
+  await endsWithin(slicesDone(), timeoutMs);
   await registry.end();
   native.join();
   await dispatcher.detach(unavailable('CLOSED', 'the server is closed'));
@@ -49,19 +50,8 @@ export async function closeServer(
 export async function closeConnection(dispatcher: Dispatcher, timeoutMs: number): Promise<void> {
   dispatcher.refuse();
   dispatcher.flush();
-  await within(timeoutMs, dispatcher.idle());
+  await endsWithin(dispatcher.idle(), timeoutMs);
   await dispatcher.detach(
     new TritonError('CANCELLED', 'the connection to the server was closed before the request ran'),
   );
-}
-
-/** Resolves when a promise does that does not reject, or after the time. */
-async function within(timeoutMs: number, promise: Promise<unknown>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const limit = new Promise<void>((resolve) => {
-    // A longer time than a timer can have counts as no limit.
-    if (timeoutMs < 2 ** 31) timer = setTimeout(resolve, timeoutMs);
-  });
-  await Promise.race([promise, limit]);
-  clearTimeout(timer);
 }

@@ -4,7 +4,7 @@ import { invalidArgument } from '../../errors.js';
 import { checkServeOptions } from '../../endpoints/http/options.js';
 import { restrictedGroups } from '../../endpoints/http/routes.js';
 import type { ServeHttpOptions } from '../../endpoints/http/serve.js';
-import { canReusePort } from '../../endpoints/service/listen.js';
+import { canReusePort } from '../../endpoints/service/listen-options.js';
 import type { MetricsConfig } from '../../metrics/metrics-config.js';
 import type { ServeMetricsOptions } from '../../metrics/serve.js';
 import type { BackendConfig, ServerOptions } from '../../options.js';

@@ -9,6 +9,7 @@ import { fieldPath, indexPath, keyPath } from '../schema/paths.js';
 import type { ModelConfig, ModelInput, ModelWarmup, ModelWarmupInput } from '../schema/types.js';
 import type { Report } from '../text/problems.js';
 import { shapeText } from './description.js';
+import { leadsOut } from './leads-out.js';
 
 /** Checks the samples alone. */
 export function validateWarmup(config: ModelConfig, report: Report): void {
@@ -39,17 +40,6 @@ function validateData(input: ModelWarmupInput, path: string, report: Report): vo
   else if (isAbsolute(file) || win32.isAbsolute(file)) {
     report(at, `expected a path in the model's folder 'warmup' but found the absolute path ${shown}`);
   } else if (leadsOut(file)) report(at, `${shown} leads out of the model's folder 'warmup'`);
-}
-
-/** Whether a path leaves its starting folder, even temporarily. */
-function leadsOut(path: string): boolean {
-  let depth = 0;
-  for (const part of path.split(/[/\\]/)) {
-    if (part === '..') depth--;
-    else if (part !== '' && part !== '.') depth++;
-    if (depth < 0) return true;
-  }
-  return false;
 }
 
 /**

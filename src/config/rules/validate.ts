@@ -6,6 +6,7 @@ import type { Report } from '../text/problems.js';
 import type { ModelConfig, ModelInstanceGroup } from '../schema/types.js';
 import { backendOfPlatform } from './fill.js';
 import { inlineExpected, readInline } from './inline-option.js';
+import { leadsOut } from './leads-out.js';
 import { readSwitch, switchExpected } from './switch.js';
 import type { Gpus } from './usable-gpus.js';
 import { validateBatchTensors, validateTensors } from './validate-tensors.js';
@@ -228,7 +229,7 @@ function validateSwitches(config: ModelConfig, report: Report): void {
 /** Files that a configuration names must lie in the folders where Triton expects them. */
 function validatePaths(config: ModelConfig, report: Report): void {
   config.output.forEach((output, index) => {
-    if (escapes(output.label_filename)) {
+    if (leadsOut(output.label_filename)) {
       const path = fieldPath(indexPath('output', index), 'label_filename');
       report(
         path,
@@ -237,7 +238,7 @@ function validatePaths(config: ModelConfig, report: Report): void {
       );
     }
   });
-  if (escapes(config.default_model_filename)) {
+  if (leadsOut(config.default_model_filename)) {
     report(
       'default_model_filename',
       `${JSON.stringify(config.default_model_filename)} leads out of the version's directory`,
@@ -245,30 +246,19 @@ function validatePaths(config: ModelConfig, report: Report): void {
     );
   }
   for (const [capability, file] of Object.entries(config.cc_model_filenames)) {
-    if (!escapes(file)) continue;
+    if (!leadsOut(file)) continue;
     report(
       keyPath('cc_model_filenames', capability),
       `${JSON.stringify(file)} leads out of the version's directory`,
       'UNSUPPORTED',
     );
   }
-  if (escapes(config.runtime)) {
+  if (leadsOut(config.runtime)) {
     report('runtime', `${JSON.stringify(config.runtime)} leads out of the directory of the backend`);
   }
   const strategy = config.parameters['TRITON_BATCH_STRATEGY_PATH']?.string_value;
   if (strategy === undefined) return;
   const path = keyPath('parameters', 'TRITON_BATCH_STRATEGY_PATH');
   if (config.sequence_batching) report(path, 'a sequence model cannot have its own batching strategy');
-  if (escapes(strategy)) report(path, `${JSON.stringify(strategy)} leads out of the model's directory`);
-}
-
-function escapes(path: string): boolean {
-  if (!path.includes('..')) return false;
-  let depth = 0;
-  for (const part of path.split(/[/\\]/)) {
-    if (part === '..') depth--;
-    else if (part !== '' && part !== '.') depth++;
-    if (depth < 0) return true;
-  }
-  return false;
+  if (leadsOut(strategy)) report(path, `${JSON.stringify(strategy)} leads out of the model's directory`);
 }

@@ -6,10 +6,8 @@
 import { show } from '../../argument-checks.js';
 import { performance } from 'node:perf_hooks';
 import { invalidArgument } from '../../errors.js';
+import { longestTimerMs } from '../../time-limit.js';
 import { clearTimeout, setTimeout } from './timers.js';
-
-/** The longest delay that a timer of Node supports. */
-export const longestMs: number = 2 ** 31 - 1;
 
 /** A deadline fires late by at most 1/64 of its time, or 1 ms. */
 const parts = 64;
@@ -72,9 +70,9 @@ export function withDeadline(
  */
 export function checkTimeoutMs(model: string, timeoutMs: number | undefined): void {
   if (timeoutMs === undefined) return;
-  if (typeof (timeoutMs as unknown) === 'number' && timeoutMs >= 0 && timeoutMs <= longestMs) return;
+  if (typeof (timeoutMs as unknown) === 'number' && timeoutMs >= 0 && timeoutMs <= longestTimerMs) return;
   throw invalidArgument(
-    `model '${model}': expected milliseconds from 0 (no limit) to ${longestMs} for options.timeoutMs but received ${show(timeoutMs)}`,
+    `model '${model}': expected milliseconds from 0 (no limit) to ${longestTimerMs} for options.timeoutMs but received ${show(timeoutMs)}`,
     { model },
   );
 }
@@ -83,7 +81,7 @@ function wait(moment: number, now: number): void {
   clearTimeout(timer);
   next = moment;
   // A timer may fire a fraction of a millisecond early.
-  timer = setTimeout(fire, Math.min(longestMs, Math.max(1, Math.ceil(moment - now))));
+  timer = setTimeout(fire, Math.min(longestTimerMs, Math.max(1, Math.ceil(moment - now))));
   timer.unref();
 }
 

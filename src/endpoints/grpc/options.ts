@@ -4,8 +4,10 @@ import type { SecureServerOptions } from 'node:http2';
 import type { TlsOptions } from 'node:tls';
 import { checkObject, expected, readOptions } from '../../argument-checks.js';
 import { invalidArgument } from '../../errors.js';
+import { mostMessageBytes } from '../../protocol/grpc/framing.js';
+import { longestTimerMs } from '../../time-limit.js';
 import { readRestrictions } from '../service/access.js';
-import { checkMaxConnections, checkReusePort } from '../service/listen.js';
+import { checkMaxConnections, checkReusePort } from '../service/listen-options.js';
 import type { Restriction } from '../service/access.js';
 import type { CompressionLevel } from './compression.js';
 import { grpcRestrictedGroups, type GrpcRestrictedGroup } from './methods.js';
@@ -176,11 +178,9 @@ const keys = [
   ...(['maxConnectionAgeMs', 'maxConnectionAgeGraceMs', 'signal'] as const),
 ] satisfies readonly (keyof ServeGrpcOptions)[];
 
-/** Triton's limit. */
-const mostMessageBytes = 2 ** 31 - 1;
 const defaultHeldBytes = 2 ** 31;
-/** The longest delay of a timer. */
-const longestMs = 2 ** 31 - 1;
+/** The most of a count: Triton's flags are 32-bit integers. */
+const mostCount = 2 ** 31 - 1;
 
 function integer(name: keyof ServeGrpcOptions, value: unknown, least: number, most: number): number {
   if (typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most) return value;
@@ -188,7 +188,7 @@ function integer(name: keyof ServeGrpcOptions, value: unknown, least: number, mo
 }
 
 function milliseconds(name: keyof ServeGrpcOptions, value: unknown, least: number): number {
-  if (typeof value === 'number' && value >= least && value <= longestMs) return value;
+  if (typeof value === 'number' && value >= least && value <= longestTimerMs) return value;
   throw expected(`milliseconds from ${least} to 2^31 - 1`, `options.${name}`, value);
 }
 
@@ -236,20 +236,20 @@ export function checkGrpcOptions(options: unknown): CheckedGrpcOptions {
     maxHeldBytes: integer('maxHeldBytes', maxHeldBytes, 1, Number.MAX_SAFE_INTEGER),
     requestTimeoutMs: milliseconds('requestTimeoutMs', requestTimeoutMs, 1),
     maxConnections: checkMaxConnections(given.maxConnections),
-    maxConcurrentStreams: integer('maxConcurrentStreams', maxConcurrentStreams, 1, longestMs),
+    maxConcurrentStreams: integer('maxConcurrentStreams', maxConcurrentStreams, 1, mostCount),
     restricted: readRestrictions(given.restricted, grpcRestrictedGroups),
     headerForwardPattern: pattern(given.headerForwardPattern),
     responseCompression: level,
     keepaliveTimeMs: milliseconds('keepaliveTimeMs', keepaliveTimeMs, 1),
     keepaliveTimeoutMs: milliseconds('keepaliveTimeoutMs', keepaliveTimeoutMs, 1),
     keepalivePermitWithoutCalls,
-    maxPingsWithoutData: integer('maxPingsWithoutData', maxPingsWithoutData, 0, longestMs),
+    maxPingsWithoutData: integer('maxPingsWithoutData', maxPingsWithoutData, 0, mostCount),
     minPingIntervalWithoutDataMs: milliseconds(
       'minPingIntervalWithoutDataMs',
       minPingIntervalWithoutDataMs,
       0,
     ),
-    maxPingStrikes: integer('maxPingStrikes', maxPingStrikes, 0, longestMs),
+    maxPingStrikes: integer('maxPingStrikes', maxPingStrikes, 0, mostCount),
     maxConnectionAgeMs: time('maxConnectionAgeMs', maxConnectionAgeMs, 1),
     maxConnectionAgeGraceMs: time('maxConnectionAgeGraceMs', maxConnectionAgeGraceMs, 0),
     signal,

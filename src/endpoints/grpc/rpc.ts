@@ -4,8 +4,9 @@ import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from 'nod
 import type { Budget } from '../../protocol/grpc/budget.js';
 import type { CallList, Listed } from './call-list.js';
 import { compressionFor, type Compression, type CompressionLevel, type Inflater } from './compression.js';
-import { MessageReader, readTimeout } from '../../protocol/grpc/framing.js';
+import { MessageReader, mostMessageBytes, readTimeout } from '../../protocol/grpc/framing.js';
 import { RpcError, status } from '../../protocol/grpc/status.js';
+import { longestTimerMs } from '../../time-limit.js';
 import type { Answer } from './infer-response.js';
 import { Outgoing } from './outgoing.js';
 
@@ -49,9 +50,6 @@ export interface Traffic {
 
 /** How many ticks a message may take to arrive, and an answer to be read. */
 export const mostTicks = 8;
-
-/** The longest delay of a timer. */
-const longestTimer = 2 ** 31 - 1;
 
 /** A message that waits for the decompression of an earlier one. */
 interface Waiting {
@@ -331,7 +329,7 @@ export class Rpc implements Listed {
     const passed = (): void => {
       this.#end(new RpcError(status.deadlineExceeded, `the deadline of ${ms} ms has passed`));
     };
-    this.#timer = setTimeout(passed, Math.min(Math.ceil(ms), longestTimer));
+    this.#timer = setTimeout(passed, Math.min(Math.ceil(ms), longestTimerMs));
   }
 }
 
@@ -349,11 +347,8 @@ export function closeSoon(stream: ServerHttp2Stream): void {
   });
 }
 
-/** Triton's limit. */
-const mostAnswerBytes = 2 ** 31 - 1;
-
 function checked(answer: Answer): Answer {
-  if (answer.size <= mostAnswerBytes) return answer;
-  const text = `the answer has ${answer.size} bytes; a message has ${mostAnswerBytes} at most`;
+  if (answer.size <= mostMessageBytes) return answer;
+  const text = `the answer has ${answer.size} bytes; a message has ${mostMessageBytes} at most`;
   throw new RpcError(status.resourceExhausted, text);
 }

@@ -5,6 +5,7 @@ import { expected } from '../../argument-checks.js';
 import { TritonError } from '../../errors.js';
 import type { InferenceServer } from '../../index.js';
 import { checkCodeFromStrings } from '../../protocol/protobuf/library.js';
+import { longestTimerMs } from '../../time-limit.js';
 import { openEndpoint } from '../service/life.js';
 import { InferenceServer as ServerClass } from '../../server/inference-server.js';
 import { Connections } from './connections.js';
@@ -111,8 +112,7 @@ function drain(http: Http2Server, connections: Connections, timeoutMs: number): 
     const end = (): void => {
       connections.destroy();
     };
-    // 2^31 - 1 is the longest delay of a timer.
-    const timer = setTimeout(end, Math.min(timeoutMs, 2 ** 31 - 1));
+    const timer = setTimeout(end, Math.min(timeoutMs, longestTimerMs));
     http.close(() => {
       clearTimeout(timer);
       resolve();

@@ -3,8 +3,9 @@
 import type { TlsOptions } from 'node:tls';
 import { checkObject, expected, readOptions, type Given } from '../../argument-checks.js';
 import { invalidArgument } from '../../errors.js';
+import { longestTimerMs } from '../../time-limit.js';
 import { readRestrictions } from '../service/access.js';
-import { checkMaxConnections, checkReusePort } from '../service/listen.js';
+import { checkMaxConnections, checkReusePort } from '../service/listen-options.js';
 import { restrictedGroups, type RestrictedGroup } from './routes.js';
 
 /**
@@ -168,7 +169,7 @@ export function checkServeOptions(options: unknown): CheckedServeOptions {
     throw expected('an integer from 0 to 65535', 'options.port', port);
   if (typeof host !== 'string' || host === '') throw expected('a host name or address', 'options.host', host);
   if (tls !== undefined) checkTls(tls);
-  if (typeof requestTimeoutMs !== 'number' || !(requestTimeoutMs >= 1 && requestTimeoutMs < 2 ** 31))
+  if (typeof requestTimeoutMs !== 'number' || !(requestTimeoutMs >= 1 && requestTimeoutMs <= longestTimerMs))
     throw expected('milliseconds from 1 on', 'options.requestTimeoutMs', requestTimeoutMs);
   if (signal !== undefined && !(signal instanceof AbortSignal))
     throw expected('an AbortSignal', 'options.signal', signal);

@@ -6,6 +6,7 @@ import type { Socket } from 'node:net';
 import { expected } from '../../argument-checks.js';
 import { TritonError } from '../../errors.js';
 import type { InferenceServer } from '../../index.js';
+import { longestTimerMs } from '../../time-limit.js';
 import { openEndpoint } from '../service/life.js';
 import { InferenceServer as ServerClass } from '../../server/inference-server.js';
 import type { Connection } from './connection.js';
@@ -195,13 +196,12 @@ function answerBroken(error: Error & { code?: string }, socket: Socket): void {
 
 function drain(http: Server, connections: ReadonlySet<Connection>, timeoutMs: number): Promise<void> {
   return new Promise((resolve) => {
-    // 2^31 - 1 is the longest delay of a timer.
     const timer = setTimeout(
       () => {
         // Includes connections in their TLS handshake, which `closeAllConnections` misses.
         for (const connection of connections) connection.destroy();
       },
-      Math.min(timeoutMs, 2 ** 31 - 1),
+      Math.min(timeoutMs, longestTimerMs),
     );
     // close() calls this. Node's own version would cut off answers that have not left yet.
     http.closeIdleConnections = () => {

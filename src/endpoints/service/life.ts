@@ -3,7 +3,7 @@
 import type { AddressInfo, Server } from 'node:net';
 import { expected, readOptions } from '../../argument-checks.js';
 import { TritonError } from '../../errors.js';
-import { listen, type Listening } from './listen.js';
+import { listen, type Listening } from '../../listen.js';
 
 /** The parts of an endpoint. */
 export interface EndpointParts {

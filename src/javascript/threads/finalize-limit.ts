@@ -1,24 +1,10 @@
 /** Limits the time that models take to end: on a thread, in a process, or in this environment. */
 
 import type { Log } from '../../logger.js';
+import { endsWithin } from '../../time-limit.js';
 
 /** How long an instance that was asked to end may go on running before it begins to finalize. */
 export const busyMs = 2000;
-/** The longest delay of Node's timers. */
-const longestMs = 2 ** 31 - 1;
-
-/** Whether a promise, which does not reject, resolves within a time. */
-export async function endsWithin(ended: Promise<unknown>, ms: number): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<false>((resolve) => {
-    timer = setTimeout(resolve, Math.min(ms, longestMs), false);
-  });
-  try {
-    return await Promise.race([ended.then(() => true), late]);
-  } finally {
-    clearTimeout(timer);
-  }
-}
 
 /**
  * Waits for an instance that was asked to end. Returns false if its `finalize` takes longer than the limit.

@@ -17,7 +17,7 @@ import { unavailable } from '../../errors.js';
 import { codeRerunsInHalves } from '../../scheduling/policy.js';
 import { BatchReader, Signals, type Batch } from '../batches/batch.js';
 import { failureOf } from '../batches/failures.js';
-import { endsWithin } from './finalize-limit.js';
+import { endsWithin } from '../../time-limit.js';
 import { inHalves, mayBeAnothers } from '../batches/halves.js';
 import { InstanceMemory } from './instance-memory.js';
 import { OutputStreams } from '../batches/output-streams.js';

@@ -10,6 +10,9 @@ import { RpcError, status } from './status.js';
 /** The size of a message's prefix. */
 export const prefixBytes = 5;
 
+/** The most bytes of a message: the limit of Triton. */
+export const mostMessageBytes: number = 2 ** 31 - 1;
+
 /** The longest text of an error. Clients accept 8 KiB of headers, so longer texts are cut. */
 const longestText = 4 << 10;
 

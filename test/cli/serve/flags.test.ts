@@ -6,7 +6,7 @@ import { flagGroups, flags } from '../../../src/cli/serve/flags.js';
 import { flagTable } from '../../../src/cli/serve/help.js';
 import { parseFlags } from '../../../src/cli/serve/parse-flags.js';
 import { settingsOf, type ServeSettings } from '../../../src/cli/serve/settings.js';
-import { canReusePort } from '../../../src/endpoints/service/listen.js';
+import { canReusePort } from '../../../src/endpoints/service/listen-options.js';
 import { thrown } from '../../support/harness.js';
 import { root } from '../../support/project.js';
 import { tritonts } from '../run.js';

@@ -4,7 +4,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { reasonHeader } from '../../../src/protocol/statuses.js';
-import { canReusePort } from '../../../src/endpoints/service/listen.js';
+import { canReusePort } from '../../../src/endpoints/service/listen-options.js';
 import { foreign } from '../../endpoints/grpc/harness.js';
 import { ask, json } from '../../endpoints/http/harness.js';
 import { identity } from '../../support/harness.js';

@@ -1,7 +1,7 @@
 /** Ports that several threads of this process listen on. */
 
 import { createServer, type AddressInfo } from 'node:net';
-import { listen, type Listening } from '../../../endpoints/service/listen.js';
+import { listen, type Listening } from '../../../listen.js';
 
 /** The address to listen on, from an endpoint's options. */
 type Given = { readonly [K in keyof Listening]?: Listening[K] | undefined };

@@ -76,12 +76,12 @@ export class Inflater {
       const maxOutputLength = this.#most(this.#budget.left + bytes.length);
       unzip(bytes, { maxOutputLength }, (error, plain) => {
         this.#running--;
-        this.#waiting.shift()?.();
         this.#budget.give(bytes.length);
-        if (error === null) {
-          this.#budget.add(plain.length);
-          done(undefined, plain);
-        } else done(inflateError(error, maxOutputLength, this.#most(this.#budget.max)), nothing);
+        if (error === null) this.#budget.add(plain.length);
+        // The limit of the next message counts the bytes of this one.
+        this.#waiting.shift()?.();
+        if (error === null) done(undefined, plain);
+        else done(inflateError(error, maxOutputLength, this.#most(this.#budget.max)), nothing);
       });
     };
     if (this.#running < mostAtOnce) start();

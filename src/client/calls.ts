@@ -1,6 +1,6 @@
 /** The calls in progress on a connection: it cancels them, waits for their end, and retries them. */
 
-import { setTimeout as sleep } from 'node:timers/promises';
+import { endsWithin, longestTimerMs } from '../time-limit.js';
 import { Broken, cancelled } from './failures.js';
 import { Signals } from './signals.js';
 
@@ -12,6 +12,8 @@ export class Calls {
   readonly signals: Signals = new Signals();
   readonly #retries: number;
   readonly #underWay: Set<() => void> = new Set();
+  /** Ends the pauses before retries. */
+  readonly #pauses: Set<() => void> = new Set();
   #idle: (() => void) | undefined;
   #closed = false;
 
@@ -37,7 +39,8 @@ export class Calls {
   }
 
   /**
-   * Makes a call, and retries it if its connection breaks.
+   * Makes a call, and retries it if its connection breaks. {@link end} ends a pause before a retry, and the call
+   * fails as it did before the pause.
    *
    * @param mayRepeat - Whether the call may be retried after this error.
    */
@@ -50,13 +53,27 @@ export class Calls {
       try {
         return await once();
       } catch (error) {
-        const isLast = attempt >= this.#retries || this.#closed;
-        if (isLast || !(error instanceof Broken) || !mayRepeat(error)) throw error;
-        await sleep(firstPauseMs * 2 ** attempt, undefined, { signal }).catch(
-          () => undefined, // The next attempt reports the cancellation.
-        );
+        if (attempt >= this.#retries || !(error instanceof Broken) || !mayRepeat(error)) throw error;
+        if (!this.#closed) await this.#pause(firstPauseMs * 2 ** attempt, signal);
+        if (this.#closed) throw error;
       }
     }
+  }
+
+  /** Waits for a time, or until the signal aborts: the next attempt then reports the cancellation. */
+  #pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
+    if (signal?.aborted === true) return Promise.resolve();
+    return new Promise((resolve) => {
+      const over = (): void => {
+        clearTimeout(timer);
+        this.#pauses.delete(over);
+        if (signal !== undefined) this.signals.remove(signal, over);
+        resolve();
+      };
+      const timer = setTimeout(over, Math.min(ms, longestTimerMs));
+      this.#pauses.add(over);
+      if (signal !== undefined) this.signals.add(signal, over);
+    });
   }
 
   /**
@@ -81,14 +98,9 @@ export class Calls {
   /** Refuses new calls, waits for calls in progress up to a time limit, and cancels the rest. */
   async end(timeoutMs: number): Promise<void> {
     this.#closed = true;
+    for (const over of [...this.#pauses]) over();
     if (this.#underWay.size > 0 && timeoutMs > 0) {
-      const stop = new AbortController();
-      const ended = new Promise<void>((resolve) => (this.#idle = resolve));
-      await Promise.race([
-        ended,
-        sleep(Math.min(timeoutMs, 2 ** 31 - 1), undefined, { signal: stop.signal }).catch(() => undefined),
-      ]);
-      stop.abort();
+      await endsWithin(new Promise<void>((resolve) => (this.#idle = resolve)), timeoutMs);
     }
     for (const cancel of [...this.#underWay]) cancel();
   }

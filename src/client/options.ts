@@ -4,6 +4,8 @@ import { validateHeaderName, validateHeaderValue, type OutgoingHttpHeaders } fro
 import type { ConnectionOptions } from 'node:tls';
 import { checkObject, expected, readOptions, show } from '../argument-checks.js';
 import { invalidArgument } from '../errors.js';
+import { mostMessageBytes } from '../protocol/grpc/framing.js';
+import { longestTimerMs } from '../time-limit.js';
 
 /**
  * Options of {@link connectServer}.
@@ -75,12 +77,6 @@ const keys = [
   'signal',
 ] as const satisfies readonly (keyof ConnectOptions)[];
 
-/** The maximum size of a gRPC message. */
-const mostResponseBytes = 2 ** 31 - 1;
-
-/** The longest delay that a timer of Node supports. */
-const longestMs = 2 ** 31 - 1;
-
 function integer(value: unknown, least: number, path: string): number {
   if (typeof value === 'number' && Number.isSafeInteger(value) && value >= least) return value;
   throw expected(`an integer of at least ${least}`, path, value);
@@ -111,7 +107,7 @@ export function checkConnectOptions(options: unknown): CheckedConnectOptions {
     retries = 2,
     keepaliveTimeMs = 10_000,
     keepaliveTimeoutMs = 20_000,
-    maxResponseBytes = mostResponseBytes,
+    maxResponseBytes = mostMessageBytes,
     tls = {},
     signal,
   } = readOptions<ConnectOptions>(options, keys, 'connect options');
@@ -124,11 +120,14 @@ export function checkConnectOptions(options: unknown): CheckedConnectOptions {
     // The values are checked above.
     headers: { ...(headers as Readonly<Record<string, string>>) },
     maxConnections: integer(maxConnections, 1, 'options.maxConnections'),
-    timeoutMs: Math.min(integer(timeoutMs, 0, 'options.timeoutMs'), longestMs),
+    timeoutMs: Math.min(integer(timeoutMs, 0, 'options.timeoutMs'), longestTimerMs),
     retries: integer(retries, 0, 'options.retries'),
-    keepaliveTimeMs: Math.min(integer(keepaliveTimeMs, 1, 'options.keepaliveTimeMs'), longestMs),
-    keepaliveTimeoutMs: Math.min(integer(keepaliveTimeoutMs, 1, 'options.keepaliveTimeoutMs'), longestMs),
-    maxResponseBytes: Math.min(integer(maxResponseBytes, 1, 'options.maxResponseBytes'), mostResponseBytes),
+    keepaliveTimeMs: Math.min(integer(keepaliveTimeMs, 1, 'options.keepaliveTimeMs'), longestTimerMs),
+    keepaliveTimeoutMs: Math.min(
+      integer(keepaliveTimeoutMs, 1, 'options.keepaliveTimeoutMs'),
+      longestTimerMs,
+    ),
+    maxResponseBytes: Math.min(integer(maxResponseBytes, 1, 'options.maxResponseBytes'), mostMessageBytes),
     tls: { ...tls },
     signal,
   };

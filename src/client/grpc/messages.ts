@@ -2,7 +2,7 @@
 
 import { streamCodeName, streamReasonName } from '../../protocol/statuses.js';
 import { codeNamed, reasonNamed, TritonError } from '../../errors.js';
-import { prefixBytes } from '../../protocol/grpc/framing.js';
+import { mostMessageBytes, prefixBytes } from '../../protocol/grpc/framing.js';
 import {
   checkBytes,
   mostParts,
@@ -105,8 +105,6 @@ export function writeInferRequest({ name, version = '' }: ModelName, request: Wi
   pieces[0]?.writeUInt32BE(size - prefixBytes, 1);
   return pieces;
 }
-
-const mostMessageBytes = 2 ** 31 - 1;
 
 /** An output without its bytes. */
 interface Described {

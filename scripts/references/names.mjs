@@ -3,7 +3,7 @@ import { languageOf } from './text.mjs';
 
 const declaration =
   /\b(?:class|interface|type|enum|struct|union|namespace|using(?= \w+ =))\s+(\w+(?:::\w+)*)\b(?!\s*;)/g;
-const inFile = /`([\w./-]+\.(?:h|cc|ts))`(?:,| \||:)\s+`(?:([A-Z]\w*)(?:::|\.))?(#?\w+)(?:\(\))?`/g;
+const inFile = /`([\w./-]+\.(?:h|cc|ts))`(?:,|:| *\|)\s+`(?:([A-Z]\w*)(?:::|\.))?(#?\w+)(?:\(\))?`/g;
 
 /** Finds references to classes, members and functions that do not exist, in the prose of one file. */
 export class NameReferences {

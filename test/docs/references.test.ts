@@ -97,7 +97,7 @@ test('a file that lacks what a page finds in it is seen', () => {
   assert.deepEqual(
     staleIn(
       'docs/a.md',
-      '1. `batch/run.h`, `Begin`\n2. `batch/run.h`, `Run::Begin`\n3. `src/config/index.ts`, `Begin`\n| `run.h` | `past()` |',
+      '1. `batch/run.h`, `Begin`\n2. `batch/run.h`, `Run::Begin`\n3. `src/config/index.ts`, `Begin`\n| `run.h`      | `past()` |',
     ),
     ['3: Begin in src/config/index.ts does not exist', '4: past in run.h does not exist'],
   );

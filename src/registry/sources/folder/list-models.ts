@@ -3,7 +3,7 @@
 import { opendir, stat } from 'node:fs/promises';
 import { sep } from 'node:path';
 import { isLack, TritonError, unavailable } from '../../../errors.js';
-import { modelOfFile } from './model-file.js';
+import { modelOfFile } from './single-file.js';
 import type { ListedModel } from '../model-source.js';
 import { refuseModelAsRepository } from './unfit-folder.js';
 

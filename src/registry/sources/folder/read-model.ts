@@ -8,7 +8,7 @@ import { maxConfigBytes, problemsError, tooManyBytes, unplaced } from '../../../
 import { TritonError } from '../../../errors.js';
 import { configName, versionsAmong } from '../layout.js';
 import type { ListedModel, StampedFiles } from '../model-source.js';
-import { filesOfFile } from './model-file.js';
+import { filesOfFile } from './single-file.js';
 
 /**
  * Reads a model's folder.

@@ -110,7 +110,7 @@ test('close does not wait for an execute of the program that never ends', async 
   await asked;
 });
 
-test('an output of more than 2 GiB fails its request by name, and the model goes on', async () => {
+test('an output with a dimension of 2^31 fails its request by name, and the model goes on', async () => {
   const bytes: ModelConfigInput = {
     ...io,
     output: [{ name: 'y', data_type: 'TYPE_UINT8', dims: [-1] }],

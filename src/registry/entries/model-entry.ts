@@ -2,7 +2,7 @@
 
 import { insist } from '../../addon/memory.js';
 import type { NativeServer } from '../../addon/native/server.js';
-import { TritonError } from '../../errors.js';
+import { TritonError, unavailable } from '../../errors.js';
 import type { GivenModel } from '../../options.js';
 import { Wait, type WaitKind } from '../../waits.js';
 import { placeOf, type FoundModel } from '../sources/model-source.js';
@@ -30,6 +30,8 @@ export class ModelEntry {
   /** How often something was published of it. The engine keeps the text. */
   #publications = 0;
   #hasVersions = false;
+  /** Whether it was loaded only because another model needs it. */
+  isPart = false;
   /** The end of its last load or unload: they run one after another. */
   #queue: Promise<unknown> = idle;
   #last: Wait | undefined;
@@ -70,6 +72,16 @@ export class ModelEntry {
   /** The circle, in words, if `asker` waited for a load or unload that would come next; undefined if there is none. */
   circle(kind: WaitKind, asker: Wait | undefined): string | undefined {
     return asker && this.#turn(kind).circleWith(asker);
+  }
+
+  /**
+   * Refuses a load or unload that would wait for itself.
+   *
+   * @throws {@link TritonError} UNAVAILABLE if there is a {@link circle}.
+   */
+  refuseCircle(kind: 'load' | 'unload', asker: Wait | undefined): void {
+    const circle = this.circle(kind, asker);
+    if (circle !== undefined) throw circularWait(kind, this.name, circle);
   }
 
   /**
@@ -141,6 +153,22 @@ export class ModelEntry {
     this.#hasVersions = published.versions.length > 0;
   }
 
+  /** Publishes reasons of versions that stay in service, by uid, after the loads and unloads before it. */
+  async tell(reasons: ReadonlyMap<number, string>): Promise<void> {
+    await this.inTurn('change', undefined, async () => {
+      const { versions, ...model } = this.published();
+      await insist(() => {
+        this.publish({
+          ...model,
+          versions: versions.map((one) => {
+            const reason = one.descriptor && reasons.get(one.descriptor.uid);
+            return reason === undefined ? one : { ...one, reason };
+          }),
+        });
+      });
+    });
+  }
+
   /** What was published last. */
   published(): PublishedModel {
     if (this.#publications === 0) return unknown;
@@ -172,6 +200,12 @@ export class ModelEntry {
     });
     for (const end of ends) if (end.status === 'rejected') throw end.reason;
   }
+}
+
+/** The error of what would wait for itself. */
+export function circularWait(what: 'load' | 'unload', model: string, circle: string): TritonError {
+  const text = `model '${model}': this ${what} would wait for itself: ${circle}`;
+  return unavailable('CIRCULAR_CALL', text, { model });
 }
 
 /** Numbers of the versions that are served. */

@@ -1,0 +1,130 @@
+/** The start of a server: the loads of all models that its options name, and of those that these need. */
+
+import { TritonError, type TritonErrorOptions } from '../../errors.js';
+import type { Wait } from '../../waits.js';
+import { circularWait } from '../entries/model-entry.js';
+import { noModelsError } from '../sources/find-models.js';
+import type { ModelSource } from '../sources/model-source.js';
+import { asTritonError } from './load-model.js';
+import { throwFault, type LoadCall } from './load-reports.js';
+import type { Loads, LoadsHost } from './loads.js';
+import { reasonsText } from './shared-reasons.js';
+
+/**
+ * How many models are under way for each loader thread while a server starts: one that it loads and one that
+ * waits for it. Some more are being read or completed meanwhile.
+ */
+const modelsPerLoader = 2;
+const modelsAhead = 4;
+
+/** See the head of this file. */
+export class Startup {
+  readonly #host: LoadsHost;
+  readonly #loads: Loads;
+  readonly #sources: readonly ModelSource[];
+  /** The loads by model: an ensemble waits for those of its models. */
+  readonly #starts: Map<string, { readonly load: Promise<void>; readonly turn: Wait | undefined }> =
+    new Map();
+  readonly #call: LoadCall = {};
+  /** The models that the options name. */
+  readonly #asked: Set<string> = new Set();
+
+  constructor(host: LoadsHost, loads: Loads, sources: readonly ModelSource[]) {
+    this.#host = host;
+    this.#loads = loads;
+    this.#sources = sources;
+  }
+
+  /**
+   * Loads the models that the options name, and reports progress. See `Registry.loadAll`.
+   *
+   * @throws {@link TritonError} As `Registry.loadAll`.
+   */
+  async loadAll(): Promise<void> {
+    const { server, options, entries } = this.#host;
+    const { modelControlMode, loadModels, modelLoadConcurrency, exitOnError } = options;
+    const all = modelControlMode === 'none' || (loadModels.length === 1 && loadModels[0] === '*');
+    const names = all ? entries.names() : [...new Set(loadModels)];
+    // No model can be added later in this mode.
+    if (modelControlMode === 'none' && names.length === 0) {
+      const error = await noModelsError(this.#sources);
+      if (exitOnError) throw error;
+      options.log.warn(error.message, {});
+    }
+    this.#loads.expect(names.length);
+    const failures: TritonError[] = [];
+    for (const name of names) this.#asked.add(name);
+    // This is enough to keep the loader threads busy, and few enough for the event loop to get its turns.
+    const left = names.values();
+    const loadSome = async (): Promise<void> => {
+      for (const name of left) {
+        try {
+          await this.#load(name);
+        } catch (error) {
+          failures.push(asTritonError(error, name));
+        }
+      }
+    };
+    await Promise.all(Array.from({ length: modelLoadConcurrency * modelsPerLoader + modelsAhead }, loadSome));
+    throwFault(this.#call);
+    this.#loads.starting = false;
+    this.#starts.clear();
+    // They are not loaded again in this mode, and they may be large.
+    if (modelControlMode === 'none') for (const entry of entries.values()) entry.given = undefined;
+    if (names.length > 0) {
+      // Now nobody is served who would have to wait for this.
+      await new Promise<void>((resolve) => {
+        server.returnMemory(resolve);
+      });
+    }
+    if (failures.length > 0 && exitOnError) throw failedLoads(failures, names.length);
+  }
+
+  /** Loads a model that another one needs. `load`, the load of that one, waits for it. */
+  loadPart(name: string, load: Wait): Promise<void> {
+    const entry = this.#host.entries.get(name);
+    if (entry && !this.#starts.has(name) && !this.#asked.has(name)) {
+      this.#loads.expect(1);
+      entry.isPart = true;
+    }
+    return this.#load(name, load);
+  }
+
+  /** Loads a model once, whoever asks for it. `asker` waits for it. */
+  async #load(name: string, asker?: Wait): Promise<void> {
+    const known = this.#starts.get(name);
+    if (known) {
+      const { load, turn } = known;
+      const circle = asker && turn?.circleWith(asker);
+      if (circle !== undefined) throw circularWait('load', name, circle);
+      const end = turn && asker?.begin(turn);
+      await load.finally(end);
+      return;
+    }
+    const entry = this.#host.entries.get(name);
+    entry?.refuseCircle('load', asker);
+    const load = this.#loads.loadKnown(name, this.#call, asker).then(() => undefined);
+    this.#starts.set(name, { load, turn: entry?.last });
+    await load;
+  }
+}
+
+/** The error of a failed start. The message lists every failed model, and the cause has their errors. */
+function failedLoads(failures: TritonError[], models: number): TritonError {
+  failures.sort((a, b) => ((a.model ?? '') < (b.model ?? '') ? -1 : 1));
+  const [first] = failures;
+  const text = reasonsText(failures);
+  const sameCode = failures.every(({ code }) => code === first?.code);
+  const sameReason = failures.every(({ reason }) => reason === first?.reason);
+  const options: TritonErrorOptions = {
+    cause: new AggregateError(failures),
+    reason: sameReason ? first?.reason : sameCode ? 'LOAD_FAILED' : undefined,
+  };
+  return new TritonError(
+    sameCode ? (first?.code ?? 'INTERNAL') : 'INVALID_ARG',
+    `${failures.length} of ${models} models could not be loaded (exitOnError: false serves the others):\n${text}`,
+    failures.length === 1
+      ? { ...options, model: first?.model, tensor: first?.tensor, location: first?.location }
+      : options,
+  );
+}

@@ -1,0 +1,127 @@
+/** The unloads of a server's models, and the end of versions that have failed. */
+
+import { insist } from '../addon/memory.js';
+import type { NativeServer } from '../addon/native/server.js';
+import { TritonError } from '../errors.js';
+import type { Asking } from '../javascript/asker.js';
+import type { Log } from '../logger.js';
+import type { Wait } from '../waits.js';
+import type { Ensembles } from './entries/ensembles.js';
+import type { ModelEntries } from './entries/model-entries.js';
+import { servedVersions, type ModelEntry } from './entries/model-entry.js';
+import type { ModelEvents } from './entries/model-events.js';
+import { asTritonError } from './loading/load-model.js';
+import { retire } from './loading/load-version.js';
+
+/** What unloads need of their registry. */
+export interface UnloadsHost {
+  readonly server: NativeServer;
+  readonly log: Log;
+  readonly entries: ModelEntries;
+  readonly asking: Asking;
+  readonly ensembles: Ensembles;
+  readonly events: ModelEvents;
+}
+
+/** See the head of this file. */
+export class Unloads {
+  readonly #host: UnloadsHost;
+
+  constructor(host: UnloadsHost) {
+    this.#host = host;
+  }
+
+  /**
+   * Unloads a model that a program asks to unload. See `Registry.unload`.
+   *
+   * @throws {@link TritonError} As `Registry.unload`.
+   */
+  async unload(name: string, withParts: boolean, parent: unknown): Promise<void> {
+    const { asking, entries, log } = this.#host;
+    const asker = asking.askerOf(name, parent);
+    const entry = entries.get(name);
+    if (asker?.kind === 'run' && entry?.circle('unload', asker) !== undefined) {
+      this.#refuseNeeded(name);
+      this.#unload(name, withParts, undefined).catch((error: unknown) => {
+        const { message } = asTritonError(error, name);
+        log.warn(`model '${name}': the unload that it asked for has failed: ${message}`, { model: name });
+      });
+      return;
+    }
+    await this.#unload(name, withParts, asker);
+  }
+
+  async #unload(name: string, withParts: boolean, asker: Wait | undefined): Promise<void> {
+    const { entries, ensembles, events } = this.#host;
+    const entry = entries.get(name);
+    // As in Triton, unloading an unknown model succeeds.
+    if (!entry) return;
+    const parts = withParts ? ensembles.partsOf(name) : [];
+    entry.refuseCircle('unload', asker);
+    await entry.inTurn('unload', asker, async () => {
+      this.#refuseNeeded(name);
+      const versions = servedVersions(entry.published());
+      for (const { descriptor } of entry.published().versions) {
+        if (descriptor) ensembles.forget(descriptor.uid);
+      }
+      try {
+        await entry.unload();
+      } finally {
+        entry.runsOn([]);
+      }
+      entry.isPart = false;
+      if (versions.length > 0) events.unloaded(name, versions);
+    });
+    for (const part of parts) {
+      if (entries.get(part)?.isPart === true && ensembles.usersOf(part).length === 0)
+        await this.#unload(part, true, asker);
+    }
+  }
+
+  #refuseNeeded(name: string): void {
+    const { ensembles } = this.#host;
+    const users = ensembles.usersOf(name);
+    if (users.length === 0) return;
+    const noun = users.every((user) => ensembles.has(user)) ? 'ensemble' : 'model';
+    throw new TritonError(
+      'INVALID_ARG',
+      `model '${name}' cannot be unloaded: the ${noun}${users.length > 1 ? 's' : ''} ` +
+        `${users.map((user) => `'${user}'`).join(', ')} need${users.length > 1 ? '' : 's'} it; unload ${users.length > 1 ? 'them' : 'that'} first`,
+      { model: name },
+    );
+  }
+
+  /** Takes versions out of service, unless they have left it by the turn of this. */
+  async fail(entry: ModelEntry, uids: readonly number[], error: TritonError): Promise<void> {
+    const { server, ensembles, events } = this.#host;
+    await entry.inTurn('change', undefined, async () => {
+      const { versions } = entry.published();
+      const failed = versions.flatMap(({ descriptor }) =>
+        descriptor && uids.includes(descriptor.uid) ? [descriptor.uid] : [],
+      );
+      if (failed.length === 0) return;
+      // The same files are loaded when they are asked for again.
+      entry.stamp = '';
+      await insist(() => {
+        entry.publish({
+          state: '',
+          reason: '',
+          versions: versions.map((one) =>
+            one.descriptor && failed.includes(one.descriptor.uid)
+              ? {
+                  version: one.version,
+                  state: 'UNAVAILABLE',
+                  reason: error.message,
+                  errorReason: error.reason,
+                }
+              : one,
+          ),
+        });
+      });
+      for (const uid of failed) ensembles.forget(uid);
+      ensembles.changed(entry.name, 'has failed', error.reason);
+      for (const uid of failed) void retire(server, uid);
+      events.failed(entry.name, error, servedVersions(entry.published()), false);
+    });
+  }
+}

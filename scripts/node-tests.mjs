@@ -6,8 +6,8 @@
 // --plain        without optimizations: --no-inline and --no-spin
 // --without=part leaves out the tests that have this part in their path
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { availableParallelism, tmpdir } from 'node:os';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { dirname, join, relative, sep } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
@@ -59,18 +59,58 @@ if (files.length === 0) {
   process.exit(2);
 }
 
-// Node starts a process for each file, which takes longer than most tests of these folders. They have no servers and change
-// nothing that others see, so the files of a folder share a process.
-const shared = ['config', 'tensor'];
-const folder = mkdtempSync(join(tmpdir(), 'tritonts-tests-'));
-const programs = shared.reduce((rest, name) => {
-  const chosen = rest.filter((file) => has(file, `dist/test/${name}/`));
+// Node starts a process for each file. Its start and its imports take longer than many tests, so that files whose tests change
+// nothing that others see share one: a line here is a process, with a folder and its files, or all of them. The files of a
+// process load the same addon, and leave alone its environment, its folder, its listeners and its memory.
+const shared = [
+  ['config'],
+  ['tensor'],
+  [
+    'bench',
+    'figures histogram limits measure options plot report rounds statistics compare/options scale/options',
+  ],
+  ['dispatch', 'bursts flush groups late-listeners many-cancelled slabs'],
+  ['docs', 'api architecture compatibility references'],
+  ['endpoints/grpc', 'call-list compression infer serve'],
+  ['endpoints/http', 'calls fuzz-binary infer json-output known-forms own-server serve'],
+  ['ensemble', 'branches infer rules'],
+  ['metrics', 'custom exposition machine metrics-config serve'],
+  ['registry', 'check-repository versions sources/model-source sources/folder/folder-source'],
+  ['scheduling', 'inline-budget policy'],
+  [
+    'server',
+    'across-shapes batch-errors channels halves identity-options infer infer-datatypes infer-errors infer-pages',
+  ],
+  [
+    'server',
+    'infer-results labels max-bytes model-table optional own-outputs rank-zero reshape rows statistics',
+  ],
+  ['server', 'completion create create-failures into many-models map model-file progress reload'],
+  ['server', 'unfit-files unknown-rank unseen-changes'],
+  // With the addon that has faults.
+  ['server', 'attach close explain explicit infer-batches limit map-stop'],
+  ['server', 'queue-delay queue-policy queue-policy-options queue-policy-order'],
+  ['support', 'models repository onnx/graph onnx/random onnx/tensor'],
+];
+// In front of 'dist' by its name, so that Node starts the longest programs first.
+mkdirSync(join(root, 'build'), { recursive: true });
+const folder = mkdtempSync(join(root, 'build', 'tests-'));
+const programs = shared.reduce((rest, [place, names], number) => {
+  const members = names?.split(' ').map((name) => `/${place}/${name}.test.js`) ?? [`/${place}/`];
+  const chosen = rest.filter((file) => members.some((member) => has(file, `dist/test${member}`)));
   if (chosen.length < 2) return rest;
-  const program = join(folder, `${name}.test.mjs`);
+  const program = join(folder, `${number}.test.mjs`);
   const imports = chosen.map((file) => `import '${pathToFileURL(join(root, file)).href}';\n`);
   writeFileSync(program, imports.join(''));
   return [program, ...rest.filter((file) => !chosen.includes(file))];
 }, files);
+// A name that has gone would silently put its file into a process of its own.
+const gone = shared.flatMap(([place, names = '']) =>
+  names
+    .split(' ')
+    .filter((name) => name !== '' && !all.some((file) => has(file, `/${place}/${name}.test.js`))),
+);
+if (gone.length > 0) throw new Error(`shared programs name tests that do not exist: ${gone.join(', ')}`);
 
 // The time limit exists only so that a test that hangs is reported.
 const patience = '--test-timeout=600000';

@@ -19,13 +19,14 @@ class Batch:
     """
 
     __slots__ = (
-        "instance", "number", "said", "lock", "open", "answered", "sent", "senders", "large", "cancelled", "missed",
+        "instance", "number", "attributes", "lock", "open", "answered", "sent", "senders", "large", "cancelled",
+        "abandoned",
     )  # fmt: skip
 
     def __init__(self, instance, number, count):
         self.instance, self.number = instance, number
         #: The requests' properties. The batch holds no reference to the requests, because it waits for their destruction.
-        self.said = []
+        self.attributes = []
         #: The places of the large inputs in shared memory.
         self.large = []
         self.lock = threading.Lock()
@@ -39,7 +40,7 @@ class Batch:
         #: Positions of requests that are known to be cancelled.
         self.cancelled = ()
         #: Requests that can no longer be answered, because their sender is gone, with the reason.
-        self.missed = None
+        self.abandoned = None
 
     @property
     def has_spoken(self):
@@ -70,13 +71,15 @@ class Batch:
         self.settle()
         return open_
 
-    def give(self, results):
+    def send_results(self, results):
         """Sends the responses that `execute` has returned."""
-        instance, count = self.instance, len(self.said)
+        instance, count = self.instance, len(self.attributes)
         if instance.decoupled:
             if results is not None:
                 raise TritonModelException(
-                    "execute() of a decoupled model has to return None, and respond with response senders"
+                    "expected execute() of a decoupled model to return None and to respond with response senders"
+                    ", but it returned %s"
+                    % type(results).__name__
                 )
             return self.part()
         if results is None and len(self.senders) == count:
@@ -110,7 +113,8 @@ class Batch:
     def _no_response(position, result):
         """The error of a request whose result is not a response. Other requests of the batch are not affected."""
         return TritonError(
-            "expected execute() to return InferenceResponses but result %d is %s" % (position, type(result).__name__)
+            "expected execute() to return InferenceResponse objects but result %d is a %s"
+            % (position, type(result).__name__)
         )
 
     def _give_together(self, results):
@@ -121,7 +125,7 @@ class Batch:
         memory = self.instance.memory
         place, offset, count, flags = together.write(self, columns)
         self.open = 0
-        self.answered = [True] * len(self.said)
+        self.answered = [True] * len(self.attributes)
         self.instance.under_way.pop(self.number, None)
         memory.send(mem.ANSWER, self.number, offset, count, mem.LAST | flags, place)
         return True
@@ -193,24 +197,24 @@ class Batch:
 
     # --- Requests that can no longer be answered.
 
-    def miss(self, position, why):
+    def abandon(self, position, why):
         """Fails a request whose sender is gone. Called from `__del__`, that is anywhere, even while the lock is held."""
         if self.answered[position]:
             return
-        if self.missed is None:
-            self.missed = deque()
-        self.missed.append((position, why))
+        if self.abandoned is None:
+            self.abandoned = deque()
+        self.abandoned.append((position, why))
         try:
             self.settle()
         except mem.MemoryFault:
             pass  # The server is gone, or this is a process that the model has forked.
 
     def settle(self):
-        """Sends the errors that `miss` has noted. Called after every release of the lock."""
-        while self.missed and self.lock.acquire(blocking=False):
+        """Sends the errors that `abandon` has noted. Called after every release of the lock."""
+        while self.abandoned and self.lock.acquire(blocking=False):
             try:
-                while self.missed:
-                    position, why = self.missed.popleft()
+                while self.abandoned:
+                    position, why = self.abandoned.popleft()
                     if self.answered[position]:
                         continue
                     body = Body(self)

@@ -36,8 +36,8 @@ class Body:
             if response._error is not None:
                 self.error(position, response._error._number(), "model '%s': %s" % (model, response._error.message()))
                 return
-            said = self.batch.said[position]
-            outputs = self._outputs(response, said.wanted, said.rows)
+            attributes = self.batch.attributes[position]
+            outputs = self._outputs(response, attributes.wanted, attributes.rows)
         except TritonModelException as error:
             self.error(position, code_of(error), "model '%s': %s" % (model, text_of(error)))
             return
@@ -79,10 +79,10 @@ class Body:
 
     def _place_of(self, tensor):
         """The place of an input that is passed on as an output."""
-        stretch = tensor._stretch
-        if stretch is None:
+        span = tensor._span
+        if span is None:
             return self.batch.place_of(tensor._array)
-        return tensor._place(self.batch.instance.memory) if stretch.batch is self.batch else None
+        return tensor._place(self.batch.instance.memory) if span.batch is self.batch else None
 
     def _add(self, at, data, size):
         """Adds data. Its place is written to word `at` later."""
@@ -114,7 +114,7 @@ class Body:
 
     def _send_apart(self, text, last):
         """Sends each request's part by itself, if there is no room for all. A part without room fails its request."""
-        parts = list(self._stretches())
+        parts = list(self._ranges())
         if len(parts) == 1:
             return self._send_fault(text, last)
         for begin, end in parts:
@@ -125,7 +125,7 @@ class Body:
                     body._add(at - begin, data, size)
             body.send(last and end == len(self.words))
 
-    def _stretches(self):
+    def _ranges(self):
         """The start and end of each request's words."""
         words, at = self.words, 0
         while at < len(words):

@@ -6,10 +6,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 from . import instance as instances
 from . import memory as mem
+from .attributes import write_attributes
 from .errors import TritonError, TritonModelException, code_of, without_origin
 from .response import InferenceResponse
-from .said import write_said
-from .tensor import Stretch, Tensor, write
+from .tensor import Span, Tensor, write
 
 ANSWERED, NO_MEMORY, MOVED, ENDED = 1, 2, 3, 4
 MOST_TRIES = 64
@@ -97,9 +97,11 @@ class Call:
     def __init__(self, request, decoupled):
         instance = instances.current()
         if not instance.serves:
-            raise TritonModelException("models are called from execute(), not from initialize() or finalize()")
+            raise TritonModelException("models can be called only from execute(), not from initialize() or finalize()")
         if request._model is None:
-            raise TritonModelException("only a request that the model has made itself can be executed")
+            raise TritonModelException(
+                "exec() and async_exec() take only requests that the model made, not those that execute() received"
+            )
         self.memory, self.request, self.decoupled = instance.memory, request, decoupled
         self.batch = instances.batch.get()
         if self.batch is None and len(instance.under_way) == 1:
@@ -114,15 +116,18 @@ class Call:
             if self.state[0] != MOVED:
                 return
             self._close()
-        raise TritonModelException("model '%s' is loaded again and again" % request._model, "UNAVAILABLE")
+        raise TritonModelException(
+            "model '%s' was reloaded %d times during the call: make the call again" % (request._model, MOST_TRIES),
+            "UNAVAILABLE",
+        )
 
     def _send(self):
         memory, request, model = self.memory, self.request, self.model
-        said = write_said(request._said.id, request._said.parameters)
+        attributes = write_attributes(request._attributes.id, request._attributes.parameters)
         number = self.batch.number if self.batch is not None else 0
         words = [number, 0xFFFFFFFF, model.uid, model.revision, 1 if self.decoupled else 0]
-        words += [request._said.priority, request._said.timeout, 0, len(said)]
-        parts, size = [(7, 0, said, len(said))] if said else [], mem.aligned(len(said))
+        words += [request._attributes.priority, request._attributes.timeout, 0, len(attributes)]
+        parts, size = [(7, 0, attributes, len(attributes))] if attributes else [], mem.aligned(len(attributes))
         wanted = [self._output(name) for name in request._wanted]
         words.append(len(wanted))
         words += wanted
@@ -180,7 +185,9 @@ class Call:
             if state == ENDED:
                 return None
             raise TritonModelException(
-                "the call of model '%s' got no memory for its answer" % self.request._model, "UNAVAILABLE", "NO_MEMORY"
+                "model '%s': the system has no memory left for the answer to the call" % self.request._model,
+                "UNAVAILABLE",
+                "NO_MEMORY",
             )
         memory = self.memory
         owner = Answer(memory, place)
@@ -199,9 +206,9 @@ class Call:
             at += 3
             shape = tuple(words[at : at + rank])
             at += rank
-            stretch = Stretch(memory, number, shape, words[at], words[at + 1], 1, owner)
+            span = Span(memory, number, shape, words[at], words[at + 1], 1, owner)
             at += 2
-            tensors.append(Tensor._received(self.model.outputs[index], stretch, 0))
+            tensors.append(Tensor._received(self.model.outputs[index], span, 0))
         return InferenceResponse(tensors)
 
     def cancel(self):

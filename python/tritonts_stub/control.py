@@ -48,7 +48,7 @@ def _print(log=None, text="", **_message):
 
 
 def _refuse(_what, _files=None, **_arguments):
-    raise TritonModelException("a process that a model has forked cannot ask the server", "UNAVAILABLE")
+    raise TritonModelException("a process that the model forked cannot call the server", "UNAVAILABLE")
 
 
 class Control:
@@ -79,7 +79,7 @@ class Control:
     def read(self):
         line = self._lines.readline()
         if not line:
-            raise EOFError("the server has gone")
+            raise EOFError("the server has ended")
         return json.loads(line)
 
     def ask(self, what, files=None, **arguments):
@@ -90,7 +90,9 @@ class Control:
             try:
                 line = _line_of({"ask": what, "number": self._asked, "arguments": arguments})
             except (TypeError, ValueError) as error:
-                raise TritonModelException("what the server is asked has no form in JSON: %s" % error, "INVALID_ARG") from None
+                raise TritonModelException(
+                    "the arguments of '%s' cannot be written as JSON: %s" % (what, error), "INVALID_ARG"
+                ) from None
             contents = [(str(name), _bytes_of(name, content)) for name, content in (files or {}).items()]
             for name, content in contents:
                 self._send(name, content)
@@ -113,6 +115,8 @@ class Control:
     def log(self, level, text):
         name = LEVELS.get(level)
         if name is None:
-            raise TritonModelException("the levels of a log are INFO, WARNING, ERROR and VERBOSE")
+            raise TritonModelException(
+                "level: expected INFO, WARNING, ERROR or VERBOSE of pb_utils.Logger but got %s" % level
+            )
         if name in self.levels:
             self.tell(log=name, text=str(text)[:MOST_TEXT])

@@ -75,24 +75,34 @@ def read(given):
     if hasattr(given, "__dlpack__"):
         device = given.__dlpack_device__() if hasattr(given, "__dlpack_device__") else (CPU, 0)
         if int(device[0]) not in (CPU, PINNED):
-            raise TritonModelException("a DLPack tensor has to be in the memory of the CPU", "UNSUPPORTED")
+            raise TritonModelException(
+                "expected a DLPack tensor in CPU memory but got device type %d" % int(device[0]), "UNSUPPORTED"
+            )
         capsule = given.__dlpack__()
     else:
         capsule = given
     if not _is_valid(capsule, _NAME):
-        raise TritonModelException("expected a DLPack capsule that nobody has taken, or an object with __dlpack__")
+        raise TritonModelException(
+            "expected an unused DLPack capsule or an object with __dlpack__ but got %s" % type(given).__name__
+        )
     tensor = ctypes.cast(_pointer(capsule, _NAME), ctypes.POINTER(_Managed)).contents.tensor
     if tensor.device_type not in (CPU, PINNED):
-        raise TritonModelException("a DLPack tensor has to be in the memory of the CPU", "UNSUPPORTED")
+        raise TritonModelException(
+            "expected a DLPack tensor in CPU memory but got device type %d" % tensor.device_type, "UNSUPPORTED"
+        )
     number = FROM_DLPACK.get((tensor.code, tensor.bits))
     if number is None or tensor.lanes != 1:
-        raise TritonModelException("a DLPack tensor of code %d with %d bits has no datatype" % (tensor.code, tensor.bits))
+        raise TritonModelException(
+            "Triton has no datatype for a DLPack tensor of type code %d with %d bits" % (tensor.code, tensor.bits)
+        )
     shape = tuple(tensor.shape[i] for i in range(tensor.ndim))
     if tensor.strides:
         expected = 1
         for dim, stride in zip(reversed(shape), [tensor.strides[i] for i in reversed(range(tensor.ndim))]):
             if dim > 1 and stride != expected and 0 not in shape:
-                raise TritonModelException("a DLPack tensor has to be in C order")
+                raise TritonModelException(
+                    "expected a DLPack tensor in C order but got strides %s" % tensor.strides[: tensor.ndim]
+                )
             expected *= dim
     # The capsule still owns the tensor, so the tensor lives as long as the capsule.
     return (tensor.data or 0) + tensor.byte_offset, number, shape, (capsule, given)

@@ -56,7 +56,9 @@ class TritonError:
 
     def __init__(self, message, code=2):
         if not isinstance(code, int) or not 1 <= code <= 8:
-            raise TritonModelException("the code of a TritonError is one of its own, such as TritonError.INVALID_ARG")
+            raise TritonModelException(
+                "code: expected a code of TritonError, such as TritonError.INVALID_ARG, but got %s" % code
+            )
         self._message = str(message)
         self._code = code
         self._reason = 0

@@ -35,7 +35,7 @@ def aligned(size):
 
 
 def _refuse(*_arguments, **_named):
-    raise MemoryFault("a process that a model has forked has no part in its requests and calls")
+    raise MemoryFault("a process that the model forked cannot use the requests and calls of its parent")
 
 
 def _ignore(*_arguments):
@@ -91,7 +91,7 @@ class Memory:
         lib = ctypes.CDLL(library)
         error = lib.tritonts_watch(socket, server)
         if error != 0:
-            raise OSError(error, "the server cannot be watched")
+            raise OSError(error, "this process cannot watch the server's process")
 
     def next(self):
         """Waits for the next message. It is valid until the next call."""
@@ -100,19 +100,19 @@ class Memory:
             if found > 0:
                 return self._message
             if found < 0:
-                raise MemoryFault("the server's messages are spoilt")
+                raise MemoryFault("protocol violation by the server: invalid ring counters")
 
     def send(self, kind, batch=0, offset=0, size=0, word=0, frees=0):
         """Sends a message. `frees` is a place that becomes free once the server has read the message."""
         if self._send(self._stub, kind, batch, offset, size, word, frees) != 0:
-            raise MemoryFault("the server's messages are spoilt")
+            raise MemoryFault("protocol violation by the server: invalid ring counters")
 
     def allocate(self, size):
         place = self._allocate(self._stub, size)
         if place == 0:
             fault = ctypes.create_string_buffer(512)
             self._lib.tritonts_fault(self._stub, fault, len(fault))
-            raise MemoryFault(fault.value.decode(errors="replace") or "no memory")
+            raise MemoryFault(fault.value.decode(errors="replace") or "no memory left for %d bytes" % size)
         return place
 
     def free(self, place):
@@ -121,7 +121,7 @@ class Memory:
     def words(self, offset, count):
         """The 64-bit words at a place, as a list."""
         if offset % 8 != 0 or offset + 8 * count > self.size:
-            raise MemoryFault("the server's message has no body")
+            raise MemoryFault("protocol violation by the server: the body of a message is outside of the shared memory")
         return self.bytes[offset : offset + 8 * count].cast("q").tolist()
 
     def put_words(self, place, words):

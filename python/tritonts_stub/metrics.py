@@ -33,10 +33,10 @@ class Metric:
         }
         if family.kind == HISTOGRAM:
             if not buckets:
-                raise TritonModelException("a histogram needs buckets")
+                raise TritonModelException("metric '%s': a histogram needs buckets" % family.name)
             self._options["buckets"] = [float(bound) for bound in buckets]
         elif buckets is not None:
-            raise TritonModelException("only a histogram has buckets")
+            raise TritonModelException("metric '%s': only a histogram takes buckets" % family.name)
         self._number = instances.current().control.ask("metric", options=self._options)
 
     def increment(self, value):

@@ -28,14 +28,18 @@ class ModelConfig:
         """Enables dynamic batching. Raises if another scheduler is configured."""
         for other in ("sequence_batching", "ensemble_scheduling"):
             if self._config.get(other):
-                raise ValueError("configuration specified %s, which is not dynamic_batching" % other)
+                raise ValueError(
+                    "set_dynamic_batching(): the configuration has %s, which excludes dynamic_batching" % other
+                )
         if not self._config.get("dynamic_batching"):
             self._config["dynamic_batching"] = {}
 
     def set_model_transaction_policy(self, transaction_policy):
         unknown = set(transaction_policy) - {"decoupled"}
         if unknown:
-            raise ValueError("model_transaction_policy has no %s; it has decoupled" % ", ".join(sorted(unknown)))
+            raise ValueError(
+                "set_model_transaction_policy(): unknown property %s; expected decoupled" % ", ".join(sorted(unknown))
+            )
         if "decoupled" not in transaction_policy:
             return
         decoupled = bool(transaction_policy["decoupled"])
@@ -56,12 +60,14 @@ class ModelConfig:
     def _add(self, section, tensor, allowed):
         for key in tensor:
             if key not in allowed:
-                raise ValueError("%s has no property '%s'; it has %s" % (section, key, ", ".join(sorted(allowed))))
+                raise ValueError("%s: unknown property '%s'; expected %s" % (section, key, ", ".join(sorted(allowed))))
         if "name" not in tensor:
-            raise ValueError("%s without a name" % section)
+            raise ValueError(
+                "%s: expected a property 'name' but got %s" % (section, ", ".join(sorted(tensor)) or "none")
+            )
         for key in ("data_type", "dims"):
             if key not in tensor:
-                raise ValueError("%s '%s' without %s" % (section, tensor["name"], key))
+                raise ValueError("%s '%s': expected a property '%s'" % (section, tensor["name"], key))
         if number_of_config(tensor["data_type"]) is None or not str(tensor["data_type"]).startswith("TYPE_"):
             raise ValueError("%s '%s': unknown data_type '%s'" % (section, tensor["name"], tensor["data_type"]))
         given = dict(tensor, dims=[int(dim) for dim in tensor["dims"]])

@@ -32,7 +32,7 @@ def drop(instance, name, missing):
     """Ignores an output that is not in the configuration. Raises if a wanted output is missing (`missing`)."""
     if missing is not None:
         raise TritonModelException(
-            "there is no output '%s'; the configuration has %s, and the response has no '%s'"
+            "unknown output '%s'; the configuration has %s, and the response lacks '%s'"
             % (name, ", ".join(instance.output_names), missing)
         )
     instance.drop(name)

@@ -3,8 +3,8 @@
 import json
 
 from . import calls, instance
+from .attributes import Attributes
 from .errors import TritonModelException, unsupported
-from .said import Said
 from .tensor import Tensor
 
 SEQUENCE_START, SEQUENCE_END = 1, 2
@@ -27,7 +27,7 @@ class InferenceRequest:
     """A request of a batch, or a request to another model (Triton: `pb_utils.InferenceRequest`)."""
 
     __slots__ = (
-        "_batch", "_position", "_stretches", "_at", "_said", "_inputs", "_model", "_version", "_wanted", "_sender",
+        "_batch", "_position", "_spans", "_at", "_attributes", "_inputs", "_model", "_version", "_wanted", "_sender",
     )  # fmt: skip
 
     def __init__(
@@ -53,33 +53,33 @@ class InferenceRequest:
         for one in inputs:
             if not isinstance(one, Tensor):
                 raise TritonModelException("inputs: expected Tensors but got %s" % type(one).__name__)
-        self._batch, self._position, self._stretches, self._at, self._sender = None, -1, None, 0, None
-        self._said = Said(str(request_id), dict(parameters or {}), 0, int(timeout), None, False, 0)
+        self._batch, self._position, self._spans, self._at, self._sender = None, -1, None, 0, None
+        self._attributes = Attributes(str(request_id), dict(parameters or {}), 0, int(timeout), None, False, 0)
         self._inputs, self._model, self._version = list(inputs), str(model_name), int(model_version)
         self._wanted = [str(name) for name in requested_output_names]
 
     @staticmethod
-    def _received(batch, position, stretches, at, said):
+    def _received(batch, position, spans, at, attributes):
         self = object.__new__(_Awaited if batch.instance.decoupled else InferenceRequest)
-        self._batch, self._position, self._stretches, self._at = batch, position, stretches, at
-        self._said, self._inputs, self._sender = said, None, None
+        self._batch, self._position, self._spans, self._at = batch, position, spans, at
+        self._attributes, self._inputs, self._sender = attributes, None, None
         self._model = self._version = self._wanted = None
         return self
 
     def inputs(self):
         """The tensors, in the order of the configuration."""
         if self._inputs is None:
-            self._inputs = [Tensor._received(name, stretch, self._at) for name, stretch in self._stretches.items()]
+            self._inputs = [Tensor._received(name, span, self._at) for name, span in self._spans.items()]
         return self._inputs
 
     def _input(self, name):
         if self._inputs is not None:
             return next((one for one in self._inputs if one._name == name), None)
-        stretch = self._stretches.get(name)
-        return None if stretch is None else Tensor._received(name, stretch, self._at)
+        span = self._spans.get(name)
+        return None if span is None else Tensor._received(name, span, self._at)
 
     def request_id(self):
-        return self._said.id
+        return self._attributes.id
 
     def correlation_id(self):
         return 0
@@ -93,14 +93,14 @@ class InferenceRequest:
 
     def timeout(self):
         """The time-out in microseconds; 0: none was given."""
-        return self._said.timeout
+        return self._attributes.timeout
 
     def priority(self):
-        return self._said.priority
+        return self._attributes.priority
 
     def parameters(self):
         """The parameters as JSON."""
-        return json.dumps(self._said.parameters)
+        return json.dumps(self._attributes.parameters)
 
     def trace(self):
         return InferenceTrace()
@@ -111,7 +111,7 @@ class InferenceRequest:
     def requested_output_names(self):
         if self._model is not None:
             return list(self._wanted)
-        wanted = self._said.wanted
+        wanted = self._attributes.wanted
         return list(instance.current().output_names) if wanted is None else list(wanted)
 
     def preferred_memory(self):
@@ -151,7 +151,7 @@ class _Awaited(InferenceRequest):
 
     def __del__(self):
         if self._sender is None:
-            self._batch.miss(self._position, "the model has dropped the request and never took its response sender")
+            self._batch.abandon(self._position, "the model dropped the request without taking its response sender")
 
 
 _Awaited.__name__ = InferenceRequest.__name__

@@ -14,7 +14,7 @@ class InferenceResponse:
 
     def __init__(self, output_tensors=(), error=None, parameters=None):
         if parameters not in (None, {}, "", "{}"):
-            raise unsupported("responses have no parameters here")
+            raise unsupported("InferenceResponse: parameters are not supported")
         if error is not None and not isinstance(error, TritonError):
             error = TritonError(str(error))
         self._tensors, self._error = list(output_tensors), error

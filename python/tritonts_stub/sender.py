@@ -24,16 +24,18 @@ class InferenceResponseSender:
             raise TritonModelException("flags: expected 0 or TRITONSERVER_RESPONSE_COMPLETE_FINAL but got %s" % flags)
         final = flags == FINAL
         if response is None and not final:
-            raise TritonModelException("expected a response, or the flag TRITONSERVER_RESPONSE_COMPLETE_FINAL")
+            raise TritonModelException(
+                "send(): expected a response or flags=TRITONSERVER_RESPONSE_COMPLETE_FINAL but got neither"
+            )
         if response is not None and not isinstance(response, InferenceResponse):
             raise TritonModelException("expected an InferenceResponse but got %s" % type(response).__name__)
         if self._final:
-            raise TritonModelException("the response sender has been closed: its last response was sent already")
+            raise TritonModelException("the response sender is closed: the final response was sent already")
         batch = self._batch
         if not batch.instance.decoupled and final and batch.answered[self._position]:
             self._final = True
             return
-        if response is not None and batch.said[self._position].counted and not self._gone:
+        if response is not None and batch.attributes[self._position].counted and not self._gone:
             if self._room == 0 and not batch.answered[self._position]:
                 answer = batch.instance.memory.ask(mem.ASK_ROOM, batch.number, self._position)
                 self._gone, self._room = answer != 1, ROOM
@@ -50,8 +52,8 @@ class InferenceResponseSender:
 
     def __del__(self):
         if not self._final:
-            self._batch.miss(
+            self._batch.abandon(
                 self._position,
-                "the model has dropped its response sender before it sent the last response"
+                "the model dropped its response sender before it sent the final response"
                 " (flags=pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL); a thread that had it may have ended",
             )

@@ -90,12 +90,12 @@ def _import(start):
     name = os.path.splitext(os.path.basename(path))[0].replace(".", "_")
     spec = importlib.util.spec_from_file_location("%s.%s" % (package, name), path)
     if spec is None or spec.loader is None:
-        raise TritonModelException("'%s' is no Python module" % path)
+        raise TritonModelException("'%s' is not a Python module" % path)
     module = _execute(spec)
     setattr(sys.modules[package], name, module)
     model = getattr(module, "TritonPythonModel", None)
     if not inspect.isclass(model):
-        raise TritonModelException("'%s' has no class TritonPythonModel" % path, "INVALID_ARG")
+        raise TritonModelException("'%s': expected a class TritonPythonModel but found none" % path, "INVALID_ARG")
     return model
 
 
@@ -115,7 +115,9 @@ def _complete(control, start):
     before = json.loads(start["config"])
     after = complete(ModelConfig(json.loads(start["config"])))
     if not isinstance(after, ModelConfig):
-        raise TritonModelException("auto_complete_config() has to return the ModelConfig")
+        raise TritonModelException(
+            "expected auto_complete_config() to return the ModelConfig but it returned %s" % type(after).__name__
+        )
     after = after.as_dict()
     return {key: value for key, value in after.items() if value != before.get(key)}
 
@@ -127,7 +129,9 @@ def _serve(control, start):
     kind = _import(start)
     model = kind()
     if not callable(getattr(model, "execute", None)):
-        raise TritonModelException("TritonPythonModel has no execute()", "INVALID_ARG")
+        raise TritonModelException(
+            "'%s': expected a method execute() in TritonPythonModel but found none" % start["path"], "INVALID_ARG"
+        )
     initialize = getattr(model, "initialize", None)
     if initialize is not None:
         _settle(initialize(start["args"]))
@@ -201,7 +205,7 @@ class Loop:
                 if not again or not halves.may_be_anothers(error):
                     raise
                 results = halves.run(requests, error, self._results, self._told)
-            batch.give(results)
+            batch.send_results(results)
         except BaseException as error:
             self._fail(batch, error)
         finally:
@@ -221,7 +225,9 @@ class Loop:
             if inspect.isawaitable(value):
                 value = self._wait_for(_await(value))
             if not isinstance(value, bool):
-                raise TritonModelException("is_ready() has to return a bool but returned %s" % type(value).__name__)
+                raise TritonModelException(
+                    "expected is_ready() to return a bool but it returned %s" % type(value).__name__
+                )
             control.tell(readiness=value)
         except Exception as error:
             control.tell(readiness=False, wrong=_failure(error))
@@ -248,7 +254,7 @@ class Loop:
         async def execute():
             instances.batch.set(batch)
             try:
-                batch.give(await self._execute(requests))
+                batch.send_results(await self._execute(requests))
             except BaseException as error:
                 self._fail(batch, error)
 
@@ -263,7 +269,7 @@ class Loop:
         if isinstance(error, (SystemExit, KeyboardInterrupt)):
             raise error
         if not batch.fail(self._error_of(error)):
-            self._instance.control.log(ERROR, "execute() has raised after its last response\n" + _trace(error))
+            self._instance.control.log(ERROR, "execute() raised an exception after its last response\n" + _trace(error))
 
     def _error_of(self, error):
         """The error that callers get for an exception of the model."""

@@ -21,16 +21,23 @@ def encode(elements):
     return b"".join(parts)
 
 
+def _cut_off(element, expected, found):
+    return TritonModelException(
+        "element %d of a string tensor is cut off: expected %d more bytes but found %d" % (element, expected, found),
+        "INVALID_ARG",
+    )
+
+
 def decode(data):
     """Decodes a tensor to a list of bytes."""
     data, at, found = bytes(data), 0, []
     while at < len(data):
         if at + 4 > len(data):
-            raise TritonModelException("a string of a tensor is cut off", "INVALID_ARG")
+            raise _cut_off(len(found), 4, len(data) - at)
         (length,) = _length.unpack_from(data, at)
         at += 4
         if length > len(data) - at:
-            raise TritonModelException("a string of a tensor is cut off", "INVALID_ARG")
+            raise _cut_off(len(found), length, len(data) - at)
         found.append(data[at : at + length])
         at += length
     return found
@@ -42,7 +49,9 @@ def to_array(data, shape):
     array = np.empty(shape, dtype=object)
     flat = decode(data)
     if len(flat) != array.size:
-        raise TritonModelException("%d strings do not fit the shape %s" % (len(flat), list(shape)), "INVALID_ARG")
+        raise TritonModelException(
+            "expected %d strings for shape %s but found %d" % (array.size, list(shape), len(flat)), "INVALID_ARG"
+        )
     array.ravel()[:] = flat
     if array.ndim == 0:
         array[()] = flat[0]

@@ -7,7 +7,7 @@ from .datatypes import BF16, BYTES, NAMES, number_of, numpy, numpy_type
 from .errors import TritonModelException
 
 
-class Stretch:
+class Span:
     """An input of all requests of a group, contiguous in shared memory."""
 
     __slots__ = ("memory", "number", "shape", "size", "place", "count", "_arrays", "owner", "batch")
@@ -52,25 +52,27 @@ class Held:
 class Tensor:
     """A named tensor (Triton: `pb_utils.Tensor`)."""
 
-    __slots__ = ("_name", "_number", "_shape", "_array", "_stretch", "_at", "_foreign")
+    __slots__ = ("_name", "_number", "_shape", "_array", "_span", "_at", "_foreign")
 
     def __init__(self, name, array):
         np = numpy()
         if not isinstance(array, np.ndarray):
             if not isinstance(array, np.generic):
-                raise TritonModelException("tensor '%s': expected a numpy array but got %s" % (name, type(array).__name__))
+                raise TritonModelException(
+                    "tensor '%s': expected a numpy array but got %s" % (name, type(array).__name__)
+                )
             array = np.asarray(array)
         number = number_of(array.dtype)
         if number is None:
             raise TritonModelException("tensor '%s': arrays of %s have no datatype" % (name, array.dtype))
         self._name, self._number, self._shape = name, number, array.shape
-        self._array, self._stretch, self._at, self._foreign = array, None, 0, None
+        self._array, self._span, self._at, self._foreign = array, None, 0, None
 
     @staticmethod
-    def _received(name, stretch, at):
+    def _received(name, span, at):
         self = object.__new__(Tensor)
-        self._name, self._number, self._shape = name, stretch.number, stretch.shape
-        self._array, self._stretch, self._at, self._foreign = None, stretch, at, None
+        self._name, self._number, self._shape = name, span.number, span.shape
+        self._array, self._span, self._at, self._foreign = None, span, at, None
         return self
 
     def name(self):
@@ -99,8 +101,8 @@ class Tensor:
             np, dtype = numpy(), numpy_type(self._number)
             return np.asarray(Held(self._foreign[0], dtype.str, self._shape, self))
         if self._number == BYTES:
-            return strings.to_array(self._stretch.data(self._at), self._shape)
-        return self._stretch.array(self._at)
+            return strings.to_array(self._span.data(self._at), self._shape)
+        return self._span.array(self._at)
 
     @staticmethod
     def from_dlpack(name, tensor):
@@ -108,7 +110,7 @@ class Tensor:
         address, number, shape, owner = dlpack.read(tensor)
         self = object.__new__(Tensor)
         self._name, self._number, self._shape = name, number, shape
-        self._array, self._stretch, self._at, self._foreign = None, None, 0, (address, owner)
+        self._array, self._span, self._at, self._foreign = None, None, 0, (address, owner)
         return self
 
     def to_dlpack(self):
@@ -117,10 +119,10 @@ class Tensor:
             raise TritonModelException("tensor '%s': DLPack has no strings" % self._name)
         if self._foreign is not None:
             return dlpack.make(self._foreign[0], self._number, self._shape, self)
-        if self._stretch is not None:
-            stretch = self._stretch
-            address = stretch.memory.base + stretch.place + self._at * stretch.size
-            return dlpack.make(address, self._number, self._shape, (self, stretch.owner))
+        if self._span is not None:
+            span = self._span
+            address = span.memory.base + span.place + self._at * span.size
+            return dlpack.make(address, self._number, self._shape, (self, span.owner))
         array = self._array
         if not array.flags.c_contiguous:
             array = numpy().ascontiguousarray(array)
@@ -138,28 +140,28 @@ class Tensor:
 
     def _place(self, memory):
         """The tensor's place in shared memory; None if it is elsewhere."""
-        stretch = self._stretch
-        if stretch is None or stretch.memory is not memory:
+        span = self._span
+        if span is None or span.memory is not memory:
             return None
         # The memory of a batch that has ended is reused.
-        if stretch.owner is None and (stretch.batch is None or stretch.batch.open == 0):
+        if span.owner is None and (span.batch is None or span.batch.open == 0):
             return None
-        return stretch.place + self._at * stretch.size
+        return span.place + self._at * span.size
 
     def _data(self):
         """The tensor's data to write: a contiguous array, or bytes."""
         if self._number == BYTES:
-            return strings.from_array(self._array) if self._stretch is None else self._stretch.data(self._at)
-        if self._stretch is not None:
-            return self._stretch.data(self._at)
+            return strings.from_array(self._array) if self._span is None else self._span.data(self._at)
+        if self._span is not None:
+            return self._span.data(self._at)
         if self._foreign is not None:
             size = dlpack.bytes_of(self._number, self._shape)
             return memoryview((ctypes.c_char * size).from_address(self._foreign[0])).cast("B") if size else b""
         return self._array
 
     def _size(self):
-        if self._stretch is not None:
-            return self._stretch.size
+        if self._span is not None:
+            return self._span.size
         return dlpack.bytes_of(self._number, self._shape)
 
 

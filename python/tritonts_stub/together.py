@@ -27,7 +27,7 @@ def columns_of(batch, results):
         if number == BYTES or tensor._array is None or number != known[1] or not rules.fits(known[2], tail):
             return None
         arrays = []
-        for said, result in zip(batch.said, results):
+        for attributes, result in zip(batch.attributes, results):
             one = result._tensors[i]
             shape = one._shape
             if (
@@ -36,7 +36,7 @@ def columns_of(batch, results):
                 or one._array is None
                 or shape[1:] != tail
                 or not shape
-                or shape[0] != said.rows
+                or shape[0] != attributes.rows
                 or batch.place_of(one._array) is not None
             ):
                 return None
@@ -48,7 +48,7 @@ def columns_of(batch, results):
 def write(batch, columns):
     """Writes the columns to a new place. Returns the place, the offset and number of its words, and the message's flags."""
     np, memory, outputs = numpy(), batch.instance.memory, batch.instance.outputs
-    rows = sum(said.rows for said in batch.said)
+    rows = sum(attributes.rows for attributes in batch.attributes)
     words, places, size = [TOGETHER, len(columns)], [], 0
     for tensor, _, tail in columns:
         items = rows

@@ -79,7 +79,7 @@ export class Answers {
     if (this.#waiter === undefined || this.#unwritten === 0 || this.#stream.destroyed) return;
     this.#timer = setTimeout(() => {
       this.#tooLate(
-        `has asked ${mostQuestions} questions and read none of the answers for ${this.#patienceMs / 1000} s (stub-timeout-seconds)`,
+        `asked ${mostQuestions} questions and read no answer for ${this.#patienceMs / 1000} s (stub-timeout-seconds)`,
       );
     }, this.#patienceMs).unref();
   }

@@ -43,12 +43,12 @@ export function readLines(stream: Readable, { take, longest, tooLong, room }: Li
   let size = 0;
   /** Resolves when the taker has room; undefined: it has room now. */
   let full: Promise<void> | undefined;
-  const keep = (text: string): void => {
+  const append = (text: string): void => {
     parts.push(text);
     size += text.length;
-    if (size > longest) give(tooLong);
+    if (size > longest) flush(tooLong);
   };
-  const give = (to: (text: string) => void): void => {
+  const flush = (to: (text: string) => void): void => {
     const text = parts.length === 1 ? (parts[0] ?? '') : parts.join('');
     parts = [];
     size = 0;
@@ -63,13 +63,13 @@ export function readLines(stream: Readable, { take, longest, tooLong, room }: Li
     let lines = 0;
     for (let next = text.indexOf('\n', begin); next >= 0; next = text.indexOf('\n', begin)) {
       parts.push(text.slice(begin, next));
-      give(take);
+      flush(take);
       begin = next + 1;
       full = room?.();
       if (full !== undefined) return begin;
       if (++lines >= leastLines && performance.now() >= end) return begin;
     }
-    if (begin < text.length) keep(text.slice(begin));
+    if (begin < text.length) append(text.slice(begin));
     return undefined;
   };
   return new Promise((resolve) => {
@@ -78,7 +78,7 @@ export function readLines(stream: Readable, { take, longest, tooLong, room }: Li
     const finish = (): void => {
       const rest = decoder.end();
       if (rest !== '') parts.push(rest);
-      if (parts.length > 0) give(take);
+      if (parts.length > 0) flush(take);
       resolve();
     };
     const takeFrom = (text: string, from: number): void => {

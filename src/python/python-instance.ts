@@ -135,11 +135,12 @@ export class PythonInstance {
     let broken: string | undefined;
     try {
       const started = channel.start((reason) => {
-        broken = `its process has sent what cannot be: ${reason}`;
+        broken = `protocol violation by its process: ${reason}`;
         stub.kill();
       });
       if (started === undefined) throw this.#unavailable('NOT_READY', `instance '${name}' is closed`);
-      if (!started) throw this.#unavailable('NO_MEMORY', `there is no thread for instance '${name}'`);
+      if (!started)
+        throw this.#unavailable('NO_MEMORY', `the system has no thread left for instance '${name}'`);
       await stub.start(this.#task);
     } catch (error) {
       stub.kill();
@@ -147,7 +148,7 @@ export class PythonInstance {
       await stub.ended;
       throw error;
     }
-    stub.letGo();
+    stub.release();
     channel.up();
     this.#up = true;
     void stub.ended.then((how) => {

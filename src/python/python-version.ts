@@ -155,7 +155,7 @@ export class PythonVersion implements RunningVersion {
         { model },
       );
     } else if (late.length > 0) {
-      logLateFinalize(log, model, finalizeTimeoutMs, 'its process was ended');
+      logLateFinalize(log, model, finalizeTimeoutMs, 'its process was terminated');
     }
     const python = await this.#python?.catch(() => undefined);
     await python?.release();
@@ -201,9 +201,9 @@ export class PythonVersion implements RunningVersion {
         const times = count === 1 ? 'once' : `${count} times`;
         this.#restarts.set(
           instance,
-          `instance '${instance}' was started anew ${times}, last because ${reason}`,
+          `instance '${instance}' was restarted ${times}, most recently because ${reason}`,
         );
-        log.warn(`model '${model}': instance '${instance}' is started anew, because ${reason}`, { model });
+        log.warn(`model '${model}': instance '${instance}' is restarted, because ${reason}`, { model });
         this.onRestart([...this.#restarts.values()].join('; '));
       },
     };

@@ -108,7 +108,7 @@ export class StubProcess {
     });
     this.#child = child;
     const end = (why: string): void => {
-      options.log.warn(`model '${options.model}': its process ${why}, and is ended`, {
+      options.log.warn(`model '${options.model}': its process ${why}, so the server ends it`, {
         model: options.model,
       });
       this.kill();
@@ -120,7 +120,7 @@ export class StubProcess {
       },
       longest: longestLine,
       tooLong: () => {
-        end('has sent a line that is too long');
+        end('sent a line of more than ${longestLine} characters');
       },
       room: () => this.#answers.room(),
     });
@@ -179,7 +179,7 @@ export class StubProcess {
     clearTimeout(timer);
     if (greeted === undefined) {
       this.kill();
-      throw missing(`'${python.path}' has not begun within ${startMs / 1000} s (stub-timeout-seconds)`);
+      throw missing(`'${python.path}' did not start within ${startMs / 1000} s (stub-timeout-seconds)`);
     }
     if (isScarcity(this.#unstarted)) throw notStarted(model, python.path, this.#unstarted);
     if (greeted === false) {
@@ -247,7 +247,7 @@ export class StubProcess {
   }
 
   /** Stops the process from keeping the event loop alive, because an idle server must not. */
-  letGo(): void {
+  release(): void {
     this.#child.unref();
     for (const socket of this.#sockets) socket.unref();
   }
@@ -295,7 +295,7 @@ export class StubProcess {
       const wrong = objectIn(line, 'wrong');
       if (wrong !== undefined) {
         const error = this.#errorOf(wrong);
-        log.warn(`model '${model}': is_ready has failed: ${error.message}`, { model, error });
+        log.warn(`model '${model}': is_ready failed: ${error.message}`, { model, error });
       }
       this.#readiness?.settle(line['readiness']);
       this.#readiness = undefined;
@@ -305,7 +305,7 @@ export class StubProcess {
       this.threads = line['threads'].map(String);
     } else if (line['finalize'] !== undefined) {
       const error = this.#errorOf(objectIn(line, 'finalize'));
-      log.warn(`model '${model}': finalize has failed: ${error.message}`, { model, error });
+      log.warn(`model '${model}': finalize failed: ${error.message}`, { model, error });
     } else if (typeof line['python'] === 'string') {
       this.#hello(line['python']);
     }

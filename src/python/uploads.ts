@@ -66,7 +66,7 @@ export class Uploads {
   /** Refuses a file that is not complete, so that uninitialized memory is never read. */
   #checkWhole(): void {
     if (this.#current !== undefined && this.#written < this.#current.length) {
-      this.#fail(invalidArgument('files: a file has ended before its last byte'));
+      this.#fail(invalidArgument('files: the process sent fewer bytes of a file than it announced'));
     }
     this.#current = undefined;
   }

@@ -217,7 +217,7 @@ test('a process that a model has forked leaves its memory and its calls alone', 
     os.close(writable)
     said = os.read(readable, 4096).decode()
     os.close(readable)
-    assert "that a model has forked" in said, said
+    assert "that the model forked" in said, said
     return [answer(tensor(request).as_numpy()) for request in requests]`),
   });
   for (let k = 0; k < 5; k++) {

@@ -358,7 +358,7 @@ test('a model of the program says with parent for which request it asks, after a
   for (const ask of [server.loadModel('a', { parent: last }), server.unloadModel('a', { parent: last })]) {
     const { code, message } = await rejection(ask);
     assert.equal(code, 'CANCELLED');
-    assert.match(message, /model 'a': the request that asks for this \(options\.parent\) has ended/);
+    assert.match(message, /model 'a': the request given as options\.parent has ended/);
   }
   const { code, message } = await rejection(server.loadModel('a', { parent: { ...last } }));
   assert.equal(code, 'INVALID_ARG');

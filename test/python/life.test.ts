@@ -150,7 +150,7 @@ def finalize(self):
     lines.join('\n'),
   );
   assert.ok(
-    lines.some((line) => /warn: .*finalize has failed.*too late/.test(line)),
+    lines.some((line) => /warn: .*finalize failed.*too late/.test(line)),
     lines.join('\n'),
   );
   assert.deepEqual(stubs(), []);

@@ -92,8 +92,11 @@ test(
       assert.deepEqual(floats(await server.infer(name, { x: row() })), [...row(1)]);
     }
     const said = lines.join('\n');
-    assert.match(said, /warn: model 'raises': is_ready has failed: .*ValueError: no connection/);
-    assert.match(said, /warn: model 'none': is_ready has failed: .*has to return a bool but returned int/);
+    assert.match(said, /warn: model 'raises': is_ready failed: .*ValueError: no connection/);
+    assert.match(
+      said,
+      /warn: model 'none': is_ready failed: .*expected is_ready\(\) to return a bool but it returned int/,
+    );
   },
 );
 

@@ -208,7 +208,7 @@ test(
     const server = await serving(t, { bad: script(text, { ...decoupled, maxBatchSize: 1 }) });
     assert.match((await rejection(firsts(server, 'bad', 1))).message, /ValueError: no/);
     assert.match((await rejection(firsts(server, 'bad', 2))).message, /after all/);
-    assert.match((await rejection(firsts(server, 'bad', 3))).message, /has to return None/);
+    assert.match((await rejection(firsts(server, 'bad', 3))).message, /decoupled model to return None/);
     assert.deepEqual(await firsts(server, 'bad', 4), [4]);
   },
 );

@@ -10,7 +10,7 @@ _entry = struct.Struct("<III")
 _parameter_kinds = {0: None, 1: struct.Struct("<q"), 2: struct.Struct("<d"), 3: struct.Struct("<q")}
 
 
-def read_said(data):
+def read_attributes(data):
     """Reads the id and the parameters of requests (protocol.h)."""
     at, found = 0, {}
     while at < len(data):
@@ -27,9 +27,9 @@ def read_said(data):
     return found.pop(ID, ""), found
 
 
-def write_said(request_id, parameters):
-    """The reverse of `read_said`."""
-    said = []
+def write_attributes(request_id, parameters):
+    """The reverse of `read_attributes`."""
+    attributes = []
     entries = dict(parameters or {})
     if request_id:
         entries[ID] = request_id
@@ -47,11 +47,11 @@ def write_said(request_id, parameters):
                 "parameter '%s': expected a str, int, float or bool but got %s" % (name, type(value).__name__)
             )
         name = name.encode()
-        said.append(_entry.pack(kind, len(name), len(data)) + name + data)
-    return b"".join(said)
+        attributes.append(_entry.pack(kind, len(name), len(data)) + name + data)
+    return b"".join(attributes)
 
 
-class Said:
+class Attributes:
     """Properties that the requests of a group share, besides their tensors."""
 
     __slots__ = ("id", "parameters", "priority", "timeout", "wanted", "counted", "rows")

@@ -65,7 +65,7 @@ async function checkFile(file: string): Promise<void> {
     throw new TritonError('NOT_FOUND', `there is no file '${file}'`, { cause });
   });
   if (!found.isFile())
-    throw invalidArgument(`'${file}' is no file; init takes the model's file, not its folder`);
+    throw invalidArgument(`'${file}' is not a file; init takes the model's file, not its folder`);
 }
 
 /** Quotes a text for the text format of configurations. */
@@ -94,7 +94,7 @@ function section(
 
 /** The configuration before the model's tensors are known. */
 function bareConfig({ backend }: Kind): string {
-  const head = `# docs/models.md says what may stand here; 'npx tritonts check' tells what is wrong with it.\n`;
+  const head = `# docs/models.md lists the fields; 'npx tritonts check' finds mistakes.\n`;
   return `${head}backend: ${quoted(backend)}\n`;
 }
 
@@ -152,7 +152,7 @@ output [
 export async function initModel(given: InitModel): Promise<WrittenModel> {
   const [file = '', ...beside] = given.files;
   const kind = kindOf(file);
-  if (kind === undefined) throw new RangeError(`no kind of models has files such as '${file}'`);
+  if (kind === undefined) throw new RangeError(`no backend reads files such as '${file}'`);
   for (const one of [...given.files, ...(given.labels === undefined ? [] : [given.labels])])
     await checkFile(one);
   const name = given.name ?? nameOf(file);

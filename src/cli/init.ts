@@ -154,7 +154,7 @@ export async function init(args: readonly string[]): Promise<number> {
     const [folder = repository ?? './models', ...rest] = more;
     if (rest.length > 0 || (more.length > 0 && repository !== undefined)) {
       const too = repository === undefined ? rest : more;
-      throw invalidArgument(`init takes one repository, not '${too.join("', '")}', too`);
+      throw invalidArgument(`init takes one repository, but received '${too.join("', '")}' too`);
     }
     await initDigits(folder);
     return 0;

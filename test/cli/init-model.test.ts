@@ -115,7 +115,7 @@ test('what is there is left as it is, and what would not load is not made; exit 
       [file, '--name', 'n', '--labels', join(folder, 'none.txt')],
       /NOT_FOUND: there is no file '.*none\.txt'/,
     ],
-    [[file, join(other, 'model.onnx'), '--name', 'n'], /is no file/],
+    [[file, join(other, 'model.onnx'), '--name', 'n'], /is not a file/],
     [[file, file, file, '--name', 'n'], /two files would be called 'net\.onnx'/],
     [[broken], /'.*broken\.onnx' would not load, so no model was made: /],
   ] as const) {

@@ -54,10 +54,10 @@ test('a wrong command line is reported; exit code 2', async (t) => {
     [[], /init needs a model's file, or the name of an example/],
     [['dogs'], /expected the example digits, or a file that ends in \.onnx, .* but received 'dogs'\n/],
     [['digits', '--labels', 'x'], /--name and --labels go with a file/],
-    [['digits', 'a', '--repository', 'b'], /init takes one repository, not 'a', too/],
+    [['digits', 'a', '--repository', 'b'], /init takes one repository, but received 'a' too/],
     [['my.h5'], /\.onnx, .* but received 'my\.h5'\n/],
     [['nowhere.onnx'], /NOT_FOUND: there is no file 'nowhere\.onnx'/],
-    [['digits', 'a', 'b'], /init takes one repository, not 'b', too/],
+    [['digits', 'a', 'b'], /init takes one repository, but received 'b' too/],
     [['digits', '--force'], /unknown option --force/],
   ] as const) {
     const { code, stdout, stderr } = await command(t, 'init', ...args);

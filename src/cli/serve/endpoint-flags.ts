@@ -102,7 +102,7 @@ const metrics: FlagGroup = {
       'counter_latencies, histogram_latencies, summary_latencies, summary_quantiles',
     ),
     use('allow-gpu-metrics', bool, 'true', 'nv_gpu_… metrics, where instances can be on GPUs'),
-    hint('allow-cpu-metrics', bool, 'metrics of the machine cost nothing until somebody asks'),
+    hint('allow-cpu-metrics', bool, 'metrics of the machine are collected only when they are read'),
   ],
 };
 

@@ -28,12 +28,24 @@ const metricsModule = lazy(() => import('../../metrics/serve.js'));
 const threadsModule = lazy(() => import('./threads/endpoint-thread.js'));
 const portsModule = lazy(() => import('./threads/shared-ports.js'));
 
-/** Starts to import the endpoints' modules, which happens while models are loaded. */
-export function prepareEndpoints({ grpc, http, metrics }: ServeSettings): void {
+/** Settings whose TLS files were read and checked. */
+export interface PreparedSettings extends Omit<ServeSettings, 'grpc'> {
+  readonly grpc: ServeGrpcOptions | undefined;
+}
+
+/**
+ * Reads and checks the TLS files, because a wrong one should be reported before the models are loaded. Starts to import
+ * the endpoints' modules, which goes on while models are loaded.
+ *
+ * @throws {@link TritonError} INVALID_ARG for a TLS file that cannot be read, or that TLS does not accept.
+ */
+export async function prepareEndpoints(settings: ServeSettings): Promise<PreparedSettings> {
+  const { grpc, http, metrics } = settings;
   const nothing = (): void => undefined; // An error is reported when the module is used.
   if (grpc !== undefined) grpcModule().catch(nothing);
   if (http !== undefined) httpModule().catch(nothing);
   if (metrics !== undefined) metricsModule().catch(nothing);
+  return { ...settings, grpc: grpc && (await grpcOptions(grpc)) };
 }
 
 async function startHttp(
@@ -79,7 +91,7 @@ function place({ host, port }: { readonly host: string; readonly port: number })
 }
 
 /** The endpoints' options, with ports that threads can share if there are several threads. */
-async function optionsOf({ http, grpc, metrics, threads }: ServeSettings): Promise<Options> {
+async function optionsOf({ http, grpc, metrics, threads }: PreparedSettings): Promise<Options> {
   const { sharedPort } = threads.http > 1 || threads.grpc > 1 ? await portsModule() : {};
   const shared = async <T extends ServeHttpOptions | ServeGrpcOptions>(
     what: string,
@@ -91,7 +103,7 @@ async function optionsOf({ http, grpc, metrics, threads }: ServeSettings): Promi
       : { ...options, ...(await sharedPort(what, options)) };
   return {
     http: await shared('HTTP', threads.http, http),
-    grpc: await shared('gRPC', threads.grpc, grpc && (await grpcOptions(grpc))),
+    grpc: await shared('gRPC', threads.grpc, grpc),
     metrics,
   };
 }
@@ -100,7 +112,7 @@ async function optionsOf({ http, grpc, metrics, threads }: ServeSettings): Promi
 async function startThreads(
   server: InferenceServer,
   { http, grpc }: Options,
-  { threads, server: { modelControlMode } }: ServeSettings,
+  { threads, server: { modelControlMode } }: PreparedSettings,
   log: Log,
 ): Promise<Endpoint[]> {
   const httpThreads = http === undefined ? 1 : threads.http;
@@ -137,7 +149,7 @@ async function startThreads(
  */
 export async function startEndpoints(
   server: InferenceServer,
-  settings: ServeSettings,
+  settings: PreparedSettings,
   log: Log,
 ): Promise<readonly Endpoint[]> {
   const started: Endpoint[] = [];

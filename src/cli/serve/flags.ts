@@ -87,9 +87,9 @@ const process: FlagGroup = {
       'how long requests under way have to end when the server stops',
     ),
     use('log-verbose', integer(0), '0', 'from 1 on, a line for each request, and each step of a load'),
-    use('log-info', bool, 'true', 'log what happens'),
-    use('log-warning', bool, 'true', 'log what was not done as it was asked for'),
-    use('log-error', bool, 'true', 'log what went wrong'),
+    use('log-info', bool, 'true', 'log information'),
+    use('log-warning', bool, 'true', 'log warnings'),
+    use('log-error', bool, 'true', 'log errors'),
     use(
       'log-format',
       choice('default', 'ISO8601'),

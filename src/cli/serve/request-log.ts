@@ -18,7 +18,7 @@ function since(begun: number): string {
 }
 
 function from(address: string | undefined): string {
-  return `request from ${address ?? 'nowhere'}`;
+  return `request from ${address ?? 'an unknown address'}`;
 }
 
 /** The gRPC status of a call. It is in the trailers, or in the headers if there are no trailers. */

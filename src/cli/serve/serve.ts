@@ -42,7 +42,7 @@ function firstEnd(onEnd: (what: string) => void): {
       end(`Signal (${signal}) received`);
     };
     const launcher = new Launcher((what) => {
-      end(`${what}, which ran this, is gone`);
+      end(`${what}, which started this process, has ended`);
     });
     process.on('SIGTERM', listener).on('SIGINT', listener);
     forget = () => {
@@ -133,7 +133,7 @@ async function run(settings: ServeSettings, log: Log): Promise<number> {
   try {
     for (const text of settings.ignored) log.info(`ignored ${text}`);
     log.info(startText(settings));
-    prepareEndpoints(settings);
+    const prepared = await prepareEndpoints(settings);
     const loaded = await load(settings, log, loading.signal);
     log.table(modelTable(loaded.server.index()));
     if (loaded.failed > 0 && settings.exitOnError) {
@@ -145,7 +145,7 @@ async function run(settings: ServeSettings, log: Log): Promise<number> {
     requests.set(log.isVerbose);
     let endpoints: readonly Endpoint[];
     try {
-      endpoints = await startEndpoints(loaded.server, settings, log);
+      endpoints = await startEndpoints(loaded.server, prepared, log);
     } catch (error) {
       await loaded.server.close({ timeoutMs: 0 });
       throw error;
@@ -194,7 +194,9 @@ export async function serve(args: readonly string[]): Promise<number> {
     return 0;
   }
   if (settings.http === undefined && settings.grpc === undefined && settings.metrics === undefined) {
-    console.error('tritonts serve: nothing is to be served: neither HTTP nor gRPC nor metrics');
+    console.error(
+      'tritonts serve: no endpoint is enabled; enable one with --allow-http, --allow-grpc or --allow-metrics',
+    );
     return 2;
   }
   let log: Log;

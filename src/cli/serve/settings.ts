@@ -61,12 +61,12 @@ function backendConfig(
     const backend = comma < 0 ? '' : left.slice(0, comma);
     const key = left.slice(comma + 1);
     if (otherBackends.includes(backend)) {
-      ignored.push(`--backend-config=${text}: there is no backend '${backend}' here`);
+      ignored.push(`--backend-config=${text}: unknown backend '${backend}'`);
     } else if (backend === '' && key === 'min-compute-capability') {
-      ignored.push(`--backend-config=${text}: --min-supported-compute-capability says it for all backends`);
+      ignored.push(`--backend-config=${text}: --min-supported-compute-capability sets it for all backends`);
     } else if (backend === '' && key !== 'default-max-batch-size') {
       throw invalidArgument(
-        `--backend-config=${text}: without a backend only default-max-batch-size is known; write <backend>,${key}=${value}`,
+        `--backend-config=${text}: only default-max-batch-size may be given without a backend; write <backend>,${key}=${value}`,
       );
     } else {
       const name = backend === '' ? 'onnxruntime' : backend;
@@ -129,7 +129,7 @@ function capability(given: string | undefined): number {
 
 function serverOptions(values: FlagValues, ignored: string[]): ServerOptions {
   const repositories = [...values.list('model-repository'), ...values.list('model-store')];
-  if (repositories.length === 0) throw invalidArgument('--model-repository must be given');
+  if (repositories.length === 0) throw invalidArgument('--model-repository=<folder> is missing');
   const remote = repositories.find((folder) => /^[a-z][a-z0-9+.-]+:\/\//i.test(folder));
   if (remote !== undefined) {
     throw invalidArgument(

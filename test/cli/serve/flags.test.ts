@@ -158,7 +158,7 @@ void suite('what is wrong is refused by name', () => {
     [['--load-model=a'], /--load-model needs --model-control-mode=explicit/],
     [['--model-control-mode=explicit', '--load-model=a', '--load-model=*'], /give it alone/],
     [['--model-repository=s3://bucket/models'], /only local folders/],
-    [['--backend-config=threads=4'], /without a backend only default-max-batch-size/],
+    [['--backend-config=threads=4'], /only default-max-batch-size may be given without a backend/],
     [['--backend-config=onnxruntime'], /expected <backend>,<key>=<value>/],
     [['--metrics-config=latencies=true'], /unknown setting 'latencies' of --metrics-config/],
     [
@@ -234,7 +234,7 @@ test('a wrong command line ends with 2, and all of it is said at once', async ()
   );
   assert.deepEqual([code, stdout], [2, '']);
   assert.match(stderr, /--cache-config is not supported.*\n.*--http-port.*\n.*unknown flag --whatever/);
-  assert.match((await tritonts('serve')).stderr, /--model-repository must be given/);
+  assert.match((await tritonts('serve')).stderr, /--model-repository=<folder> is missing/);
 });
 
 test("the page's table is the one of the command", async () => {

@@ -32,7 +32,7 @@ test('a request is answered, restricted calls need their secret, and the end is 
   assert.equal((await served.ended).code, 0);
 });
 
-test('files of TLS that are not there end the start, by name', async (t) => {
+test('TLS files that are absent or wrong end the start before a model is loaded, by name', async (t) => {
   const repository = await repositoryOf(t, { one: identity() });
   const folder = await temporaryFolder(t);
   const cert = join(folder, 'cert.pem');
@@ -41,7 +41,9 @@ test('files of TLS that are not there end the start, by name', async (t) => {
   const missing = await ran(t, repository, ...ports, ...tls, `--grpc-server-key=${join(folder, 'key.pem')}`);
   assert.equal(missing.code, 1);
   assert.match(missing.stderr, /cannot read '.*key\.pem': ENOENT/);
+  assert.doesNotMatch(missing.stderr, /model 'one'/);
   const wrong = await ran(t, repository, ...ports, ...tls, `--grpc-server-key=${cert}`);
   assert.equal(wrong.code, 1);
   assert.match(wrong.stderr, /--grpc-server-cert '.*cert\.pem': expected PEM files/);
+  assert.doesNotMatch(wrong.stderr, /model 'one'/);
 });

@@ -102,7 +102,7 @@ test('--log-info=false leaves the warnings; what has no effect is told of', asyn
   const told = run(t, repository, ...anyPorts, ...hints);
   await told.place('HTTPService');
   assert.match(told.log(), /ignored --grpc-infer-allocation-pool-size: /);
-  assert.match(told.log(), /ignored --backend-config=pytorch,.*: there is no backend 'pytorch' here/);
+  assert.match(told.log(), /ignored --backend-config=pytorch,.*: unknown backend 'pytorch'/);
 });
 
 test("a line's head is Triton's", () => {

@@ -92,7 +92,10 @@ test('without an endpoint, or with an empty repository', async (t) => {
   const nothing = await ran(t, empty, '--allow-http=0', '--allow-grpc=0', '--allow-metrics=FALSE');
   assert.deepEqual(
     [nothing.code, nothing.stderr],
-    [2, 'tritonts serve: nothing is to be served: neither HTTP nor gRPC nor metrics\n'],
+    [
+      2,
+      'tritonts serve: no endpoint is enabled; enable one with --allow-http, --allow-grpc or --allow-metrics\n',
+    ],
   );
   const served = run(t, empty, ...anyPorts);
   const http = await served.place('HTTPService');

@@ -56,7 +56,7 @@ export class EndpointThread implements Endpoint {
    * @throws {@link TritonError} UNAVAILABLE if they cannot listen, INTERNAL if the thread ends before.
    */
   static async start(server: InferenceServer, data: ThreadData, log: Log): Promise<EndpointThread> {
-    const program = ownFile('dist/src/cli/serve/threads/thread.js', 'which several threads of a port need');
+    const program = ownFile('dist/src/cli/serve/threads/thread.js', 'which endpoint threads need');
     const worker = new Worker(program, { workerData: data });
     const thread = new EndpointThread(worker);
     log.onChange(() => {
@@ -110,7 +110,7 @@ export class EndpointThread implements Endpoint {
   #endedByItself(): TritonError {
     const cause = this.#failure;
     const why = cause === undefined ? '' : `: ${TritonError.from(cause).message}`;
-    return new TritonError('INTERNAL', `a thread of endpoints ended by itself${why}`, { cause });
+    return new TritonError('INTERNAL', `an endpoint thread ended unexpectedly${why}`, { cause });
   }
 
   #send(message: ToThread): void {

@@ -58,6 +58,6 @@ export function answerTooLarge(
   most: number,
   model: string | undefined,
 ): TritonError {
-  const text = `the answer of ${origin} has ${size} bytes or more; this client takes ${most} (options.maxResponseBytes)`;
+  const text = `the answer of ${origin} has ${size} bytes or more; the client's limit is ${most} (options.maxResponseBytes)`;
   return new TritonError('UNSUPPORTED', text, { model });
 }

@@ -167,7 +167,7 @@ export class ModelOfServer implements RemoteModel {
     const given = readOptions<InferOptions>(options, inferKeys, 'infer options') as InferOptions;
     const { parent } = given;
     if (parent !== undefined) {
-      const text = `model '${this.name}': options.parent is for models of the own process`;
+      const text = `model '${this.name}': options.parent is only for models of this process`;
       throw new TritonError('UNSUPPORTED', text, { model: this.name });
     }
     const checked = checkInferOptions(this.name, given, this.#shared);

@@ -111,7 +111,7 @@ export class ServerOfProtocol implements RemoteServer {
     const given = readOptions<LoadModelOptions>(options, loadOptionKeys, 'load options');
     const { config, files = {}, module, parent } = given;
     if (module !== undefined)
-      throw new TritonError('UNSUPPORTED', 'options.module is for servers of the own process', {
+      throw new TritonError('UNSUPPORTED', 'options.module is only for servers of this process', {
         model: name,
       });
     refuseParent(name, parent);

@@ -49,7 +49,7 @@ describe('a message is refused before it is decoded', () => {
       Buffer.of(10, 100, 0),
       /100 bytes, but only 1 are left/,
     ],
-    'half an integer': ['RepositoryIndexRequest', Buffer.of(2 * 8, 128), /ends within an integer/],
+    'half an integer': ['RepositoryIndexRequest', Buffer.of(2 * 8, 128), /ends inside an integer/],
     'another wire type': ['ModelReadyRequest', Buffer.of(1 * 8, 1), /field name has the wire type 0/],
     'another wire type of a value': [
       'RepositoryModelLoadRequest',

@@ -64,7 +64,11 @@ export class Call {
       message: (bytes, compressed) => {
         if (this.#done) return;
         // This client does not accept compression.
-        if (compressed) throw new RpcError(status.internal, 'a message is compressed');
+        if (compressed)
+          throw new RpcError(
+            status.internal,
+            'the server sent a compressed message, which the client did not ask for',
+          );
         this.#sink.message(bytes);
       },
     });
@@ -185,7 +189,7 @@ export class Call {
     const outcome = this.#outcome ?? { status: 2, message: 'the answer has no status' };
     const isCut = 'status' in outcome && outcome.status === status.ok && this.#reader.within;
     this.#sink.done(
-      isCut ? { status: status.internal, message: 'the answer ends within a message' } : outcome,
+      isCut ? { status: status.internal, message: 'the answer ends inside a message' } : outcome,
     );
   }
 }

@@ -152,7 +152,7 @@ function outputOf(model: string, described: Described, raw: Buffer | undefined):
     throw unreadable(model, `output '${name}' has no datatype or shape`);
   const bytes = raw ?? bytesOfContents(described, datatype);
   if (datatype !== 'BYTES' && bytes.byteLength !== elementCount(shape) * datatypeSize[datatype])
-    throw unreadable(model, `output '${name}' has ${bytes.byteLength} bytes, which its shape has not`);
+    throw unreadable(model, `output '${name}' has ${bytes.byteLength} bytes, which do not match its shape`);
   return { name, datatype, shape, bytes: new Uint8Array(bytes).buffer };
 }
 

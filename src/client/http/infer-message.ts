@@ -102,7 +102,7 @@ export function readAnswer(
     if (typeof bytes !== 'number' || bytes < 0 || at + bytes > body.byteLength)
       throw unreadable(model, `output '${name}' has no data`);
     if (datatype !== 'BYTES' && bytes !== elementCount(shape) * datatypeSize[datatype])
-      throw unreadable(model, `output '${name}' has ${bytes} bytes, which its shape has not`);
+      throw unreadable(model, `output '${name}' has ${bytes} bytes, which do not match its shape`);
     const begin = at;
     at += bytes;
     return { name, datatype, shape, bytes: body.buffer.slice(body.byteOffset + begin, body.byteOffset + at) };

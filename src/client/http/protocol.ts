@@ -82,7 +82,7 @@ function jsonOf<T>(
     throw fail(`not JSON but ${answer.headers['content-type'] ?? 'of no content type'}`, cause);
   }
   if (isForm(value)) return value;
-  throw fail('JSON of another form than KServe v2 has', undefined);
+  throw fail('JSON that does not follow KServe v2', undefined);
 }
 
 /** See the head of this file. */

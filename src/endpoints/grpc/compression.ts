@@ -76,7 +76,7 @@ export class Inflater {
       const maxOutputLength = this.#most(this.#budget.left + bytes.length);
       unzip(bytes, { maxOutputLength }, (error, plain) => {
         this.#running--;
-        this.#budget.give(bytes.length);
+        this.#budget.release(bytes.length);
         if (error === null) this.#budget.add(plain.length);
         // The limit of the next message counts the bytes of this one.
         this.#waiting.shift()?.();
@@ -105,11 +105,14 @@ function inflateError(error: Error, limit: number, usual: number): Error {
   if (code === 'ERR_BUFFER_TOO_LARGE' && limit < usual) {
     return unavailable(
       'TOO_MUCH_IN_FLIGHT',
-      `a message has more than ${limit} bytes, decompressed; beside what is under way there is no room for more (maxHeldBytes)`,
+      `a decompressed message exceeds ${limit} bytes, the room that calls in progress leave (maxHeldBytes)`,
     );
   }
   if (code === 'ERR_BUFFER_TOO_LARGE')
-    return new RpcError(status.resourceExhausted, `a message has more than ${limit} bytes, decompressed`);
+    return new RpcError(
+      status.resourceExhausted,
+      `a decompressed message exceeds the limit of ${limit} bytes`,
+    );
   // gRPC itself uses INTERNAL here; see UnreadableMessage.
   return new RpcError(status.internal, `a message cannot be decompressed: ${error.message}`);
 }

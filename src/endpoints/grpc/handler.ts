@@ -98,7 +98,7 @@ export class GrpcHandler implements CallContext {
       if (name.startsWith(':') || value === undefined || !pattern.test(name)) continue;
       if (reserved.test(name))
         throw invalidArgument(
-          `metadata '${name}' cannot be forwarded: it has the name of a parameter that means something`,
+          `metadata '${name}' cannot be forwarded: the server itself reads a parameter of that name`,
         );
       all.set(name, Array.isArray(value) ? value.join(', ') : value);
     }

@@ -7,6 +7,7 @@ import type { TensorInput } from '../../tensor/inputs.js';
 import { elementCount } from '../../tensor/shape.js';
 import type { Parameters, ParameterValue } from '../../protocol/parameters.js';
 import type { ServiceRequest } from '../service/service.js';
+import { namingModel } from '../service/request-errors.js';
 import { datatypeOfName, tensorOfBytes, type Bytes } from '../service/tensors.js';
 import {
   checkBytes,
@@ -65,7 +66,7 @@ function checkParameters(given: ReadonlyMap<string, Parameter>): {
     }
     if (name.startsWith('triton_')) {
       throw invalidArgument(
-        `parameter '${name}': names that begin with 'triton_' are reserved, and of those there is only ${emptyFinalName}`,
+        `parameter '${name}': the prefix 'triton_' is reserved; the only parameter with it is ${emptyFinalName}`,
       );
     }
     const allowed = kinds.get(name) ?? others;
@@ -150,7 +151,11 @@ function readOutput(reader: ProtoReader): RequestedOutput {
 }
 
 /** The inputs as tensors: each gets its bytes or its typed contents. */
-function tensorsOf(inputs: readonly Input[], raw: readonly Bytes[]): Record<string, TensorInput> {
+function tensorsOf(
+  model: string,
+  inputs: readonly Input[],
+  raw: readonly Bytes[],
+): Record<string, TensorInput> {
   const entries = inputs.map((input, i): [string, TensorInput] => {
     const { name, datatype, shape, contents } = input;
     const isTyped = contents !== undefined && !contents.done;
@@ -164,8 +169,8 @@ function tensorsOf(inputs: readonly Input[], raw: readonly Bytes[]): Record<stri
     const bytes = raw[i] ?? (raw.length === 0 && elementCount(shape) === 0 ? noBytes : undefined);
     if (bytes !== undefined) return [name, tensorOfBytes(name, datatype, shape, bytes)];
     throw invalidArgument(
-      `unable to find data for input tensor '${name}': raw_input_contents has ${raw.length} entries and 'contents' is empty`,
-      { tensor: name },
+      `unable to find data for input tensor '${name}' of model '${model}': raw_input_contents has ${raw.length} entries and 'contents' is empty`,
+      { model, tensor: name },
     );
   });
   if (entries.length === 1) {
@@ -198,6 +203,14 @@ export class InferRequestReader {
    *   memory.
    */
   read(reader: ProtoReader): GrpcInferRequest {
+    try {
+      return this.#read(reader);
+    } catch (error) {
+      throw namingModel(error, this.model);
+    }
+  }
+
+  #read(reader: ProtoReader): GrpcInferRequest {
     let version = '';
     let parameters: ParameterMap | undefined;
     const inputs: ProtoReader[] = [];
@@ -230,7 +243,7 @@ export class InferRequestReader {
       model,
       version: versionOf(version),
       id,
-      inputs: tensorsOf(inputs.map(readInput), raw),
+      inputs: tensorsOf(model, inputs.map(readInput), raw),
       outputs: outputs.length === 0 ? undefined : outputs.map(readOutput),
       ...checked,
     };

@@ -110,7 +110,7 @@ export class Outgoing {
     const stream = this.#stream;
     this.#budget.add(size);
     const give = (): void => {
-      this.#budget.give(size);
+      this.#budget.release(size);
     };
     const [first] = pieces;
     if (pieces.length === 1 && first !== undefined) {
@@ -136,7 +136,7 @@ export class Outgoing {
     }
     this.#budget.add(size);
     this.#stream.end(only, () => {
-      this.#budget.give(size);
+      this.#budget.release(size);
     });
   }
 

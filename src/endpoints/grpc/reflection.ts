@@ -64,7 +64,7 @@ function reply(request: Message): object {
   return {
     error_response: {
       error_code: status.unimplemented,
-      error_message: 'the request asks for nothing that is known',
+      error_message: 'unknown kind of reflection request',
     },
   };
 }

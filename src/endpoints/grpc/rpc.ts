@@ -147,7 +147,7 @@ export class Rpc implements Listed {
   release(bytes: number): void {
     if (this.#closed) return;
     this.#held -= bytes;
-    this.#shared.budget.give(bytes);
+    this.#shared.budget.release(bytes);
   }
 
   /** Sends a message. Others may follow. */
@@ -222,7 +222,7 @@ export class Rpc implements Listed {
     if (encoding === undefined || encoding === 'identity')
       throw new RpcError(
         status.internal,
-        'a message is said to be compressed, but grpc-encoding does not say how',
+        'a message is marked as compressed, but the call has no grpc-encoding',
       );
     this.#waiting = [];
     this.#setFlow();
@@ -235,7 +235,7 @@ export class Rpc implements Listed {
 
   #inflated(error: Error | undefined, plain: Buffer): void {
     if (this.#closed) {
-      this.#shared.budget.give(plain.length);
+      this.#shared.budget.release(plain.length);
       return;
     }
     this.#held += plain.length;
@@ -288,7 +288,7 @@ export class Rpc implements Listed {
   #tellEnd(): void {
     if (this.#finished) return;
     try {
-      if (this.#reader.within) throw new RpcError(status.internal, 'the request ends within a message');
+      if (this.#reader.within) throw new RpcError(status.internal, 'the request ends inside a message');
       this.#handler?.ended();
     } catch (error) {
       this.#end(error);
@@ -302,7 +302,7 @@ export class Rpc implements Listed {
     if (rstCode !== constants.NGHTTP2_NO_ERROR && !this.#aborted) this.traffic.cancelled(headersSent);
     this.#shared.calls.delete(this);
     this.#reader.drop();
-    this.#shared.budget.give(this.#held);
+    this.#shared.budget.release(this.#held);
     this.#held = 0;
     if (this.#finished) return;
     this.#finish();

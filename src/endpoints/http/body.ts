@@ -62,7 +62,7 @@ export class BodyReader {
     if (size > this.#maxBytes) return this.#tooLarge('more');
     if (this.#held + more > bodiesAtOnce * this.#maxBytes) return this.#full();
     if (chunks > mostChunks)
-      return invalidArgument(`the request's body has more than ${mostChunks} chunks, which is the limit`);
+      return invalidArgument(`the request's body has more chunks than the limit of ${mostChunks}`);
     this.#held += more;
     return undefined;
   }
@@ -99,7 +99,7 @@ export class BodyReader {
 
   #unzipError(error: Error): TritonError {
     const { code }: { code?: unknown } = error as { code?: unknown };
-    if (code === 'ERR_BUFFER_TOO_LARGE') return this.#tooLarge('more, decompressed');
+    if (code === 'ERR_BUFFER_TOO_LARGE') return this.#tooLarge('more when decompressed');
     return invalidArgument(`the body cannot be decompressed: ${error.message}`, { cause: error });
   }
 
@@ -113,7 +113,7 @@ export class BodyReader {
     const limit = bodiesAtOnce * this.#maxBytes;
     return unavailable(
       'TOO_MUCH_IN_FLIGHT',
-      `the bodies of requests under way have ${this.#held} bytes together; the limit is ${limit}`,
+      `the bodies of requests in progress hold ${this.#held} bytes; the limit is ${limit}`,
     );
   }
 }

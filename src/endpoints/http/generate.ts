@@ -9,6 +9,7 @@ import { elementCount } from '../../tensor/shape.js';
 import { inOrder } from '../../tensor/named-values.js';
 import type { ParameterValue, Parameters } from '../../protocol/parameters.js';
 import { asTritonError } from '../../protocol/statuses.js';
+import { namingModel } from '../service/request-errors.js';
 import type { Exchange } from './exchange.js';
 import { JsonText, member, readObject, readParameter, readString, wrongType } from './json.js';
 import { elementsText, parameterText } from './json-output.js';
@@ -39,24 +40,24 @@ function flatten(root: unknown): Map<string, unknown> {
 }
 
 /** The shape for `count` elements. The last variable dim takes the rest; other variable dims are 1. */
-function shapeFor({ name, shape }: TensorMetadata, count: number): number[] {
+function shapeFor(model: string, { name, shape }: TensorMetadata, count: number): number[] {
   const fixed = shape.reduce((product, dim) => (dim === -1 ? product : product * dim), 1);
   const last = shape.lastIndexOf(-1);
   const rest = count / fixed;
   if (!Number.isInteger(rest) || (last < 0 && rest !== 1)) {
     throw invalidArgument(
-      `The schema can not convert input '${name}' to a tensor: ${count} elements do not fill shape [${shape.join(',')}]`,
-      { tensor: name },
+      `The schema can not convert input '${name}' to a tensor: ${count} elements do not fill shape [${shape.join(',')}] of model '${model}'`,
+      { model, tensor: name },
     );
   }
   return shape.map((dim, i) => (dim !== -1 ? dim : i === last ? rest : 1));
 }
 
-function readInput(input: TensorMetadata, value: unknown): TensorInput {
+function readInput(model: string, input: TensorMetadata, value: unknown): TensorInput {
   const list: readonly unknown[] = Array.isArray(value) ? value : [value];
   const nested = list.find((one) => Array.isArray(one));
   if (nested !== undefined) throw wrongType(input.name, 'an element or a flat array of elements', nested);
-  return readTensor(input.name, input.datatype, shapeFor(input, list.length), list);
+  return readTensor(input.name, input.datatype, shapeFor(model, input, list.length), list);
 }
 
 /**
@@ -64,7 +65,15 @@ function readInput(input: TensorMetadata, value: unknown): TensorInput {
  *
  * @throws {@link TritonError} INVALID_ARG for a body that is not JSON, for wrong types, and for invalid values.
  */
-export function readGenerateRequest(body: Buffer, { inputs }: ModelMetadata): GenerateRequest {
+export function readGenerateRequest(body: Buffer, metadata: ModelMetadata): GenerateRequest {
+  try {
+    return readRequest(body, metadata);
+  } catch (error) {
+    throw namingModel(error, metadata.name);
+  }
+}
+
+function readRequest(body: Buffer, { name: model, inputs }: ModelMetadata): GenerateRequest {
   const json = new JsonText(body);
   let flat = flatten(json.parse());
   const named = inputs.filter(({ name }) => flat.has(name));
@@ -76,7 +85,7 @@ export function readGenerateRequest(body: Buffer, { inputs }: ModelMetadata): Ge
   for (const [name, value] of flat) {
     const input = named.find((one) => one.name === name);
     if (value === null && (input !== undefined || name === 'id')) continue; // Not given.
-    if (input !== undefined) tensors.push([name, readInput(input, value)]);
+    if (input !== undefined) tensors.push([name, readInput(model, input, value)]);
     else if (name !== 'id') parameters.set(name, readParameter(name, value));
   }
   return {
@@ -97,7 +106,7 @@ function* writeGenerated({ id, model, outputs, parameters }: InferResult): Slice
   for (const { name } of inOrder(outputs, undefined)) {
     const tensor = outputs[name];
     if (tensor === undefined) continue;
-    const text = yield* elementsText(name, tensor);
+    const text = yield* elementsText(model.name, name, tensor);
     members.push(`${JSON.stringify(name)}:${elementCount(tensor.shape) === 1 ? text : `[${text}]`}`);
   }
   for (const [name, value] of Object.entries(parameters))

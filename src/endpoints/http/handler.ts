@@ -8,6 +8,7 @@ import type { InferResult } from '../../api/results.js';
 import { GroupAccess } from '../service/access.js';
 import type { LogChanges } from '../service/log-settings.js';
 import type { Parameters, ParameterValue } from '../../protocol/parameters.js';
+import { namingModel } from '../service/request-errors.js';
 import { InferenceService } from '../service/service.js';
 import { BodyReader } from './body.js';
 import { answerEncoding, requestEncoding } from './compression.js';
@@ -241,7 +242,7 @@ export class HttpHandler {
     } catch (error) {
       // As in Triton, the error of an unavailable model comes before an error of the body.
       this.#service.checkInferable(route.model, route.version);
-      throw error;
+      throw namingModel(error, route.model);
     }
   }
 
@@ -286,7 +287,7 @@ export class HttpHandler {
       if (!pattern.test(name)) continue;
       if (isReserved(name))
         throw invalidArgument(
-          `header '${name}' cannot be forwarded: it has the name of a parameter that means something`,
+          `header '${name}' cannot be forwarded: the server itself reads a parameter of that name`,
         );
       all.set(name, rawHeaders[i + 1] ?? '');
     }
@@ -306,7 +307,7 @@ function headerSize({ headers }: IncomingMessage): number | undefined {
   if (typeof text !== 'string' || !/^-?\d+$/.test(text)) return 0;
   const size = Number(text);
   if (size >= 0 && Number.isSafeInteger(size)) return size;
-  throw invalidArgument(`Inference-Header-Content-Length is ${text}, which is no size`);
+  throw invalidArgument(`expected a size for Inference-Header-Content-Length but received ${text}`);
 }
 
 function finishWith(exchange: Exchange, action: Promise<void>): void {

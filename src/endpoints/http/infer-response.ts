@@ -46,7 +46,7 @@ export function* writeInferAnswer(
       json += `"parameters":{"binary_data_size":${blob.length}}}`;
       if (blob.length > 0) blobs.push(blob);
     } else {
-      json += `"data":[${yield* elementsText(name, tensor)}]}`;
+      json += `"data":[${yield* elementsText(result.model.name, name, tensor)}]}`;
     }
   }
   return { json: `${json}]}`, blobs };

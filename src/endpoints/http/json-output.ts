@@ -38,15 +38,15 @@ export function quoted(text: string): string {
 }
 
 /** The elements of a BYTES tensor as strings, without a Buffer for each if `data` was never read. */
-function stringsOf(name: string, tensor: Tensor<'BYTES'>): string[] {
+function stringsOf(model: string, name: string, tensor: Tensor<'BYTES'>): string[] {
   try {
     return tensor.strings();
   } catch (error) {
     const index = tensor.data.findIndex((element) => !isUtf8(element));
     if (index < 0) throw error;
     throw invalidArgument(
-      `output '${name}', element ${index} is not UTF-8, which JSON takes: ask for it as binary data`,
-      { tensor: name },
+      `model '${model}', output '${name}': element ${index} is not UTF-8, as JSON needs; ask for the output as binary data`,
+      { model, tensor: name },
     );
   }
 }
@@ -60,12 +60,12 @@ const mostElements = 1 << 22;
  * @throws {@link TritonError} INVALID_ARG for a tensor that is too large for JSON, for FP16 and BF16, as in Triton,
  *   and for BYTES that are not UTF-8. Clients can ask for such outputs as binary data.
  */
-export function elementsText(name: string, tensor: AnyTensor): Sliced<string> {
+export function elementsText(model: string, name: string, tensor: AnyTensor): Sliced<string> {
   const count = elementCount(tensor.shape);
   if (count > mostElements) {
     throw invalidArgument(
-      `output '${name}' has ${count} elements, and JSON takes at most ${mostElements}: ask for it as binary data`,
-      { tensor: name },
+      `model '${model}', output '${name}': JSON takes at most ${mostElements} elements, but the output has ${count}; ask for it as binary data`,
+      { model, tensor: name },
     );
   }
   switch (tensor.datatype) {
@@ -85,12 +85,12 @@ export function elementsText(name: string, tensor: AnyTensor): Sliced<string> {
     case 'UINT32':
       return joined<bigint | number>(tensor.data, String);
     case 'BYTES':
-      return joined(stringsOf(name, tensor), quoted);
+      return joined(stringsOf(model, name, tensor), quoted);
     case 'FP16':
     case 'BF16':
       throw invalidArgument(
-        `output '${name}': ${tensor.datatype} cannot be sent as JSON; ask for it as binary data`,
-        { tensor: name },
+        `model '${model}', output '${name}': ${tensor.datatype} cannot be sent as JSON; ask for it as binary data`,
+        { model, tensor: name },
       );
   }
 }

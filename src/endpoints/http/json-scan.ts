@@ -88,7 +88,7 @@ export function scanJson(bytes: Uint8Array): JsonTraits {
     } else if (byte === 0x5b || byte === 0x7b) {
       parts++;
       if (++depth > mostDepth)
-        throw invalidArgument(`the JSON is nested more than ${mostDepth} levels deep, which is the limit`);
+        throw invalidArgument(`the JSON is nested deeper than the limit of ${mostDepth} levels`);
       members[depth] = 0;
       if (depth === shapeDepth) inShape = isNamedShape(bytes, name);
     } else if (byte === 0x2c) commas++;
@@ -100,21 +100,19 @@ export function scanJson(bytes: Uint8Array): JsonTraits {
       const count = (members[depth] ?? 0) + 1;
       members[depth] = count;
       if (count > mostMembers) {
-        throw invalidArgument(
-          `the JSON has an object with more than ${mostMembers} members, which is the limit`,
-        );
+        throw invalidArgument(`the JSON has an object with more members than the limit of ${mostMembers}`);
       }
     } else if (byte === 0x4e || byte === 0x49) notFinite = true;
     else bits |= byte;
   }
   if (parts > mostParts) {
     throw invalidArgument(
-      `the JSON has more than ${mostParts} arrays, objects and members, which is the limit: send tensors flat, or as binary data`,
+      `the JSON has more arrays, objects and members than the limit of ${mostParts}: send tensors flat, or as binary data`,
     );
   }
   if (commas > mostElements) {
     throw invalidArgument(
-      `the JSON has more than ${mostElements} elements, which is the limit: send tensors as binary data`,
+      `the JSON has more elements than the limit of ${mostElements}: send tensors as binary data`,
     );
   }
   if (bits >= 0x80 && !isUtf8(bytes)) throw invalidArgument('the JSON is not UTF-8');

@@ -160,7 +160,7 @@ class Elements {
       if (typeof value !== 'string') throw this.#wrong(index, 'a string', value);
       if (writer.append(value)) return;
       throw invalidArgument(
-        `input '${this.#name}', element ${index}: the string has half a surrogate pair, which has no UTF-8`,
+        `input '${this.#name}', element ${index}: the string has a lone surrogate, which UTF-8 cannot encode`,
         { tensor: this.#name },
       );
     });

@@ -43,10 +43,10 @@ export function readRestrictions<Group extends string>(
       throw expected("a header's name", `${path}.header`, header);
     // The message must not show the secret.
     if (typeof value !== 'string' || value === '')
-      throw invalidArgument(`expected a text that is not empty for ${path}.value`);
+      throw invalidArgument(`expected a non-empty string for ${path}.value`);
     if (/^\s|\s$|[\0-\x08\x0a-\x1f\x7f]/.test(value))
       throw invalidArgument(
-        `${path}.value has spaces at an end or a control character, which no header brings: nobody could make the calls`,
+        `${path}.value: expected no space at either end and no control character, because headers cannot carry them`,
       );
     return { protocols: found, header: header.toLowerCase(), value };
   });

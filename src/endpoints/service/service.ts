@@ -18,6 +18,7 @@ import { loadOptionsOf, type LoadRequest } from './load-request.js';
 import { hostOf, type ServiceHost } from './host.js';
 import type { LogChanges, LogSettings } from './log-settings.js';
 import type { Parameters } from '../../protocol/parameters.js';
+import { namingModel } from './request-errors.js';
 import { readParameters } from './parameters.js';
 import { loadFailure, tritonStatistics, type ServiceStatistics } from './replies.js';
 import { Job, Submitter } from './submitter.js';
@@ -258,7 +259,11 @@ function check(
   handle: ModelHandle,
   { id, outputs, parameters }: ServiceRequest,
 ): ReturnType<ModelHandle['check']> {
-  return handle.check({ id, outputs, ...readParameters(parameters) });
+  try {
+    return handle.check({ id, outputs, ...readParameters(parameters) });
+  } catch (error) {
+    throw namingModel(error, handle.name);
+  }
 }
 
 function recoded(error: unknown, from: TritonErrorCode, to: TritonErrorCode): unknown {

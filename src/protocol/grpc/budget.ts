@@ -29,7 +29,7 @@ export class Budget {
     if (this.#held + bytes > this.#max) {
       throw unavailable(
         'TOO_MUCH_IN_FLIGHT',
-        `the messages under way have ${this.#held} bytes together, and ${bytes} would come to them; the limit is ${this.#max} (maxHeldBytes)`,
+        `messages in progress hold ${this.#held} bytes, so ${bytes} more would exceed the limit of ${this.#max} (maxHeldBytes)`,
       );
     }
     this.#held += bytes;
@@ -40,7 +40,7 @@ export class Budget {
     this.#held += bytes;
   }
 
-  give(bytes: number): void {
+  release(bytes: number): void {
     this.#held -= bytes;
   }
 }

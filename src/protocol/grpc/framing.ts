@@ -107,7 +107,7 @@ export class MessageReader {
 
   /** Drops an incomplete message. */
   drop(): void {
-    this.#budget.give(this.#buffer.length);
+    this.#budget.release(this.#buffer.length);
     this.#buffer = nothing;
     this.#at = 0;
     this.#size = -1;

@@ -114,7 +114,7 @@ export class ParameterMap extends Map<string, Parameter> {
 export function readEntry(reader: ProtoReader, into: ParameterMap, most: number = mostParameters): void {
   // Count before reading: a name repeated a million times costs as much as a million names.
   if (++into.entriesRead > most)
-    throw invalidArgument(`a message has more than ${most} parameters, which is the limit`);
+    throw invalidArgument(`a message has more parameters than the limit of ${most}`);
   let name = '';
   let value: Parameter = { kind: 'none', value: '' };
   while (!reader.done) {

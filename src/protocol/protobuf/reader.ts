@@ -155,13 +155,13 @@ export class ProtoReader {
 
   #byte(): number {
     const byte = this.at < this.end ? this.bytes[this.at] : undefined;
-    if (byte === undefined) throw unreadable('it ends within an integer');
+    if (byte === undefined) throw unreadable('it ends inside an integer');
     this.at++;
     return byte;
   }
 
   #skipped(size: number): number {
-    if (size > this.end - this.at) throw unreadable('it ends within a number');
+    if (size > this.end - this.at) throw unreadable('it ends inside a number');
     this.at += size;
     return this.at - size;
   }

@@ -130,7 +130,7 @@ function messagesIn(pieces: readonly Buffer[]): string {
   const reader = new MessageReader(1 << 16, budget, {
     message: (bytes, compressed) => {
       found.push(`${compressed ? 1 : 0}:${bytes.toString('base64')}`);
-      budget.give(bytes.length);
+      budget.release(bytes.length);
     },
   });
   const refused =

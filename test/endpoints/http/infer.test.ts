@@ -457,7 +457,9 @@ void suite('wrong requests are told, and are the client’s fault', () => {
   ] as const) {
     test(name, async (t) => {
       const endpoint = await endpointOf(t, await serve(t, { m: identity() }));
-      assert.match(errorOf(await ask(endpoint, path, { body }), status), message);
+      const told = errorOf(await ask(endpoint, path, { body }), status);
+      assert.match(told, message);
+      assert.match(told, /^model 'm'[,:] |of model 'm'/);
       json(await ask(endpoint, path, { body: { inputs: [x] } }));
     });
   }

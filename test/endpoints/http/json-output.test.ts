@@ -27,13 +27,13 @@ void suite('BYTES in JSON', () => {
   ];
 
   test('are what a parser reads back', () => {
-    assert.deepEqual(JSON.parse(`[${atOnce(elementsText('y', tensorOf(texts)))}]`), texts);
+    assert.deepEqual(JSON.parse(`[${atOnce(elementsText('m', 'y', tensorOf(texts)))}]`), texts);
   });
 
   test('are those of the elements once these were read', () => {
     const tensor = tensorOf(texts);
     tensor.data[1] = Buffer.from('changed');
-    assert.deepEqual(JSON.parse(`[${atOnce(elementsText('y', tensor))}]`), texts.with(1, 'changed'));
+    assert.deepEqual(JSON.parse(`[${atOnce(elementsText('m', 'y', tensor))}]`), texts.with(1, 'changed'));
   });
 
   test('that are no UTF-8 are refused by the number of the element', () => {
@@ -41,11 +41,11 @@ void suite('BYTES in JSON', () => {
       const tensor = tensorOf(['a \ufffd', Buffer.from([0x61, 0xc3]), 'b']);
       if (read) assert.equal(tensor.data.length, 3);
       assert.throws(
-        () => atOnce(elementsText('y', tensor)),
+        () => atOnce(elementsText('m', 'y', tensor)),
         (error) =>
           error instanceof TritonError &&
           error.code === 'INVALID_ARG' &&
-          /^output 'y', element 1 is not UTF-8, which JSON takes/.test(error.message),
+          /^model 'm', output 'y': element 1 is not UTF-8, as JSON needs/.test(error.message),
       );
     }
   });

@@ -106,7 +106,7 @@ function shrinkage(read: SettingsReader, { devices }: BackendContext): string | 
   return read.text(key, {
     expected:
       arenas.length === 0
-        ? 'nothing, because the sessions have no arena'
+        ? 'no value, because the sessions have no arena'
         : `arenas that every session has, ${arenas.join(' or ')}, separated by semicolons`,
     allows: (text) => text.split(';').every((arena) => arenas.includes(arena)),
   });

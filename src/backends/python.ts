@@ -89,7 +89,7 @@ export function pythonSettings(options: BackendConfig): PythonSettings {
     if (value === undefined) return undefined;
     if (typeof value === 'string' && value !== '') return value;
     throw invalidArgument(
-      `options.backendConfig.python['${key}']: expected a text but received ${String(value)}`,
+      `options.backendConfig.python['${key}']: expected a string but received ${String(value)}`,
     );
   };
   const whole = (key: string, usual: number, least: number, most: number): number => {

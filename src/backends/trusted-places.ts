@@ -59,7 +59,7 @@ function follow(
   const real = realPath(resolve(modelDirectory ?? '', part));
   // Paths are passed to the native side separated by line feeds.
   if (real === undefined || real.includes('\n'))
-    throw fault(field, `'${written}' is no path that can be followed: ${expected}`);
+    throw fault(field, `'${written}' cannot be resolved as a path: ${expected}`);
   const isAllowed = places.some(({ folder }) => {
     const realFolder = realPath(folder);
     return realFolder !== undefined && isInside(realFolder, real);
@@ -86,7 +86,7 @@ export function confinedPrefix(
   const other = entries(folder).find((entry) => entry.name.startsWith(prefix) && !entry.isFile());
   // Not `join`, because a prefix `..` would be taken for the parent folder.
   if (other === undefined) return `${folder}${sep}${prefix}`;
-  const text = `'${other.name}' in '${folder}' is a link or folder; only files may begin like what is written`;
+  const text = `'${other.name}' in '${folder}' is a link or folder; expected only files whose names begin with '${prefix}'`;
   throw context.fault(field, text);
 }
 

@@ -11,6 +11,7 @@ export { readModelConfig, type ParsedConfig } from './text/read.js';
 export { readModelConfigJson } from './text/read-json.js';
 export { tritonDefaults, type BackendDefaults } from './rules/complete.js';
 export { datatypeOf, type ModelDescription } from './rules/description.js';
+export { otherBackendAdvice } from './rules/other-backends.js';
 export { inlineExpected, readInline, type InlineOption } from './rules/inline-option.js';
 export {
   completeWithOwn,

@@ -79,11 +79,11 @@ export async function checkBackendDirectory(options: CustomOptions): Promise<voi
   if (directory === undefined) return;
   const found = await stat(directory).catch(() => undefined);
   if (found?.isDirectory() !== true) {
-    const what = found === undefined ? 'does not exist' : 'is no folder';
+    const what = found === undefined ? 'does not exist' : 'is not a folder';
     throw new TritonError('NOT_FOUND', `options.backendDirectory: '${directory}' ${what}`);
   }
   for (const [names, whose] of [
-    [[...backends().keys(), 'ensemble'], 'a backend of the package'],
+    [[...backends().keys(), 'ensemble'], 'built in'],
     [[...registeredBackends.keys()], 'registered by the program'],
   ] as const) {
     for (const name of names) {

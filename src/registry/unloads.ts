@@ -44,7 +44,7 @@ export class Unloads {
       this.#refuseNeeded(name);
       this.#unload(name, withParts, undefined).catch((error: unknown) => {
         const { message } = asTritonError(error, name);
-        log.warn(`model '${name}': the unload that it asked for has failed: ${message}`, { model: name });
+        log.warn(`model '${name}': the unload that it requested failed: ${message}`, { model: name });
       });
       return;
     }

@@ -117,7 +117,7 @@ void suite('absurd models', () => {
     assert.equal(error.code, 'INVALID_ARG');
     assert.match(
       error.message,
-      /model 'wide': a request with \d+ inputs, all their dims and its parameters is too big: send fewer inputs/,
+      /model 'wide': the request's \d+ inputs, their dims and its parameters exceed the limit of a request: send fewer inputs/,
     );
     assert.equal(floats(await server.infer('add', { x: row() }))[0], 1);
   });

@@ -101,7 +101,7 @@ for (const [what, parameters, expected] of [
   [
     'an arena that is switched off',
     { enable_mem_arena: 0, 'memory.enable_memory_arena_shrinkage': 'cpu:0' },
-    /expected nothing, because the sessions have no arena/,
+    /expected no value, because the sessions have no arena/,
   ],
 ] as const) {
   test(`to shrink ${what} is refused at load, not at each request`, async (t) => {

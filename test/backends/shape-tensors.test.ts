@@ -179,10 +179,10 @@ test('configurations that do not fit say why', options, () => {
     unmarked:
       /input\[1\]\.is_shape_tensor: the model's input "s" is a shape tensor, .* write is_shape_tensor: true/,
     counted: /input\[1\]\.dims: .*shape \[2\], whose first value is the batch .*Expected dims: \[ 1 \]/,
-    square: /input\[1\]\.dims: expected one number for a shape tensor, .* but found \[2,3\]/,
-    reshaped: /input\[1\]\.reshape: not with is_shape_tensor, in a model that batches/,
+    square: /input\[1\]\.dims: expected one dim, .* but found \[2,3\]/,
+    reshaped: /input\[1\]\.reshape: cannot be combined with is_shape_tensor in a model that batches/,
     cold: /inputs\["s"\]\.input_data_file: values: expected its first value to be 1, .* but found 3/,
-    random: /inputs\["s"\]\.random_data: random numbers are no shape/,
+    random: /inputs\["s"\]\.random_data: random numbers cannot be a shape/,
     graphs: /optimization\.cuda\.graphs: input 's' is a shape tensor/,
   })) {
     assert.equal(models[name]?.state, 'UNAVAILABLE', name);

@@ -24,10 +24,7 @@ export interface BareRuntime {
  * Loads that are refused although the runtime would accept them, because Triton's rules are kept on purpose.
  */
 const refusals: readonly (readonly [pattern: RegExp, reason: string])[] = [
-  [
-    /dims: expected each to be 1 or more/,
-    'the runtime works out a dimension to be 0: Triton has no dims of 0',
-  ],
+  [/dims: expected dims of 1 or more/, 'the runtime works out a dimension to be 0: Triton has no dims of 0'],
 ];
 
 type Judgement = readonly [verdict: Verdict, reason: string, detail: string];

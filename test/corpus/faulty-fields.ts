@@ -116,7 +116,7 @@ export const values: readonly Faulty[] = [
   {
     what: 'a negative dim that is not -1',
     content: exchanged('dims: [ 16 ]', 'dims: [ -2 ]'),
-    fault: { line: 4, field: 'input[0].dims', text: 'expected each to be 1 or more, or -1 for variable' },
+    fault: { line: 4, field: 'input[0].dims', text: 'expected dims of 1 or more, or -1 (variable)' },
   },
   {
     what: 'a dim of 0',

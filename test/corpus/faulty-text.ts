@@ -84,12 +84,12 @@ export const syntax: readonly Faulty[] = [
   {
     what: 'a comment in the style of C',
     content: withLine('dynamic_batching { } // on'),
-    fault: { line: 6, field: '', text: '// is no comment here: write # before a comment' },
+    fault: { line: 6, field: '', text: '// does not begin a comment here: write # before a comment' },
   },
   {
     what: 'a block comment',
     content: withLine('/* on */ dynamic_batching { }'),
-    fault: { line: 6, field: '', text: '/* is no comment here' },
+    fault: { line: 6, field: '', text: '/* does not begin a comment here' },
   },
   {
     what: 'an equals sign',

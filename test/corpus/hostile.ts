@@ -33,12 +33,12 @@ export const hostile: readonly Hostile[] = [
   {
     what: '50 MB of blanks',
     pieces: () => repeated(' '.repeat(1_000_000), 50),
-    text: 'the largest configuration that is read has 1048576',
+    text: 'the size limit of a configuration is 1048576',
   },
   {
     what: 'a million nested braces',
     pieces: () => repeated('input {'.repeat(1000), 1000),
-    text: 'the largest configuration that is read has 1048576',
+    text: 'the size limit of a configuration is 1048576',
   },
   {
     what: 'a million braces',

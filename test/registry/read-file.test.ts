@@ -31,6 +31,6 @@ test(
   async (t) => {
     const file = join(await temporaryFolder(t), 'pipe');
     execFileSync('mkfifo', [file]);
-    await assert.rejects(readAtMost(file, 4), /it is no regular file/);
+    await assert.rejects(readAtMost(file, 4), /it is not a regular file/);
   },
 );

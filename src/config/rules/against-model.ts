@@ -32,7 +32,7 @@ export function checkAgainstModel(config: ModelConfig, description: ModelDescrip
     if (written.is_shape_tensor && tensor.isShapeTensor !== true) {
       report(
         fieldPath(path, 'is_shape_tensor'),
-        `the model's ${side.kind} ${JSON.stringify(tensor.name)} is no shape tensor`,
+        `the model's ${side.kind} ${JSON.stringify(tensor.name)} is not a shape tensor`,
       );
     }
     if (tensor.isShapeTensor === true && !written.is_shape_tensor && config.max_batch_size > 0) {

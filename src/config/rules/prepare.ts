@@ -177,7 +177,7 @@ export function completeWithOwn(
   const notes: string[] = [];
   for (const [field, one] of Object.entries(own.value)) {
     if (!ownFields.some((known) => known === field)) {
-      report(field, `is not for ${by}, which may complete ${ownFields.join(', ')}`);
+      report(field, `cannot be completed by ${by}, which may complete ${ownFields.join(', ')}`);
     } else if (value[field] === undefined || by === 'auto_complete_config') {
       // Python's ModelConfig started from the written configuration, and is consistent with it.
       value[field] = one;

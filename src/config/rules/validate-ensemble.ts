@@ -18,7 +18,7 @@ export function validateEnsemble(config: ModelConfig, report: Report): void {
     );
   }
   if (config.instance_group.length > 0) report('instance_group', 'an ensemble has no instances of its own');
-  if (config.optimization) report('optimization', 'an ensemble has nothing to optimise');
+  if (config.optimization) report('optimization', 'an ensemble takes no optimization settings');
   if (config.model_warmup.length > 0) report('model_warmup', 'an ensemble cannot be warmed up');
   const steps = ensemble.step;
   if (steps.length === 0) report('ensemble_scheduling.step', 'missing: an ensemble needs at least one step');
@@ -86,7 +86,7 @@ function validateFlow(config: ModelConfig, steps: readonly ModelEnsemblingStep[]
   steps.forEach((step, index) => {
     for (const tensor of Object.values(step.output_map)) {
       if (used.has(tensor) || outputs.has(tensor)) continue;
-      report(fieldPath(stepPath(index), 'output_map'), `tensor ${show(tensor)} is used by nothing`);
+      report(fieldPath(stepPath(index), 'output_map'), `no step and no output uses tensor ${show(tensor)}`);
     }
   });
 }

@@ -61,7 +61,7 @@ function validateTensor(
   else validateReshape(tensor, path, report);
   for (const flag of ['is_shape_tensor', 'is_non_linear_format_io'] as const) {
     if (tensor[flag] && config.platform !== 'tensorrt_plan') {
-      report(fieldPath(path, flag), `only models of platform tensorrt_plan have such tensors`);
+      report(fieldPath(path, flag), `only models of platform tensorrt_plan take this flag`);
     }
   }
   if (hasRowsInValues(config, tensor)) validateShapeTensor(tensor, path, report);
@@ -76,7 +76,7 @@ function validateShapeTensor(tensor: ModelInput | ModelOutput, path: string, rep
   if (more.length > 0 || dim === -1) {
     report(
       fieldPath(path, 'dims'),
-      `expected one number for a shape tensor, that of its values without the batch, but found ${shapeText(tensor.dims)}`,
+      `expected one dim, the number of the shape tensor's values without the batch, but found ${shapeText(tensor.dims)}`,
     );
   }
   const flags = [
@@ -85,7 +85,8 @@ function validateShapeTensor(tensor: ModelInput | ModelOutput, path: string, rep
     ['allow_ragged_batch', 'allow_ragged_batch' in tensor && tensor.allow_ragged_batch],
   ] as const;
   for (const [flag, written] of flags) {
-    if (written) report(fieldPath(path, flag), 'not with is_shape_tensor, in a model that batches');
+    if (written)
+      report(fieldPath(path, flag), 'cannot be combined with is_shape_tensor in a model that batches');
   }
 }
 
@@ -110,7 +111,7 @@ function isBadDim(dim: number): boolean {
 }
 
 function badDims(dims: readonly number[]): string {
-  return `expected each to be 1 or more, or -1 for variable, but found ${shapeText(dims)}`;
+  return `expected dims of 1 or more, or -1 (variable), but found ${shapeText(dims)}`;
 }
 
 function tooManyDims(dims: readonly number[]): string {
@@ -159,7 +160,7 @@ export function validateBatchTensors(config: ModelConfig, report: Report): void 
     const [source] = sources;
     if (sources.length !== 1 || source === undefined)
       report(at, `expected one name but found ${sources.length}`);
-    else if (!inputs.includes(source)) report(at, `${JSON.stringify(source)} is no declared input`);
+    else if (!inputs.includes(source)) report(at, `${JSON.stringify(source)} is not a declared input`);
   };
   config.batch_input.forEach((one, index) => {
     const path = indexPath('batch_input', index);
@@ -173,7 +174,7 @@ export function validateBatchTensors(config: ModelConfig, report: Report): void 
     checkSource(one.source_input, path);
     one.target_name.forEach((target, position) => {
       const at = indexPath(fieldPath(path, 'target_name'), position);
-      if (!outputs.includes(target)) report(at, `${JSON.stringify(target)} is no declared output`);
+      if (!outputs.includes(target)) report(at, `${JSON.stringify(target)} is not a declared output`);
       if (one.target_name.indexOf(target) < position) report(at, `${JSON.stringify(target)} is listed twice`);
     });
   });

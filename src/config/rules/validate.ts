@@ -81,7 +81,7 @@ function validateBackend(config: ModelConfig, report: Report): void {
     } else if (config.default_model_filename !== '') {
       report(
         'backend',
-        `missing: ${show(config.default_model_filename)} does not tell it; write backend: "onnxruntime"`,
+        `missing: default_model_filename ${show(config.default_model_filename)} does not imply a backend; write backend: "onnxruntime"`,
       );
     }
     return;
@@ -188,7 +188,7 @@ function validateMetrics(config: ModelConfig, report: Report): void {
     // The key with `_` in front becomes a label's name. Names with two underscores in front are reserved by
     // Prometheus.
     if (/^([a-z0-9][a-z0-9_]*)?$/i.test(key)) continue;
-    report(keyPath('metric_tags', key), 'expected letters, digits and _ in a key, the first one no _');
+    report(keyPath('metric_tags', key), 'expected a key of letters, digits and _ that does not begin with _');
   }
   config.model_metrics?.metric_control.forEach((control, index) => {
     const path = indexPath('model_metrics.metric_control', index);

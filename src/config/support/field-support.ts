@@ -47,7 +47,7 @@ const refused = (text: string, harmless?: Support['harmless']): Support => ({
 const container = acted('see its fields');
 const accelerator = acted("a provider of the runtime's; see below");
 
-const noLevels = hint('without priority_levels nobody looks at it, as in Triton');
+const noLevels = hint('takes effect only with priority_levels, as in Triton');
 
 const tensorRt = 'for TensorRT, and not built yet';
 /** A row for fields that affect instances on GPUs. */
@@ -124,7 +124,7 @@ export const supportTable: Readonly<Record<string, Support>> = {
     'batches of some shapes are recorded when the model is loaded, and enqueued by one call',
   ),
   'optimization.cuda.busy_wait_events': onGpus(
-    'the end of batches is waited for actively, which is a little faster and takes a core while batches are under way',
+    'the instance spins until a batch ends, which is a little faster but occupies a core meanwhile',
   ),
   'optimization.cuda.graph_spec': onPlans(
     'the shapes; by default one row, the preferred batch sizes or else 2 to 16, and max_batch_size',
@@ -215,7 +215,7 @@ export const supportTable: Readonly<Record<string, Support>> = {
     'number of instances, on each GPU or on the CPU, which share one copy of the weights there; default: 1',
   ),
   'instance_group.rate_limiter': hint(
-    'looked at only with --rate-limit=execution_count, which is off in Triton by default',
+    'takes effect only with --rate-limit=execution_count, which is off in Triton by default',
   ),
   'instance_group.gpus': acted(
     'ids of GPUs, default: all; INVALID_ARG with another kind than KIND_GPU, as in Triton',

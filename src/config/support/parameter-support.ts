@@ -81,7 +81,7 @@ export const backendParameters: Readonly<Record<string, Readonly<Record<string, 
     ),
     cudnn_conv_algo_search: cuda('0 exhaustive, 1 heuristic, 2 default'),
     gpu_mem_limit: cuda("most bytes of the runtime's arena on the GPU"),
-    arena_extend_strategy: cuda('0 grows to the next power of two, 1 by what is asked for'),
+    arena_extend_strategy: cuda('0 grows to the next power of two, 1 by the requested size'),
     do_copy_in_default_stream: cuda('0 copies in streams of their own', false),
     max_concurrency: cuda(
       'how many batches may be under way at once, so that copies of one overlap kernels of another; default: 2 (not in Triton)',

@@ -183,7 +183,7 @@ export class TokenCursor {
     const offset = this.offsetOf(this.at);
     if (this.text.startsWith('//', offset) || this.text.startsWith('/*', offset)) {
       const slashes = this.text.slice(offset, offset + 2);
-      throw new SyntaxFault(this.at, `${slashes} is no comment here: write # before a comment`);
+      throw new SyntaxFault(this.at, `${slashes} does not begin a comment here: write # before a comment`);
     }
     const character = characterName(this.text.codePointAt(offset) ?? 0);
     throw new SyntaxFault(this.at, `unexpected character ${character}`);

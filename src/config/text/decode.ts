@@ -13,7 +13,7 @@ export const maxConfigBytes: number = 1024 * 1024;
 
 /** The problem of a configuration file that is too large. */
 export function tooManyBytes(size: number): Problem {
-  const text = `the file has ${size} bytes; the largest configuration that is read has ${maxConfigBytes}`;
+  const text = `the file has ${size} bytes; the size limit of a configuration is ${maxConfigBytes}`;
   return { code: 'INVALID_ARG', path: '', line: 0, text };
 }
 

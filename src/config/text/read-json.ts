@@ -63,7 +63,7 @@ function notesOf(text: string, report: Report): string[] {
 
 function parse(text: string, report: Report): unknown {
   if (text.length > maxConfigBytes) {
-    const limit = `the largest configuration that is read has ${maxConfigBytes}`;
+    const limit = `the size limit of a configuration is ${maxConfigBytes}`;
     return report('', `the text has ${text.length} characters; ${limit}`);
   }
   try {

@@ -243,9 +243,12 @@ export class Ensembles {
         const error = server.bindEnsemble(uid, uids);
         if (error) throw statusError(error, { model: name });
         if (complete !== config) {
-          throw invalidArgument(`model '${name}': a shape tensor of it has changed: reload the ensemble`, {
-            model: name,
-          });
+          throw invalidArgument(
+            `model '${name}': one of its shape tensors has changed; reload the ensemble`,
+            {
+              model: name,
+            },
+          );
         }
       } catch (error) {
         this.#end(

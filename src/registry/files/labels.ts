@@ -45,7 +45,7 @@ export async function readLabels(
     let text: string;
     try {
       const given = files?.get(inside.replaceAll(sep, '/'));
-      if (files && !given) throw new Error('it is not among the files given');
+      if (files && !given) throw new Error('it is not among the given files');
       if (given && given.size() > maxLabelBytes) throw new TooLargeError(given.size(), maxLabelBytes);
       text = textOf(given ? given.copy() : await readAtMost(path, maxLabelBytes));
     } catch (error) {

@@ -49,6 +49,6 @@ export async function readAtMost(file: string, mostBytes: number): Promise<Buffe
 
 function checkFile(found: Stats, mostBytes: number): void {
   if (found.isDirectory()) throw new Error('it is a folder');
-  if (!found.isFile()) throw new Error('it is no regular file');
+  if (!found.isFile()) throw new Error('it is not a regular file');
   if (found.size > mostBytes) throw new TooLargeError(found.size, mostBytes);
 }

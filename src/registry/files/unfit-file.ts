@@ -96,13 +96,13 @@ async function faultOfContent(
     if (!unparsed) return undefined;
     const text = foreignText(head);
     if (text !== undefined) return `'${path}' ${text}`;
-    return `'${path}' is no ONNX model, or was damaged: it does not begin as one; download or export the model again`;
+    return `'${path}' is not an ONNX model, or is damaged: its first bytes are not ONNX; download or export the model again`;
   }
   if (outline.wholeSize !== undefined) {
     return `'${path}' is cut off: it has ${content.size} bytes, and its content goes on to byte ${outline.wholeSize} at least: copy or download the model again`;
   }
   if (unparsed && !outline.hasGraph) {
-    return `'${path}' has no graph: it is cut off, or is no ONNX model; copy, download or export the model again`;
+    return `'${path}' has no graph: it is cut off or not an ONNX model; copy, download or export the model again`;
   }
   const asked = new Map<string, number | undefined>();
   for (const { tensor, location, end } of outline.weights) {

@@ -25,6 +25,7 @@ import {
   tritonDefaults,
   fullDims,
   hasRowsInValues,
+  otherBackendAdvice,
 } from '../../config/index.js';
 import { TritonError } from '../../errors.js';
 import { latencyPolicy } from '../../metrics/metrics-config.js';
@@ -211,7 +212,7 @@ export async function openVersion(
       'INVALID_ARG',
       source,
       'backend',
-      `unknown backend '${config.backend}'; there are ${knownBackends(options)}` +
+      `unknown backend '${config.backend}'; there are ${knownBackends(options)}${otherBackendAdvice(config.backend)}` +
         (parsed?.value.backend === undefined && name.endsWith(`.${config.backend}`)
           ? `. It was taken from the model's name, because no file says more: write backend: "onnxruntime", say, in config.pbtxt, or name the file model.onnx`
           : ''),
@@ -283,7 +284,7 @@ export async function openVersion(
   const openWith = (given: typeof files): ReturnType<typeof open> =>
     open(server, backend.native ?? backend.name, name, version, path, settings, given);
   const { uid, description } = await openWith(files).catch(async (error: unknown) => {
-    await running?.give(undefined);
+    await running?.settle(undefined);
     if (!(error instanceof TritonError)) throw error;
     const unparsed =
       backend.name === 'onnxruntime' &&
@@ -306,7 +307,7 @@ export async function openVersion(
           cause: error,
         });
   });
-  await running?.give(uid);
+  await running?.settle(uid);
   try {
     const finished = finishConfig(
       prepared,

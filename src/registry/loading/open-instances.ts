@@ -21,7 +21,7 @@ export interface OpenedInstances {
   /** Starts the instances. */
   start(config: ModelConfig): Promise<void>;
   /** The engine has opened the version, or refused it (undefined), which ends it. */
-  give(uid: number | undefined): Promise<void>;
+  settle(uid: number | undefined): Promise<void>;
 }
 
 /** A version that its instances belong to, before the engine has it. */
@@ -45,7 +45,7 @@ export async function openInstances(
   version: OpeningVersion,
   by: CompletedBy,
 ): Promise<OpenedInstances> {
-  const end = (uid: number | undefined): Promise<void> => give(server, version, uid);
+  const end = (uid: number | undefined): Promise<void> => settle(server, version, uid);
   noteOpening(server, version);
   try {
     const own = prepared.context.autoComplete ? await version.complete(prepared.config) : undefined;
@@ -56,7 +56,7 @@ export async function openInstances(
           : completeWithOwn(prepared, parsed, readOwn(prepared.context.modelName, own, by), by),
       settings: { inboxes: String(version.inboxes) },
       start: (config) => version.start(config),
-      give: end,
+      settle: end,
     };
   } catch (error) {
     await end(undefined);
@@ -64,7 +64,7 @@ export async function openInstances(
   }
 }
 
-async function give(server: NativeServer, version: RunningVersion, uid: number | undefined): Promise<void> {
+async function settle(server: NativeServer, version: RunningVersion, uid: number | undefined): Promise<void> {
   noteOpened(server, version, uid);
   if (uid === undefined) await version.end();
 }

@@ -18,7 +18,7 @@ export interface Override {
   readonly config: ParsedConfig;
   /** They have to be released ({@link releaseOverride}). */
   readonly files: GivenFiles | undefined;
-  /** The model's code, if the program gave it. There is no folder then. */
+  /** The model's code, if the program gave it. There is not a folder then. */
   readonly code?: ModelCode | undefined;
 }
 

@@ -38,7 +38,7 @@ export function chooseVersions(
     }
     throw new TritonError(
       'INVALID_ARG',
-      `model '${name}': ${missing} is no version folder ` +
+      `model '${name}': ${missing} is not a version folder ` +
         `(a version is a folder with a number as its name, such as ${name}/1)`,
       { model: name },
     );

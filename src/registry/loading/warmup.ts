@@ -141,7 +141,7 @@ class SampleReader {
     const values = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     if (typeof read === 'string') {
       if (read === 'random') {
-        const text = 'random numbers are no shape: write zero_data or input_data_file';
+        const text = 'random numbers cannot be a shape: write zero_data or input_data_file';
         throw this.#error('INVALID_ARG', fieldPath(path, 'random_data'), text, name);
       }
       values.setInt32(0, 1, true);
@@ -199,7 +199,7 @@ class SampleReader {
     const inside = normalize(join('warmup', file));
     try {
       const given = files?.get(inside.replaceAll(sep, '/'));
-      if (files && !given) throw new Error('it is not among the files given');
+      if (files && !given) throw new Error('it is not among the given files');
       if (given && given.size() > most) throw new TooLargeError(given.size(), most);
       if (given) return given;
       const bytes = keepBytes(
@@ -253,7 +253,7 @@ function stringsFault(bytes: Uint8Array, elements: number): string | undefined {
     }
     const length = view.getUint32(at, true);
     if (length > left - prefixBytes) {
-      return `string ${element} is said to have ${length} bytes but the file has ${left - prefixBytes} more`;
+      return `string ${element} has a length of ${length} bytes but the file has only ${left - prefixBytes} more`;
     }
     at += prefixBytes + length;
   }

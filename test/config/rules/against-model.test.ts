@@ -174,7 +174,7 @@ for (const [description, text, ...patterns] of [
   [
     model,
     `max_batch_size: 8 input { name: "x" ${type} dims: 16 is_shape_tensor: true } ${y}`,
-    /input\[0\]\.is_shape_tensor: the model's input "x" is no shape tensor/,
+    /input\[0\]\.is_shape_tensor: the model's input "x" is not a shape tensor/,
   ],
   [
     model,

@@ -187,13 +187,13 @@ check(validateEnsemble, [
   ],
   [
     ensemble(step('one', 'A', 'Z') + step('two', 'A', 'B')),
-    /step\[1\]\.output_map: tensor "B" is used by nothing/,
+    /step\[1\]\.output_map: no step and no output uses tensor "B"/,
   ],
   [
     ensemble(step('one', 'A', 'B') + step('two', 'C', 'Z')),
     /step\[1\]\.input_map: "C" cannot be reached/,
     /output\[0\]: no step/,
-    /step\[0\]\.output_map: tensor "B" is used by nothing/,
+    /step\[0\]\.output_map: no step and no output uses tensor "B"/,
   ],
   [
     ensemble(step('one', 'A', 'Z') + step('two', 'D', 'C') + step('three', 'C', 'D')),

@@ -42,7 +42,7 @@ check([
   ],
   ['backend: "tensorflow"', /backend: unexpected pair of platform ""/],
   ['platform: "caffe"', /^INVALID_ARG platform: unexpected platform "caffe".*onnxruntime_onnx/],
-  ['default_model_filename: "net.onnx"', /^INVALID_ARG backend: missing: "net.onnx"/],
+  ['default_model_filename: "net.onnx"', /^INVALID_ARG backend: missing: default_model_filename "net.onnx"/],
   [
     'platform: "ensemble" backend: "onnxruntime" ',
     /backend: an ensemble has no backend/,
@@ -202,7 +202,7 @@ check(
       /input\[0\]\.dims: missing: .* without the batch dimension/,
     ],
     [`output { ${tensor} }`, /output\[0\]\.dims: missing: write the shape of "x"/],
-    [`input { ${tensor} dims: [ 3, 0 ] }`, /input\[0\]\.dims: expected each .* found \[3,0\]/],
+    [`input { ${tensor} dims: [ 3, 0 ] }`, /input\[0\]\.dims: expected dims of 1 or more.* found \[3,0\]/],
     [`output { ${tensor} dims: -2 }`, /output\[0\]\.dims: .* found \[-2\]/],
     [
       `input { ${tensor} dims: 1 } input { ${tensor} dims: 1 }`,
@@ -250,7 +250,7 @@ check(
     ],
     [
       `output { ${tensor} dims: 4 reshape { shape: [ 4, 0 ] } }`,
-      /output\[0\]\.reshape\.shape: expected each .* found \[4,0\]/,
+      /output\[0\]\.reshape\.shape: expected dims of 1 or more.* found \[4,0\]/,
     ],
     [`input { ${tensor} dims: 1 optional: true }`],
     [
@@ -304,11 +304,11 @@ check(
       'batch_input { data_type: TYPE_INT64 source_input: "x" }',
       /batch_input\[0\]\.data_type: .*but found TYPE_INT64/,
     ],
-    ['batch_input { data_type: TYPE_FP32 source_input: "z" }', /source_input: "z" is no declared input/],
+    ['batch_input { data_type: TYPE_FP32 source_input: "z" }', /source_input: "z" is not a declared input/],
     [
       'batch_output { target_name: "z" source_input: [ "x", "x" ] }',
       /batch_output\[0\]\.source_input: expected one name but found 2/,
-      /target_name\[0\]: "z" is no declared output/,
+      /target_name\[0\]: "z" is not a declared output/,
     ],
     ['batch_output { target_name: [ "y", "y" ] source_input: "x" }', /target_name\[1\]: "y" is listed twice/],
   ],

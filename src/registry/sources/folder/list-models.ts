@@ -15,7 +15,7 @@ async function leadsToFolder(link: string): Promise<boolean> {
   try {
     return (await stat(link)).isDirectory();
   } catch {
-    return false; // A dangling link is no folder.
+    return false; // A dangling link is not a folder.
   }
 }
 
@@ -27,7 +27,7 @@ const mostEntries = 131_072;
  *
  * @param isCancelled - Returns whether loading was cancelled; called at each entry.
  * @param most - How many entries a repository may have.
- * @throws {@link TritonError} NOT_FOUND if the folder does not exist; INVALID_ARG if it is no folder, has
+ * @throws {@link TritonError} NOT_FOUND if the folder does not exist; INVALID_ARG if it is not a folder, has
  *   too many entries, or is a model's own folder; CANCELLED if loading was cancelled.
  */
 export async function listModels(

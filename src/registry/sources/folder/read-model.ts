@@ -69,7 +69,7 @@ async function walk(
   if (found.refusal !== '') {
     throw new TritonError(
       'INVALID_ARG',
-      `model '${name}': ${found.refusal}; its folder '${path}' is to hold the model's files and nothing else`,
+      `model '${name}': ${found.refusal}; its folder '${path}' must hold only the model's files`,
       { model: name },
     );
   }

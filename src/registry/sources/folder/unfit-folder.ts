@@ -13,7 +13,7 @@ const isVersion = (name: string): boolean => /^\d+$/.test(name);
 export async function noVersionError({ name, path }: ListedModel): Promise<TritonError> {
   const entries = await listFolder(path);
   const fact =
-    `model '${name}': there is no version folder (a version is a folder with a number as its name, ` +
+    `model '${name}': there is not a version folder (a version is a folder with a number as its name, ` +
     `such as ${name}/1): '${path}' ${contentText(entries)}`;
   const [onnx] = onnxFiles(entries);
   const folders = entries.filter(({ isDirectory }) => isDirectory).map((entry) => entry.name);
@@ -25,7 +25,7 @@ export async function noVersionError({ name, path }: ListedModel): Promise<Trito
       ? `Move ${file} to ${join(path, '1', 'model.onnx')}`
       : named !== undefined
         ? `Rename ${/^[\w.-]+$/.test(named) ? named : `'${named}'`} to ${numberIn(named) ?? 1}`
-        : `Put the model at ${join(path, '1', 'model.onnx')}, or take the folder out of the repository if it is no model`;
+        : `Put the model at ${join(path, '1', 'model.onnx')}, or remove the folder from the repository if it is not a model`;
   return new TritonError('INVALID_ARG', `${fact}. ${advice}`, { model: name });
 }
 

@@ -136,7 +136,7 @@ test('a device in the folder of a model is INVALID_ARG, wherever a link leads to
     assert.deepEqual([error.code, error.model], ['INVALID_ARG', 'm']);
     assert.equal(
       error.message,
-      `model 'm': '${place}' is a device; its folder '${join(repository, 'm')}' is to hold the model's files and nothing else`,
+      `model 'm': '${place}' is a device; its folder '${join(repository, 'm')}' must hold only the model's files`,
     );
     await rm(file);
   }
@@ -161,7 +161,10 @@ test('a config that is too large is refused by its size, unread', async (t) => {
   const error = await rejection(readModel(model(repository)));
   assert.deepEqual([error.code, error.model], ['INVALID_ARG', 'm']);
   assert.deepEqual(error.location, { file, line: 0, field: '' });
-  assert.match(error.message, /the file has 1099511627776 bytes; the largest configuration .* has 1048576/);
+  assert.match(
+    error.message,
+    /the file has 1099511627776 bytes; the size limit of a configuration is 1048576/,
+  );
 });
 
 test('a stamp alone is that of a read, and does not depend on whether the config can be read', async (t) => {

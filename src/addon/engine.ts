@@ -20,6 +20,6 @@ export function createEngine(options: {
     options.maxInFlightBytes,
     options.spinCores,
   );
-  if (!engine) throw unavailable('NO_MEMORY', 'the system has no memory, or no thread, for another server');
+  if (!engine) throw unavailable('NO_MEMORY', 'the system has no memory or thread left for another server');
   return engine;
 }

@@ -61,12 +61,12 @@ export function usedUpPools(): string[] {
     plainBlocks === 0
       ? []
       : [
-          `the pool of GPU ${id}'s memory is used up, and the driver is asked for more each time: cudaMemoryPoolByteSize is too small`,
+          `GPU ${id}: the memory pool is exhausted, so each further tensor calls the driver; raise cudaMemoryPoolByteSize`,
         ],
   );
   if (pinned.plainBlocks > 0) {
     texts.push(
-      'the pool of pinned memory is used up, and plain memory is copied more slowly: pinnedMemoryPoolByteSize is too small',
+      'the pinned memory pool is exhausted, so copies use slower pageable memory; raise pinnedMemoryPoolByteSize',
     );
   }
   return texts;

@@ -37,7 +37,7 @@ export function loadFailure(target: string, attempts: readonly Attempt[]): Trito
     return failure(
       attempts,
       [
-        'leave --no-addons away, on the command line, in NODE_OPTIONS and in the execArgv of a worker',
+        'remove --no-addons from the command line, from NODE_OPTIONS and from the execArgv of a worker',
         'under --permission, add --allow-addons',
       ],
       { because: ': this process forbids addons' },
@@ -52,7 +52,7 @@ function* fixes(target: string, attempts: readonly Attempt[]): Generator<string>
   if (
     attempts.some(({ kind, reason }) => kind === 'refused' && /GLIBC_|GLIBCXX_|ld-musl|ld-linux/.test(reason))
   )
-    yield "the binary asks for another C library than this system's (glibc 2.28 or newer): build it here, as below";
+    yield 'the binary needs glibc 2.28 or newer, which this system lacks: build it here, as below';
   yield `install again on this platform, with optional dependencies, which carry the binary of ${target}: npm install --include=optional (node_modules of another platform, copied or mounted, has another binary; not every platform has one, see README, Platforms)`;
   yield `in a bundle: ${outsideOfBundle}; in Electron, unpack both from the asar archive (docs/electron.md)`;
   yield 'build it: npm install --no-save cmake-js node-addon-api node-api-headers && node node_modules/tritonts/scripts/build-addon.mjs (needs CMake 3.22 and a C++20 compiler)';

@@ -169,7 +169,7 @@ export function checkSteps(
       if (tensor.reshape === undefined) return;
       note(
         fieldPath(indexPath(section, index), 'reshape'),
-        "an ensemble's tensors have no reshape: its models' have",
+        "an ensemble's tensors take no reshape: write it in the models' configurations",
         'UNSUPPORTED',
       );
     });

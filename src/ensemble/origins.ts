@@ -57,7 +57,7 @@ export function checkOrigins(
   if (config.parameters['conditional']?.string_value === 'true') {
     note(
       keyPath('parameters', 'conditional'),
-      'branches cannot be left out in an ensemble with a decoupled model',
+      'an ensemble with a decoupled model cannot skip branches',
       'UNSUPPORTED',
     );
   }

@@ -42,11 +42,9 @@ export class Asking {
       );
     }
     if (parent.caller !== 0) return asker.wait;
-    throw new TritonError(
-      'CANCELLED',
-      `model '${model}': the request that asks for this (options.parent) has ended`,
-      { model },
-    );
+    throw new TritonError('CANCELLED', `model '${model}': the request given as options.parent has ended`, {
+      model,
+    });
   }
 
   /** Calls a function. `asker` counts as waiting for loads that are requested before it returns. */

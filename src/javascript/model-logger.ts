@@ -58,13 +58,10 @@ export function logMessage(log: Log, model: string, { level, text, error, stack 
 
 /** Logs that a model's `finalize` has thrown, because no caller waits for it. */
 export function logFinalize(log: Log, model: string, error: unknown): void {
-  log.warn(
-    `model '${model}': finalize has failed: ${textOf(error instanceof Error ? error.message : error)}`,
-    {
-      model,
-      error,
-    },
-  );
+  log.warn(`model '${model}': finalize failed: ${textOf(error instanceof Error ? error.message : error)}`, {
+    model,
+    error,
+  });
 }
 
 /** The logger of a model that runs in the environment of its server. */
@@ -87,7 +84,10 @@ export function portLogger(port: MessagePort, read: readonly Level[]): ModelLogg
   port.on('message', (count: unknown) => {
     unread -= Number(count);
     if (dropped === 0) return;
-    send({ level: 'warn', text: `${dropped} messages of its log were dropped, because it wrote too many` });
+    send({
+      level: 'warn',
+      text: `${dropped} messages of its log were dropped, because it wrote more than the log takes`,
+    });
     dropped = 0;
   });
   port.unref();

@@ -150,7 +150,7 @@ export class CustomMetrics {
       if (histogram !== undefined && ['_bucket', '_count', '_sum'].some((end) => histogram + end === other)) {
         throw new TritonError(
           'ALREADY_EXISTS',
-          `metric '${name}': '${other}' is what the histogram '${histogram}' is made of`,
+          `metric '${name}': the histogram '${histogram}' uses the series name '${other}'; choose another name`,
         );
       }
     }
@@ -184,7 +184,7 @@ function checkOptions(options: unknown): Checked {
     );
   // nv_trt_llm_… is allowed: Triton's LLM backend reports these metrics, and load balancers read them.
   if (/^(nv_(?!trt_llm_)|tritonts_)/.test(name))
-    throw invalidArgument(`metric '${name}': names with nv_ or tritonts_ in front are the server's own`);
+    throw invalidArgument(`metric '${name}': the prefixes nv_ and tritonts_ are reserved for the server`);
   if (typeof help !== 'string' || help.trim() === '')
     throw expected('a text', `options.help of metric '${name}'`, help);
   if (type !== 'counter' && type !== 'gauge' && type !== 'histogram')

@@ -57,7 +57,7 @@ export const poolFamilies: readonly (readonly [
   [
     'tritonts_pinned_memory_pool_misses',
     'counter',
-    'How often plain memory had to do, because the pinned memory was used up',
+    'How often pageable memory was used, because the pinned memory was exhausted',
     'plainBlocks',
     'pinned',
   ],
@@ -78,7 +78,7 @@ export const poolFamilies: readonly (readonly [
   [
     'tritonts_gpu_memory_pool_misses',
     'counter',
-    'How often the driver was asked for memory, because the pool was used up',
+    'How often the driver allocated memory, because the pool was exhausted',
     'plainBlocks',
     'gpu',
   ],

@@ -107,7 +107,7 @@ function declare(text: Exposition): void {
   text.family(
     'nv_inference_request_failure',
     'counter',
-    'Requests that failed after they were taken in, by reason',
+    'Requests that failed after they were queued, by reason',
   );
   text.family('nv_inference_count', 'counter', 'Rows of batches, of requests that were answered');
   text.family('nv_inference_exec_count', 'counter', 'Batches that ran, failed ones too');
@@ -138,9 +138,9 @@ function declare(text: Exposition): void {
   text.family(
     'tritonts_inference_request_refused',
     'counter',
-    'Requests that were never taken in, mostly because the queue was full',
+    'Requests that were refused before they were queued, mostly because the queue was full',
   );
-  text.family('tritonts_inference_reruns', 'counter', 'Batches that were halves of one that failed');
+  text.family('tritonts_inference_reruns', 'counter', 'Batches that ran half of a failed batch again');
 }
 
 /** Adds the metrics of a version as a whole. */

@@ -41,7 +41,7 @@ export async function closeServer(
     throw new TritonError(
       'INTERNAL',
       `the server was closed, but a run, load or destructor of ${abandoned.map((name) => `'${name}'`).join(', ')} ` +
-        'did not return; what it runs in was abandoned',
+        'did not return, so its thread or process was abandoned',
     );
   }
 }

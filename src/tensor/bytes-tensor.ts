@@ -43,7 +43,7 @@ export class BytesTensor extends Tensor<'BYTES'> {
     if (this.#elements === undefined) return new BytesTensor([...this.shape], this.#wire.slice());
     const writer = new BytesWriter(this.#elements.length);
     for (const element of this.#elements) {
-      if (!writer.append(element)) throw unsuitable(this, 'has elements whose buffer is gone');
+      if (!writer.append(element)) throw unsuitable(this, 'has elements whose buffer was transferred');
     }
     return new BytesTensor([...this.shape], new Uint8Array(writer.finishOwned()));
   }

@@ -68,7 +68,7 @@ export function* classify(tensor: AnyTensor, options: ClassificationOptions): Sl
     );
   if (items * classes > mostClasses)
     throw fail(
-      `classification returns at most ${mostClasses} classes, but ${items} items with ${classes} classes each were asked for`,
+      `classification returns at most ${mostClasses} classes, but ${items} items with ${classes} classes each were requested`,
     );
   const print = datatype === 'FP32' || datatype === 'FP64' ? formatFloat : String;
   const pace = new Pace();

@@ -17,7 +17,7 @@ import { bytesAt, isDetached, kindOf } from './views.js';
 export function checkInto(model: string, output: string, datatype: Datatype, target: unknown): TypedArray {
   const about = { model, tensor: output };
   if (datatype === 'BYTES') {
-    const why = 'options.into takes outputs of fixed size, and strings have none';
+    const why = 'options.into takes only outputs of fixed size, which strings are not';
     throw invalidArgument(`model '${model}', output '${output}': ${why}`, about);
   }
   const { wire } = elementTypes[datatype];

@@ -119,9 +119,7 @@ export function topOf<D extends Datatype>(
   unsuitable: Unsuitable,
 ): TopElement<D>[][] {
   if (typeof k !== 'number' || !Number.isInteger(k) || k < 1)
-    throw unsuitable(
-      `was asked for its largest elements: topK() takes an integer of at least 1, but got ${describe(k)}`,
-    );
+    throw unsuitable(`cannot be ranked: topK() takes an integer of at least 1, but got ${describe(k)}`);
   const values = ordered(tensor, unsuitable);
   const { count, size } = listedSizes(shape, unsuitable);
   const most = Math.min(k, size);

@@ -83,8 +83,8 @@ function batchAdvice({ batchSizeCompleted: from, maxBatchSize }: InputPlan, batc
   // Only TensorRT plans complete it from the model.
   if (from === 'model') {
     return (
-      `${completed}, the most rows that the profiles of the plan take which its instances use: ` +
-      'name another one with profile in instance_group, or build the plan with one for larger batches'
+      `${completed}, the most rows of the plan's profiles that its instances use: ` +
+      'name another profile in instance_group, or build the plan with one for larger batches'
     );
   }
   return (

@@ -180,7 +180,7 @@ test('where addons are forbidden, the error says so, and nothing about building'
     env: { TRITONTS_ADDON: '' },
   });
   assert.match(outcome.stdout, /: this process forbids addons\./);
-  assert.match(outcome.stdout, /1\. leave --no-addons away/);
+  assert.match(outcome.stdout, /1\. remove --no-addons from the command line/);
   assert.doesNotMatch(outcome.stdout, /build it/);
 });
 

@@ -257,5 +257,5 @@ void test('tensors of the ensemble itself have no reshape', async (t) => {
   const config = (e.config ?? '').replace('dims: [ 2, 1, -1 ]', `dims: [ 2, 1, -1 ] ${inner('2, -1')}`);
   const error = await rejection(serve(t, { there, e: { ...e, config } }));
   assert.equal(error.code, 'UNSUPPORTED');
-  assert.match(error.message, /input\[0\]\.reshape: an ensemble's tensors have no reshape/);
+  assert.match(error.message, /input\[0\]\.reshape: an ensemble's tensors take no reshape/);
 });

@@ -93,7 +93,7 @@ const cases: readonly {
   {
     name: 'a tensor that nobody uses',
     model: ensemble([step('a', { x: 'x' }, { y: 'y' }), step('b', { x: 'x' }, { y: 'unused' })]),
-    says: /tensor "unused" is used by nothing/,
+    says: /no step and no output uses tensor "unused"/,
   },
   {
     name: 'an ensemble that needs itself',

@@ -156,7 +156,7 @@ void suite('registerBackend', () => {
         registerBackend(name as string, module as URL);
       });
     for (const name of ['onnxruntime', 'identity', 'javascript', 'ensemble'])
-      assert.match(refused(name, backend).message, /is a backend of the package/);
+      assert.match(refused(name, backend).message, /is a built-in backend/);
     for (const name of ['', '..', 'a/b', 'a b', 7])
       assert.match(refused(name, backend).message, /expected letters, digits/);
     for (const module of [
@@ -269,11 +269,11 @@ void suite('backendDirectory', () => {
     assert.equal(server.ready, true);
     for (const [given, code, message] of [
       [join(directory, 'gone'), 'NOT_FOUND', /options\.backendDirectory: '.*gone' does not exist/],
-      [join(directory, 'file.txt'), 'NOT_FOUND', /'.*file\.txt' is no folder/],
+      [join(directory, 'file.txt'), 'NOT_FOUND', /'.*file\.txt' is not a folder/],
       [
         await backendDirectory(t, { 'onnxruntime/model.js': '' }),
         'INVALID_ARG',
-        /backend 'onnxruntime' is a backend of the package, but there is '.*model\.js'/,
+        /backend 'onnxruntime' is built in, but there is '.*model\.js'/,
       ],
       [
         await backendDirectory(t, { 'is-taken/model.ts': '' }),

@@ -118,13 +118,13 @@ void suite('context.logger', () => {
     assert.match(error.stack ?? '', /^TypeError: because\n.*model\.js/s);
     assert.deepEqual(of('cannot be read'), [
       'warn',
-      "model 'm': something that cannot be read",
+      "model 'm': an unreadable value",
       { model: 'm', error: '7' },
     ]);
     assert.equal(of('xxx')?.[1].length, "model 'm': ".length + 16_384 + 1);
     await server.close();
     assert.deepEqual(of('goes')?.[0], 'info');
-    assert.match(of('finalize has failed')?.[1] ?? '', /model 'm': finalize has failed: model 'm': not well/);
+    assert.match(of('finalize failed')?.[1] ?? '', /model 'm': finalize failed: model 'm': not well/);
   });
 
   test('is bounded, says how much was dropped, and goes on', async (t) => {
@@ -174,7 +174,7 @@ void suite('context.logger', () => {
     );
     await server.close();
     const [, message, context] = kept.find(([level]) => level === 'warn') ?? [];
-    assert.match(message ?? '', /finalize has failed: own/);
+    assert.match(message ?? '', /finalize failed: own/);
     assert.equal(context?.error, error);
   });
 });

@@ -25,7 +25,7 @@ const bad: Readonly<Record<string, readonly [string, RegExp]>> = {
   nothing: ['undefined', /but got undefined/],
   null: ['null', /but got null/],
   'a number': ['7', /but got 7/],
-  'an empty object': ['({})', /expected output 'y', which the caller wants/],
+  'an empty object': ['({})', /expected output 'y', which the caller requested/],
   'an output that is undefined': ['({ y: undefined })', /expected output 'y'/],
   'an output that is a promise which rejects': [`({ y: Promise.reject(new Error('late')) })`, /a Promise/],
   'a getter that throws': [`({ get y() { throw new Error('getter'); } })`, /getter/],

@@ -23,7 +23,7 @@ for (const [what, [body, reason]] of Object.entries(uncaught)) {
     assert.equal(error.code, 'UNAVAILABLE');
     assert.match(error.message, /model 'm': the thread of instance 'm_0_0' ended while/);
     assert.deepEqual(floats(await server.infer('m', { x: row(1) })), [...row(2)]);
-    assert.match(reasonOf(server), /'m_0_0' was started anew once, last because/);
+    assert.match(reasonOf(server), /'m_0_0' was restarted once, most recently because/);
     assert.match(reasonOf(server), reason);
   });
 }

@@ -58,7 +58,10 @@ test('a model that ends its thread fails its batch only, and is started anew', a
       assert.deepEqual(floats(result), [...row(k + 11)]);
     }
     const times = i === 1 ? 'once' : `${i} times`;
-    assert.match(reasonOf(server), new RegExp(`'m_0_0' was started anew ${times}, last because.*code 4`));
+    assert.match(
+      reasonOf(server),
+      new RegExp(`'m_0_0' was restarted ${times}, most recently because.*code 4`),
+    );
   }
 });
 
@@ -96,7 +99,7 @@ test('a thread without memory ends alone, and is started anew', async (t) => {
   const error = await rejection(server.infer('m', { x: row(7) }));
   assert.equal(error.code, 'UNAVAILABLE');
   assert.deepEqual(floats(await server.infer('m', { x: row(1) })), [...row(2)]);
-  assert.match(reasonOf(server), /started anew once, last because.*memory/);
+  assert.match(reasonOf(server), /restarted once, most recently because.*memory/);
 });
 
 test('a model that cannot be started anew is tried again and again, and close does not wait for it', async (t) => {
@@ -109,7 +112,7 @@ test('a model that cannot be started anew is tried again and again, and close do
     }`;
   const server = await serve(t, { m: script(text) });
   await rejection(server.infer('m', { x: row(7) }));
-  await until(() => reasonOf(server).includes("3 times, last because model 'm': no second life"));
+  await until(() => reasonOf(server).includes("3 times, most recently because model 'm': no second life"));
   const waiting = rejection(server.infer('m', { x: row(1) }));
   await turn();
   await server.close({ timeoutMs: 50 });

@@ -63,7 +63,7 @@ void suite('what is not to be had is refused', () => {
     [{ name: '' }, /a metric's name, of letters/],
     [{ name: '1st' }, /with no digit first, for options\.name but received '1st'/],
     [{ name: 'a-b' }, /received 'a-b'/],
-    [{ name: 'nv_inference_count' }, /names with nv_ or tritonts_ in front are the server's own/],
+    [{ name: 'nv_inference_count' }, /the prefixes nv_ and tritonts_ are reserved for the server/],
     [{ help: '' }, /a text for options\.help of metric 'orders_total'/],
     [{ type: 'summary' }, /'counter', 'gauge' or 'histogram' for options\.type of metric 'orders_total'/],
     [{ labels: { 'a-b': 'x' } }, /names of labels of letters.* but received 'a-b'/],

@@ -62,7 +62,7 @@ test('the text of a server after known requests', async (t) => {
     ...family(
       'nv_inference_request_failure',
       'counter',
-      'Requests that failed after they were taken in, by reason',
+      'Requests that failed after they were queued, by reason',
     ),
     ...['REJECTED', 'CANCELED', 'BACKEND', 'OTHER'].map(
       (why) => `nv_inference_request_failure${reason(why)} 0`,
@@ -95,10 +95,10 @@ test('the text of a server after known requests', async (t) => {
     ...family(
       'tritonts_inference_request_refused',
       'counter',
-      'Requests that were never taken in, mostly because the queue was full',
+      'Requests that were refused before they were queued, mostly because the queue was full',
     ),
     `tritonts_inference_request_refused${labels} 0`,
-    ...family('tritonts_inference_reruns', 'counter', 'Batches that were halves of one that failed'),
+    ...family('tritonts_inference_reruns', 'counter', 'Batches that ran half of a failed batch again'),
     `tritonts_inference_reruns${labels} 0`,
     ...family('nv_cpu_utilization', 'gauge', 'Share of their time that the processors work, 0 to 1'),
     'nv_cpu_utilization TIME',
@@ -396,7 +396,10 @@ test('tags and buckets that Prometheus does not take fail the load', async (t) =
   const buckets = (list: string): string =>
     `model_metrics { metric_control { metric_identifier { family: "f" } histogram_options { buckets: [ ${list} ] } } }`;
   for (const [more, message] of [
-    ['metric_tags { key: "a-b" value: "x" }', /metric_tags\["a-b"\]: expected letters, digits and _/],
+    [
+      'metric_tags { key: "a-b" value: "x" }',
+      /metric_tags\["a-b"\]: expected a key of letters, digits and _/,
+    ],
     ['metric_tags { key: "_a" value: "x" }', /metric_tags\["_a"\]/],
     [
       buckets('2, 1'),

@@ -194,7 +194,7 @@ void suite('options that are wrong reject:', () => {
       { outputs: ['summ'] },
       /unknown output 'summ' \(did you mean sum\?\); it has sum, difference/,
     ],
-    ['an output twice', { outputs: ['sum', 'sum'] }, /output 'sum' is asked for twice/],
+    ['an output twice', { outputs: ['sum', 'sum'] }, /output 'sum' is requested twice/],
     ['an output that is no name', { outputs: [5] }, /expected names in options\.outputs but received number/],
   ];
   for (const [title, options, message] of cases) {

@@ -86,8 +86,8 @@ test('wrong options reject and are named', async (t) => {
     [{ parameters: { a: 2n ** 63n } }, /a bigint of 64 bits for options.parameters\['a'\]/],
     [{ parameters: { priority: 1 } }, /must not have the name 'priority': write options.priority instead/],
     [{ parameters: { timeout: 1 } }, /'timeout': write options.timeoutUs instead/],
-    [{ parameters: { sequence_id: 1 } }, /'sequence_id': Triton keeps it for sequences/],
-    [{ parameters: { triton_x: 1 } }, /'triton_x': Triton keeps such names for itself/],
+    [{ parameters: { sequence_id: 1 } }, /'sequence_id': Triton reserves it for sequences/],
+    [{ parameters: { triton_x: 1 } }, /'triton_x': Triton reserves the prefix/],
     [{ parameters: { a: 'x'.repeat(200_000) } }, /expected at most 131072 bytes for options.parameters/],
   ];
   for (const [options, message] of cases) {
@@ -167,7 +167,7 @@ test('without levels the fields of levels are noted', async (t) => {
     server.model('echo').notes.filter((note) => note.includes('priority')),
     ['dynamic_batching.default_priority_level', 'dynamic_batching.priority_queue_policy'].map(
       (field) =>
-        `${field}: accepted, without effect here: without priority_levels nobody looks at it, as in Triton`,
+        `${field}: accepted, without effect here: takes effect only with priority_levels, as in Triton`,
     ),
   );
 });

@@ -138,11 +138,11 @@ const cases: readonly (readonly [what: string, files: Files, message: RegExp, af
   ['GGUF', { 'model.onnx': 'GGUF\u0003\0\0\0' }, /is a model of llama\.cpp/, {}],
   ['a list in JSON', { 'model.onnx': '[1]' }, /is JSON, not an ONNX model/, {}],
   ['zeros', { 'model.onnx': Buffer.alloc(1000) }, /begins with zeros, .* copy or download it again/, {}],
-  ['other bytes', { 'model.onnx': Buffer.alloc(64, 0xee) }, /is no ONNX model, or was damaged/, {}],
+  ['other bytes', { 'model.onnx': Buffer.alloc(64, 0xee) }, /is not an ONNX model, or is damaged/, {}],
   [
     'a model that is cut off before its graph',
     { 'model.onnx': addModel().subarray(0, 2) },
-    /has no graph: it is cut off, or is no ONNX model; copy, download or export/,
+    /has no graph: it is cut off or not an ONNX model; copy, download or export/,
     {},
   ],
   [

@@ -380,12 +380,12 @@ for (const [what, content, message] of [
   [
     'cut',
     strings('a', 'b', 'ccc').subarray(0, -1),
-    /string 2 is said to have 3 bytes but the file has 2 more/,
+    /string 2 has a length of 3 bytes but the file has only 2 more/,
   ],
   [
     'a length that cannot be read',
     Uint8Array.of(255, 255, 255, 255, 0, 0, 0, 0, 0, 0, 0, 0),
-    /string 0 is said to have 4294967295 bytes/,
+    /string 0 has a length of 4294967295 bytes/,
   ],
 ] as const) {
   test(`strings of a file: ${what}`, async (t) => {
@@ -442,7 +442,7 @@ test(
     execFileSync('mkfifo', [file]);
     const error = await rejection(createServer(repository));
     assert.match(error.message, /x\.bin/);
-    assert.match(error.message, /pipe|no regular file/);
+    assert.match(error.message, /pipe|not a regular file/);
   },
 );
 

@@ -171,7 +171,7 @@ describe('classification', () => {
         /takes outputs of at most 1048576 elements, but this one has 1048577: ask for its values/,
       ],
       [[2, 2 ** 19 + 1], 1, /at most 1048576 elements/],
-      [[2 ** 17, 2], 1, /returns at most 65536 classes, but 131072 items with 1 classes each were asked for/],
+      [[2 ** 17, 2], 1, /returns at most 65536 classes, but 131072 items with 1 classes each were requested/],
       [[2 ** 16 + 1], 2 ** 16 + 1, /returns at most 65536 classes, but 1 items with 65537 classes/],
     ] as const) {
       const values = new Float64Array(shape.reduce<number>((a, b) => a * b, 1));

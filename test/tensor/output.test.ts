@@ -199,7 +199,10 @@ describe('a tensor of BYTES', () => {
     });
     assert.ok(a);
     assert.deepEqual(echo('BYTES', a).strings(), ['safe']);
-    assert.throws(() => tensor.clone(), { code: 'INVALID_ARG', message: /elements whose buffer is gone/ });
+    assert.throws(() => tensor.clone(), {
+      code: 'INVALID_ARG',
+      message: /elements whose buffer was transferred/,
+    });
   });
 
   it('is refused as an input where its shape is not that of its elements', () => {

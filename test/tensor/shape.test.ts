@@ -369,10 +369,7 @@ describe('a batch over a max_batch_size that was not written', () => {
       'default',
       /was completed to 2, the default, .*backendConfig: \{ onnxruntime: \{ 'default-max-batch-size': 3 \} \}$/,
     ],
-    [
-      'model',
-      /was completed to 2, the most rows that the profiles of the plan take .* with one for larger batches$/,
-    ],
+    ['model', /was completed to 2, the most rows of the plan's profiles .* with one for larger batches$/],
     [false, /over max_batch_size$/],
   ] as const) {
     it(`is refused with what helps: ${String(from)}`, () => {

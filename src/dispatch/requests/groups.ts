@@ -234,7 +234,7 @@ export class Groups {
       this.#open = undefined;
       this.release(group);
     }
-    const message = `model '${target.name}': an input was made longer by another thread while it was copied`;
+    const message = `model '${target.name}': another thread enlarged an input's buffer while it was copied`;
     return new TritonError('INVALID_ARG', message, { model: target.name, cause });
   }
 

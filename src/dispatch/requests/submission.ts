@@ -138,7 +138,7 @@ export class Submission {
       present++;
     }
     if (words > submissionWords) {
-      const message = `model '${target.name}': a request with ${present} inputs, all their dims and its parameters is too big: send fewer inputs, fewer dims or fewer parameters`;
+      const message = `model '${target.name}': the request's ${present} inputs, their dims and its parameters exceed the limit of a request: send fewer inputs, dims or parameters`;
       throw new TritonError('INVALID_ARG', message, { model: target.name });
     }
     if (group.views.length !== shapes.length) group.views.length = shapes.length;

@@ -104,7 +104,7 @@ export class ResponseReader {
    * Delivers responses `begin` to `end` of a group. `number` is the index of the first of them within its
    * record.
    */
-  #giveAlike(
+  #deliverAlike(
     view: MemoryViews,
     outputs: readonly RecordOutput[],
     number: number,
@@ -206,10 +206,10 @@ export class ResponseReader {
       // An error in the middle of a stream: nobody waits for the rest.
       if ((flags & finalBit) === 0) this.#native.cancel(group.index, group.generation, first, 1);
     } else if (hasLarge(words, position, end)) {
-      this.#give(group, first, view, page, position, end, timings);
+      this.#deliver(group, first, view, page, position, end, timings);
     } else {
       const outputs = readOutputs(words, position, end, group.target);
-      this.#giveAlike(view, outputs, begin, group, first + begin, first + past, timings);
+      this.#deliverAlike(view, outputs, begin, group, first + begin, first + past, timings);
     }
     if ((flags & finalBit) !== 0) this.#groups.ended(group, count);
     return count;
@@ -265,7 +265,7 @@ export class ResponseReader {
   }
 
   /** Resolves the waiter of a request with the outputs whose records are in `view` from `position` to `end`. */
-  #give(
+  #deliver(
     group: Group,
     at: number,
     view: MemoryViews,

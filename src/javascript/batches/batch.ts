@@ -13,7 +13,7 @@ import type { ModelRequest } from '../../api/model-request.js';
 import { tensorsOf } from '../versions/version-spec.js';
 
 /** The properties of a request besides its inputs. Requests of one group share them. */
-interface Said {
+interface RequestProperties {
   readonly id: string;
   readonly wanted: readonly string[];
   readonly priority: number;
@@ -69,7 +69,7 @@ export class Batch {
 /** A request, as the model sees it. */
 export class BatchRequest extends CallingRequest implements ModelRequest {
   readonly inputs: Readonly<Record<string, AnyTensor>>;
-  readonly #said: Said;
+  readonly #properties: RequestProperties;
   readonly #host: RequestHost;
   #controller: AbortController | undefined;
   #calls: AbortController | undefined;
@@ -81,28 +81,33 @@ export class BatchRequest extends CallingRequest implements ModelRequest {
   onCancel: (() => void) | undefined;
   #ended = false;
 
-  constructor(inputs: Readonly<Record<string, AnyTensor>>, said: Said, position: number, host: RequestHost) {
+  constructor(
+    inputs: Readonly<Record<string, AnyTensor>>,
+    properties: RequestProperties,
+    position: number,
+    host: RequestHost,
+  ) {
     super();
     this.inputs = inputs;
-    this.#said = said;
+    this.#properties = properties;
     this.#host = host;
     this.position = position;
   }
 
   get id(): string {
-    return this.#said.id;
+    return this.#properties.id;
   }
   get wanted(): readonly string[] {
-    return this.#said.wanted;
+    return this.#properties.wanted;
   }
   get priority(): number {
-    return this.#said.priority;
+    return this.#properties.priority;
   }
   get timeoutUs(): number {
-    return this.#said.timeoutUs;
+    return this.#properties.timeoutUs;
   }
   get parameters(): ModelRequest['parameters'] {
-    return this.#said.parameters;
+    return this.#properties.parameters;
   }
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
@@ -174,7 +179,7 @@ export class BatchReader {
   readonly #outputs: readonly string[];
   readonly #batching: boolean;
   readonly #Inputs: NamedValuesConstructor = namedValues();
-  readonly #plain: Said;
+  readonly #plain: RequestProperties;
   readonly #host: RequestHost;
 
   constructor(config: ModelConfig, host: RequestHost) {
@@ -200,14 +205,14 @@ export class BatchReader {
     const rows: number[] = [];
     const buffers: ArrayBuffer[] = [];
     let at = 2;
-    for (let stretch = words[1] ?? 0; stretch > 0; stretch--) {
+    for (let groups = words[1] ?? 0; groups > 0; groups--) {
       const count = words[at++] ?? 0;
       const extra = words[at++] ?? 0;
       const wanted = words[at++] ?? 0;
-      const said =
+      const properties =
         extra === 0 && wanted === 0
           ? this.#plain
-          : this.#said(words, at, wanted, extra === 0 ? undefined : (objects[~extra] as Extra));
+          : this.#propertiesOf(words, at, wanted, extra === 0 ? undefined : (objects[~extra] as Extra));
       at += wanted;
       const inputs = words[at++] ?? 0;
       const first = requests.length;
@@ -218,7 +223,7 @@ export class BatchReader {
         made.push(values);
         // The loop below fills in the tensors.
         const given = values as Record<string, AnyTensor>;
-        requests.push(new BatchRequest(given, said, first + k, this.#host));
+        requests.push(new BatchRequest(given, properties, first + k, this.#host));
       }
       for (let i = 0; i < inputs; i++) {
         const input = this.#inputs[words[at] ?? 0];
@@ -251,7 +256,7 @@ export class BatchReader {
     return whole;
   }
 
-  #said(words: Int32Array, at: number, count: number, extra: Extra | undefined): Said {
+  #propertiesOf(words: Int32Array, at: number, count: number, extra: Extra | undefined): RequestProperties {
     const wanted =
       count === 0
         ? this.#outputs

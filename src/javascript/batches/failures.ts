@@ -21,7 +21,7 @@ export function textOf(value: unknown): string {
   try {
     return String(value);
   } catch {
-    return 'something that cannot be read';
+    return 'an unreadable value';
   }
 }
 
@@ -40,7 +40,7 @@ export function failureOf(model: string, thrown: unknown): Failure {
     const absent = absentPackage(thrown);
     if (absent !== undefined) [code, reason, text] = ['UNAVAILABLE', 'MISSING', absent];
   } catch {
-    text = 'threw something that cannot be read';
+    text = 'threw an unreadable value';
   }
   text = cut(text);
   const message = text.startsWith(`model '${model}'`) ? text : `model '${model}': ${text}`;

@@ -35,8 +35,8 @@ export function describeResult(result: unknown): string {
 export function missingOutput(model: string, output: string, result: unknown): TritonError {
   return new TritonError(
     'INTERNAL',
-    `model ${quote(model)}: expected output ${quote(output)}, which the caller wants, but got ${describeResult(result)} without it; ` +
-      `{ ${quote(output)}: null } leaves it out on purpose`,
+    `model ${quote(model)}: expected output ${quote(output)}, which the caller requested, but got ${describeResult(result)} without it; ` +
+      `return { ${quote(output)}: null } to leave it out`,
     { model, tensor: output },
   );
 }

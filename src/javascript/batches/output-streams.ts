@@ -152,7 +152,7 @@ export class OutputStreams {
         this.#end(stream, failureOf(this.#context.model, error));
         return;
       }
-      if (!this.#give(stream, given)) return;
+      if (!this.#writeItem(stream, given)) return;
       if (stream.isPulling || performance.now() > end) break;
     }
     words.send(stream.batch, false);
@@ -190,7 +190,7 @@ export class OutputStreams {
     asked.then((given) => {
       if (!settled()) return;
       writer.words.begin();
-      if (!this.#give(stream, given)) return;
+      if (!this.#writeItem(stream, given)) return;
       writer.words.send(stream.batch, false);
       if (stream.isPulling) return;
       if (stream.room > 0 && stream.iterator.isAsync) {
@@ -203,7 +203,7 @@ export class OutputStreams {
   }
 
   /** Writes a response, or begins to await it. Returns false if the stream has ended. */
-  #give(stream: OutputStream, given: unknown): boolean {
+  #writeItem(stream: OutputStream, given: unknown): boolean {
     const { writer, model } = this.#context;
     const { batch, request } = stream;
     let refused: unknown;
@@ -265,7 +265,7 @@ export class OutputStreams {
     const { model } = this.#context;
     const warn = (error: unknown): void => {
       const { message } = failureOf(model, error);
-      process.emitWarning(`${message} (thrown by return() of a stream that nobody reads)`);
+      process.emitWarning(`${message} (thrown by return() of an abandoned stream)`);
     };
     try {
       const left = iterator.leave();

@@ -83,7 +83,7 @@ export class ResultWriter {
    *
    * @returns The streams among the results of a decoupled model. If there are any, the batch goes on with them.
    */
-  give(batch: Batch, results: unknown): readonly OpenedStream[] {
+  send(batch: Batch, results: unknown): readonly OpenedStream[] {
     const wrong = notResults(this.#model, batch.requests.length, results);
     if (wrong !== undefined) {
       silence(results);
@@ -94,7 +94,7 @@ export class ResultWriter {
     let list = results as readonly unknown[];
     if (this.#decoupled) list = list.map((one) => this.#readable(one));
     const hasStreams = this.#decoupled && list.some(iterates);
-    if (!hasStreams && this.#batching && this.#giveTogether(batch, list)) return [];
+    if (!hasStreams && this.#batching && this.#sendTogether(batch, list)) return [];
     this.words.begin();
     const streams = hasStreams ? this.#open(batch, list) : [];
     for (let i = 0; i < list.length; i++) {
@@ -149,7 +149,7 @@ export class ResultWriter {
   }
 
   /** Writes the outputs of all requests as one record. Returns false if their outputs differ in form. */
-  #giveTogether(batch: Batch, results: readonly unknown[]): boolean {
+  #sendTogether(batch: Batch, results: readonly unknown[]): boolean {
     const { rows } = batch;
     let all = 0;
     for (const count of rows) all += count;
@@ -249,7 +249,7 @@ export class ResultWriter {
 
   /** The failure for an invalid result: INTERNAL, because it is the model's fault and not the caller's. */
   faultOf(error: unknown): Failure {
-    let message = 'something that cannot be read';
+    let message = 'an unreadable value';
     try {
       message = String(error instanceof Error ? error.message : error);
     } catch {

@@ -212,7 +212,7 @@ export class InstanceLoop {
     // Promise.resolve makes a well-behaved promise of a thenable that throws or settles twice.
     if (waits) this.#await(batch, Promise.resolve(results));
     else if (areAwaited(results)) this.#awaitEach(batch, results);
-    else this.#give(batch, results);
+    else this.#sendResults(batch, results);
   }
 
   /** Sends results, some of which are promises. */
@@ -227,7 +227,7 @@ export class InstanceLoop {
     promised.then(
       (results: unknown) => {
         if (areAwaited(results)) this.#awaitEach(batch, results);
-        else this.#give(batch, results);
+        else this.#sendResults(batch, results);
         this.#settled();
       },
       (error: unknown) => {
@@ -287,10 +287,10 @@ export class InstanceLoop {
     }
   }
 
-  #give(batch: Batch, results: unknown): void {
-    let streams: ReturnType<ResultWriter['give']>;
+  #sendResults(batch: Batch, results: unknown): void {
+    let streams: ReturnType<ResultWriter['send']>;
     try {
-      streams = this.#writer.give(batch, results);
+      streams = this.#writer.send(batch, results);
     } catch (error) {
       // A getter or a proxy among the results has thrown.
       this.#fail(batch, error);

@@ -153,10 +153,10 @@ export class JavaScriptVersion implements RunningVersion {
       await endsWithin(here.loop.ended, busyMs);
       here.loop.detach();
       if (!(await endsWithin(this.#finalize(here.model), finalizeTimeoutMs)))
-        logLateFinalize(log, model, finalizeTimeoutMs, 'it is waited for no more');
+        logLateFinalize(log, model, finalizeTimeoutMs, 'the server no longer waits for it');
     }
     const ends = await Promise.all(this.#threads.splice(0).map((thread) => thread.end(finalizeTimeoutMs)));
-    if (ends.includes(false)) logLateFinalize(log, model, finalizeTimeoutMs, 'its thread was ended');
+    if (ends.includes(false)) logLateFinalize(log, model, finalizeTimeoutMs, 'its thread was terminated');
   }
 
   /** Calls `finalize`. Never rejects. */
@@ -185,7 +185,10 @@ export class JavaScriptVersion implements RunningVersion {
       connection,
       (name, count, reason) => {
         const times = count === 1 ? 'once' : `${count} times`;
-        this.#restarts.set(name, `instance '${name}' was started anew ${times}, last because ${reason}`);
+        this.#restarts.set(
+          name,
+          `instance '${name}' was restarted ${times}, most recently because ${reason}`,
+        );
         this.onRestart([...this.#restarts.values()].join('; '));
       },
     ));

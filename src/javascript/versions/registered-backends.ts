@@ -39,7 +39,7 @@ export function registerBackend(name: string, module: URL | JavaScriptBackend): 
   if (typeof given !== 'string' || !isBackendName(given))
     throw expected('letters, digits, _, - and . for the name of a backend', 'registerBackend', given);
   if (name === 'ensemble' || addon().backends().includes(name)) {
-    throw invalidArgument(`registerBackend: '${name}' is a backend of the package; take another name`);
+    throw invalidArgument(`registerBackend: '${name}' is a built-in backend; choose another name`);
   }
   if (registered.has(name))
     throw new TritonError('ALREADY_EXISTS', `registerBackend: a backend '${name}' is registered already`);

@@ -143,7 +143,7 @@ export class ModelHandle implements Model {
   #begin(iterator: StreamIterator, inputs: Inputs, checked: CheckedOptions, origin: Origin): void {
     if (checked.into !== undefined) {
       throw invalidArgument(
-        `model '${this.name}': options.into has no meaning for a stream, each of whose results would overwrite the one before; copy the outputs' data instead`,
+        `model '${this.name}': options.into cannot be used with a stream, because each result would overwrite the one before; copy the outputs' data instead`,
         { model: this.name },
       );
     }

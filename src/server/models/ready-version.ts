@@ -199,7 +199,7 @@ export class ReadyVersion implements DispatchTarget {
       if (shape !== undefined) return shape[0] ?? 0;
     }
     throw invalidArgument(
-      `model '${this.name}': expected at least one input, which tells the batch, but got none`,
+      `model '${this.name}': expected at least one input to determine the batch, but got none`,
       { model: this.name },
     );
   }
@@ -213,7 +213,7 @@ export class ReadyVersion implements DispatchTarget {
     if (next === this || !next.#takes(this, shapes)) {
       throw unavailable(
         'NOT_READY',
-        `model '${this.name}': version ${this.version} was unloaded before it had the request, which version ${next.version} does not take as it is`,
+        `model '${this.name}': version ${this.version} was unloaded before the request reached it, and version ${next.version} takes other tensors; make the call again`,
         { model: this.name },
       );
     }

@@ -47,7 +47,7 @@ function classifyResult(
   const { name } = result.model;
   const elements = elementsOf(result, wanted);
   if (underWay > 0 && underWay + elements > mostElements) {
-    const text = `model '${name}': the results whose classes are being found have ${underWay} elements, and ${mostElements} is the limit`;
+    const text = `model '${name}': results that are being classified have ${underWay} elements; the limit is ${mostElements}`;
     failed(unavailable('TOO_MUCH_IN_FLIGHT', text, { model: name }));
     return;
   }

@@ -159,13 +159,9 @@ function callerOf(
   }
   const number = parent.caller;
   if (number !== 0) return { number, callSignal: parent.callSignal };
-  throw new TritonError(
-    'CANCELLED',
-    `model '${model}': the request that makes this call (options.parent) has ended`,
-    {
-      model,
-    },
-  );
+  throw new TritonError('CANCELLED', `model '${model}': the request given as options.parent has ended`, {
+    model,
+  });
 }
 
 function request(

@@ -31,10 +31,10 @@ const littleEndian = new Uint8Array(Int32Array.of(1).buffer)[0] === 1;
 const reserved: ReadonlyMap<string, string> = new Map([
   ['priority', 'write options.priority instead'],
   ['timeout', 'write options.timeoutUs instead'],
-  ['sequence_id', 'Triton keeps it for sequences'],
-  ['sequence_start', 'Triton keeps it for sequences'],
-  ['sequence_end', 'Triton keeps it for sequences'],
-  ['headers', 'Triton keeps it for itself'],
+  ['sequence_id', 'Triton reserves it for sequences'],
+  ['sequence_start', 'Triton reserves it for sequences'],
+  ['sequence_end', 'Triton reserves it for sequences'],
+  ['headers', 'Triton reserves it'],
 ]);
 
 /**
@@ -120,7 +120,7 @@ function encodeParameters(model: string, parameters: unknown): Int32Array[] {
   const encoded: Int32Array[] = [];
   for (const [name, value] of entries) {
     if (value === undefined) continue;
-    const why = name.startsWith('triton_') ? 'Triton keeps such names for itself' : reserved.get(name);
+    const why = name.startsWith('triton_') ? 'Triton reserves the prefix' : reserved.get(name);
     if (why !== undefined) {
       const text = `model '${model}': options.parameters must not have the name '${name}': ${why}`;
       throw invalidArgument(text, { model });

@@ -81,7 +81,7 @@ export class OutputChoice {
           name,
         );
       }
-      if (indices.includes(index)) fail(`output '${name}' is asked for twice`, name);
+      if (indices.includes(index)) fail(`output '${name}' is requested twice`, name);
       indices.push(index);
       if (typeof classification !== 'number' || !Number.isSafeInteger(classification) || classification < 0) {
         return fail(
@@ -127,7 +127,7 @@ export class OutputChoice {
         fail(`output '${name}' is in options.into, but not in options.outputs`, name);
       }
       if (classes.some((one) => one.name === name)) {
-        fail(`output '${name}' is asked for as classes, which have no place in options.into`, name);
+        fail(`output '${name}' is requested as classes, which options.into cannot receive`, name);
       }
       targets[index] = checkInto(this.#model, name, this.#outputs[index]?.datatype ?? 'BYTES', target);
     }

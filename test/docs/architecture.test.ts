@@ -1,10 +1,13 @@
 /** The page of architecture: its pictures, and the folders that it names. The names in it are checked by scripts/references. */
 
 import assert from 'node:assert/strict';
+import { Session, type Profiler } from 'node:inspector';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { createServer } from '../../src/index.js';
 
 const root = fileURLToPath(new URL('../../../', import.meta.url));
 const page = readFileSync(join(root, 'docs/architecture.md'), 'utf8');
@@ -48,6 +51,62 @@ function foldersIn(folder: string): string[] {
     .filter((entry) => entry.isDirectory() && !entry.name.startsWith('build'))
     .map(({ name }) => `${folder}/${name}`);
 }
+
+const named = /`[\w./-]+\.(?:h|cc|ts)`(?:,|:| *\|)\s+`[\w:.#]+`/;
+
+test('one infer has at most 25 stations, each a file and a function that scripts/references looks for', () => {
+  const stations = [...section('### One `infer`, station by station').matchAll(/^(\d+)\. (.*)$/gm)];
+  assert.ok(stations.length > 20 && stations.length <= 25, `${stations.length} stations`);
+  assert.deepEqual(
+    stations.map(([, number]) => Number(number)),
+    stations.map((_, i) => i + 1),
+  );
+  assert.deepEqual(
+    stations.map(([, , station = '']) => station).filter((station) => named.exec(station)?.index !== 0),
+    [],
+  );
+});
+
+test('the first infer passes all stations that are in JavaScript', async (t) => {
+  const stations = [
+    ...section('### One `infer`, station by station').matchAll(
+      /^\d+\. `(src\/[^`]+)\.ts`, `(?:\w+\.)?([^`]+)`/gm,
+    ),
+  ].map(([, file = '', name = '']) => `${file} ${name}`);
+  const server = await createServer(join(root, 'examples/digits/models'));
+  t.after(() => server.close());
+  const session = new Session();
+  session.connect();
+  const post = promisify<string, object, unknown>(session.post.bind(session));
+  await post('Profiler.enable', {});
+  await post('Profiler.startPreciseCoverage', { callCount: true, detailed: false });
+  await server.model('digits').infer({ image: new Float32Array(64) });
+  // The answer of the inspector, as its protocol defines it.
+  const { result } = (await post(
+    'Profiler.takePreciseCoverage',
+    {},
+  )) as Profiler.TakePreciseCoverageReturnType;
+  session.disconnect();
+  const passed = result.flatMap(({ url, functions }) =>
+    functions
+      .filter(({ ranges }) => (ranges[0]?.count ?? 0) > 0)
+      .map(({ functionName }) => `${url.replace(/^.*\/dist\/(.*)\.js$/, '$1')} ${functionName}`),
+  );
+  assert.ok(stations.length > 8, `${stations.length} stations`);
+  assert.deepEqual(
+    stations.filter((station) => !passed.includes(station)),
+    [],
+  );
+});
+
+test('each answer to where to look is a file with a name in it', () => {
+  const rows = [...section('## Where to look').matchAll(/^\| (?!-|where|what)(.*)\|$/gm)];
+  assert.ok(rows.length > 20, `${rows.length} rows`);
+  assert.deepEqual(
+    rows.map(([, row = '']) => row).filter((row) => !named.test(row)),
+    [],
+  );
+});
 
 test('the layers, the way of a request and the states have one picture each', () => {
   for (const heading of ['## Layers', '## The way of a request', '## States'])

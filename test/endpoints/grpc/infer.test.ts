@@ -214,11 +214,12 @@ test('what a request cannot say is INVALID_ARGUMENT, and an unknown model NOT_FO
     [parameter('sequence_start', { int64_param: 1 }), status.INVALID_ARGUMENT, /bool_param/],
     [{ ...good, outputs: [{ name: 'z' }] }, status.INVALID_ARGUMENT, /'z'/],
   ];
+  const notFound: number = status.NOT_FOUND;
   for (const [request, code, text] of wrong) {
     const error = await failure(client.call('ModelInfer', request));
     assert.equal(error.code, code, error.message);
     assert.match(error.details, text);
-    if (code !== Number(status.NOT_FOUND)) assert.match(error.details, /^model 'm'[,:] |of model 'm'/);
+    if (code !== notFound) assert.match(error.details, /^model 'm'[,:] |of model 'm'/);
   }
   // Surplus contents are ignored, as in Triton.
   await client.call('ModelInfer', { ...good, raw_input_contents: [raw, raw] });

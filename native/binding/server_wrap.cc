@@ -13,6 +13,7 @@
 #include "../backends/registry.h"
 #include "../device/cuda.h"
 #include "../device/gpu_watch.h"
+#include "../engine/memory/mapped_block.h"
 #include "addon.h"
 #include "convert.h"
 #include "convert_ensemble.h"
@@ -105,6 +106,8 @@ Napi::Function ServerWrap::Define(Napi::Env env) {
       {"batches", &ServerWrap::Batches},
       {"info", &ServerWrap::VersionInfo},
       {"inFlightBytes", &ServerWrap::InFlightBytes},
+      {"registerRegion", &ServerWrap::RegisterRegion},
+      {"unregisterRegion", &ServerWrap::UnregisterRegion},
   };
   return DefineWrapped(env, "NativeServer", kMethods);
 }
@@ -306,6 +309,20 @@ Napi::Value ServerWrap::VersionInfo(const Napi::CallbackInfo& info) {
 
 Napi::Value ServerWrap::InFlightBytes(const Napi::CallbackInfo& info) {
   return Napi::Number::New(info.Env(), static_cast<double>(server_->in_flight_bytes()));
+}
+
+Napi::Value ServerWrap::RegisterRegion(const Napi::CallbackInfo& info) {
+  auto memory = MappedBlock::Map(StringOf(info[1]), static_cast<uint64_t>(NumberOf(info[2])),
+                                 static_cast<uint64_t>(NumberOf(info[3])));
+  if (!memory.ok()) return ToJs(info.Env(), memory.status());
+  auto id = server_->regions().Add(StringOf(info[0]), memory.take());
+  if (!id.ok()) return ToJs(info.Env(), id.status());
+  return Napi::Number::New(info.Env(), id.value());
+}
+
+Napi::Value ServerWrap::UnregisterRegion(const Napi::CallbackInfo& info) {
+  const auto id = static_cast<uint32_t>(NumberOf(info[0]));
+  return Napi::Boolean::New(info.Env(), server_->regions().Remove(id));
 }
 
 }  // namespace tritonts

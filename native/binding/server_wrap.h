@@ -44,6 +44,8 @@ class ServerWrap : public Wrapped<ServerWrap> {
   Napi::Value Batches(const Napi::CallbackInfo& info);
   Napi::Value VersionInfo(const Napi::CallbackInfo& info);
   Napi::Value InFlightBytes(const Napi::CallbackInfo& info);
+  Napi::Value RegisterRegion(const Napi::CallbackInfo& info);
+  Napi::Value UnregisterRegion(const Napi::CallbackInfo& info);
 
   std::shared_ptr<Server> server_;
 };

@@ -1,11 +1,13 @@
 // Delivers responses of a port: writes them to pages, which the JS thread takes.
 #include <new>
 #include <utility>
+#include <vector>
 
 #include "engine/base/abandon.h"
 #include "engine/port/port.h"
 #include "engine/port/writer.h"
 #include "engine/request/call_graph.h"
+#include "engine/request/region_use.h"
 
 namespace tritonts {
 
@@ -31,11 +33,29 @@ size_t FailedAlike(std::span<const Response> responses) {
 }  // namespace
 
 void Port::TakeBack(Request* request) {
-  const RequestHeader& header = *request->header;
+  RequestHeader& header = *request->header;
   if (header.streams) header.streams[request->position].Forget();
   if (header.call) header.call->Ended(request->position);
-  request->header->ReleaseChunks();
+  if (header.regions && header.regions->EndOne()) {
+    // No other thread uses the inputs any more. They, too, may keep regions.
+    for (InputTensor& input : header.inputs()) input.first_chunks.clear();
+    header.regions.reset();
+  }
+  header.ReleaseChunks();
   request->set_state(Request::State::kIdle);
+}
+
+const Response& Port::Store(const Response& response, Response* failed) {
+  const RegionUse* const regions = response.request->header->regions.get();
+  if (!regions || !response.status.ok()) return response;
+  const Status status =
+      MakeStatus([&] { return regions->Store(*response.request, response.outputs); });
+  if (status.ok()) return response;
+  *failed = response;
+  failed->status = status;
+  failed->outputs = {};
+  failed->counted = 0;
+  return *failed;
 }
 
 // The state of one delivery. It belongs to the delivering thread.
@@ -106,10 +126,11 @@ void Port::Finish(Ended* ended, const BatchTimings* timings) {
 void Port::Deliver(std::span<const Response> responses) {
   const BatchTimings* const timings = responses.front().timings;
   Ended ended(this);
+  Response failed;
   while (!responses.empty()) {
     const size_t count = FailedAlike(responses);
-    ended.written =
-        !ended.detached && ended.writer.Write(responses.front(), static_cast<uint32_t>(count));
+    ended.written = !ended.detached && ended.writer.Write(Store(responses.front(), &failed),
+                                                          static_cast<uint32_t>(count));
     // End the requests before the next response is written. That write may publish the page, and
     // then JavaScript may reuse the slots.
     for (const Response& response : responses.first(count)) {
@@ -122,6 +143,25 @@ void Port::Deliver(std::span<const Response> responses) {
     responses = responses.subspan(count);
   }
   Finish(&ended, timings);
+}
+
+void Port::DeliverApart(const AlikeResponses& alike, size_t number, Ended* ended) {
+  Response response;
+  Response failed;
+  response.request = alike.requests[number];
+  response.timings = alike.timings;
+  std::vector<OutputTensor> outputs;
+  try {
+    outputs.assign(alike.outputs.begin(), alike.outputs.end());
+    for (OutputTensor& output : outputs) {
+      output.data = static_cast<const char*>(output.data) + number * output.size;
+    }
+    response.outputs = outputs;
+  } catch (const std::bad_alloc&) {
+    response.status = no_response_;
+  }
+  ended->written = ended->writer.Write(Store(response, &failed), 1);
+  End(response, ended);
 }
 
 void Port::DeliverAlike(const AlikeResponses& alike) {
@@ -137,6 +177,10 @@ void Port::DeliverAlike(const AlikeResponses& alike) {
   Response response;
   const size_t all = alike.requests.size();
   for (size_t first = 0; first < all;) {
+    if (fits && !ended.detached && alike.requests[first]->header->regions) {
+      DeliverApart(alike, first++, &ended);
+      continue;
+    }
     size_t count = ended.detached ? all : 0;
     if (fits && !ended.detached) count = ended.writer.WriteAlike(alike, first);
     if (count > 0 && !ended.detached) {

@@ -9,6 +9,7 @@
 #include "engine/port/port.h"
 #include "engine/request/request_builder.h"
 #include "engine/server/server.h"
+#include "engine/version/check_request.h"
 
 namespace tritonts {
 
@@ -76,6 +77,7 @@ Port::Tick* Port::AddTick(uint32_t uid, std::shared_ptr<Executor> executor) {
   Tick* tick = &ticks_[tick_count_++];
   tick->uid = uid;
   tick->executor = std::move(executor);
+  if (!tick->refusal.ok()) tick->refusal = Status();
   tick->requests.clear();
   tick->bytes = 0;
   tick->has_calls = false;
@@ -84,7 +86,7 @@ Port::Tick* Port::AddTick(uint32_t uid, std::shared_ptr<Executor> executor) {
 
 Status Port::ParseInputs(SubmissionReader* reader, const GroupRecord& record,
                          const char* const* slab_sources, const Slots::Slot& slot,
-                         RequestBuilder* builder, uint64_t* bytes) {
+                         RequestBuilder* builder, uint64_t* bytes, Status* refusal) {
   const Executor* const executor = builder->header().executor;
   SlabSpan span;
   uint64_t range_bytes = 0;
@@ -100,7 +102,10 @@ Status Port::ParseInputs(SubmissionReader* reader, const GroupRecord& record,
       }
       tensor.datatype = executor->io().inputs[input.index].datatype;
     }
-    if (input.in_block) {
+    if (input.source == layout::kRegion) {
+      // The requests of a version that is gone are refused without their bytes.
+      if (executor && refusal->ok()) *refusal = ReadRegion(record, input, &tensor, builder, bytes);
+    } else if (input.source == layout::kBlock) {
       MakeRoom(&tick_blocks_, 1);
       BlockRef block = inputs_.Take(input.place, record.uid);
       if (!block) return Malformed("an unknown block");
@@ -192,7 +197,11 @@ Status Port::ParseGroup(SubmissionReader* reader, const char* const* slab_source
     *next++ = &request;
   }
   uint64_t bytes = executor ? executor->KnownOutputBytes(header.batch_size) : 0;
-  Status status = ParseInputs(reader, record, slab_sources, *slot, &builder, &bytes);
+  Status refusal;
+  if (record.targets > 0) {
+    if (Status cut = ParseTargets(reader, record, &builder, &refusal); !cut.ok()) return cut;
+  }
+  Status status = ParseInputs(reader, record, slab_sources, *slot, &builder, &bytes, &refusal);
   if (!status.ok()) return status;
   std::span<const int32_t> wanted;
   if (const char* cut = reader->Wanted(record, &wanted)) return Malformed(cut);
@@ -203,6 +212,16 @@ Status Port::ParseGroup(SubmissionReader* reader, const char* const* slab_source
   tick->has_calls = tick->has_calls || header.call;
   header.accounted_bytes = bytes;
   if (!executor) return Status::Ok();
+  if (header.regions && header.regions->reads()) {
+    // JavaScript has not seen the bytes.
+    for (size_t i = before; i < tick->requests.size() && refusal.ok(); i++) {
+      refusal = CheckRequest(executor->name(), executor->io(), *tick->requests[i]);
+    }
+  }
+  if (!refusal.ok()) {
+    RefuseFrom(tick, before, refusal);
+    return Status::Ok();
+  }
   tick->bytes = SumBytes(tick->bytes, bytes * record.requests);
   builder.Finish();
   return Status::Ok();

@@ -31,6 +31,9 @@ class InputMemory {
   // requests of the group are copied from there first.
   char* Range(const InputRecord& input, uint32_t requests, const char* const* sources) const;
 
+  // A block of at least `size` bytes; empty: there is no memory.
+  BlockRef Acquire(size_t size) { return pool_.Acquire(size); }
+
   // Stages a block of at least `size` bytes under an id, for the executor `uid`. The block is
   // `own`, memory of the executor (Executor::InputBlock), or if that is empty, a block of the pool.
   // Null: there is no memory.

@@ -20,8 +20,9 @@
 //
 // Its parts: reader (words of a submission), slots (requests), input_memory (slabs and blocks),
 // budget (bytes in flight), writer and pages (responses), waker (tells the JS thread of responses).
-// groups.cc turns submission words into requests, submit.cc submits and cancel.cc cancels them,
-// deliver.cc delivers responses, and port.cc has the rest.
+// groups.cc turns submission words into requests, regions.cc does so where they name regions,
+// submit.cc submits and cancel.cc cancels them, deliver.cc delivers responses, and port.cc has the
+// rest.
 //
 // Threads: only the environment's JS thread, which made the port, may call a function, unless its
 // comment says otherwise. Any thread may call Deliver and DeliverAlike. Only the constructor
@@ -55,6 +56,7 @@
 namespace tritonts {
 
 class Executor;
+struct InputTensor;
 class RequestBuilder;
 class Server;
 
@@ -140,10 +142,11 @@ class Port final : public ResponseSink, public std::enable_shared_from_this<Port
 
   void Deliver(std::span<const Response> responses) override;
   void DeliverAlike(const AlikeResponses& responses) override;
-  // Memory shared with another process is accepted, because JavaScript copies it.
-  bool Takes(const Request&, uint32_t, MemoryKind kind, int) const override {
-    return IsHostMemory(kind);
-  }
+  // The place of an output that goes to a region.
+  Buffer Place(const Request& request, uint32_t output, size_t size, MemoryKind preferred) override;
+  // Memory shared with another process is accepted, because JavaScript copies it. Memory of a
+  // device is accepted for a region on that device.
+  bool Takes(const Request& request, uint32_t output, MemoryKind kind, int device) const override;
 
  private:
   void CheckThread() const {
@@ -153,7 +156,8 @@ class Port final : public ResponseSink, public std::enable_shared_from_this<Port
   // The requests of one call of Submit or Cancel for one version.
   struct Tick {
     uint32_t uid;
-    std::shared_ptr<Executor> executor;  // null: the version is gone
+    std::shared_ptr<Executor> executor;  // null: the requests will be refused
+    Status refusal;                      // why; ok: the version is gone
     std::vector<Request*> requests;
     uint64_t bytes;  // their charge in the budget
     bool has_calls;  // a model's batch made some of the requests
@@ -169,9 +173,22 @@ class Port final : public ResponseSink, public std::enable_shared_from_this<Port
   Status Parse(SubmissionReader reader, const char* const* slab_sources, uint64_t now_ns);
   Status ParseGroup(SubmissionReader* reader, const char* const* slab_sources, uint64_t now_ns);
   // Parses the inputs of a group. Adds the bytes that the inputs of one request hold to `*bytes`.
+  // `refusal` is set if the group's requests cannot be served.
   Status ParseInputs(SubmissionReader* reader, const GroupRecord& record,
                      const char* const* slab_sources, const Slots::Slot& slot,
-                     RequestBuilder* builder, uint64_t* bytes);
+                     RequestBuilder* builder, uint64_t* bytes, Status* refusal);
+  // Parses the targets of a group. `refusal` is as for ParseInputs.
+  Status ParseTargets(SubmissionReader* reader, const GroupRecord& record, RequestBuilder* builder,
+                      Status* refusal);
+  // Sets the source of an input to a region, or to a copy of the bytes there. Adds the copy's bytes
+  // for one request to `*bytes`. Not ok: the requests cannot be served.
+  Status ReadRegion(const GroupRecord& record, const InputRecord& input, InputTensor* tensor,
+                    RequestBuilder* builder, uint64_t* bytes);
+  // A range of a region, for all requests of a group. Not ok: there is no such region or range.
+  StatusOr<Buffer> RangeOf(uint32_t region, uint64_t offset, uint64_t size_of_one,
+                           uint32_t requests) const;
+  // Moves the tick's requests from number `first` on to a tick of requests that will be refused.
+  void RefuseFrom(Tick* tick, size_t first, const Status& refusal);
   // Parses a group's priority, time-out, parameters and caller.
   static Status ParseAttributes(SubmissionReader* reader, const GroupRecord& record,
                                 const std::string& model, RequestBuilder* builder);
@@ -182,8 +199,8 @@ class Port final : public ResponseSink, public std::enable_shared_from_this<Port
   Tick* CancelTickOf(uint32_t uid);
   // Undoes Parse: the requests of this tick become idle again.
   void DropTick();
-  // Refuses requests to versions that are gone.
-  void RefuseGone();
+  // Refuses requests to versions that are gone, and requests that cannot be served.
+  void RefuseSome();
   // Charges the requests of this tick, and refuses requests that exceed the limit.
   void Charge();
   // Frees the ids of blocks whose requests were not refused as unserved.
@@ -196,9 +213,14 @@ class Port final : public ResponseSink, public std::enable_shared_from_this<Port
 
   // --- Delivering. Any thread. Makes a request idle again, after its final response was written.
   static void TakeBack(Request* request);
+  // Copies the outputs of a response to their regions. Returns the response, or `*failed`, with the
+  // reason why they could not be copied. Allocates only for requests that use regions.
+  static const Response& Store(const Response& response, Response* failed);
   // Ends a request: its final response was written, or cannot be written, or will not be read.
   struct Ended;
   void End(const Response& response, Ended* ended);
+  // Delivers one of alike responses, whose request uses regions.
+  void DeliverApart(const AlikeResponses& alike, size_t number, Ended* ended);
   // Ends a delivery: publishes the pages, and queues requests without memory for their response.
   void Finish(Ended* ended, const BatchTimings* timings);
   // Writes errors for the waiting requests, as many as there is memory for now.

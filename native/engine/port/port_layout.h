@@ -3,8 +3,10 @@
 // Submission: a record of 32-bit words for each group. A group is the requests of a tick for one
 // version that differ only in their bytes. A request that differs from all others is a group of
 // one.
-//   uid, slot, generation, requests, inputs, wanted outputs (0: all) | words of attributes
-//     << 16, rows of each request,
+//   uid, slot, generation, requests, inputs | targets << 16, wanted outputs (0: all) | words of
+//     attributes << 16, rows of each request,
+//   for each target: output, region, offset, capacity (the latter two are two words each, the lower
+//     one first),
 //   for each input: index, source, place, offset, byte size, rank, dims…
 //   then the indexes of the wanted outputs,
 //   then, if there are any, the attributes: priority, time-out and parameters.
@@ -19,6 +21,14 @@
 //     high word of its length. Only for a group of one. The id is free again after the submission,
 //     unless the request is refused with kUnservedBit or the whole submission fails. Then the block
 //     is still staged.
+//   - Source kRegion: place is the id of the region. Offset and byte size are the lower words of
+//     these, and their upper words follow the rank. The first request's bytes begin at the offset,
+//     and those of the other requests follow.
+//   - Target: outputs go to pages, unless they have a target. Then they go to a region (region.h).
+//     The first request's place begins at the offset, and those of the others follow. Each has the
+//     capacity as its size.
+//   - If a region is unknown or too small, or a request does not fit its model, only the requests
+//     of that group fail. The bytes in regions are checked, as JavaScript does not see them.
 //   - A group's bytes in a slab lie in one range, from its first byte there to its last one. The
 //     size of the range is a power of two, at least 64 bytes. Each request is charged an equal
 //     share of it (budget.h).
@@ -32,8 +42,9 @@
 //     request in its group, number of requests. These are neighbours whose responses differ only in
 //     their bytes. Then, on error: offset and byte size of the message in the page, the same for
 //     all requests; else for each output: index | datatype << 16, offset in the page of the first
-//     request's bytes (or ~number of a large output, for one request), byte size of one request,
-//     rank, dims… The bytes of the other requests follow those of the first one.
+//     request's bytes (or ~number of a large output, for one request; or kInRegion + the upper word
+//     of its byte size), byte size of one request (or its lower word), rank, dims… The bytes of the
+//     other requests follow those of the first one.
 //   Bytes at the back of a page begin at multiples of 8.
 //   - Counted: a response of a decoupled model. It counts as unread until JavaScript says that it
 //     was read, with StreamCount::kResponseBytes and the bytes of its outputs. Empty: the end of a
@@ -66,6 +77,7 @@ constexpr size_t kMostPages = 64;
 
 constexpr int32_t kSlab = 0;
 constexpr int32_t kBlock = 1;
+constexpr int32_t kRegion = 2;
 
 // Kinds of parameters.
 constexpr int32_t kStringParameter = 0;
@@ -83,6 +95,10 @@ constexpr int32_t kRanBit = 1 << 10;
 constexpr int32_t kUnservedBit = 1 << 11;
 constexpr int32_t kCountedBit = 1 << 12;
 constexpr int32_t kEmptyBit = 1 << 13;
+
+// In place of an output's offset in the page: the output is in its target. No number of a large
+// output is as small.
+constexpr int32_t kInRegion = INT32_MIN;
 
 constexpr size_t kCancelWords = 4;
 

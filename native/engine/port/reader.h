@@ -1,8 +1,10 @@
 // Reads the words of a submission (port_layout.h): groups of requests and their inputs. It checks
-// only the words. The caller checks the versions, slots, slabs and blocks that they name.
+// only the words. The caller checks the versions, slots, slabs, blocks and regions that they
+// name.
 //
-// For each group call Group, then Input once for each input, then Wanted, then Attributes. Each
-// returns null, or a message that says what is wrong; then reading must stop. Does not allocate.
+// For each group call Group, then Target once for each target, then Input once for each input, then
+// Wanted, then Attributes. Each returns null, or a message that says what is wrong; then
+// reading must stop. Does not allocate.
 // Used by the JS thread. The words are borrowed from the caller.
 #pragma once
 
@@ -23,17 +25,26 @@ struct GroupRecord {
   uint32_t generation;
   uint32_t requests;  // 1 to kMostRequests
   uint32_t inputs;
+  uint32_t targets;
   uint32_t wanted;
   uint32_t attributes;  // words that its attributes take
   uint32_t rows;        // of each request; 0: the model has no batch dimension
 };
 
+// An output that goes to a region.
+struct TargetRecord {
+  uint32_t output;
+  uint32_t region;
+  uint64_t offset;    // of the first request's place
+  uint64_t capacity;  // bytes of one request's place
+};
+
 // An input of a group's requests.
 struct InputRecord {
   uint32_t index;
-  bool in_block;    // false: in a slab
-  uint32_t place;   // number of the slab, or id of the block
-  uint32_t offset;  // of the first request's bytes in the slab; 0 for a block
+  int32_t source;   // layout::kSlab, kBlock or kRegion
+  uint32_t place;   // number of the slab, or id of the block or region
+  uint64_t offset;  // of the first request's bytes; 0 for a block
   uint64_t size;    // bytes of one request
   std::span<const int32_t> dims;
 };
@@ -109,7 +120,8 @@ class SubmissionReader {
     group->slot = Word(1);
     group->generation = Word(2);
     group->requests = Word(3);
-    group->inputs = Word(4);
+    group->inputs = Word(4) & 0xffff;
+    group->targets = Word(4) >> 16;
     group->wanted = Word(5) & 0xffff;
     group->attributes = Word(5) >> 16;
     group->rows = Word(6);
@@ -120,26 +132,40 @@ class SubmissionReader {
     return nullptr;
   }
 
+  const char* Target(TargetRecord* target) {
+    if (words_.size() < kTargetWords) return "a target is cut";
+    *target = {Word(0), Word(1), Long(2, 3), Long(4, 5)};
+    Skip(kTargetWords);
+    return nullptr;
+  }
+
   const char* Input(const GroupRecord& group, InputRecord* input) {
     if (words_.size() < kInputWords) return "an input is cut";
     input->index = Word(0);
-    const int32_t source = words_[1];
+    input->source = words_[1];
     input->place = Word(2);
     input->offset = Word(3);
     input->size = Word(4);
     const size_t rank = Word(5);
-    Skip(kInputWords);
+    if (input->source == layout::kRegion) {
+      if (words_.size() < kRegionInputWords) return "an input is cut";
+      input->offset = Long(3, 6);
+      input->size = Long(4, 7);
+      Skip(kRegionInputWords);
+    } else {
+      Skip(kInputWords);
+    }
     if (rank > words_.size()) return "a shape is cut";
     input->dims = words_.first(rank);
     Skip(rank);
-    input->in_block = source == layout::kBlock;
-    if (input->in_block) {
+    if (input->source == layout::kRegion) return nullptr;
+    if (input->source == layout::kBlock) {
       if (group.requests > 1) return "a block for several requests";
-      input->size |= uint64_t{input->offset} << 32;
+      input->size |= input->offset << 32;
       input->offset = 0;
       return nullptr;
     }
-    if (source != layout::kSlab) return "an unknown source";
+    if (input->source != layout::kSlab) return "an unknown source";
     if (input->offset > layout::kSlabBytes ||
         input->size * group.requests > layout::kSlabBytes - input->offset) {
       return "a range outside of its slab";
@@ -166,8 +192,11 @@ class SubmissionReader {
   // Number of words of a record before its inputs, and of an input before its dims.
   static constexpr size_t kGroupWords = 7;
   static constexpr size_t kInputWords = 6;
+  static constexpr size_t kRegionInputWords = 8;
+  static constexpr size_t kTargetWords = 6;
 
   uint32_t Word(size_t index) const { return static_cast<uint32_t>(words_[index]); }
+  uint64_t Long(size_t low, size_t high) const { return Word(low) | uint64_t{Word(high)} << 32; }
   void Skip(size_t count) { words_ = words_.subspan(count); }
 
   std::span<const int32_t> words_;  // not read yet

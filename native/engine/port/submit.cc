@@ -22,6 +22,7 @@ void Port::DropTick() {
   for (size_t i = 0; i < tick_count_; i++) {
     for (Request* request : ticks_[i].requests) {
       request->header->ClearInputs();
+      request->header->regions.reset();
       request->set_state(Request::State::kIdle);
       slots_.NoteTaken(request->header->slot, 1);
     }
@@ -40,15 +41,18 @@ void Port::ReleaseBlocks() {
   }
 }
 
-void Port::RefuseGone() {
+void Port::RefuseSome() {
   for (size_t i = 0; i < tick_count_; i++) {
     if (ticks_[i].executor) continue;
     Response like;
-    like.unserved = true;
-    try {
-      like.status = Status::Unavailable(Reason::kNotReady, "the model's version was unloaded");
-    } catch (const std::bad_alloc&) {
-      like.status = no_memory_;
+    like.status = ticks_[i].refusal;
+    like.unserved = like.status.ok();
+    if (like.unserved) {
+      try {
+        like.status = Status::Unavailable(Reason::kNotReady, "the model's version was unloaded");
+      } catch (const std::bad_alloc&) {
+        like.status = no_memory_;
+      }
     }
     Refuse(ticks_[i].requests, like);
     ticks_[i].requests.clear();
@@ -62,7 +66,7 @@ void Port::Charge() {
   // The tick as a whole exceeds the limit. So charge requests one by one, in order.
   for (size_t i = 0; i < tick_count_; i++) {
     Tick& tick = ticks_[i];
-    // The version is gone, and RefuseGone has refused its requests.
+    // RefuseSome has refused its requests.
     if (!tick.executor) continue;
     const Admission admission(*tick.executor, no_memory_);
     tick.requests.resize(admission.Charge(&budget_, tick.requests));
@@ -97,7 +101,7 @@ Status Port::Submit(const int32_t* words, size_t count, const char* const* slab_
   untaken_ += accepted;
   running_here_ = run;
   responded_here_ = false;
-  RefuseGone();
+  RefuseSome();
   Charge();
   inline_tick_.spent_ns = 0;
   for (size_t i = 0; i < tick_count_; i++) {

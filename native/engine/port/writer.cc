@@ -7,6 +7,7 @@
 
 #include "engine/base/rules.h"
 #include "engine/memory/port_memory.h"
+#include "engine/request/region_use.h"
 
 namespace tritonts {
 
@@ -37,6 +38,12 @@ class Cutter {
   size_t bytes_ = 0;
 };
 
+// Whether an output is in its region, so that the page gets only its shape and size.
+bool IsInRegion(const Response& response, const OutputTensor& output) {
+  const RegionUse* const regions = response.request->header->regions.get();
+  return regions && regions->Aims(output.index);
+}
+
 // Keeps an output alive: shares its block, or copies an output without a block. Empty: out of
 // memory.
 BlockRef Keep(const OutputTensor& output, const void** data) {
@@ -52,11 +59,11 @@ BlockRef Keep(const OutputTensor& output, const void** data) {
 
 // Adds the large outputs to the page's list, which has room for them. False: there is no memory for
 // an output of `*lacked` bytes, and no output was added.
-bool KeepLarge(std::span<const OutputTensor> outputs, CompletionPage* page, size_t* lacked) {
+bool KeepLarge(const Response& response, CompletionPage* page, size_t* lacked) {
   const size_t first = page->large.size();
   Cutter sizes;
-  for (const OutputTensor& output : outputs) {
-    if (sizes.Takes(output)) continue;
+  for (const OutputTensor& output : response.outputs) {
+    if (IsInRegion(response, output) || sizes.Takes(output)) continue;
     const void* data = nullptr;
     BlockRef block = Keep(output, &data);
     if (!block) {
@@ -171,7 +178,7 @@ bool ResponseWriter::WriteOutputs(const Response& response, std::string_view* co
   size_t most_words = kTimingWords + kResponseWords;
   for (const OutputTensor& output : response.outputs) {
     most_words += kOutputWords + output.tail.size();
-    if (!sizes.Takes(output)) large++;
+    if (!IsInRegion(response, output) && !sizes.Takes(output)) large++;
   }
   if (most_words > kMostWords) {
     *complaint = "too many outputs for one response";
@@ -183,7 +190,7 @@ bool ResponseWriter::WriteOutputs(const Response& response, std::string_view* co
     return false;
   }
   size_t next_large = page_->large.size();
-  if (large > 0 && !KeepLarge(response.outputs, page_, lacked)) return false;
+  if (large > 0 && !KeepLarge(response, page_, lacked)) return false;
   if (response.timings) WriteTimings(*request, *response.timings);
   int32_t* words = page_->data() + page_->words;
   *words++ = static_cast<int32_t>(request->header->slot);
@@ -198,8 +205,13 @@ bool ResponseWriter::WriteOutputs(const Response& response, std::string_view* co
   Cutter cutter;
   for (const OutputTensor& output : response.outputs) {
     *words++ = static_cast<int32_t>(output.index) | static_cast<int32_t>(output.datatype) << 16;
-    *words++ =
-        cutter.Takes(output) ? Put(output.data, output.size) : ~static_cast<int32_t>(next_large++);
+    if (IsInRegion(response, output)) {
+      *words++ = layout::kInRegion + static_cast<int32_t>(uint64_t{output.size} >> 32);
+    } else if (cutter.Takes(output)) {
+      *words++ = Put(output.data, output.size);
+    } else {
+      *words++ = ~static_cast<int32_t>(next_large++);
+    }
     *words++ = static_cast<int32_t>(output.size);
     *words++ = static_cast<int32_t>(output.tail.size() + (output.batch >= 0 ? 1 : 0));
     if (output.batch >= 0) *words++ = static_cast<int32_t>(output.batch);
@@ -267,7 +279,7 @@ size_t ResponseWriter::WriteAlike(const AlikeResponses& alike, size_t first) {
   // Requests of one tick waited equally long, so the first one's time holds for all.
   WriteTimings(*requests.front(), *alike.timings);
   size_t count = 0;
-  while (count < requests.size() &&
+  while (count < requests.size() && !requests[count]->header->regions &&
          requests[count]->header->flush == requests.front()->header->flush) {
     const size_t written = WriteNeighbours(alike, first + count);
     if (written == 0) break;

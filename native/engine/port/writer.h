@@ -29,8 +29,9 @@ class ResponseWriter {
   bool Write(const Response& response, uint32_t count);
   // Whether alike responses can be written as one record.
   static bool FitAlike(const AlikeResponses& alike);
-  // Writes alike responses from number `first` on, as many as a page has room for. Returns how
-  // many; 0: there is no memory.
+  // Writes alike responses from number `first` on, up to one whose request uses regions, and as
+  // many as a page has room for. Returns how many; 0: there is no memory. The first request must
+  // use no region.
   size_t WriteAlike(const AlikeResponses& alike, size_t first);
 
   // Moves the charge of these requests to the page. The last Write or WriteAlike has written their

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 
+#include "engine/memory/memory_copier.h"
 #include "engine/request/request.h"
 
 namespace tritonts {
@@ -33,6 +34,12 @@ class Executor {
   // Sets the header's keys for the scheduler: shape_key, level and deadline_ns. Inputs, priority,
   // time-out and arrival must be set before.
   virtual void SetQueueKeys(RequestHeader* header) const = 0;
+
+  // Whether requests may have input `input` in memory of this kind on this device. Called only
+  // after the start; the answer does not change.
+  virtual bool Takes(uint32_t /*input*/, MemoryKind kind, int /*device*/) const {
+    return IsHostMemory(kind);
+  }
 
   // The places of batches that may make calls themselves (call_graph.h); null: its batches make
   // none. Calls are admitted with these places before they are submitted.

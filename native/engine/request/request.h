@@ -32,6 +32,7 @@ namespace tritonts {
 
 class Call;
 class Executor;
+class RegionUse;
 class Request;
 class ResponseSink;
 class StreamCount;
@@ -84,6 +85,9 @@ struct RequestHeader {
   // The call that the requests belong to, if a model made them while it ran a batch (call_graph.h).
   // Null: no model did.
   std::shared_ptr<Call> call;
+  // Outputs that go to regions, and what keeps regions alive (region_use.h). Null: the requests use
+  // no region.
+  std::shared_ptr<RegionUse> regions;
   // Derived by the executor from priority and time-out (queue_policy.h): the level at which the
   // requests wait, and their deadline (NowNs' clock; 0: none).
   uint64_t level = 0;

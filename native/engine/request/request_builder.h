@@ -2,14 +2,15 @@
 // of a Python model and a warm-up build their requests with it, and C callers will, too.
 //
 //   RequestBuilder builder({&header, sink, executor, now_ns});   header, group, call
-//   builder.AddInput(index, datatype) and Lend / Keep / Pass     where the inputs' bytes come from
+//   builder.AddInput(index, datatype) and Lend / Keep / Pass / Read   the sources of the inputs
+//   builder.WriteTo(output, place)                               targets of outputs, if a region
 //   builder.Finish()                                             keys of the queue
 //   request.Prepare(); Admission admission(...)                  budget, and calls between models
 //   executor->Submit(requests)
 //
 // Senders of unchecked requests call FitToModel (version/shapes.h) and CheckRequest
-// (version/check_request.h) before Finish. The sink decides where outputs are written
-// (ResponseSink::Place, ResponseSink::Takes).
+// (version/check_request.h) before Finish. Outputs without a region as target go where the sink
+// says (ResponseSink::Place, ResponseSink::Takes).
 //
 // Ownership: the sender (mostly the sink) owns the header, the requests and the memory that it
 // lends, until the final response. A builder lives on the stack while one header is made. It
@@ -28,6 +29,7 @@
 #include "engine/memory/memory_copier.h"
 #include "engine/request/call_graph.h"
 #include "engine/request/executor.h"
+#include "engine/request/region_use.h"
 #include "engine/request/request.h"
 
 namespace tritonts {
@@ -58,6 +60,7 @@ class RequestBuilder {
     header_.requests = parts.requests;
     header_.wanted.clear();
     if (header_.call) header_.call.reset();
+    if (header_.regions) header_.regions.reset();
     header_.ClearInputs();
     if (parts.serves) {
       Serve(*parts.serves);
@@ -94,7 +97,25 @@ class RequestBuilder {
     input->first_chunks.push_back(std::move(buffer));
   }
 
-  // --- Everything besides inputs.
+  // The source is `size` bytes for each request from `range.data` on. The range's owner is kept
+  // until the last request has ended. Requests get the owner only of device memory, because whoever
+  // gets an owner may write to the memory or keep it.
+  void Read(InputTensor* input, const Buffer& range, size_t size) {
+    regions().Hold(range.owner);
+    Pass(input, {range.data, size, range.kind, range.device,
+                 IsHostMemory(range.kind) ? BlockRef() : range.owner});
+  }
+
+  // --- Targets of outputs. `place` is the first request's, and those of the others follow it. Its
+  // owner is kept until the last request has ended.
+  void WriteTo(uint32_t output, Buffer place) { regions().Aim(output, std::move(place)); }
+  // What the requests use of regions.
+  RegionUse& regions() {
+    if (!header_.regions) header_.regions = std::make_shared<RegionUse>(header_.requests);
+    return *header_.regions;
+  }
+
+  // --- Everything besides inputs and targets.
   void SetRows(uint32_t rows) { header_.batch_size = std::max(1u, rows); }
   void Want(std::span<const int32_t> outputs) {
     header_.wanted.assign(outputs.begin(), outputs.end());

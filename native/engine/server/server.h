@@ -27,6 +27,7 @@
 #include "engine/base/status.h"
 #include "engine/base/timer.h"
 #include "engine/ensemble/plan.h"
+#include "engine/memory/region.h"
 #include "engine/port/port.h"
 #include "engine/request/budget.h"
 #include "engine/server/destroyer.h"
@@ -139,6 +140,8 @@ class Server : public std::enable_shared_from_this<Server> {
   bool WasGiven(uint32_t uid) const;
   // The bytes in flight of all ports.
   Budget& budget() { return budget_; }
+  // The registered regions, for ports and for whoever registers memory.
+  RegionTable& regions() { return regions_; }
   uint32_t spin_cores() const { return options_.spin_cores; }
   uint64_t in_flight_bytes() const { return budget_.used(); }
 
@@ -166,6 +169,7 @@ class Server : public std::enable_shared_from_this<Server> {
   Timer timer_;
   Loaders loaders_;
   Budget budget_{options_.max_in_flight_bytes};
+  RegionTable regions_;
   PublishedModels published_;
   PortList ports_;
   VersionTable versions_;

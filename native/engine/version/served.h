@@ -64,11 +64,6 @@ class Served : public Executor {
   virtual VersionMetrics metrics(std::span<const double> quantiles) const = 0;
   // Facts about the runtime; empty if there are none.
   virtual std::map<std::string, std::string> Info() const { return {}; }
-  // Whether requests may have input `input` in memory of this kind on this device. Called only
-  // after the start; the answer does not change.
-  virtual bool Takes(uint32_t /*input*/, MemoryKind kind, int /*device*/) const {
-    return IsHostMemory(kind);
-  }
   // Whether the start succeeded, so that requests may be prepared.
   virtual bool started() const = 0;
   // Whether it is being started. Until that has ended, it may be closed, but not destroyed.

@@ -24,6 +24,8 @@ struct PortResponse {
     std::vector<int64_t> shape;
     std::string bytes;
     bool large = false;
+    bool stored = false;  // in its region, and so without bytes
+    uint64_t size = 0;
     int32_t offset = 0;  // in its page
   };
   uint32_t slot = 0;  // plus kPositionStep times the position in its group
@@ -81,12 +83,16 @@ inline void ReadPage(const CompletionPage& page, std::vector<PortResponse>* resp
       output.index = static_cast<uint32_t>(words[at] & 0xffff);
       output.datatype = static_cast<DataType>(words[at++] >> 16);
       const int32_t offset = words[at++];
-      const auto size = static_cast<size_t>(words[at++]);
+      const auto size = static_cast<uint32_t>(words[at++]);
       const auto rank = static_cast<uint32_t>(words[at++]);
       for (uint32_t dim = 0; dim < rank; dim++) output.shape.push_back(words[at++]);
-      output.large = offset < 0;
+      output.stored = offset <= layout::kInRegion + 1;
+      output.large = offset < 0 && !output.stored;
       output.offset = offset;
-      if (output.large) {
+      output.size = size;
+      if (output.stored) {
+        output.size |= static_cast<uint64_t>(offset - layout::kInRegion) << 32;
+      } else if (output.large) {
         const CompletionPage::Large& large = page.large[static_cast<size_t>(~offset)];
         output.bytes.assign(static_cast<const char*>(large.data), large.size);
       } else {
@@ -97,7 +103,7 @@ inline void ReadPage(const CompletionPage& page, std::vector<PortResponse>* resp
     if (flags & layout::kCountedBit) {
       response.counted = StreamCount::kResponseBytes;
       for (const PortResponse::Output& output : response.outputs) {
-        response.counted += output.bytes.size();
+        response.counted += output.large ? output.bytes.size() : output.size;
       }
     }
     response.alike = count > 1;

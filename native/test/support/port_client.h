@@ -8,6 +8,7 @@
 #include <cstring>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -20,10 +21,23 @@
 
 namespace tritonts::test {
 
+// A range of a region; in a group, that of its first request.
+struct PortRange {
+  uint32_t region = 0;
+  uint64_t offset = 0;
+  uint64_t size = 0;
+};
+
 struct PortInput {
   uint32_t index = 0;
   std::vector<int32_t> shape;
-  std::string bytes;
+  std::string bytes;                    // in a group, of all its requests
+  std::optional<PortRange> range = {};  // if the bytes are in a region
+};
+
+struct PortTarget {
+  uint32_t output = 0;
+  PortRange range;
 };
 
 // Takes at most `most` published pages.
@@ -58,35 +72,51 @@ class PortClient {
   // From now on it looks for responses as long as the port asks for that.
   void LookForResponses() { looks_ = true; }
 
-  // Writes a request, and returns its slot and position (kPosition). Flush submits it.
+  // Writes a request, or a group of `requests`, and returns its slot and position (kPosition).
+  // Flush submits it.
   uint32_t Write(uint32_t uid, uint32_t rows, const std::vector<PortInput>& inputs,
-                 const std::vector<uint32_t>& wanted = {}) {
+                 const std::vector<uint32_t>& wanted = {},
+                 const std::vector<PortTarget>& targets = {}, uint32_t requests = 1) {
     size_t bytes = 0;
     for (const PortInput& input : inputs) bytes = Aligned(bytes) + input.bytes.size();
     Like like{uid, rows, {}, wanted};
     for (const PortInput& input : inputs) {
       like.inputs.push_back({input.index, input.shape, input.bytes.size()});
     }
-    if (write_groups_ && inputs.size() == 1 && rows > 0 && !words_.empty() && like == like_ &&
-        (left_[last_] + 1) * bytes <= kRangeBytes) {
+    if (write_groups_ && targets.empty() && inputs.size() == 1 && rows > 0 && !words_.empty() &&
+        like == like_ && (left_[last_] + 1) * bytes <= kRangeBytes) {
       return AppendToGroup(inputs.front().bytes);
     }
     const uint32_t slot = TakeSlot();
     like_ = std::move(like);
     last_ = slot;
     record_at_ = words_.size();
-    left_[slot] = 1;
-    Append({uid, slot, ++generations_[slot], 1, static_cast<uint32_t>(inputs.size()),
+    left_[slot] = requests;
+    Append({uid, slot, ++generations_[slot], requests,
+            static_cast<uint32_t>(inputs.size() | targets.size() << 16),
             static_cast<uint32_t>(wanted.size()), rows});
+    for (const auto& [output, range] : targets) {
+      Append({output, range.region, Low(range.offset), High(range.offset), Low(range.size),
+              High(range.size)});
+    }
     size_t offset = (slot * kRangeBytes) % layout::kSlabBytes;
     const size_t slab = slot * kRangeBytes / layout::kSlabBytes;
     for (const PortInput& input : inputs) {
+      const auto rank = static_cast<uint32_t>(input.shape.size());
+      if (input.range) {
+        const auto& [region, begin, size] = *input.range;
+        Append({input.index, layout::kRegion, region, Low(begin), Low(size), rank, High(begin),
+                High(size)});
+        words_.insert(words_.end(), input.shape.begin(), input.shape.end());
+        continue;
+      }
       if (bytes <= kRangeBytes) {
         while (port_->inputs().slabs() <= slab) AddSlab();
         offset = Aligned(offset);
         std::memcpy(Slab(slab) + offset, input.bytes.data(), input.bytes.size());
         Append({input.index, layout::kSlab, static_cast<uint32_t>(slab),
-                static_cast<uint32_t>(offset), static_cast<uint32_t>(input.bytes.size())});
+                static_cast<uint32_t>(offset),
+                static_cast<uint32_t>(input.bytes.size() / requests)});
         offset += input.bytes.size();
       } else {
         uint32_t id = 0;
@@ -94,7 +124,7 @@ class PortClient {
         std::memcpy(block->data(), input.bytes.data(), input.bytes.size());
         Append({input.index, layout::kBlock, id, 0, static_cast<uint32_t>(input.bytes.size())});
       }
-      Append({static_cast<uint32_t>(input.shape.size())});
+      Append({rank});
       words_.insert(words_.end(), input.shape.begin(), input.shape.end());
     }
     Append(wanted);
@@ -257,6 +287,8 @@ class PortClient {
     return last_ + position * kPosition;
   }
 
+  static uint32_t Low(uint64_t number) { return static_cast<uint32_t>(number); }
+  static uint32_t High(uint64_t number) { return static_cast<uint32_t>(number >> 32); }
   static size_t Aligned(size_t offset) { return (offset + 63) & ~size_t{63}; }
   void Append(const std::vector<uint32_t>& words) {
     words_.insert(words_.end(), words.begin(), words.end());

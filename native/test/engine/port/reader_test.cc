@@ -58,7 +58,7 @@ TEST(reader_gives_groups_inputs_and_wanted_outputs_in_turn) {
                   static_cast<int32_t>(group.rows)}),
            (Words{7, 3, 5, 2, 1, 2, 4}));
   CHECK(reader.Input(group, &input) == nullptr);
-  CHECK(!input.in_block);
+  CHECK_EQ(input.source, layout::kSlab);
   CHECK_EQ(input.index, 9u);
   CHECK_EQ(input.place, 1u);
   CHECK_EQ(input.offset, 64u);
@@ -69,7 +69,7 @@ TEST(reader_gives_groups_inputs_and_wanted_outputs_in_turn) {
   CHECK(!reader.done());
   CHECK(reader.Group(&group) == nullptr);
   CHECK(reader.Input(group, &input) == nullptr);
-  CHECK(input.in_block);
+  CHECK_EQ(input.source, layout::kBlock);
   CHECK_EQ(input.place, 2u);
   CHECK_EQ(input.size, (uint64_t{1} << 32) + 16);
   CHECK(input.dims.empty());

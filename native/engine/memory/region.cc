@@ -1,0 +1,48 @@
+#include "engine/memory/region.h"
+
+namespace tritonts {
+
+StatusOr<Buffer> Region::Range(uint64_t offset, uint64_t size) const {
+  const uint64_t all = memory_->size();
+  if (offset < all && size <= all - offset) {
+    return Buffer{static_cast<char*>(memory_->data()) + offset, static_cast<size_t>(size),
+                  memory_->kind(), memory_->device(), memory_};
+  }
+  return Status::InvalidArg("shared memory region '" + name_ + "' has " + std::to_string(all) +
+                            " bytes, but a request names " + std::to_string(size) +
+                            " bytes at offset " + std::to_string(offset));
+}
+
+StatusOr<uint32_t> RegionTable::Add(std::string name, BlockRef memory) {
+  if (memory->size() == 0) {
+    return Status::InvalidArg("shared memory region '" + name + "': it has no bytes");
+  }
+  const auto region = std::make_shared<const Region>(std::move(name), std::move(memory));
+  std::lock_guard lock(mutex_);
+  for (const auto& [id, known] : regions_) {
+    if (known->name() == region->name()) {
+      return Status(Code::kAlreadyExists,
+                    "shared memory region '" + region->name() + "' is registered already");
+    }
+  }
+  regions_.emplace(last_ + 1, region);
+  return ++last_;
+}
+
+bool RegionTable::Remove(uint32_t id) {
+  std::shared_ptr<const Region> region;  // dropped after the lock is released
+  std::lock_guard lock(mutex_);
+  const auto known = regions_.find(id);
+  if (known == regions_.end()) return false;
+  region = std::move(known->second);
+  regions_.erase(known);
+  return true;
+}
+
+std::shared_ptr<const Region> RegionTable::Find(uint32_t id) const {
+  std::lock_guard lock(mutex_);
+  const auto known = regions_.find(id);
+  return known == regions_.end() ? nullptr : known->second;
+}
+
+}  // namespace tritonts

@@ -1,0 +1,100 @@
+// Sources and targets of a port's requests that are regions (memory/region.h).
+#include <string>
+#include <utility>
+
+#include "engine/backend.h"
+#include "engine/port/port.h"
+#include "engine/request/region_use.h"
+#include "engine/request/request_builder.h"
+#include "engine/server/server.h"
+
+namespace tritonts {
+
+StatusOr<Buffer> Port::RangeOf(uint32_t region, uint64_t offset, uint64_t size_of_one,
+                               uint32_t requests) const {
+  const std::shared_ptr<const Region> known = server_->regions().Find(region);
+  if (!known) {
+    return Status::NotFound("shared memory region " + std::to_string(region) +
+                            " is not registered, but a request names " +
+                            std::to_string(size_of_one) + " bytes at its offset " +
+                            std::to_string(offset));
+  }
+  // A size that overflows is larger than any region.
+  const bool huge = size_of_one > UINT64_MAX / requests;
+  return known->Range(offset, huge ? UINT64_MAX : size_of_one * requests);
+}
+
+Status Port::ParseTargets(SubmissionReader* reader, const GroupRecord& record,
+                          RequestBuilder* builder, Status* refusal) {
+  const Executor* const executor = builder->header().executor;
+  for (uint32_t i = 0; i < record.targets; i++) {
+    TargetRecord target;
+    const char* fault = reader->Target(&target);
+    if (!fault && executor && target.output >= executor->io().outputs.size()) {
+      fault = "an unknown output";
+    }
+    if (fault) return Status::Internal(std::string("malformed submission: ") + fault);
+    if (!executor || !refusal->ok()) continue;
+    auto range = RangeOf(target.region, target.offset, target.capacity, record.requests);
+    *refusal = range.status();
+    if (!refusal->ok()) continue;
+    Buffer place = range.take();
+    place.size = static_cast<size_t>(target.capacity);
+    builder->WriteTo(target.output, std::move(place));
+  }
+  return Status::Ok();
+}
+
+Status Port::ReadRegion(const GroupRecord& record, const InputRecord& input, InputTensor* tensor,
+                        RequestBuilder* builder, uint64_t* bytes) {
+  const Executor& executor = *builder->header().executor;
+  const TensorSpec& spec = executor.io().inputs[input.index];
+  auto found = RangeOf(input.place, input.offset, input.size, record.requests);
+  if (!found.ok()) return found.status();
+  Buffer range = found.take();
+  const size_t width = ByteSize(spec.datatype);
+  // Others may write to a region at any time, and a model's output may go there. So values that are
+  // checked before they are used, and ranges that outputs go to, are copied. So are ranges that the
+  // model cannot read in place.
+  const bool in_place = spec.datatype != DataType::kBytes && !spec.rows_in_values &&
+                        executor.Takes(input.index, range.kind, range.device) &&
+                        reinterpret_cast<uintptr_t>(range.data) % width == 0 &&
+                        !builder->regions().Overlaps(range);
+  if (!in_place) {
+    BlockRef block = inputs_.Acquire(range.size);
+    if (!block) return no_memory_;
+    Buffer copy{block->data(), range.size, MemoryKind::kHost, 0, block};
+    if (Status status = CopyBytes(range, copy); !status.ok()) {
+      return status.With("model '" + executor.name() + "', input '" + spec.name +
+                         "': " + status.message());
+    }
+    *bytes += (block->size() + record.requests - 1) / record.requests;
+    range = std::move(copy);
+  }
+  builder->Read(tensor, range, static_cast<size_t>(input.size));
+  return Status::Ok();
+}
+
+void Port::RefuseFrom(Tick* tick, size_t first, const Status& refusal) {
+  const auto number = static_cast<size_t>(tick - ticks_.data());
+  Tick* const refused = AddTick(tick->uid, nullptr);
+  Tick& all = ticks_[number];  // AddTick may have moved it
+  const auto begin = all.requests.begin() + static_cast<ptrdiff_t>(first);
+  refused->requests.assign(begin, all.requests.end());
+  refused->refusal = refusal;
+  all.requests.erase(begin, all.requests.end());
+  for (Request* request : refused->requests) request->charged = false;
+}
+
+Buffer Port::Place(const Request& request, uint32_t output, size_t size, MemoryKind) {
+  const RegionUse* const regions = request.header->regions.get();
+  return regions ? regions->Place(request, output, size) : Buffer();
+}
+
+bool Port::Takes(const Request& request, uint32_t output, MemoryKind kind, int device) const {
+  if (IsHostMemory(kind)) return true;
+  const RegionUse* const regions = request.header->regions.get();
+  return regions && kind == MemoryKind::kDevice && regions->TakesOnDevice(output, device);
+}
+
+}  // namespace tritonts

@@ -1,0 +1,35 @@
+// A range of an existing file, mapped so that other processes that map it see what is written, and
+// the other way round: POSIX shared memory is a file, too.
+//
+// If another process makes the file shorter, the next access to the lost part ends this process.
+// That cannot be prevented, because the file is not this process' own.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace tritonts::platform {
+
+// Not thread-safe; the bytes may be accessed by any thread.
+class MappedFile {
+ public:
+  MappedFile() = default;
+  ~MappedFile();
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+
+  // Maps `size` bytes from `offset` on, which must be in the file, and allocates their pages if the
+  // file system can. False: not possible; `fault` has the reason. Call it once.
+  bool Map(const std::string& path, uint64_t offset, uint64_t size, std::string* fault);
+
+  char* data() const { return mapped_ + before_; }
+  size_t size() const { return mapped_size_ - before_; }
+
+ private:
+  char* mapped_ = nullptr;  // begins at a page
+  size_t mapped_size_ = 0;
+  size_t before_ = 0;  // bytes of the page before the range
+};
+
+}  // namespace tritonts::platform

@@ -27,6 +27,8 @@ export const headerPages = 2;
 export const sourceSlab = 0;
 /** Source of an input: a staged block. */
 export const sourceBlock = 1;
+/** Source of an input: a range of a registered region. */
+export const sourceRegion = 2;
 
 /** Kinds of parameters. */
 export const parameterString = 0;
@@ -52,5 +54,10 @@ export const unservedBit: number = 1 << 11;
 export const countedBit: number = 1 << 12;
 /** The request ended without a further response. */
 export const emptyBit: number = 1 << 13;
+/**
+ * In place of an output's offset, plus the upper word of its byte size: the output is in its region. No number
+ * of a large output is as small.
+ */
+export const outputInRegion: number = -(2 ** 31);
 /** Bytes that a counted response counts besides its outputs. Also in `native/engine/request/stream_count.h`. */
 export const streamedBytes = 512;

@@ -132,6 +132,10 @@ export class Dispatcher implements Owner, Canceller {
    * @param inputs - They are copied before this returns. No code of the caller may run between encoding and
    *   this call.
    * @param origin - Used only with `captureStacks`.
+   * @param shape - The shape of the only input, as the encoder keeps it: equal shapes are the same array. If it
+   *   is given, `inputs` is not yet encoded, and need not be if the request is like the tick's last one. Most
+   *   requests of a busy tick are.
+   * @param data - The elements of that input, which the version's encoder has checked.
    * @returns The group that the request is in.
    * @throws {@link TritonError} Any code, if the request cannot be sent. Its waiter is then not called.
    */
@@ -141,34 +145,16 @@ export class Dispatcher implements Owner, Canceller {
     request: DispatchRequest,
     waiter: Waiter<unknown>,
     origin: Origin,
+    shape?: readonly number[],
+    data?: WireArray,
   ): Group {
     const { signal } = request;
     if (signal !== undefined && isAborted(signal)) throw cancelled(target.name, signal);
-    const group = this.#groups.add(target, inputs, request, waiter);
+    const group = this.#groups.add(target, inputs, request, waiter, shape, data);
     if (!this.#flushScheduled) this.#scheduleFlush();
     if (signal !== undefined && !group.hasSignals) this.#cancellation.added(group);
     if (this.captureStacks) keepStack(group, waiter, origin);
     return group;
-  }
-
-  /**
-   * Does the same as {@link send}, if the request is like the tick's last one: for the same version, with the
-   * same options and shape. Most requests of a busy tick are.
-   *
-   * @param shape - The shape of the only input, as the encoder keeps it: equal shapes are the same array.
-   * @param data - The elements of the only input, which the version's encoder has checked.
-   * @returns False if the request differs from the last one; nothing was changed then.
-   * @throws {@link TritonError} INVALID_ARG if another thread has just made the array longer.
-   */
-  join(
-    target: DispatchTarget,
-    shape: readonly number[],
-    data: WireArray,
-    request: DispatchRequest,
-    waiter: Waiter<unknown>,
-  ): boolean {
-    if (request.signal !== undefined || this.captureStacks) return false;
-    return this.#groups.join(target, shape, data, request, waiter);
   }
 
   /** The stream of a request that was just sent in this group, by its waiter. */

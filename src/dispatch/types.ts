@@ -1,6 +1,7 @@
 /** Types of requests, of model versions as requests need them, and of waiters. */
 
 import type { Timings } from '../api/timings.js';
+import type { Datatype } from '../tensor/datatype.js';
 import type { EncodedInputs } from '../tensor/encoded.js';
 import type { MemoryViews } from '../tensor/memory.js';
 import type { TypedArray } from '../tensor/types.js';
@@ -23,6 +24,15 @@ export interface TargetOutput {
    * @throws {@link TritonError} INVALID_ARG if the array has another number of elements, or lost its memory.
    */
   into(shape: readonly number[], bytes: number, target: TypedArray): IntoTarget;
+  /** What stands for an output of `byteSize` bytes that the engine has written to a region. */
+  stored(shape: readonly number[], byteSize: number): unknown;
+}
+
+/** An output whose bytes are in a region. */
+export interface StoredOutput {
+  readonly datatype: Datatype;
+  readonly shape: readonly number[];
+  readonly byteSize: number;
 }
 
 /** An output whose data is an array of the caller's. */
@@ -77,6 +87,25 @@ export interface DispatchTarget {
   successor(shapes: readonly (readonly number[] | undefined)[]): DispatchTarget;
 }
 
+/** A range of a region that is registered with the engine (`NativeServer.registerRegion`). */
+export interface RegionRange {
+  /** The region's id. */
+  readonly region: number;
+  readonly offset: number;
+  readonly byteSize: number;
+}
+
+/**
+ * The inputs of a request that come from regions, and its outputs that go there. Other inputs come from the
+ * encoded inputs. Other outputs go to pages, or to arrays of `into`.
+ */
+export interface RequestRegions {
+  /** By position of the input. Such an input has a shape in the encoded inputs, but no data. */
+  readonly sources: readonly (RegionRange | undefined)[];
+  /** By position of the output. The output may be smaller than its range. */
+  readonly targets: readonly (RegionRange | undefined)[];
+}
+
 /** Waits for a request. Exactly one of these functions is called, once. They do not throw. */
 export interface Waiter<T> {
   resolve(result: T): void;
@@ -100,6 +129,8 @@ export interface DispatchRequest {
   readonly ownOutputs: boolean;
   /** The caller's arrays for outputs, by position of the output. */
   readonly into: readonly (TypedArray | undefined)[] | undefined;
+  /** The regions that the request reads and writes; undefined: none. */
+  readonly regions: RequestRegions | undefined;
   /** Whether the caller asked for this version, so that no other version may serve the request. */
   readonly pinned: boolean;
 }

@@ -1,6 +1,6 @@
 /** The result of encoding a request's inputs. */
 
-import type { WireArray } from './views.js';
+import { byteLengthOf, type WireArray } from './views.js';
 
 /**
  * The inputs of one request in wire layout, by position. A model version has one such object, which all its
@@ -18,6 +18,7 @@ export class EncodedInputs {
    * array of that name. It may be the caller's own array; copy it with `set` of an array of the same class.
    * An array of at most `onHeapBytes` (views.ts) may be shared with other threads, which could make it longer
    * at any moment. So the target of `set` must end where the input's memory ends; `set` may then throw.
+   * Undefined for an absent input, and for one whose bytes are in a region.
    */
   readonly data: (WireArray | undefined)[] = [];
   /** The size of `data` in bytes. Callers can overwrite the array's own properties, so use this size. */
@@ -37,6 +38,18 @@ export class EncodedInputs {
     if (this.shapes[input] !== shape) this.shapes[input] = shape;
     this.data[input] = data;
     this.byteLengths[input] = byteLength;
+  }
+
+  /** Sets the only input to an array that can be copied unconverted. */
+  setOnly(shape: readonly number[], data: WireArray): void {
+    this.set(0, shape, data, byteLengthOf(data));
+  }
+
+  /** Sets an input whose bytes are in a region, which the request's options name. */
+  setElsewhere(input: number, shape: readonly number[]): void {
+    this.shapes[input] = shape;
+    this.data[input] = undefined;
+    this.byteLengths[input] = 0;
   }
 
   /** Marks an input as absent. */

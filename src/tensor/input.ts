@@ -14,7 +14,7 @@ import { NestedPath, type Nested } from './nested-path.js';
 import { planInputs, type InputPlan, type RequestSpec } from './plan.js';
 import { ShortPath } from './short-path.js';
 import type { Inputs } from './inputs.js';
-import { byteLengthOf, kindOf, type WireArray } from './views.js';
+import { byteLengthOf, kindOf } from './views.js';
 
 /** An input whose objects and lists have been read. */
 class Read {
@@ -88,11 +88,9 @@ export class InputEncoder {
     return this.#only?.shapeFor(value, 1);
   }
 
-  /** {@link encode} for a value for which {@link shapeOf} returned this shape. */
-  encodeShaped(data: WireArray, shape: readonly number[]): EncodedInputs {
-    const encoded = this.#encoded;
-    encoded.set(0, shape, data, byteLengthOf(data));
-    return encoded;
+  /** What {@link encode} returns, with the last request's inputs. {@link EncodedInputs.setOnly} sets others. */
+  get encoded(): EncodedInputs {
+    return this.#encoded;
   }
 
   /** {@link encode} for a value that {@link readOnly} returned. */

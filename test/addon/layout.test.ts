@@ -19,6 +19,8 @@ void suite('the layout is that of native/engine/port/port_layout.h', () => {
     headerPages: 'Pages',
     sourceSlab: 'Slab',
     sourceBlock: 'Block',
+    sourceRegion: 'Region',
+    outputInRegion: 'InRegion',
     recordTimings: 'Timings',
     finalBit: 'FinalBit',
     limitedBit: 'LimitedBit',

@@ -12,13 +12,16 @@ import {
   limitedBit,
   pageBytes,
   slabBytes,
+  outputInRegion,
   sourceBlock,
+  sourceRegion,
   sourceSlab,
   submissionWords,
   unservedBit,
 } from '../../src/addon/layout.js';
 import { looksNoMore, type NativePort } from '../../src/addon/native/port.js';
 import { type NativeStatus } from '../../src/addon/native/status.js';
+import type { RegionRange } from '../../src/dispatch/types.js';
 
 /** A group as the engine gets it. */
 export interface SentGroup {
@@ -29,6 +32,12 @@ export interface SentGroup {
   readonly rows: number;
   readonly wanted: readonly number[];
   readonly inputs: readonly SentInput[];
+  readonly targets: readonly SentTarget[];
+}
+
+/** An output that goes to a region. */
+export interface SentTarget extends RegionRange {
+  readonly output: number;
 }
 
 /** An input of a group: the shape of each request, and the floats of all requests, one after another. */
@@ -39,6 +48,8 @@ export interface SentInput {
   readonly staged: boolean;
   /** Its offset in the slab. */
   readonly offset: number;
+  /** The region that has its bytes. */
+  readonly range?: RegionRange;
 }
 
 /** A response, or several alike ones to neighbours. */
@@ -53,6 +64,8 @@ export interface FakeResponse {
     readonly index: number;
     readonly floats: readonly (readonly number[])[];
     readonly large?: boolean;
+    /** The byte size of an output that is in its region. */
+    readonly stored?: number;
   }[];
   readonly code?: number;
   readonly message?: string;
@@ -136,6 +149,13 @@ export class FakePort implements NativePort {
         const each = output.floats[0]?.length ?? 0;
         const floats = Float32Array.from(output.floats.flat());
         words[at++] = output.index;
+        if (output.stored !== undefined) {
+          words[at++] = outputInRegion + Math.floor(output.stored / 2 ** 32);
+          words[at++] = output.stored | 0;
+          words[at++] = 1;
+          words[at++] = 3;
+          continue;
+        }
         if (output.large === true) words[at++] = ~(large.push(floats) - 1);
         else words[at++] = put(new Uint8Array(floats.buffer));
         words[at++] = each * 4;
@@ -288,7 +308,16 @@ export class FakePort implements NativePort {
     while (at < words.length) {
       const [uid, slot, generation, count] = [next(), next(), next(), next()];
       const [present, wanted, rows] = [next(), next(), next()];
-      const inputs = Array.from({ length: present }, () => this.#input(next, count, slabs));
+      const targets = Array.from({ length: present >>> 16 }, () => {
+        const [output, region, offset, byteSize] = [
+          next(),
+          next(),
+          long(next(), next()),
+          long(next(), next()),
+        ];
+        return { output, region, offset, byteSize };
+      });
+      const inputs = Array.from({ length: present & 0xffff }, () => this.#input(next, count, slabs));
       groups.push({
         uid,
         slot,
@@ -296,6 +325,7 @@ export class FakePort implements NativePort {
         count,
         rows,
         inputs,
+        targets,
         wanted: Array.from({ length: wanted }, next),
       });
     }
@@ -314,7 +344,13 @@ export class FakePort implements NativePort {
     const place = next();
     const second = next();
     const third = next();
-    const shape = Array.from({ length: next() }, next);
+    const rank = next();
+    if (source === sourceRegion) {
+      const range = { region: place, offset: long(second, next()), byteSize: long(third, next()) };
+      const dims = Array.from({ length: rank }, next);
+      return { index, shape: dims, floats: [], staged: false, offset: 0, range };
+    }
+    const shape = Array.from({ length: rank }, next);
     if (source === sourceBlock) {
       const floats = this.blocks.get(place) ?? assert.fail('a block is named that is not staged');
       assert.equal(second * 2 ** 32 + third, floats.length * 4);
@@ -329,4 +365,8 @@ export class FakePort implements NativePort {
     ]);
     return { index, shape, floats, staged: false, offset: second };
   }
+}
+
+function long(low: number, high: number): number {
+  return (high >>> 0) * 2 ** 32 + (low >>> 0);
 }

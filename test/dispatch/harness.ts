@@ -70,6 +70,7 @@ export class FakeVersion implements DispatchTarget {
         tensor: target,
         memory: new Uint8Array(target.buffer, target.byteOffset, target.byteLength),
       }),
+      stored: (shape, byteSize) => ({ shape, byteSize }),
     };
   }
   result(id: string, outputs: Record<string, unknown>, timings: Timings): unknown {
@@ -126,6 +127,7 @@ export const usual: DispatchRequest = {
   owner: undefined,
   ownOutputs: false,
   into: undefined,
+  regions: undefined,
   pinned: false,
 };
 

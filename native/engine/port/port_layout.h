@@ -98,7 +98,7 @@ constexpr int32_t kEmptyBit = 1 << 13;
 
 // In place of an output's offset in the page: the output is in its target. No number of a large
 // output is as small.
-constexpr int32_t kInRegion = INT32_MIN;
+constexpr int32_t kInRegion = -1 << 31;
 
 constexpr size_t kCancelWords = 4;
 

@@ -81,4 +81,16 @@ export interface NativeServer {
   batches(uid: number): NativeBatches | undefined;
   info(uid: number): Readonly<Record<string, string>> | undefined;
   inFlightBytes(): number;
+  /**
+   * Registers `size` bytes of an existing file, such as one of shared memory, from `offset` on. The requests of
+   * all environments may then name them. The file is mapped, so its bytes are shared with whoever maps it.
+   *
+   * @param name - For messages. No other registered region may have it.
+   * @returns The region's id, or why it cannot be registered.
+   */
+  registerRegion(name: string, path: string, offset: number, size: number): NativeStatus | number;
+  /**
+   * Unregisters a region. Requests in flight keep its memory. Returns false if there is no such region.
+   */
+  unregisterRegion(id: number): boolean;
 }

@@ -50,6 +50,7 @@ export class Groups {
    * Adds a request to the open group, or to a new one. Returns the group; the request is its last.
    *
    * @param encoded - Copied before this returns. No code of the caller runs in this method.
+   * @param shape - See `Dispatcher.send`. Without it, `encoded` has the request's inputs.
    * @throws {@link TritonError} UNAVAILABLE if there is no memory; INVALID_ARG if the request is too large for
    *   a record, or if another thread has just made its array longer. The request is then not kept.
    */
@@ -58,7 +59,36 @@ export class Groups {
     encoded: EncodedInputs,
     request: DispatchRequest,
     waiter: Waiter<unknown>,
+    shape: readonly number[] | undefined,
+    data: WireArray | undefined,
   ): Group {
+    const group = this.#open;
+    if (group === undefined || group.target !== target || group.count === group.room) {
+      return this.#addEncoded(target, encoded, request, waiter, shape, data);
+    }
+    const view = group.views[0];
+    if (group.request !== request || group.shapes[0] !== shape || data === undefined || view === undefined) {
+      return this.#addEncoded(target, encoded, request, waiter, shape, data);
+    }
+    try {
+      copyInto(view, data, group.count * (group.lengths[0] ?? 0));
+    } catch (error) {
+      throw this.#grown(group, target, error);
+    }
+    group.waiters[group.count++] = waiter;
+    return group;
+  }
+
+  /** {@link add} for a request that must be compared with the open group, or that needs another one. */
+  #addEncoded(
+    target: DispatchTarget,
+    encoded: EncodedInputs,
+    request: DispatchRequest,
+    waiter: Waiter<unknown>,
+    shape: readonly number[] | undefined,
+    only: WireArray | undefined,
+  ): Group {
+    if (shape !== undefined && only !== undefined) encoded.setOnly(shape, only);
     let group = this.#open;
     if (
       group === undefined ||
@@ -84,31 +114,6 @@ export class Groups {
     }
     group.waiters[group.count++] = waiter;
     return group;
-  }
-
-  /**
-   * Adds a request to the open group if it is like the group's first and has one input, without comparing the
-   * rest. See `Dispatcher.join`.
-   */
-  join(
-    target: DispatchTarget,
-    shape: readonly number[],
-    data: WireArray,
-    request: DispatchRequest,
-    waiter: Waiter<unknown>,
-  ): boolean {
-    const group = this.#open;
-    if (group === undefined || group.target !== target || group.count === group.room) return false;
-    if (group.request !== request || group.shapes[0] !== shape) return false;
-    const view = group.views[0];
-    if (view === undefined) return false;
-    try {
-      copyInto(view, data, group.count * (group.lengths[0] ?? 0));
-    } catch (error) {
-      throw this.#grown(group, target, error);
-    }
-    group.waiters[group.count++] = waiter;
-    return true;
   }
 
   /** Number of requests that were sent and have not ended. */
@@ -253,7 +258,9 @@ export class Groups {
     const { shapes, byteLengths } = group;
     // The range of a free group fits requests for the same version and with the same byte sizes.
     let placed =
-      group.placed === target && group.room === this.#submission.roomOf(encoded.byteLengths, target);
+      group.placed === target &&
+      request.regions === undefined &&
+      group.room === this.#submission.roomOf(encoded.byteLengths, target);
     for (let i = 0; i < encoded.shapes.length; i++) {
       const length = encoded.byteLengths[i] ?? 0;
       placed &&= byteLengths[i] === length && (shapes[i] === undefined) === (encoded.shapes[i] === undefined);
@@ -290,6 +297,7 @@ function isAlike(group: Group, encoded: EncodedInputs, request: DispatchRequest)
   const first = group.request;
   if (first !== request) {
     if (first === undefined || first.pinned !== request.pinned) return false;
+    if (first.regions !== request.regions) return false;
     if (first.wanted !== request.wanted && !areEqual(first.wanted, request.wanted)) return false;
     if (first.attributes !== request.attributes && !areEqual(first.attributes, request.attributes))
       return false;

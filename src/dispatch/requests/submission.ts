@@ -9,6 +9,7 @@ import {
   slabRangeBytes,
   slabUnit,
   sourceBlock,
+  sourceRegion,
   sourceSlab,
   submissionWords,
 } from '../../addon/layout.js';
@@ -22,15 +23,20 @@ import { viewOf } from '../../tensor/views.js';
 import { allocate, noMemory } from '../errors/request-errors.js';
 import type { Group } from './group.js';
 import { SlabAllocator } from './slabs.js';
-import type { DispatchTarget } from '../types.js';
+import type { DispatchTarget, RequestRegions } from '../types.js';
 
 const slabUnits = slabBytes / slabUnit;
 /** How many slabs are kept when nothing is in flight. */
 const keptSlabs = 4;
 const noSlab = new Uint8Array();
-/** Words of a record before its inputs, and words of an input before its dims. */
+/**
+ * Words of a record before its inputs, and words of an input before its dims. An input from a region has two
+ * more. A target of an output has six.
+ */
 const groupWords = 7;
 const inputWords = 6;
+const regionInputWords = 2;
+const targetWords = 6;
 
 /** See the head of this file. A dispatcher has one. */
 export class Submission {
@@ -131,6 +137,7 @@ export class Submission {
     const { shapes, byteLengths } = group;
     const { request } = group;
     let words = groupWords + (request?.wanted?.length ?? 0) + (request?.attributes?.length ?? 0);
+    if (request?.regions !== undefined) words += regionWords(request.regions);
     let present = 0;
     for (const shape of shapes) {
       if (shape === undefined) continue;
@@ -157,7 +164,8 @@ export class Submission {
 
   #placeInSlab(group: Group, target: DispatchTarget): boolean {
     const { byteLengths, shapes, views, lengths } = group;
-    let room = this.roomOf(byteLengths, target);
+    // The regions of two requests rarely follow each other.
+    let room = group.request?.regions === undefined ? this.roomOf(byteLengths, target) : 1;
     let bytes = Math.max(1, bytesOf(byteLengths, room));
     let range = this.#ranges.take(bytes);
     if (range < 0) {
@@ -229,7 +237,9 @@ export class Submission {
     const { shapes, byteLengths, count, rangeBytes } = group;
     const wanted = group.request?.wanted;
     const attributes = group.request?.attributes;
+    const regions = group.request?.regions;
     let room = groupWords + (wanted?.length ?? 0) + (attributes?.length ?? 0);
+    if (regions !== undefined) room += regionWords(regions);
     let present = 0;
     for (let i = 0; i < shapes.length; i++) {
       const shape = shapes[i];
@@ -247,12 +257,25 @@ export class Submission {
     words[position++] = present;
     words[position++] = (wanted?.length ?? 0) | ((attributes?.length ?? 0) << 16);
     words[position++] = group.rows;
+    if (regions !== undefined) position = writeTargets(words, position, regions);
     let { offset } = group;
     for (let i = 0; i < shapes.length; i++) {
       const shape = shapes[i];
       if (shape === undefined) continue;
       const length = byteLengths[i] ?? 0;
       words[position++] = i;
+      const range = regions?.sources[i];
+      if (range !== undefined) {
+        words[position++] = sourceRegion;
+        words[position++] = range.region;
+        words[position++] = lowWord(range.offset);
+        words[position++] = lowWord(range.byteSize);
+        words[position++] = shape.length;
+        words[position++] = highWord(range.offset);
+        words[position++] = highWord(range.byteSize);
+        for (let dim = 0; dim < shape.length; dim++) words[position++] = shape[dim] ?? 0;
+        continue;
+      }
       if (rangeBytes > 0) {
         words[position++] = sourceSlab;
         words[position++] = group.slab;
@@ -262,8 +285,8 @@ export class Submission {
       } else {
         words[position++] = sourceBlock;
         words[position++] = group.blocks[i] ?? -1;
-        words[position++] = Math.floor(length / 0x1_0000_0000);
-        words[position++] = length | 0;
+        words[position++] = highWord(length);
+        words[position++] = lowWord(length);
       }
       words[position++] = shape.length;
       for (let dim = 0; dim < shape.length; dim++) words[position++] = shape[dim] ?? 0;
@@ -287,6 +310,42 @@ export class Submission {
     this.#slabs.push(new MemoryViews(copy ?? this.#native.slab(this.#slabs.length)));
     this.#mostSlabs = Math.max(this.#mostSlabs, this.#slabs.length);
   }
+}
+
+function lowWord(number: number): number {
+  return number | 0;
+}
+
+function highWord(number: number): number {
+  return Math.floor(number / 0x1_0000_0000);
+}
+
+/** How many more words the record of a request has that uses regions. */
+function regionWords({ sources, targets }: RequestRegions): number {
+  let words = 0;
+  for (const source of sources) if (source !== undefined) words += regionInputWords;
+  for (const target of targets) if (target !== undefined) words += targetWords;
+  return words;
+}
+
+/** Writes the targets of a group whose record begins 7 words before. Returns the position after them. */
+function writeTargets(words: Int32Array, begin: number, { targets }: RequestRegions): number {
+  let position = begin;
+  let count = 0;
+  for (let output = 0; output < targets.length; output++) {
+    const target = targets[output];
+    if (target === undefined) continue;
+    words[position++] = output;
+    words[position++] = target.region;
+    words[position++] = lowWord(target.offset);
+    words[position++] = highWord(target.offset);
+    words[position++] = lowWord(target.byteSize);
+    words[position++] = highWord(target.byteSize);
+    count++;
+  }
+  const inputs = begin - groupWords + 4;
+  words[inputs] = (words[inputs] ?? 0) | (count << 16);
+  return position;
 }
 
 /** Rounds up to a multiple of 64, where an input may begin. */

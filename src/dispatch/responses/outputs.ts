@@ -1,10 +1,14 @@
 /** Turns the outputs of responses into tensors, from the words and bytes of a page. */
 
+import { outputInRegion } from '../../addon/layout.js';
 import type { NativePort } from '../../addon/native/port.js';
 import type { MemoryViews } from '../../tensor/memory.js';
 import type { TypedArray } from '../../tensor/types.js';
 import { allocate } from '../errors/request-errors.js';
 import type { DispatchRequest, DispatchTarget, TargetOutput } from '../types.js';
+
+/** The largest offset of an output in a region. An output has at most 4 GiB. */
+const mostInRegion = outputInRegion + 1;
 
 /** An output in a response record. */
 export interface RecordOutput {
@@ -12,7 +16,7 @@ export interface RecordOutput {
   /** Its position among the model's outputs. */
   readonly index: number;
   readonly shape: readonly number[];
-  /** Offset in the page of the first response's bytes; `~number` for a large output. */
+  /** Offset in the page of the first response's bytes; `~number` for a large output; see {@link outputInRegion}. */
   readonly offset: number;
   /** Size of the output in each response, in bytes. */
   readonly size: number;
@@ -25,7 +29,7 @@ export function skipOutputs(words: Int32Array, position: number, count: number):
   return end;
 }
 
-/** Whether any output in the records from `position` to `end` is too large for its page. */
+/** Whether any output in the records from `position` to `end` is not in its page. */
 export function hasLarge(words: Int32Array, position: number, end: number): boolean {
   for (let at = position; at < end; at += 4 + (words[at + 3] ?? 0)) if ((words[at + 1] ?? 0) < 0) return true;
   return false;
@@ -66,7 +70,7 @@ export function cutInto(
   return tensor;
 }
 
-/** The outputs of one response, some of which are too large for the page and have their own memory. */
+/** The outputs of one response, some of which have their own memory, or are in regions. */
 export function takeOutputs(
   native: NativePort,
   page: number,
@@ -78,7 +82,10 @@ export function takeOutputs(
   const values = target.emptyOutputs();
   for (const { output, index, shape, offset, size } of outputs) {
     const given = into?.[index];
-    if (given === undefined) {
+    if (offset <= mostInRegion) {
+      const byteSize = (offset - outputInRegion) * 2 ** 32 + (size >>> 0);
+      values[output.name] = output.stored(shape, byteSize);
+    } else if (given === undefined) {
       values[output.name] =
         offset >= 0
           ? output.cut(shape, view, offset, size)

@@ -188,8 +188,7 @@ export class ReadyVersion implements DispatchTarget {
     }
     // It has a shape, so its class is the input's.
     const data = value as WireArray;
-    if (dispatcher.join(this, shape, data, request, waiter)) return;
-    dispatcher.send(this, encoder.encodeShaped(data, shape), request, waiter, origin);
+    dispatcher.send(this, encoder.encoded, request, waiter, origin, shape, data);
   }
 
   rowsOf({ shapes }: EncodedInputs): number {

@@ -1,6 +1,6 @@
 /** An output of a version: turns the engine's words and bytes into a tensor. */
 
-import type { IntoTarget, TargetOutput } from '../../dispatch/types.js';
+import type { IntoTarget, StoredOutput, TargetOutput } from '../../dispatch/types.js';
 import type { Datatype } from '../../tensor/datatype.js';
 import { targetMemory, tensorInto } from '../../tensor/into.js';
 import { OutputShapes } from '../../tensor/output-shapes.js';
@@ -29,6 +29,10 @@ export class VersionOutput implements TargetOutput {
   into(shape: readonly number[], bytes: number, target: TypedArray): IntoTarget {
     const memory = targetMemory(this.name, this.#datatype, shape, bytes, target);
     return { tensor: tensorInto(this.#datatype, shape, target), memory };
+  }
+
+  stored(shape: readonly number[], byteSize: number): StoredOutput {
+    return { datatype: this.#datatype, shape, byteSize };
   }
 
   shape(words: Int32Array, position: number, rank: number): readonly number[] {

@@ -171,6 +171,6 @@ function request(
   pinned: boolean,
   attributes: Int32Array | undefined,
 ): DispatchRequest {
-  const [wanted, owner, into] = [undefined, undefined, undefined];
-  return { id, wanted, signal, attributes, owner, ownOutputs, into, pinned };
+  const [wanted, owner, into, regions] = [undefined, undefined, undefined, undefined];
+  return { id, wanted, signal, attributes, owner, ownOutputs, into, regions, pinned };
 }

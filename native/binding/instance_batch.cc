@@ -38,10 +38,12 @@ void Copy(const Request& request, const InputTensor& input, char* target) {
 }
 
 // Returns a large input: an ArrayBuffer that keeps the engine's memory alive, or a copy. Empty if
-// there is no memory.
+// there is no memory. The model may write to the ArrayBuffer, so an overlay is copied: several
+// slots or batches may have its memory. Senders give an input an owner only if no one else reads
+// it.
 Napi::Value ShowLarge(Napi::Env env, const Request& request, const InputTensor& input) {
   const size_t size = input.byte_size();
-  if (request.chunks(input) == 1) {
+  if (!input.of_one && request.chunks(input) == 1) {
     const Buffer chunk = request.chunk(input);
     if (Block* const block = chunk.owner.get()) {
       block->Retain();

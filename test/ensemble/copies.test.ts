@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import type { InferenceServer } from '../../src/index.js';
+import type { InferenceResult, InferenceServer } from '../../src/index.js';
 import { canCount } from '../../bench/measuring/request-cost.js';
 import { addon } from '../../src/addon/load.js';
 import { script } from '../javascript/harness.js';
@@ -42,6 +42,22 @@ const overwriting = script(
 const totalAfter = script(
   `export default { execute: (requests) => requests.map(({ inputs: { x } }) => ({ y: [[${sum}]] })) };`,
   { inputs: [...toOne.inputs, { name: 'after', dims: [1] }], outputs: toOne.outputs },
+);
+
+/** The sum of x, for each response that brings `k`. */
+const totalFor = script(
+  `export default { execute: (requests) => requests.map(({ inputs: { x } }) => ({ y: [[${sum}]] })) };`,
+  { inputs: [...toOne.inputs, { name: 'k', dims: [1] }], outputs: toOne.outputs },
+);
+/** Three responses, before each of which the model overwrites its input. */
+const overwritingStream = script(
+  `export default { execute: (requests) => requests.map(function* ({ inputs: { x } }) {
+    for (let k = 0; k < 3; k++) {
+      x.data.fill(0);
+      yield { y: [[k]] };
+    }
+  }) };`,
+  { ...toOne, more: 'model_transaction_policy { decoupled: true }' },
 );
 
 /** Bytes that the engine copies per request, with `outstanding` requests at once. */
@@ -114,4 +130,96 @@ void suite('a model in JavaScript that writes to its input', () => {
       }
     });
   }
+
+  test('harms no response of an ensemble whose decoupled step it is', async (t) => {
+    const graph = ensemble(
+      [
+        { model: 'a', from: { x: 'x' }, to: { y: 't' } },
+        { model: 'overwritingStream', from: { x: 't' }, to: { y: 'k' } },
+        { model: 'totalFor', from: { x: 't', k: 'k' }, to: { y: 'y' } },
+      ],
+      toOne,
+    );
+    const server = await serve(t, { a: add, overwritingStream, totalFor, e: graph });
+    const sums: unknown[] = [];
+    for await (const { outputs } of server.stream('e', { x: new Float32Array(width).fill(1) })) {
+      sums.push(outputs['y']?.data[0]);
+    }
+    assert.deepEqual(sums, [2 * width, 2 * width, 2 * width]);
+  });
+});
+
+/** The values of an FP32 output. */
+function floatsOf({ outputs }: InferenceResult, name: string): Float32Array {
+  const data = outputs[name]?.data;
+  assert.ok(data instanceof Float32Array);
+  return data;
+}
+
+void suite('a caller that writes to an output', () => {
+  const outputs = [
+    { name: 't', dims: [width] },
+    { name: 'u', dims: [width] },
+  ] as const;
+  const twice = ensemble(
+    [
+      { model: 'a', from: { x: 'x' }, to: { y: 't' } },
+      { model: 'same', from: { x: 't' }, to: { y: 'u' } },
+    ],
+    { inputs: wide.inputs, outputs },
+  );
+  const x = new Float32Array(width).fill(1);
+
+  test('harms no other output, although a step returned its input as that one', async (t) => {
+    const server = await serve(t, { a: add, same: identity(wide), twice });
+    for (let i = 0; i < 3; i++) {
+      const [one, other] = await Promise.all([server.infer('twice', { x }), server.infer('twice', { x })]);
+      for (const result of [one, other]) {
+        floatsOf(result, 't').fill(7);
+        assert.equal(result.outputs['u']?.data[0], 2);
+      }
+    }
+  });
+
+  test('and is a step of another ensemble harms no other output either', async (t) => {
+    const outer = ensemble(
+      [
+        { model: 'twice', from: { x: 'x' }, to: { t: 't', u: 'u' } },
+        { model: 'overwriting', from: { x: 't' }, to: { y: 'first' } },
+        { model: 'after', from: { x: 'u', after: 'first' }, to: { y: 'y' } },
+      ],
+      toOne,
+    );
+    const server = await serve(t, {
+      a: add,
+      same: identity(wide),
+      twice,
+      overwriting,
+      after: totalAfter,
+      outer,
+    });
+    assert.equal((await server.infer('outer', { x })).outputs['y']?.data[0], 2 * width);
+  });
+
+  test('harms no later response of a decoupled ensemble', async (t) => {
+    const counting = script(
+      `export default { execute: (requests) => requests.map(function* () { for (let k = 0; k < 5; k++) yield { y: [[k]] }; }) };`,
+      { ...toOne, more: 'model_transaction_policy { decoupled: true }' },
+    );
+    const graph = ensemble(
+      [
+        { model: 'a', from: { x: 'x' }, to: { y: 't' } },
+        { model: 'counting', from: { x: 't' }, to: { y: 'k' } },
+        { model: 'totalFor', from: { x: 't', k: 'k' }, to: { y: 'y' } },
+      ],
+      { inputs: wide.inputs, outputs: [{ name: 't', dims: [width] }, ...toOne.outputs] },
+    );
+    const server = await serve(t, { a: add, counting, totalFor, e: graph });
+    const seen: unknown[] = [];
+    for await (const response of server.stream('e', { x })) {
+      seen.push(response.outputs['t']?.data[0], response.outputs['y']?.data[0]);
+      floatsOf(response, 't').fill(9);
+    }
+    assert.deepEqual(seen, Array.from({ length: 5 }, () => [2, 2 * width]).flat());
+  });
 });

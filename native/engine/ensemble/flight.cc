@@ -27,12 +27,14 @@ bool Flight::AnyAlive() const {
   return false;
 }
 
-bool Flight::ReadsAlone(const EnsembleStep& step, uint32_t tensor) const {
+bool Flight::ReadsAlone(const FlightStep& step, uint32_t tensor) const {
   const Tensor& one = tensors_[tensor];
   // The acquire load makes the finished step's writes visible.
   if (one.unread.load(std::memory_order_acquire) != 1) return false;
   if (one.shared.load(std::memory_order_relaxed)) return false;
-  return std::ranges::count(step.inputs, tensor, &EnsembleStep::Mapping::tensor) == 1;
+  if (std::ranges::count(ensemble_->graph().carried[step.number], tensor) > 0) return false;
+  const auto& inputs = ensemble_->plan().steps[step.number].inputs;
+  return std::ranges::count(inputs, tensor, &EnsembleStep::Mapping::tensor) == 1;
 }
 
 bool Flight::Takes(const FlightStep& step, uint32_t output, MemoryKind kind, int device) const {
@@ -106,7 +108,7 @@ Status Flight::Fill(const FlightStep& step, uint32_t position, uint32_t requests
     // JavaScript may write to memory that it gets with an owner (instance_batch.cc). So the owner
     // is passed only to a sole, last reader. Memory without an owner is copied for JavaScript.
     // Device memory always has its owner, because the GPU copies it.
-    const bool alone = count_ == 1 && ReadsAlone(plan, plan.inputs[i].tensor);
+    const bool alone = count_ == 1 && ReadsAlone(step, plan.inputs[i].tensor);
     for (const Buffer& chunk : part.chunks) {
       char* const data = static_cast<char*>(chunk.data) + before * chunk.size;
       const bool owned = alone || !IsHostMemory(chunk.kind);
@@ -239,7 +241,7 @@ void Flight::Fail(const Status& status) {
     FailOne(i, status, false, false);
     Cancel(i, *bindings_);
   }
-  if (root == this && ensemble_->decoupled()) Speak();
+  if (root == this && ensemble_->decoupled()) RespondInOrder();
   Land();
 }
 

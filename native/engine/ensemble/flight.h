@@ -90,7 +90,7 @@ class Flight {
   // Adds the steps that can be submitted at once to the relay.
   void Start();
   // Lets landed children respond, in their order. Only for a root, which may have landed meanwhile.
-  void Speak();
+  void RespondInOrder();
 
   // Prepares a step, and writes the requests to submit to `out`. Returns their number. 0: the step
   // has ended.
@@ -189,9 +189,9 @@ class Flight {
   void TakeOfMany(FlightStep* step, const Response& response);
   void TakeOutput(FlightStep* from, const Response& response);
   void LandChild();
-  Flight* NextToSpeak();
+  Flight* NextToRespond();
   // Responds for a child whose turn it is. False: the caller must read responses first.
-  bool Say();
+  bool Respond();
   bool HasReader();
   void FailRoot(const Status& status, bool limited, bool in_step);
   void FailOne(uint32_t position, const Status& status, bool limited, bool in_step);
@@ -207,8 +207,8 @@ class Flight {
   // The error of a step without a required input. It is the ensemble's fault, not the caller's.
   Status NotMade(const FlightStep& step, uint32_t input) const;
   // Whether `step` is the only remaining reader of a tensor's memory, and reads it as one input
-  // only.
-  bool ReadsAlone(const EnsembleStep& step, uint32_t tensor) const;
+  // only. A decoupled step's children read the tensors that it carries.
+  bool ReadsAlone(const FlightStep& step, uint32_t tensor) const;
   void Choose(const RequestHeader& header);
   // Ends a step, and adds the steps that are ready now to the relay.
   void End(FlightStep* step);
@@ -265,10 +265,10 @@ class Flight {
   SpinLock tree_lock_;  // the root's; guards all below but first_ns_, and the steps' children
   Flight* sibling_ = nullptr;
   bool landed_ = false;
-  bool speaking_ = false;  // a thread is in Speak
-  uint64_t first_ns_ = 0;  // when a child first responded for the root; 0: not yet. Used by the
-                           // thread in Speak, without the lock
-  bool again_ = false;     // another thread called Speak meanwhile
+  bool responding_ = false;  // a thread is in RespondInOrder
+  uint64_t first_ns_ = 0;    // when a child first responded for the root; 0: not yet. Used by the
+                             // thread in RespondInOrder, without the lock
+  bool again_ = false;       // another thread called RespondInOrder meanwhile
 };
 
 }  // namespace tritonts

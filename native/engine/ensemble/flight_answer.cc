@@ -1,6 +1,7 @@
 // Answers a flight's requests.
-#include <array>
+#include <algorithm>
 #include <new>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -10,6 +11,27 @@
 #include "engine/ensemble/flight.h"
 
 namespace tritonts {
+
+namespace {
+
+// Leaves outputs that overlap one owner: the caller may write to memory that it gets with an owner,
+// so the sink copies the others. A step that returned its input unchanged makes such outputs.
+void SeparateOwners(std::span<OutputTensor> outputs) {
+  const auto overlap = [](const OutputTensor& one, const OutputTensor& other) {
+    const auto* const begin = static_cast<const char*>(one.data);
+    const auto* const other_begin = static_cast<const char*>(other.data);
+    return begin < other_begin + other.size && other_begin < begin + one.size;
+  };
+  for (size_t i = 1; i < outputs.size(); i++) {
+    const auto before = outputs.first(i);
+    const auto shares = [&](const OutputTensor& one) {
+      return one.block && one.block == outputs[i].block && overlap(one, outputs[i]);
+    };
+    if (std::ranges::any_of(before, shares)) outputs[i].block = nullptr;
+  }
+}
+
+}  // namespace
 
 BatchTimings Flight::TimingsOf(uint32_t position) const {
   const Outcome& outcome = outcomes_[position];
@@ -97,6 +119,7 @@ bool Flight::AnswerAlike() {
                         std::span(part.shape.begin(), part.shape.end()).subspan(1), chunk.data,
                         chunk.size, chunk.kind, chunk.owner.get()});
   }
+  SeparateOwners(outputs_);
   const BatchTimings timings = TimingsOf(0);
   try {
     header_->sink->DeliverAlike({outer_, outputs_, &timings});
@@ -109,8 +132,8 @@ bool Flight::AnswerAlike() {
 void Flight::AnswerEach() {
   const EnsemblePlan& plan = ensemble_->plan();
   const bool abandoned = abandoned_.load(std::memory_order_relaxed);
-  Status said;     // the step's status that `telling` was made from
-  Status telling;  // with the ensemble's name before it
+  Status failure;  // the step's status that `named` was made from
+  Status named;    // with the ensemble's name before it
   for (uint32_t i = 0; i < count_; i++) {
     const Outcome& outcome = outcomes_[i];
     const BatchTimings timings = TimingsOf(i);
@@ -123,13 +146,13 @@ void Flight::AnswerEach() {
       response.status = outcome.status;
       response.limited = outcome.limited;
       if (outcome.in_step) {
-        if (!said.SameAs(outcome.status) || said.ok()) {
-          said = outcome.status;
-          telling = MakeStatus([&] {
-            return said.With("in ensemble '" + ensemble_->name() + "', " + said.message());
+        if (!failure.SameAs(outcome.status) || failure.ok()) {
+          failure = outcome.status;
+          named = MakeStatus([&] {
+            return failure.With("in ensemble '" + ensemble_->name() + "', " + failure.message());
           });
         }
-        response.status = telling;
+        response.status = named;
       }
     } else if (!responds_) {
       // The children have responded.
@@ -146,6 +169,7 @@ void Flight::AnswerEach() {
                             static_cast<const char*>(chunk.data) + offset, chunk.size, chunk.kind,
                             chunk.owner.get()});
       }
+      SeparateOwners(outputs_);
       response.outputs = outputs_;
     }
     header_->sink->Deliver({&response, 1});

@@ -88,7 +88,7 @@ void Ensemble::Resume(Flight* flight, uint64_t number) {
     flight->pins++;
     pinned_++;
   }
-  flight->Speak();
+  flight->RespondInOrder();
   Unpin(flight);
 }
 
@@ -174,39 +174,39 @@ void Flight::LandChild() {
     std::lock_guard lock(root->tree_lock_);
     landed_ = true;
   }
-  root->Speak();
+  root->RespondInOrder();
 }
 
-Flight* Flight::NextToSpeak() {
+Flight* Flight::NextToRespond() {
   for (size_t i = 0; i < ensemble_->plan().steps.size(); i++) {
     Flight* const first = steps_[i].first_child;
     if (!first) continue;
     if (first->landed_) return first;
-    if (Flight* const found = first->NextToSpeak()) return found;
+    if (Flight* const found = first->NextToRespond()) return found;
   }
   return nullptr;
 }
 
-void Flight::Speak() {
+void Flight::RespondInOrder() {
   // This thread counts as a step, so that the flight does not land meanwhile.
   uint32_t steps = under_way_.load(std::memory_order_acquire);
   do {
     if (steps == 0) return;
   } while (!under_way_.compare_exchange_weak(steps, steps + 1, std::memory_order_acq_rel));
   std::unique_lock lock(tree_lock_);
-  if (speaking_) {
+  if (responding_) {
     again_ = true;
   } else {
-    speaking_ = true;
+    responding_ = true;
     for (;;) {
       again_ = false;
-      Flight* const child = NextToSpeak();
+      Flight* const child = NextToRespond();
       if (!child) break;
       lock.unlock();
-      const bool said = child->Say();
+      const bool responded = child->Respond();
       lock.lock();
-      if (!said && again_) continue;
-      if (!said) break;
+      if (!responded && again_) continue;
+      if (!responded) break;
       FlightStep* const from = child->from_;
       from->first_child = child->sibling_;
       if (!from->first_child) from->last_child = nullptr;
@@ -219,7 +219,7 @@ void Flight::Speak() {
       from->flight->Answered(from, 1);
       lock.lock();
     }
-    speaking_ = false;
+    responding_ = false;
   }
   lock.unlock();
   Land();
@@ -245,7 +245,7 @@ bool Flight::HasReader() {
   return true;
 }
 
-bool Flight::Say() {
+bool Flight::Respond() {
   const Outcome& outcome = outcomes_[0];
   if (outcome.failed.load(std::memory_order_acquire)) {
     if (!root->Dead(0)) FailRoot(outcome.status, outcome.limited, outcome.in_step);
@@ -275,11 +275,16 @@ bool Flight::Say() {
   response.counted = stream ? StreamCount::kResponseBytes : 0;
   outputs_.clear();
   for (uint32_t i = 0; i < plan.outputs.size(); i++) {
-    const Part& part = tensors_[plan.outputs[i]].all;
+    const Tensor& tensor = tensors_[plan.outputs[i]];
+    const Part& part = tensor.all;
     if (!header_->Wants(i) || !part.present || part.chunks.size() != 1) continue;
     const Buffer& chunk = part.chunks[0];
+    // The caller may write to memory that it gets with an owner. Other responses, and steps under
+    // way, may read a shared tensor, so the sink copies it.
+    Block* const owner =
+        tensor.shared.load(std::memory_order_relaxed) ? nullptr : chunk.owner.get();
     outputs_.push_back({i, part.datatype, -1, std::span(part.shape.begin(), part.shape.end()),
-                        chunk.data, chunk.size, chunk.kind, chunk.owner.get()});
+                        chunk.data, chunk.size, chunk.kind, owner});
     if (stream) response.counted += chunk.size;
   }
   response.outputs = outputs_;

@@ -84,10 +84,9 @@ void PythonWrap::Stop(const Napi::CallbackInfo& info) {
 }
 
 void PythonWrap::Tell(napi_env env, napi_value function, void*, void* data) {
-  const std::unique_ptr<std::string> reason(static_cast<std::string*>(data));
   if (env == nullptr || function == nullptr) return;  // torn down
   Napi::HandleScope scope(env);
-  const napi_value text = Napi::String::New(env, *reason);
+  const napi_value text = Napi::String::New(env, static_cast<const char*>(data));
   napi_call_function(env, Napi::Env(env).Undefined(), function, 1, &text, nullptr);
 }
 
@@ -113,13 +112,9 @@ Napi::Value PythonWrap::Start(const Napi::CallbackInfo& info) {
   }
   napi_unref_threadsafe_function(env, signal_);
   // The function outlives the channel's thread.
-  const python::Channel::Started started =
-      channel_->Start([signal = signal_](const std::string& reason) {
-        auto* const text = new (std::nothrow) std::string(reason);
-        if (!text) return;
-        if (napi_call_threadsafe_function(signal, text, napi_tsfn_nonblocking) != napi_ok)
-          delete text;
-      });
+  const python::Channel::Started started = channel_->Start([signal = signal_](const char* reason) {
+    (void)napi_call_threadsafe_function(signal, const_cast<char*>(reason), napi_tsfn_nonblocking);
+  });
   if (started == python::Channel::Started::kClosed) return env.Undefined();
   return Napi::Boolean::New(env, started == python::Channel::Started::kYes);
 }

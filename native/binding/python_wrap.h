@@ -23,14 +23,14 @@ class PythonWrap : public Wrapped<PythonWrap> {
   void End();
 
  private:
-  struct Signal;
   static void Tell(napi_env env, napi_value function, void* context, void* data);
 
   Napi::Value Descriptor(const Napi::CallbackInfo& info);
   Napi::Value InputsDescriptor(const Napi::CallbackInfo& info);
   void CloseDescriptor(const Napi::CallbackInfo& info);
-  // Its argument is a function that is called once if the stub breaks the protocol, with the
-  // reason. Returns false if the system has no thread, undefined if the instance is closed.
+  // Its argument is a function that is called once if the stub violates the protocol or
+  // memory lacks, with the reason. Returns false if the system has no thread, undefined if the
+  // instance is closed.
   Napi::Value Start(const Napi::CallbackInfo& info);
   void Up(const Napi::CallbackInfo& info);
   void AskToEnd(const Napi::CallbackInfo& info);

@@ -135,7 +135,7 @@ export class PythonInstance {
     let broken: string | undefined;
     try {
       const started = channel.start((reason) => {
-        broken = `protocol violation by its process: ${reason}`;
+        broken = reason;
         stub.kill();
       });
       if (started === undefined) throw this.#unavailable('NOT_READY', `instance '${name}' is closed`);

@@ -164,8 +164,9 @@ struct Channel::Answers {
     }
     if (left != 0 || elements != wanted) {
       status = MakeStatus([&] {
-        return Status::Internal("model '" + channel->model() + "', output " +
-                                std::to_string(index) + ": the strings do not fit its shape");
+        return Status::Internal(
+            "model '" + channel->model() + "', output " + std::to_string(index) +
+            ": expected strings with length prefixes, as many as its shape has elements");
       });
       return;
     }
@@ -246,13 +247,13 @@ bool Channel::OnAnswer(const Message& message) {
     const uint64_t word = message.offset - kLentBytes;
     if (message.offset % kAlignment != 0 || message.offset < kLentBytes ||
         !IsUp(word, kLentBytes)) {
-      return Break("an answer has no place for its return");
+      return Break("protocol violation: a lent answer without a release word");
     }
     lent = BlockRef::Adopt(new LentAnswer(segment_, word));
   }
   const Batch batch = BatchOf(message.batch);
   // If the stub answers an unknown batch, the batch that it does have would never be answered.
-  if (!batch.memory) return Break("it answers a batch that it does not have");
+  if (!batch.memory) return Break("protocol violation: an answer to an unknown batch");
   if (last && !rooms_.empty()) EndRooms(message.batch);
   Run* const run = Enter(batch);
   if (!run) {
@@ -272,7 +273,7 @@ bool Channel::OnAnswer(const Message& message) {
   // Free the batch before the slot can be reused.
   if (last) FreeBatch(message.batch);
   inbox_->Leave(batch.slot, last && good);
-  return good || Break("an answer cannot be read");
+  return good || Break("protocol violation: malformed answer");
 }
 
 }  // namespace tritonts::python

@@ -47,7 +47,7 @@ std::shared_ptr<Channel> Channel::Create(const ChannelOptions& options,
                                          std::shared_ptr<Inbox> inbox, std::weak_ptr<Server> server,
                                          std::string* fault) {
   if (!platform::HasFutex()) {
-    *fault = "this system has no futex, which Python models are run with";
+    *fault = "Python models need futexes, which this system lacks";
     return nullptr;
   }
   std::shared_ptr<Channel> channel(new Channel(options, std::move(inbox), std::move(server)));
@@ -100,7 +100,7 @@ bool Channel::Prepare(std::string* fault) {
   return true;
 }
 
-Channel::Started Channel::Start(std::function<void(const std::string& reason)> on_broken) {
+Channel::Started Channel::Start(std::function<void(const char* reason)> on_broken) {
   on_broken_ = std::move(on_broken);
   const std::weak_ptr<Channel> weak = weak_from_this();
   if (!inbox_->Attach([weak] {

@@ -86,11 +86,12 @@ class Channel final : public PolledSource, public std::enable_shared_from_this<C
   int inputs_descriptor() const { return options_.inputs ? options_.inputs->descriptor() : -1; }
   void CloseDescriptor() { segment_->memory.CloseDescriptor(); }
 
-  // --- Not thread-safe. Starts the channel. `on_broken` is called at most once, on the channel's
-  // thread, if the stub violates the protocol; the channel then stops working. kClosed: the inbox
-  // has another reader, or is closed.
+  // --- Not thread-safe. Starts the channel. `on_broken` is called at most once, on the thread that
+  // takes messages, if the stub violates the protocol or memory lacks; the channel then stops
+  // working. Its argument is a literal, because there may be no memory. It must not throw. kClosed:
+  // the inbox has another reader, or is closed.
   enum class Started { kYes, kClosed, kNoThread };
-  Started Start(std::function<void(const std::string& reason)> on_broken);
+  Started Start(std::function<void(const char* reason)> on_broken);
   // The stub is ready for batches.
   void Up();
   // Asks the stub to finalize and exit once it has handled earlier messages.
@@ -105,6 +106,8 @@ class Channel final : public PolledSource, public std::enable_shared_from_this<C
   // stub gives it back with kRead. Returns 0 if there is no memory, with the reason in `fault`.
   uint64_t Place(std::vector<uint64_t> words, std::span<const OutputTensor> outputs,
                  std::string_view text, std::string* fault);
+  // Frees such a response. Returns false if there is none at this offset.
+  bool FreeAnswer(uint64_t place);
   // Fills in the Reply at `word`, an offset that was validated.
   void Tell(uint64_t word, uint32_t state, uint64_t offset = 0, uint64_t size = 0);
   // Removes a call whose last response was announced.
@@ -213,7 +216,7 @@ class Channel final : public PolledSource, public std::enable_shared_from_this<C
   const std::shared_ptr<Segment> segment_ = std::make_shared<Segment>();
   uint64_t heap_up_ = 0;
   uint64_t size_ = 0;
-  std::function<void(const std::string&)> on_broken_;
+  std::function<void(const char*)> on_broken_;
 
   std::mutex gate_;  // guards the members below
   RingWriter down_;

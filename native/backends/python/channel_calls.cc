@@ -2,6 +2,7 @@
 // another process, so every number is validated.
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <optional>
 #include <utility>
 
@@ -37,7 +38,12 @@ uint64_t Channel::Place(std::vector<uint64_t> words, std::span<const OutputTenso
     const std::lock_guard lock(segment_->mutex);
     place = segment_->heap.Allocate(size, fault);
     if (place == 0) return 0;
-    answers_.emplace(place, size);
+    try {
+      answers_.emplace(place, size);
+    } catch (const std::bad_alloc&) {
+      segment_->heap.Free(place);
+      throw;
+    }
   }
   // The words are complete before they are copied: the stub may modify shared memory, so nothing is
   // read back from it.
@@ -58,6 +64,11 @@ uint64_t Channel::Place(std::vector<uint64_t> words, std::span<const OutputTenso
   }
   std::memcpy(segment_->memory.data() + place, words.data(), words.size() * 8);
   return place;
+}
+
+bool Channel::FreeAnswer(uint64_t place) {
+  const std::lock_guard lock(segment_->mutex);
+  return answers_.erase(place) > 0 && segment_->heap.Free(place);
 }
 
 bool Channel::ChargeCall(uint64_t bytes) {
@@ -100,7 +111,8 @@ bool Channel::OnCallMessage(const Message& message) {
   }
   const bool cancels = static_cast<Kind>(message.kind) == Kind::kCancel;
   if (!call) {
-    if (!IsReply(message.word)) return Break("a call has no place for its answer");
+    if (!IsReply(message.word))
+      return Break("protocol violation: a Reply outside the shared memory");
     // The call has ended: tell the waiting thread.
     if (!cancels) Tell(message.word, PythonCall::kEnded);
     return true;
@@ -170,7 +182,7 @@ bool ReadParameters(std::string_view bytes, std::vector<RequestParameter>* out) 
 }  // namespace
 
 bool Channel::OnCall(const Message& message) {
-  if (!IsReply(message.word)) return Break("a call has no place for its answer");
+  if (!IsReply(message.word)) return Break("protocol violation: a Reply outside the shared memory");
   if (!TakeBody(message)) return false;
   auto call = std::make_shared<PythonCall>(shared_from_this(), message.word);
   // The call's objects in this process take several times the size of its words.
@@ -193,11 +205,13 @@ bool Channel::OnCall(const Message& message) {
   const auto said = static_cast<uint64_t>(words.Take());
   const auto said_bytes = static_cast<uint64_t>(words.Take());
   if (!words.good() || (said_bytes > 0 && !IsUp(said, said_bytes))) {
-    return Break("a call cannot be read");
+    return Break("protocol violation: malformed call");
   }
-  if (said_bytes > (uint64_t{16} << 20)) return Break("a call says too much");
+  if (said_bytes > (uint64_t{16} << 20))
+    return Break("protocol violation: more than 16 MiB of parameters in a call");
   const std::string own(segment_->memory.data() + (said_bytes > 0 ? said : 0), said_bytes);
-  if (!ReadParameters(own, &header.parameters)) return Break("a call's parameters cannot be read");
+  if (!ReadParameters(own, &header.parameters))
+    return Break("protocol violation: malformed parameters of a call");
   for (size_t i = words.TakeCount(); i > 0; i--) {
     builder.Want(static_cast<uint32_t>(words.Take()));
   }
@@ -213,7 +227,7 @@ bool Channel::OnCall(const Message& message) {
     const auto size = static_cast<uint64_t>(words.Take());
     const auto place = static_cast<uint64_t>(words.Take());
     if (!words.good() || static_cast<int64_t>(input.shape.size()) > kMostDims) {
-      return Break("a call cannot be read");
+      return Break("protocol violation: malformed call");
     }
     bool there = IsUp(place, size);
     if (there && size >= kOwnBlock) {
@@ -233,7 +247,7 @@ bool Channel::OnCall(const Message& message) {
         for (const auto& one : memory.inputs()) there = there || held(one.place, one.size);
       }
     }
-    if (!there) return Break("a call's input is not in its memory");
+    if (!there) return Break("protocol violation: an input of a call outside its memory");
     // Strings are validated and then used, so they need memory that the stub cannot modify. All
     // inputs are copied, because they must stay unchanged until the call has ended.
     const BlockRef block =
@@ -245,7 +259,7 @@ bool Channel::OnCall(const Message& message) {
     std::memcpy(block->data(), At(place), size);
     builder.Keep(&input, block, size);
   }
-  if (!words.good()) return Break("a call cannot be read");
+  if (!words.good()) return Break("protocol violation: malformed call");
   if (!executor) {
     Tell(message.word, PythonCall::kMoved);
     return true;
@@ -257,8 +271,10 @@ bool Channel::OnCall(const Message& message) {
   }
   {
     const std::lock_guard lock(calls_mutex_);
-    if (calls_.size() >= kMostWaiting) return Break("it calls too much at once");
-    if (!calls_.emplace(message.word, call).second) return Break("a call has another one's place");
+    if (calls_.size() >= kMostWaiting)
+      return Break("protocol violation: more than 65536 calls at once");
+    if (!calls_.emplace(message.word, call).second)
+      return Break("protocol violation: two calls with one Reply");
   }
   const ModelIo& io = executor->io();
   Status status = FitToModel(executor->name(), io, &header);

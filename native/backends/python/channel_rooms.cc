@@ -8,14 +8,15 @@
 namespace tritonts::python {
 
 bool Channel::OnAskRoom(const Message& message) {
-  if (!IsReply(message.word)) return Break("a question has no place for its answer");
+  if (!IsReply(message.word)) return Break("protocol violation: a Reply outside the shared memory");
   const auto request = static_cast<uint32_t>(message.size);
   const Batch batch = BatchOf(message.batch);
   if (message.size >= batch.requests) {
     Tell(message.word, 2);
     return true;
   }
-  if (rooms_.size() >= kMostWaiting) return Break("it asks too much at once");
+  if (rooms_.size() >= kMostWaiting)
+    return Break("protocol violation: more than 65536 questions at once");
   rooms_.push_back({message.batch, batch.slot, request, message.word});
   AnswerRoom(batch.slot, request);
   return true;

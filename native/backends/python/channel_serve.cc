@@ -60,13 +60,13 @@ bool Channel::TakeMessages(InlineTick* tick) {
   Message message;
   while (!broken_.load()) {
     const RingReader::Result result = up_.Peek(&message);
-    if (result == RingReader::Result::kBroken) Break("the counts of its messages cannot be");
+    if (result == RingReader::Result::kBroken) Break("protocol violation: invalid ring counters");
     if (result != RingReader::Result::kMessage) break;
     bool good = false;
     try {
       good = Handle(message);
     } catch (const std::bad_alloc&) {
-      Break("there was no memory for a message");
+      Break("no memory for a message of its process");
     }
     if (!good || broken_.load()) break;
     up_.Done();
@@ -77,7 +77,7 @@ bool Channel::TakeMessages(InlineTick* tick) {
 
 bool Channel::TakePokes() {
   const bool poked = poked_.exchange(false);
-  if (starved_.load()) return Break("there is no memory for its messages");
+  if (starved_.load()) return Break("no memory for a message to its process");
   if (poked) {
     RespondFailed();
     TakeReaders();
@@ -89,7 +89,7 @@ bool Channel::TakePokes() {
     result = WriteDown(unsent_.front());
     if (result == RingWriter::Result::kWritten) unsent_.pop_front();
   }
-  if (result == RingWriter::Result::kBroken) Break("the counts of what it has read cannot be");
+  if (result == RingWriter::Result::kBroken) Break("protocol violation: invalid ring counters");
   return poked;
 }
 
@@ -199,7 +199,7 @@ bool Channel::IsReply(uint64_t word) {
 bool Channel::TakeBody(const Message& message) {
   if (message.size > kMostWords || message.offset % 8 != 0 ||
       !IsUp(message.offset, message.size * 8)) {
-    return Break("a message has no body");
+    return Break("protocol violation: a body outside the shared memory");
   }
   words_.resize(message.size);
   ReadWords(words_.data(), segment_->memory.data() + message.offset, message.size);
@@ -217,12 +217,8 @@ bool Channel::Handle(const Message& message) {
     case Kind::kNext:
     case Kind::kCancel:
       return OnCallMessage(message);
-    case Kind::kRead: {
-      const std::lock_guard lock(segment_->mutex);
-      if (answers_.erase(message.offset) == 0) return Break("it gave back what it was not given");
-      segment_->heap.Free(message.offset);
-      return true;
-    }
+    case Kind::kRead:
+      return FreeAnswer(message.offset) || Break("protocol violation: freed an unknown answer");
     case Kind::kAskCancelled:
       return OnAskCancelled(message);
     case Kind::kAskRoom:
@@ -232,11 +228,11 @@ bool Channel::Handle(const Message& message) {
     case Kind::kAskReady:
       break;
   }
-  return Break("there is no message of its kind");
+  return Break("protocol violation: unknown message kind");
 }
 
 bool Channel::OnAskCancelled(const Message& message) {
-  if (!IsReply(message.word)) return Break("a question has no place for its answer");
+  if (!IsReply(message.word)) return Break("protocol violation: a Reply outside the shared memory");
   bool cancelled = true;
   const Batch batch = BatchOf(message.batch);
   if (message.size < batch.requests) {
@@ -252,7 +248,7 @@ bool Channel::OnAskCancelled(const Message& message) {
 
 bool Channel::OnPart(const Message& message) {
   const Batch batch = BatchOf(message.batch);
-  if (!batch.memory) return Break("it has no such batch");
+  if (!batch.memory) return Break("protocol violation: unknown batch");
   inbox_->Part(batch.slot);
   return true;
 }

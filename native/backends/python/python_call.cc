@@ -63,10 +63,22 @@ void PythonCall::Take(const Response& response) {
   Answer answer;
   answer.final = response.final;
   answer.counted = response.counted;
-  if (response.unserved) {
-    answer.state = kMoved;
-    return Give(answer);
+  bool lost = false;
+  {
+    const std::lock_guard lock(mutex_);
+    lost = lost_;
   }
+  if (!lost) {
+    if (response.unserved) answer.state = kMoved;
+    if ((response.unserved || Place(response, &answer)) && Queue(answer)) return;
+    Lose();
+  }
+  Drop(answer);
+  // All further responses would be dropped.
+  if (!response.final) Cancel();
+}
+
+bool PythonCall::Place(const Response& response, Answer* answer) {
   try {
     std::vector<uint64_t> words;
     Status status = response.status;
@@ -98,35 +110,46 @@ void PythonCall::Take(const Response& response) {
       words.push_back(0);
     }
     std::string fault;
-    answer.words = words.size();
-    answer.place =
+    answer->words = words.size();
+    answer->place =
         channel_->Place(std::move(words), outputs, status.ok() ? "" : status.message(), &fault);
   } catch (const std::bad_alloc&) {
-    answer.place = 0;
+    return false;
   }
-  if (answer.place == 0) answer.state = kNoMemory;
-  Give(answer);
+  return answer->place != 0;
 }
 
-void PythonCall::Give(Answer answer) {
+bool PythonCall::Queue(const Answer& answer) {
   std::unique_lock lock(mutex_);
   try {
     answers_.push_back(answer);
   } catch (const std::bad_alloc&) {
-    // The stub learns that a response was lost; the call ends there.
-    answers_.clear();
-    over_ = true;
-    channel_->Forget(word_);
-    channel_->Tell(word_, kNoMemory);
-    return;
+    return false;
   }
+  Tell(&lock);
+  return true;
+}
+
+void PythonCall::Lose() {
+  std::unique_lock lock(mutex_);
+  lost_ = true;
   Tell(&lock);
 }
 
+void PythonCall::Drop(const Answer& answer) {
+  if (answer.place != 0) channel_->FreeAnswer(answer.place);
+  if (streams_ && answer.counted > 0) stream_.NoteRead(1, answer.counted);
+}
+
 void PythonCall::Tell(std::unique_lock<std::mutex>* lock) {
-  if (!wanted_ || over_ || answers_.empty()) return;
-  const Answer answer = answers_.front();
-  answers_.pop_front();
+  if (!wanted_ || over_ || (answers_.empty() && !lost_)) return;
+  Answer answer;
+  if (answers_.empty()) {
+    answer.state = kNoMemory;
+  } else {
+    answer = answers_.front();
+    answers_.pop_front();
+  }
   wanted_ = false;
   // A lost response ends the call: the stub asks no further.
   over_ = answer.final || answer.state != kAnswered;

@@ -62,7 +62,14 @@ class PythonCall final : public ResponseSink, public std::enable_shared_from_thi
     bool final = false;
   };
   void Take(const Response& response);
-  void Give(Answer answer);
+  // Copies a response to the heap "down". Returns false if there is no memory.
+  bool Place(const Response& response, Answer* answer);
+  // Queues a response for the stub. Returns false if there is no memory.
+  bool Queue(const Answer& answer);
+  // Notes a response for which there is no memory. The stub gets the earlier ones, then an error.
+  void Lose();
+  // Frees a response that the stub does not get, and counts it as read.
+  void Drop(const Answer& answer);
   // Requires the lock. Announces the first pending response if the stub waits for one.
   void Tell(std::unique_lock<std::mutex>* lock);
 
@@ -79,6 +86,7 @@ class PythonCall final : public ResponseSink, public std::enable_shared_from_thi
   std::shared_ptr<PythonCall> self_;  // set until the final response
   std::deque<Answer> answers_;
   bool wanted_ = true;
+  bool lost_ = false;  // a response was lost; those after it are dropped
   bool over_ = false;  // the last response was announced
   bool cancelled_ = false;
 };

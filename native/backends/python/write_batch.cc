@@ -93,8 +93,8 @@ Status Channel::WriteBatch(uint32_t slot, const Run& run, uint32_t* number) {
     if (place == 0) {
       return Status::Unavailable(
           Reason::kNoMemory, "model '" + model() + "': " + fault +
-                                 "; the option shm-default-byte-size of the backend and the size "
-                                 "of /dev/shm say how much there is");
+                                 "; it is limited by the backend's option shm-default-byte-size "
+                                 "and by the size of /dev/shm");
     }
   }
   const BlockRef memory = BatchMemory::Create(segment_, place, std::move(shared));

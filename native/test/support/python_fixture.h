@@ -154,7 +154,7 @@ struct ChannelBench {
                               bench.server.shared(), &fault);
     CHECK_EQ(fault, std::string());
     broken = false;
-    CHECK(channel->Start([this](const std::string&) { broken = true; }) == Channel::Started::kYes);
+    CHECK(channel->Start([this](const char*) { broken = true; }) == Channel::Started::kYes);
     stub = std::make_unique<FakeStub>(channel->descriptor());
     channel->CloseDescriptor();
     channel->Up();

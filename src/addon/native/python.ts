@@ -24,7 +24,7 @@ export interface NativePython {
   /**
    * Starts the channel.
    *
-   * @param onBroken - Called once if the process violates the protocol.
+   * @param onBroken - Called once if the process violates the protocol, or if memory lacks for its messages.
    * @returns False if there is no thread for the channel; undefined if the instance is closed.
    */
   start(onBroken: (reason: string) => void): boolean | undefined;

@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "backends/python/python_call.h"
+#include "engine/base/clock.h"
 #include "ensemble_fixture.h"
 #include "python_fixture.h"
 
@@ -118,6 +119,58 @@ TEST(python_calls_run_on_a_thread_that_polls_only_where_the_model_may_run_inline
     bench.channel().StopPolling();
     CHECK_EQ(here > 0, budget_ns > 0);
   }
+}
+
+TEST(python_call_that_loses_a_response_ends_after_the_earlier_ones_and_cancels_its_request) {
+  constexpr int64_t kFloats = 12 << 20;  // more than the heap "down" has room for
+  Script script;
+  script.execute = [&](uint32_t, Run& run) {
+    static const std::vector<float> values(kFloats, 3);
+    const auto respond = [&](const std::vector<int64_t>& shape) {
+      const size_t bytes = static_cast<size_t>(shape[1]) * sizeof(float);
+      run.SetRequestOutput(0, 0, DataType::kFp32, shape, values.data(), bytes, nullptr);
+      run.Respond(0, Status::Ok(), false);
+    };
+    respond({1, 1});
+    respond({1, kFloats});
+    respond({1, 1});
+    const uint64_t end_ns = NowNs() + 10'000'000'000;
+    while (run.UnreadOf(0, 1) && NowNs() < end_ns) std::this_thread::yield();
+    CHECK(NowNs() < end_ns);
+    run.EndResponses(0);
+  };
+  ScriptedBackend backend(std::move(script));
+  ChannelBench bench;
+  auto opened = bench.bench.server.Open(&backend, {"called", 1, "", {}});
+  CHECK(opened.ok());
+  ModelIo io = FloatIo();
+  io.inputs[0].dims = io.outputs[0].dims = {-1, -1};
+  VersionConfig config = ConfigOf(io);
+  config.decoupled = true;
+  CHECK(bench.bench.server.Start(opened.value(), std::move(config)).ok());
+  Server& server = bench.bench.server.server();
+  server.Publish("called", "{}");
+  ChannelOptions options;
+  options.most_bytes = 1;  // as little as a channel can have
+  FakeStub* const stub = bench.Begin(options);
+  const uint64_t place = stub->page().heap_up + 4096;
+  const uint64_t word = stub->page().heap_up + (size_t{512} << 10);
+  auto* const reply = reinterpret_cast<python::Reply*>(stub->base() + word);
+  reply->state.store(0);
+  const auto revision = static_cast<int64_t>(server.Read("called", 0).revision);
+  stub->Send(
+      stub->Body(Kind::kCall, 0,
+                 {0, -1, opened.value(), revision, 1, 0, 0, 0, 0, 0, 1, 0,
+                  static_cast<int64_t>(DataType::kFp32), 2, 1, 1, 4, static_cast<int64_t>(place)},
+                 word));
+  CHECK(Eventually([&] { return reply->state.load() != 0; }));
+  CHECK_EQ(reply->state.load(), python::PythonCall::kAnswered);
+  // The run ends although the stub does not ask for the next response.
+  CHECK(Eventually([&] { return server.FindVersion(opened.value())->drained(); }));
+  reply->state.store(0);
+  stub->Send(stub->Body(Kind::kNext, 0, {}, word));
+  CHECK(Eventually([&] { return reply->state.load() != 0; }));
+  CHECK_EQ(reply->state.load(), python::PythonCall::kNoMemory);
 }
 
 }  // namespace tritonts::test

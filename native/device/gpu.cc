@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -35,23 +36,26 @@ OpenGpu& DeviceOf(int id) {
 StatusOr<std::shared_ptr<Gpu>> Gpu::Open(std::shared_ptr<const Driver> driver, int id) {
   OpenGpu& open = DeviceOf(id);
   const auto end = std::chrono::steady_clock::now() + kEndTime;
+  // Both outlive the lock, which their destructor takes, also when there is no memory.
+  std::unique_ptr<Gpu> made;
+  std::shared_ptr<Gpu> gpu;
   std::unique_lock lock(open.mutex);
   while (true) {
-    if (auto gpu = open.gpu.lock()) return gpu;
+    gpu = open.gpu.lock();
+    if (gpu) return gpu;
     if (open.living == 0) break;
     if (open.changed.wait_until(lock, end) == std::cv_status::timeout) {
       return Status::Unavailable(
-          Reason::kMissing, "GPU " + std::to_string(id) +
-                                ": its last models have left it, but the driver does not end it");
+          Reason::kMissing,
+          "GPU " + std::to_string(id) +
+              ": the driver does not release its context; its last model was unloaded " +
+              std::to_string(kEndTime.count()) + " s ago or longer");
     }
   }
-  std::shared_ptr<Gpu> gpu(new Gpu(std::move(driver), id));
+  made.reset(new Gpu(std::move(driver), id));
   open.living++;
-  if (Status status = gpu->Start(); !status.ok()) {
-    // The Gpu's destructor needs the lock.
-    lock.unlock();
-    return status;
-  }
+  gpu = std::move(made);
+  if (Status status = gpu->Start(); !status.ok()) return status;
   open.gpu = gpu;
   return gpu;
 }
@@ -79,7 +83,7 @@ Status Gpu::Start() {
   memory_ = std::make_unique<DevicePool>(*this, pools != 0);
   if (!submission_.Start(*this) || !finishing_.Start([this] { RunFinishing(); })) {
     return Status::Unavailable(Reason::kNoMemory,
-                               "GPU " + std::to_string(id_) + ": no threads for it");
+                               "GPU " + std::to_string(id_) + ": the system has no threads for it");
   }
   return status;
 }

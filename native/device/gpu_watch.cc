@@ -2,6 +2,7 @@
 
 #include <condition_variable>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <utility>
 
@@ -25,6 +26,9 @@ struct GpuWatch::State {
 };
 
 namespace {
+
+// Short enough that a std::string holds it without an allocation.
+constexpr const char* kNoMemory = "no memory";
 
 struct SharedWatch {
   std::mutex mutex;  // guards watch
@@ -142,6 +146,7 @@ void GpuWatch::AwaitLooks(uint64_t count) const {
 
 void GpuWatch::Run(State& state) {
   platform::NameThread("gpu-watch");
+  bool lacks_memory = false;  // of the last calls
   // Runs calls of the library. Returns false if the watch ends.
   const auto calling = [&](const auto& calls) {
     {
@@ -149,9 +154,14 @@ void GpuWatch::Run(State& state) {
       if (state.stopping) return false;
       state.calling = true;
     }
+    lacks_memory = false;
     RuntimeCall call;
     const bool allowed = call.allowed();
-    if (allowed) calls();
+    try {
+      if (allowed) calls();
+    } catch (const std::bad_alloc&) {
+      lacks_memory = true;
+    }
     std::lock_guard lock(state.mutex);
     state.calling = false;
     return allowed && !state.stopping;
@@ -159,6 +169,7 @@ void GpuWatch::Run(State& state) {
   Watcher watcher;
   std::string fault;
   if (!calling([&] { fault = watcher.Open(state.file, state.uuids); })) return;
+  if (lacks_memory) fault = kNoMemory;
   if (!fault.empty()) {
     std::lock_guard lock(state.mutex);
     state.fault = std::move(fault);
@@ -168,7 +179,7 @@ void GpuWatch::Run(State& state) {
   std::vector<GpuSample> seen;
   while (calling([&] { seen = watcher.Look(); })) {
     std::unique_lock lock(state.mutex);
-    state.samples = std::move(seen);
+    if (!lacks_memory) state.samples = std::move(seen);  // else the next look may have memory
     state.looks++;
     state.changed.notify_all();
     if (state.changed.wait_for(lock, state.interval, [&] { return state.stopping; })) return;

@@ -1,4 +1,5 @@
 // How GPUs are opened: independently, and once for all threads that open the same one.
+#include <new>
 #include <thread>
 
 #include "device/cuda.h"
@@ -52,6 +53,20 @@ TEST(gpu_that_does_not_open_is_opened_by_the_next_who_asks) {
   FailOnce("cuDevicePrimaryCtxRetain", 2);
   const auto failed = Gpu::Open(device::FindCudaDevices().driver, 0);
   CHECK(Contains(failed.status(), "GPU 0: cuDevicePrimaryCtxRetain failed with"));
+  CHECK(OpenGpu(0) != nullptr);
+  CHECK(Objects() == kNone);
+}
+
+TEST(gpu_that_lacks_memory_while_it_opens_is_opened_by_the_next_who_asks) {
+  constexpr int kThrows = -1;  // of the fake driver
+  FailOnce("cuDevicePrimaryCtxRetain", kThrows);
+  bool threw = false;
+  try {
+    (void)Gpu::Open(device::FindCudaDevices().driver, 0);
+  } catch (const std::bad_alloc&) {
+    threw = true;
+  }
+  CHECK(threw);
   CHECK(OpenGpu(0) != nullptr);
   CHECK(Objects() == kNone);
 }

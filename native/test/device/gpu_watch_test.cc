@@ -89,6 +89,22 @@ TEST(gpu_watch_says_why_it_sees_nothing) {
   CHECK(watch.samples().empty());
 }
 
+TEST(gpu_watch_without_memory_ends_with_a_fault) {
+  const ScopedVariable throws("TRITONTS_FAKE_NVML_THROWS", "nvmlInit_v2");
+  const device::GpuWatch watch(Uuids(), FakeNvml(), milliseconds(1));
+  watch.AwaitLooks(1);
+  CHECK_EQ(watch.fault(), "no memory");
+  CHECK(watch.samples().empty());
+}
+
+TEST(gpu_watch_without_memory_for_samples_looks_again) {
+  const ScopedVariable throws("TRITONTS_FAKE_NVML_THROWS", "nvmlDeviceGetMemoryInfo");
+  const device::GpuWatch watch(Uuids(), FakeNvml(), milliseconds(1));
+  watch.AwaitLooks(3);
+  CHECK_EQ(watch.fault(), "");
+  CHECK(watch.samples().empty());
+}
+
 TEST(gpu_watch_is_shared_while_somebody_has_it) {
   device::FindCudaDevices();
   CHECK(device::GpuWatch::Latest().empty());

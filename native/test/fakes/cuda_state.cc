@@ -4,6 +4,7 @@
 #include "cuda_state.h"
 
 #include <cstring>
+#include <new>
 
 namespace tritonts::fakes {
 
@@ -102,6 +103,7 @@ int Call::Begin(bool needs_context) {
       if (failure->second.after-- <= 0) {
         calls.failures.erase(failure);
         calls.any = !calls.failures.empty();
+        if (result == kThrows) throw std::bad_alloc();
         return result;
       }
     }

@@ -3,6 +3,7 @@
 //
 //   TRITONTS_FAKE_NVML        result of nvmlInit_v2; default 0, success
 //   TRITONTS_FAKE_NVML_QUIET  id of a GPU that reports only its memory, like a MIG part
+//   TRITONTS_FAKE_NVML_THROWS  a function that throws std::bad_alloc, as code around it may
 //   TRITONTS_FAKE_OFF_MAIN    1: a call on the process' main thread aborts
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <new>
 
 #define EXPORTED extern "C" __attribute__((visibility("default")))
 
@@ -38,6 +40,11 @@ void Enter() {
   }
 }
 
+void MayThrow(const char* function) {
+  const char* const throws = std::getenv("TRITONTS_FAKE_NVML_THROWS");
+  if (throws && std::strcmp(throws, function) == 0) throw std::bad_alloc();
+}
+
 int IdOf(const Gpu* gpu) {
   return static_cast<int>(gpu - gpus);
 }
@@ -56,6 +63,7 @@ int Tell(const char* told, char* text, unsigned size) {
 
 EXPORTED int nvmlInit_v2() {
   Enter();
+  MayThrow("nvmlInit_v2");
   return Number("TRITONTS_FAKE_NVML", 0);
 }
 
@@ -99,6 +107,7 @@ EXPORTED int nvmlDeviceGetUtilizationRates(Gpu* gpu, unsigned* rates) {
 
 EXPORTED int nvmlDeviceGetMemoryInfo(Gpu* gpu, unsigned long long* memory) {
   Enter();
+  MayThrow("nvmlDeviceGetMemoryInfo");
   memory[0] = (8ull << 30) * static_cast<unsigned>(IdOf(gpu) + 1);
   memory[2] = 1ull << 30;
   memory[1] = memory[0] - memory[2];

@@ -80,9 +80,9 @@ struct InstanceSpec {
 // way.
 //
 // A parameter `request` is a position in requests(), or kAll for all requests. Any thread that
-// holds the run may call any of its functions. A request that is done belongs to its sink again and
-// must not be read.
-// not be looked at.
+// holds the run may call any of its functions.
+//
+// A request that is done belongs to its sink again and must not be read.
 class Run {
  public:
   static constexpr uint32_t kAll = ~0u;

@@ -16,7 +16,7 @@ bool MayBeAnothers(const Status& status) {
 
 }  // namespace
 
-bool Rerun::Keep(uint32_t request, const Status& status, bool final) {
+bool Rerun::Withhold(uint32_t request, const Status& status, bool final) {
   if (!std::exchange(may_, false)) return false;
   if (request != Run::kAll || !final || !MayBeAnothers(status)) return false;
   BatchTimings timings;
@@ -40,7 +40,7 @@ void Rerun::ListOpen(std::vector<Request*>* requests) {
   }
 }
 
-void Rerun::GiveUp(std::span<Request* const> requests) {
+void Rerun::Requeue(std::span<Request* const> requests) {
   std::lock_guard lock(members_->lock());
   uint32_t position = 0;
   for (const Request* request : requests) {

@@ -1,4 +1,5 @@
 // Whether a batch failed as a whole, so that its requests run again in halves (version/halves.cc).
+//
 // Owned by a run. Only the thread that was in Execute takes the failure, between Execute and the
 // next batch of the instance.
 #pragma once
@@ -24,7 +25,7 @@ class Rerun {
   // Called for each response of the backend. True: the response is an error for all requests, and
   // is withheld until the batch is handed to other runs or Execute has returned. The requests are
   // suspended until then.
-  bool Keep(uint32_t request, const Status& status, bool final);
+  bool Withhold(uint32_t request, const Status& status, bool final);
   // Ends the suspension. Returns the withheld error, for the requests that are still in this run;
   // ok: there is none.
   Status Take();
@@ -33,7 +34,7 @@ class Rerun {
   // std::bad_alloc only if `requests` lacks capacity.
   void ListOpen(std::vector<Request*>* requests);
   // Marks these requests as done in this run and queued for other runs.
-  void GiveUp(std::span<Request* const> requests);
+  void Requeue(std::span<Request* const> requests);
 
  private:
   RunMembers* const members_;

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "engine/base/rules.h"
-#include "engine/batch/stream_pace.h"
 
 namespace tritonts {
 
@@ -47,6 +46,13 @@ Response& Responder::AddResponse(uint32_t position, bool final, Delivery* delive
   return response;
 }
 
+void Responder::CountUnread(StreamCount* stream, std::span<const OutputTensor> outputs,
+                            Response* response) {
+  response->counted = StreamCount::kResponseBytes;
+  for (const OutputTensor& output : outputs) response->counted += output.size;
+  stream->NoteSent(response->counted);
+}
+
 void Responder::Prepare(uint32_t position, const Status& status, bool final, Delivery* delivery) {
   Request* const request = (*members_)[position];
   const bool cancelled = request->cancelled.load(std::memory_order_relaxed);
@@ -61,11 +67,13 @@ void Responder::Prepare(uint32_t position, const Status& status, bool final, Del
     return;
   }
   Response& response = AddResponse(position, final, delivery);
+  // Null unless the model is decoupled.
+  StreamCount* const stream =
+      request->header->streams ? &request->header->streams[request->position] : nullptr;
   account_->NoteFirst(position, delivery->timings);
   if (cancelled) {
     response.status = context_->cancelled;
-  } else if (status.ok() && request->header->streams &&
-             request->header->streams[request->position].lost()) {
+  } else if (status.ok() && stream && stream->lost()) {
     response.status = context_->no_response;
     outputs_->Drop(position, &delivery->blocks);
   } else if (delivery->empty) {
@@ -76,8 +84,8 @@ void Responder::Prepare(uint32_t position, const Status& status, bool final, Del
     response.status =
         outputs_->Take(position, *request, &delivery->outputs, &delivery->blocks, &delivery->kept);
     delivery->output_counts.back() = delivery->outputs.size() - before;
-    if (request->header->streams && response.status.ok()) {
-      StreamPace::NoteSent(&response, std::span(delivery->outputs).subspan(before));
+    if (stream && response.status.ok()) {
+      CountUnread(stream, std::span(delivery->outputs).subspan(before), &response);
     }
     if (std::any_of(delivery->outputs.begin() + static_cast<ptrdiff_t>(before),
                     delivery->outputs.end(),

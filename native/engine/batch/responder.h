@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "engine/backend.h"
 #include "engine/batch/batch_additions.h"
@@ -58,6 +59,9 @@ class Responder {
   // Makes one response for all requests, if they are alike. False: they are not.
   bool PrepareAlike(Delivery* delivery);
   Response& AddResponse(uint32_t position, bool final, Delivery* delivery);
+  // Counts a response as unread.
+  static void CountUnread(StreamCount* stream, std::span<const OutputTensor> outputs,
+                          Response* response);
   // Copies outputs in memory that their sink does not take to host memory.
   void Fetch(Delivery* delivery);
   void GiveToKeeper(const KeptOutputs& kept);

@@ -95,10 +95,10 @@ uint64_t PooledRun::began_ns() {
   return clock_.last().exec_start_ns;
 }
 
-void PooledRun::LetGoOf(std::span<Request* const> requests) {
+void PooledRun::ReleaseHoldsOf(std::span<Request* const> requests) {
   if (context_->order) ordered_.SkipAll(requests);
   // These are never the last holds, because the thread that was in Execute has one.
-  life_.LetGo(static_cast<uint32_t>(requests.size()));
+  life_.ReleaseHolds(static_cast<uint32_t>(requests.size()));
 }
 
 size_t PooledRun::Account(Statistics* statistics, Latencies* latencies) {
@@ -154,7 +154,7 @@ void PooledRun::SetRequestOutput(uint32_t request, uint32_t index, DataType data
 void PooledRun::Send(uint32_t request, const Status& status, bool final, bool empty) {
   Lock lock(members_.lock());
   if (!members_.AwaitOpen(request, &lock)) return;
-  if (rerun_.Keep(request, status, final)) {
+  if (rerun_.Withhold(request, status, final)) {
     const RunRef self(*this);  // the run may end when the lock is released
     lock.unlock();
     return places_.Drop(kAll);

@@ -86,7 +86,7 @@ class PooledRun final : public Run {
   bool answered();
   // Called last: drops the hold of Execute and, with `free`, the instance's. True: these were the
   // last holds.
-  bool EndExecute(bool free) { return life_.LetGo(free ? 2 : 1); }
+  bool EndExecute(bool free) { return life_.ReleaseHolds(free ? 2 : 1); }
   // Marks the instance as free. False: an earlier call did so. Any thread may call it.
   bool FreeInstance() { return life_.FreeInstance(); }
 
@@ -100,10 +100,10 @@ class PooledRun final : public Run {
   void ListOpen(std::vector<Request*>* requests) { rerun_.ListOpen(requests); }
   // The time when Execute was called.
   uint64_t began_ns();
-  // GiveUp marks these requests as queued for other runs. LetGoOf drops their holds once they are
-  // in other runs.
-  void GiveUp(std::span<Request* const> requests) { rerun_.GiveUp(requests); }
-  void LetGoOf(std::span<Request* const> requests);
+  // Requeue marks these requests as queued for other runs. ReleaseHoldsOf drops their holds once
+  // they are in other runs.
+  void Requeue(std::span<Request* const> requests) { rerun_.Requeue(requests); }
+  void ReleaseHoldsOf(std::span<Request* const> requests);
   // Marks the run as one of requests whose batch failed before.
   void SetRepeated() { account_.SetRepeated(); }
   PooledRun* next_half = nullptr;  // link of InstanceRunner::halves; under the version's lock

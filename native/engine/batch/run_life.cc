@@ -36,10 +36,10 @@ void RunLife::InstanceFree() {
   // Read these while this thread has the instance's hold; afterwards the run may be assigned again.
   InstanceRunner* const runner = runner_;
   const std::shared_ptr<RunOwner> owner = owner_;
-  owner->OnInstanceFree(runner, LetGo(1) ? run_ : nullptr);
+  owner->OnInstanceFree(runner, ReleaseHolds(1) ? run_ : nullptr);
 }
 
-bool RunLife::LetGo(uint32_t holds) {
+bool RunLife::ReleaseHolds(uint32_t holds) {
   if (holds_.fetch_sub(holds, std::memory_order_acq_rel) != holds) return false;
   // Later calls find all requests done.
   outputs_->Clear();
@@ -49,7 +49,7 @@ bool RunLife::LetGo(uint32_t holds) {
 }
 
 void RunLife::Drop(uint32_t holds) {
-  if (!LetGo(holds)) return;
+  if (!ReleaseHolds(holds)) return;
   const std::shared_ptr<RunOwner> owner = std::move(owner_);
   owner->OnDone(run_);
 }

@@ -77,7 +77,7 @@ class RunLife {
   // Frees the instance and notifies the version, once for each run.
   void InstanceFree();
   // Drops holds. True: they were the last ones, and the caller must notify the version.
-  bool LetGo(uint32_t holds);
+  bool ReleaseHolds(uint32_t holds);
   // Drops holds, and notifies the version if they were the last ones.
   void Drop(uint32_t holds);
   // Queues a request again, and drops its hold.

@@ -27,12 +27,13 @@ void RunMembers::Disband(RequestChain* requests) {
 }
 
 bool RunMembers::AwaitOpen(uint32_t request, Lock* lock) {
-  if ((request != Run::kAll && request >= phases_.size()) || suspended()) return false;
+  if (request != Run::kAll && request >= phases_.size()) return false;
   while (request == Run::kAll ? delivering_ > 0 : phases_[request] == Phase::kDelivering) {
     lock->unlock();
     std::this_thread::yield();  // another thread delivers, or asks the sink for memory
     lock->lock();
   }
+  if (suspended()) return false;  // only now: another thread may have suspended the run meanwhile
   return request == Run::kAll ? undone_ > 0 : phases_[request] != Phase::kDone;
 }
 

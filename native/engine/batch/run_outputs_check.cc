@@ -66,9 +66,9 @@ bool RunOutputs::IsTooLarge(uint32_t request, const Declared& declared) const {
 std::string RunOutputs::NoPlace(uint32_t index, DataType datatype,
                                 std::span<const int64_t> shape) const {
   return "model '" + context_->model + "', output " + std::to_string(index) +
-         ": its backend asked for a place for " + Name(datatype) + " " + ShapeText(-1, shape) +
-         ", a shape that does not tell its size, or more than " + std::to_string(kMostTensorBytes) +
-         " bytes (4 GiB) for a request";
+         ": its backend requested memory for " + Name(datatype) + " " + ShapeText(-1, shape) +
+         "; expected a datatype and dims of known size, and at most " +
+         std::to_string(kMostTensorBytes) + " bytes (4 GiB) for a request";
 }
 
 std::string RunOutputs::TooLarge(const OutputTensor& tensor) const {
@@ -76,8 +76,8 @@ std::string RunOutputs::TooLarge(const OutputTensor& tensor) const {
   const std::string name =
       io ? "'" + io->outputs[tensor.index].name + "'" : std::to_string(tensor.index);
   return "model '" + context_->model + "', output " + name + ": expected at most " +
-         std::to_string(kMostTensorBytes) + " bytes (4 GiB) for a request, but its backend gave " +
-         std::to_string(tensor.size);
+         std::to_string(kMostTensorBytes) +
+         " bytes (4 GiB) for a request, but its backend returned " + std::to_string(tensor.size);
 }
 
 bool RunOutputs::MakesSense(uint32_t request, const Declared& declared) const {
@@ -111,7 +111,8 @@ std::string RunOutputs::Complaint(uint32_t request, const Declared& declared) co
   const ModelIo* io = context_->io;
   std::string text = "model '" + context_->model + "', output ";
   if (io && tensor.index >= io->outputs.size()) {
-    return text + std::to_string(tensor.index) + ": its backend gave it, but the model has only " +
+    return text + std::to_string(tensor.index) +
+           ": its backend returned it; expected an index below " +
            std::to_string(io->outputs.size());
   }
   text += io ? "'" + io->outputs[tensor.index].name + "'" : std::to_string(tensor.index);
@@ -124,7 +125,7 @@ std::string RunOutputs::Complaint(uint32_t request, const Declared& declared) co
     text += ": expected bytes that fit the shape,";
   }
   const bool whole = request == Run::kAll && context_->batching;
-  return text + " but its backend gave " + std::to_string(tensor.size) + " bytes as " +
+  return text + " but its backend returned " + std::to_string(tensor.size) + " bytes as " +
          Name(tensor.datatype) + " " + ShapeText(whole ? int64_t{rows_} : -1, tensor.tail);
 }
 

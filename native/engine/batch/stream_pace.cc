@@ -5,12 +5,6 @@
 
 namespace tritonts {
 
-void StreamPace::NoteSent(Response* response, std::span<const OutputTensor> outputs) {
-  response->counted = StreamCount::kResponseBytes;
-  for (const OutputTensor& output : outputs) response->counted += output.size;
-  response->request->header->streams[response->request->position].NoteSent(response->counted);
-}
-
 bool StreamPace::AnyFull(uint32_t request) const {
   std::lock_guard lock(members_->lock());
   for (uint32_t i = members_->First(request); i < members_->Past(request); i++) {

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <span>
 
 #include "engine/backend.h"
 #include "engine/batch/run_context.h"
@@ -24,8 +23,6 @@ class StreamPace {
     if (!unread_.SameAs(context->unread)) unread_ = context->unread;
   }
 
-  // Counts a response to a decoupled request as unread. With the run's lock.
-  static void NoteSent(Response* response, std::span<const OutputTensor> outputs);
   // Whether a request that is not done has reached its limit of unread responses. `request` may be
   // kAll.
   bool AnyFull(uint32_t request) const;

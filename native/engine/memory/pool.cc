@@ -102,7 +102,10 @@ class BlockPool::PooledBlock final : public Block {
       next = head;
     } while (!core->returned.compare_exchange_weak(head, this, std::memory_order_acq_rel,
                                                    std::memory_order_relaxed));
-    // If the pool was destroyed meanwhile, no other thread collects this block.
+    // If the pool was destroyed meanwhile, no other thread collects this block. The destructor sets
+    // `closed` before it exchanges the stack. All changes of `returned` are acquire-release, and
+    // have one order. If the exchange came before this thread's change, this thread sees `closed`.
+    // Otherwise the exchange takes this block. So neither side needs sequential consistency.
     if (core->closed.load(std::memory_order_acquire)) FreeReturned(core);
     core->Release();
   }
@@ -122,7 +125,7 @@ BlockPool::PooledBlock* BlockPool::Idle::pop() {
 BlockPool::BlockPool(size_t idle_bytes) : core_(new Core(idle_bytes)) {}
 
 BlockPool::~BlockPool() {
-  core_->closed.store(true, std::memory_order_release);
+  core_->closed.store(true, std::memory_order_release);  // before the exchange: see Dispose
   PooledBlock::FreeReturned(core_);
   for (Idle& blocks : free_) {
     while (!blocks.empty()) blocks.pop()->Destroy();

@@ -1,6 +1,7 @@
 #include "engine/request/call_graph.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "engine/request/request.h"
@@ -152,7 +153,12 @@ Status Call::Admit(std::shared_ptr<CallPlaces> places, std::span<Request* const>
   taken_ = std::move(taken);
   finished_ = std::move(finished);
   waiting_ = left_ = static_cast<uint32_t>(requests.size());
-  if (graph.GoesOn(this)) return Status::Ok();
+  try {
+    if (graph.GoesOn(this)) return Status::Ok();
+  } catch (const std::bad_alloc&) {
+    graph.Close(this);
+    throw;
+  }
   graph.Close(this);
   return Status::Unavailable(
       Reason::kCircularCall,

@@ -81,7 +81,7 @@ class ResponseSink {
   // Where to write `size` bytes of output `output` of a request: a page, the caller's own memory, a
   // region of shared memory; if possible of kind `preferred`. A buffer without data says that the
   // sink has no place of its own. It is called on any thread, with no lock held, before the
-  // response that carries the output.
+  // response that carries the output, and does not throw.
   virtual Buffer Place(const Request& request, uint32_t output, size_t size, MemoryKind preferred);
   // Whether the sink accepts output `output` of a request in memory of this kind on this device. If
   // not, the output is copied to host memory first. It is called on any thread while the request is

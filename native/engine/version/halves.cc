@@ -41,7 +41,7 @@ void Dispatcher::Halve(PooledRun* run, const std::shared_ptr<RunOwner>& owner) {
     }
     return;
   }
-  run->GiveUp(requests);
+  run->Requeue(requests);
   PooledRun* behind = run;
   for (size_t i = 0; i < halves.size() && halves[i]; i++) {
     halves[i]->Assign(parts[i], ++batches_, context_, run->runner(), owner, behind);
@@ -51,7 +51,7 @@ void Dispatcher::Halve(PooledRun* run, const std::shared_ptr<RunOwner>& owner) {
     behind = halves[i];
   }
   // This comes after Assign: the response order may not pass the run before its halves have places.
-  run->LetGoOf(requests);
+  run->ReleaseHoldsOf(requests);
   // The log's record goes to the last half, because the batch ends with it.
   if (behind != run) {
     behind->record = std::exchange(run->record, {});

@@ -38,6 +38,12 @@ void FillRandom(char* data, size_t size, uint64_t seed) {
 WarmupRequests::WarmupRequests(const WarmupSample& sample, Executor* version) {
   uint64_t seed = 0;
   for (const WarmupInput& input : sample.inputs) {
+    if (input.given && input.given->size() != input.size) {
+      made_ = Status::InvalidArg("input " + std::to_string(input.index) + ": expected " +
+                                 std::to_string(input.size) + " bytes but its data has " +
+                                 std::to_string(input.given->size()));
+      return;
+    }
     data_.push_back(MakeData(input, ++seed));
     if (data_.back()) continue;
     made_ = Status::Unavailable(Reason::kNoMemory,
@@ -66,7 +72,7 @@ BlockRef WarmupRequests::MakeData(const WarmupInput& input, uint64_t seed) {
   if (!block) return block;
   char* const data = static_cast<char*>(block->data());
   if (input.data == WarmupInput::Data::kGiven) {
-    std::memcpy(data, input.given->data(), std::min(input.size, input.given->size()));
+    std::memcpy(data, input.given->data(), input.size);
   } else if (input.data == WarmupInput::Data::kZero || input.datatype == DataType::kBytes) {
     // For BYTES this makes each element's length 0.
     std::memset(data, 0, input.size);

@@ -52,7 +52,7 @@ class WarmupRequests final : public ResponseSink {
   // Requests to `version`, which outlives them. Throws std::bad_alloc.
   WarmupRequests(const WarmupSample& sample, Executor* version);
 
-  // Not ok: there is no memory for the inputs.
+  // Not ok: there is no memory for the inputs, or the given bytes do not have their size.
   const Status& made() const { return made_; }
   std::span<Request* const> requests() const { return requests_; }
   // Sets the requests to queued, with arrival time `now_ns`. Clears the last outcome.

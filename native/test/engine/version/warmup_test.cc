@@ -354,4 +354,18 @@ TEST(warmup_that_does_not_return_is_abandoned_with_its_version) {
   CHECK_EQ(gate->entered(), 1);
 }
 
+TEST(warmup_refuses_data_of_another_size) {
+  for (const size_t size : {7, 9}) {
+    VersionBench bench{Script()};
+    WarmupSample file{"file", 1, 1, {Floats(WarmupInput::Data::kGiven, {1, 2})}};
+    file.inputs[0].given = std::make_shared<const std::string>(size, 'x');
+    const Status status = bench.version().Start(Warmed(ConfigOf(FloatIo(), 1), {std::move(file)}));
+    CHECK(status.code() == Code::kInvalidArg);
+    CHECK_EQ(status.message(),
+             "failed to run warmup sample 'file': input 0: expected 8 bytes but "
+             "its data has " +
+                 std::to_string(size));
+  }
+}
+
 }  // namespace tritonts::test

@@ -221,7 +221,7 @@ void PrepareForExit(const Napi::CallbackInfo& info) {
 std::unique_ptr<AddonData> MakeData(Napi::Env env) {
   // The engine belongs to the process and outlives the worker that loaded it.
   if (!platform::DynamicLibrary::Pin(reinterpret_cast<const void*>(&DataOf))) {
-    ThrowFault(env, "the system does not keep the addon loaded");
+    ThrowFault(env, "cannot keep the addon loaded");
     return nullptr;
   }
   auto data = std::make_unique<AddonData>();
@@ -232,7 +232,7 @@ std::unique_ptr<AddonData> MakeData(Napi::Env env) {
   const Napi::Function python = PythonWrap::Define(env);
   if (port.IsEmpty() || server.IsEmpty() || bytes.IsEmpty() || instance.IsEmpty() ||
       python.IsEmpty()) {
-    ThrowFault(env, "the environment cannot have the addon's classes");
+    ThrowFault(env, "cannot create the addon's classes");
     return nullptr;
   }
   data->port_class = Napi::Persistent(port);
@@ -243,7 +243,7 @@ std::unique_ptr<AddonData> MakeData(Napi::Env env) {
   // Last, because nothing may throw once the environment has it.
   data->poster = Poster::Create(env);
   if (!data->poster) {
-    ThrowFault(env, "the environment has no thread-safe function for the addon");
+    ThrowFault(env, "cannot create a thread-safe function");
     return nullptr;
   }
   return data;

@@ -22,8 +22,10 @@ bool IsWhole(const int32_t* at, const int32_t* end) {
          end - at >= kOutputWords + at[2];
 }
 
-Status Malformed(const char* what) {
-  return MakeStatus([&] { return Status::Internal(std::string("malformed results: ") + what); });
+// `text` makes the message, if there is memory for it.
+template <typename Text>
+Status Malformed(const Text& text) {
+  return MakeStatus([&] { return Status::Internal(std::string("malformed results: ") + text()); });
 }
 
 }  // namespace
@@ -82,7 +84,7 @@ Status InstanceWrap::Declare(Napi::Env env, Run& run, uint32_t request, const in
   if (place >= 0) {
     const auto offset = static_cast<size_t>(place);
     if (offset > bytes_.size || size > bytes_.size - offset) {
-      return Malformed("bytes");
+      return Malformed([] { return "output bytes outside the buffer"; });
     }
     data = bytes_.data + offset;
   } else {
@@ -94,7 +96,8 @@ Status InstanceWrap::Declare(Napi::Env env, Run& run, uint32_t request, const in
     if (size == 0) size = kMostTensorBytes;
     if (!one.IsTypedArray() || one.As<Napi::TypedArray>().ByteLength() < size ||
         napi_get_typedarray_info(env, one, &type, &length, &found, nullptr, nullptr) != napi_ok) {
-      return Malformed("an array");
+      return Malformed(
+          [&] { return "expected a typed array of at least " + std::to_string(size) + " bytes"; });
     }
     data = found;
   }
@@ -113,7 +116,10 @@ Status InstanceWrap::Declare(Napi::Env env, Run& run, uint32_t request, const in
   auto target = run.Output(request, index, datatype, shape);
   if (!target.ok()) return target.status();
   if (target.value().size != size) {
-    return Malformed("an output of another size than its place");
+    return Malformed([&] {
+      return "expected " + std::to_string(target.value().size) +
+             " bytes for the output's shape but received " + std::to_string(size);
+    });
   }
   if (size > 0) std::memcpy(target.value().data, data, size);
   return Status::Ok();

@@ -155,7 +155,7 @@ Napi::Value PortWrap::SubmitCopies(const Napi::CallbackInfo& info) {
     const auto [data, bytes] = ViewOf(slabs.Get(i));
     // A slab that was dropped is not read.
     if (port_->inputs().slab(i) && bytes != layout::kSlabBytes) {
-      return ToJs(info.Env(), Status::Internal("malformed submission: a slab of another size"));
+      return ToJs(info.Env(), Status::Internal("malformed submission: slab of the wrong size"));
     }
     sources.push_back(static_cast<const char*>(data));
   }

@@ -147,7 +147,7 @@ void ServerWrap::Open(const Napi::CallbackInfo& info) {
   spec.files = FilesOf(info[6]);
   Backend* backend = FindBackend(StringOf(info[0]));
   if (!backend) {
-    Napi::TypeError::New(info.Env(), "there is no such backend").ThrowAsJavaScriptException();
+    Napi::TypeError::New(info.Env(), "unknown backend").ThrowAsJavaScriptException();
     return;
   }
   Awaited awaited(info, 5);

@@ -41,7 +41,8 @@ bool DevicePool::TakeIdle(size_t size_class, Range* range) {
 
 StatusOr<DevicePool::Range> DevicePool::Take(size_t size) {
   if (size > SIZE_MAX / 4)
-    return Status::Unavailable(Reason::kNoMemory, "no device memory of such a size");
+    return Status::Unavailable(Reason::kNoMemory,
+                               "no device memory for " + std::to_string(size) + " bytes");
   PoolLimit& counts = DeviceLimit(gpu_.id());
   Range range{0, RoundedSize(size), true};
   if (TakeIdle(SizeClass(size), &range)) {

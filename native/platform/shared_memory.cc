@@ -156,11 +156,11 @@ void SharedMemory::Return(size_t offset, size_t size) {
 SharedMemory::~SharedMemory() = default;
 void SharedMemory::CloseDescriptor() {}
 bool SharedMemory::Create(const std::string&, size_t, size_t, Place, std::string* fault) {
-  *fault = "this system has no shared memory that is known here";
+  *fault = "shared memory is not supported on this system";
   return false;
 }
 bool SharedMemory::Commit(size_t, size_t, std::string* fault) {
-  *fault = "this system has no shared memory that is known here";
+  *fault = "shared memory is not supported on this system";
   return false;
 }
 size_t SharedMemory::TakenBytes() const {

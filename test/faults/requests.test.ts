@@ -11,13 +11,13 @@ const outcomes: readonly (readonly [FaultName, TritonErrorCode, RegExp])[] = [
   ['throws', 'INTERNAL', /^model 'faulty': its backend failed to run: an injected exception$/],
   ['throws_other', 'INTERNAL', /failed to run: it threw something that is no std::exception$/],
   ['lacks_memory', 'UNAVAILABLE', /failed to run: no memory$/],
-  ['answers_late', 'INTERNAL', /^model 'faulty': its backend returned without an answer$/],
-  ['never_answers', 'INTERNAL', /^model 'faulty': its backend returned without an answer$/],
+  ['answers_late', 'INTERNAL', /^model 'faulty': its backend returned without responding to the request$/],
+  ['never_answers', 'INTERNAL', /^model 'faulty': its backend returned without responding to the request$/],
   ['wrong_rows', 'INTERNAL', /'faulty', output 'y': expected 1 rows, but .* gave 64 bytes as FP32 \[2,16\]/],
   ['negative_dim', 'INTERNAL', /output 'y'.*FP32 \[1,-1\]/],
   ['huge_shape', 'INTERNAL', /output 'y'.*\[1,16,1073741824,1073741824,1073741824,1073741824\]/],
-  ['unknown_output', 'INTERNAL', /output 7: its backend gave it, but the model has only 1/],
-  ['wrong_datatype', 'INTERNAL', /output 'y': expected FP32, but its backend gave 64 bytes as INT8 \[1,16\]/],
+  ['unknown_output', 'INTERNAL', /output 7: its backend returned it; expected an index below 1/],
+  ['wrong_datatype', 'INTERNAL', /output 'y': expected FP32, but its backend returned 64 bytes as INT8 \[1,16\]/],
   ['too_few_bytes', 'INTERNAL', /output 'y'.* gave 60 bytes as FP32 \[1,16\]/],
   ['too_many_bytes', 'INTERNAL', /output 'y'.* gave 68 bytes as FP32 \[1,16\]/],
   ['allocates_too_much', 'UNAVAILABLE', /no memory for 35184372088832 bytes/],
@@ -103,7 +103,7 @@ test('an answer that comes late, while others run, goes to nobody', async (t) =>
       assert.deepEqual(floats(result.value), [...row(i)]);
     } else {
       assert.equal(result.status, 'rejected');
-      assert.match(String(result.reason), /returned without an answer/);
+      assert.match(String(result.reason), /returned without responding/);
     }
   }
   const { inference_stats: counts } = await statisticsAfter(server, 'faulty', 6);

@@ -94,7 +94,7 @@ BlockRef GpuInstance::Allocate(MemoryKind kind, int, size_t size) {
 }
 
 Status GpuInstance::Copy(const Buffer& from, const Buffer& to) {
-  return Status::Unsupported("nothing here copies from " + NameOf(from.kind, from.device) + " to " +
+  return Status::Unsupported("cannot copy from " + NameOf(from.kind, from.device) + " to " +
                              NameOf(to.kind, to.device));
 }
 
@@ -211,13 +211,14 @@ Status GpuInstance::SetShape(Batch& batch, uint32_t index, std::span<const int64
   Output& output = batch.outputs[index];
   output.shape.assign(shape.begin(), shape.end());
   if (!TensorBytes(shape, model_->outputs[index].datatype, &output.bytes)) {
-    return Status::Unsupported("its shape " + TextOf(shape) + " depends on data: not built yet");
+    return Status::Unsupported("its shape " + TextOf(shape) +
+                               " depends on data, which instances on GPUs do not support");
   }
   // The rows of a shape tensor come from its values, which are not computed yet.
   if (model_->outputs[index].rows_in_values) return Status::Ok();
   const uint32_t rows = batch.run->total_batch_size();
   if (model_->batching && (shape.empty() || shape[0] != static_cast<int64_t>(rows))) {
-    return Status::Internal("the model gives shape " + TextOf(shape) + " for a batch of " +
+    return Status::Internal("the model returned shape " + TextOf(shape) + " for a batch of " +
                             std::to_string(rows) + " rows");
   }
   return Status::Ok();

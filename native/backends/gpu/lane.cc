@@ -103,7 +103,7 @@ Status GpuInstance::Lane::GiveShapeValues(uint32_t index) {
   const size_t size = output.bytes;
   const int64_t found = size > 0 ? ShapeValueAt(output.staging->data(), datatype, 0) : 0;
   if (found != int64_t{rows}) {
-    return Status::Internal("the model gives " + std::to_string(found) +
+    return Status::Internal("the model returned " + std::to_string(found) +
                             " as its first value for a batch of " + std::to_string(rows) + " rows");
   }
   const auto requests = run->requests();

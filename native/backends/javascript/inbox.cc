@@ -19,7 +19,7 @@ Inbox::Inbox(std::string model, std::string name, uint32_t concurrency,
                                        "model '" + model_ + "': the " + runner + " of instance '" +
                                            name_ + "' ended while it ran this request")),
       unanswered_status_(Status::Internal("model '" + model_ + "': instance '" + name_ +
-                                          "' gave no result for this request")),
+                                          "' returned no result for this request")),
       concurrency_(concurrency),
       places_(std::move(places)),
       slots_(concurrency) {

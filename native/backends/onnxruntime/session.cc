@@ -96,7 +96,8 @@ Status Session::LoadFromMemory(const ModelSpec& spec, OrtSessionOptions* options
       library_.Take(table().Call(kAddSessionConfigEntry, options, kExternalFolder, kNoFolder));
   if (!found.ok()) return found;
   const auto model = spec.files.find(spec.path);
-  if (model == spec.files.end()) return Status::Internal("there is no such file among those given");
+  if (model == spec.files.end())
+    return Status::Internal("the file '" + spec.path + "' is not among the given files");
   std::vector<std::filesystem::path> paths;
   std::vector<char*> contents;
   std::vector<size_t> sizes;
@@ -109,7 +110,7 @@ Status Session::LoadFromMemory(const ModelSpec& spec, OrtSessionOptions* options
   if (!paths.empty()) {
     if (!table().Has(kAddExternalFilesInMemory)) {
       return Status::Unsupported(
-          "weights in files of their own, given as bytes, need ONNX Runtime 1.18");
+          "external weights that are given as bytes need ONNX Runtime 1.18 or newer");
     }
     std::vector<const PathChar*> names;
     for (const auto& path : paths) names.push_back(path.c_str());

@@ -86,7 +86,7 @@ StatusOr<PlanTensor> Engine::ReadTensor(const char* name) const {
   tensor.is_input = Call<int32_t>(engine_, at.getTensorIOMode, name) == kInput;
   if (const auto format = Call<int32_t>(engine_, at.getTensorFormat, name); format != kLinear) {
     return Status::Unsupported(WhatIs(tensor) + " has the format " + FormatName(format) + " (" +
-                               std::to_string(format) + "), and only LINEAR (0) can be passed: " +
+                               std::to_string(format) + "), but only LINEAR (0) is supported: " +
                                "build the plan with that format for its inputs and outputs");
   }
   const auto type = Call<int32_t>(engine_, at.getTensorDataType, name);
@@ -96,7 +96,7 @@ StatusOr<PlanTensor> Engine::ReadTensor(const char* name) const {
   tensor.on_host = Call<int32_t>(engine_, at.getTensorLocation, name) == kOnHost;
   if (tensor.on_host && tensor.datatype != DataType::kInt32 && tensor.datatype != DataType::kInt64)
     return Status::Unsupported(WhatIs(tensor) + " is a shape tensor of type " + tensor.type_name +
-                               ", and those of int32 and int64 can be passed");
+                               "; supported are int32 and int64");
   if (tensor.is_input) ReadProfiles(&tensor);
   return tensor;
 }

@@ -211,7 +211,7 @@ Status TensorRtInstance::LaunchPlainly(Batch& batch, device::cuda::Stream stream
     const OutputAllocator& told = *allocators_[i];
     status = told.status();
     if (status.ok() && !enqueued) continue;
-    if (status.ok() && !told.told()) status = Status::Internal("TensorRT does not tell its shape");
+    if (status.ok() && !told.told()) status = Status::Internal("TensorRT reported no shape for it");
     if (status.ok()) status = SetShape(batch, i, told.shape());
     if (!status.ok()) return About("output", outputs_[i]->name, status);
   }

@@ -177,7 +177,7 @@ Status TensorRtInstance::ShapeByGraph(Batch& batch) {
     } else if (!DiffersInRowsOnly(output.shape, computed)) {
       output.computed = computed;
       if (!TensorBytes(computed, outputs_[i]->datatype, &output.computed_bytes))
-        status = Status::Internal("the graph gives shape " + TextOf(computed));
+        status = Status::Internal("the graph returned shape " + TextOf(computed));
     }
     // The memory may have grown for a larger batch since; it never shrinks.
     size_t bytes = 0;

@@ -10,7 +10,7 @@ void* OutputAllocator::Reallocate(const char*, void*, uint64_t size, uint64_t) n
   // needs a valid address.
   try {
     status_ = memory_ ? memory_->Reserve(std::max<uint64_t>(1, size))
-                      : Status::Internal("TensorRT wants memory for an output of no batch");
+                      : Status::Internal("TensorRT requested memory for an output outside a batch");
   } catch (const std::bad_alloc&) {
     status_ = Status::NoMemory();
   }

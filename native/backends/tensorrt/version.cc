@@ -37,8 +37,8 @@ StatusOr<Version> VersionOf(const platform::DynamicLibrary& library, const std::
     version.table = Table10(version.minor);
   } else {
     return Status::Unsupported(file + " is TensorRT " + version.text +
-                               ", and those that can be used are 10.x, 11.x, and for RTX 1.7 and "
-                               "newer: install one of these and build the plan with it");
+                               "; supported are 10.x, 11.x, and for RTX 1.7 or newer: install "
+                               "one of these and build the plan with it");
   }
   return version;
 }

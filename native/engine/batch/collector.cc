@@ -9,7 +9,7 @@ namespace tritonts {
 namespace {
 
 Status MissingInSome() {
-  return Status::InvalidArg("an optional input is present in only some requests of a batch");
+  return Status::InvalidArg("the input is present in only some requests of the batch");
 }
 
 // Whether two buffers belong to one allocation, like slices of an output. Adjacent addresses are
@@ -101,7 +101,7 @@ Status Bring(Run& run, uint32_t index, const Pieces& pieces, Gathered* out, Memo
   } else if (MemoryCopier* memory = run.memory()) {
     block = memory->Allocate(wanted, device, total);
   } else {
-    return Status::Unsupported("nothing here allocates " + NameOf(wanted, device));
+    return Status::Unsupported("cannot allocate " + NameOf(wanted, device));
   }
   if (!block) {
     return Status::Unavailable(Reason::kNoMemory, "no " + NameOf(wanted, device) +
@@ -158,7 +158,7 @@ Status Gather(Run& run, uint32_t index, bool batching, Gathered* out, MemoryKind
         bool same = input->shape.size() == out->shape.size();
         for (size_t i = 1; same && i < out->shape.size(); i++)
           same = input->shape[i] == out->shape[i];
-        if (!same) return Status::InvalidArg("requests of different shapes met in one batch");
+        if (!same) return Status::InvalidArg("a batch has requests of different shapes");
       }
     }
     stretch = run.neighbours(at);
@@ -205,11 +205,8 @@ Status GatherShapeValues(Run& run, uint32_t index, Gathered* out) {
   const InputTensor* const first = run.input(0, index);
   const size_t size = first ? first->byte_size() : 0;
   BlockRef block;
-  const RequestHeader* header = nullptr;  // of the previous request
   for (uint32_t at = 0; at < requests.size(); at++) {
     const Request& request = *requests[at];
-    if (request.header == header && header->requests == 1 && !run.injects()) continue;
-    header = request.header;
     const InputTensor* const input = run.input(at, index);
     if ((input != nullptr) != (first != nullptr)) return MissingInSome();
     if (!input) continue;
@@ -225,8 +222,7 @@ Status GatherShapeValues(Run& run, uint32_t index, Gathered* out) {
     if (input->byte_size() != size || size < width ||
         !CopyShapeValues(request, *input, is_first ? values : values + size) ||
         (!is_first && std::memcmp(values + width, values + size + width, size - width) != 0)) {
-      return Status::InvalidArg(
-          "requests with different values of a shape tensor met in one batch");
+      return Status::InvalidArg("a batch has requests with different values of a shape tensor");
     }
   }
   if (!first) return Status::Ok();

@@ -29,7 +29,7 @@ Status CopyBytes(const Buffer& from, const Buffer& to, MemoryCopier* own) {
   for (MemoryCopier* copier : copiers) {
     if (copier && copier->Copies(from.kind, to.kind)) return copier->Copy(from, to);
   }
-  return Status::Unsupported("nothing here copies from " + NameOf(from.kind, from.device) + " to " +
+  return Status::Unsupported("cannot copy from " + NameOf(from.kind, from.device) + " to " +
                              NameOf(to.kind, to.device));
 }
 

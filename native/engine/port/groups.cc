@@ -96,9 +96,9 @@ Status Port::ParseInputs(SubmissionReader* reader, const GroupRecord& record,
     InputTensor& tensor = builder->AddInput(input.index, DataType::kInvalid);
     tensor.shape.assign(input.dims.begin(), input.dims.end());
     if (executor) {
-      if (input.index >= executor->io().inputs.size()) return Malformed("an unknown input");
+      if (input.index >= executor->io().inputs.size()) return Malformed("unknown input");
       if (input.dims.empty() && executor->io().max_batch_size > 0) {
-        return Malformed("a shape without a batch dimension");
+        return Malformed("shape without a batch dimension");
       }
       tensor.datatype = executor->io().inputs[input.index].datatype;
     }
@@ -108,15 +108,15 @@ Status Port::ParseInputs(SubmissionReader* reader, const GroupRecord& record,
     } else if (input.source == layout::kBlock) {
       MakeRoom(&tick_blocks_, 1);
       BlockRef block = inputs_.Take(input.place, record.uid);
-      if (!block) return Malformed("an unknown block");
+      if (!block) return Malformed("unknown block");
       tick_blocks_.push_back({slot.requests.get(), input.place});
       // A block may be larger than the input, because sizes are rounded up.
-      if (input.size > block->size()) return Malformed("a block that is too small");
+      if (input.size > block->size()) return Malformed("block smaller than its input");
       *bytes += block->size();
       builder->Keep(&tensor, std::move(block), input.size);
     } else {
       void* const data = inputs_.Range(input, record.requests, slab_sources);
-      if (!data) return Malformed("a range outside of its slab");
+      if (!data) return Malformed("input range outside its slab");
       const uint64_t all = input.size * record.requests;
       if (!span.Add(input.place, input.offset, all)) {
         range_bytes += span.range_bytes();
@@ -173,7 +173,7 @@ Status Port::ParseGroup(SubmissionReader* reader, const char* const* slab_source
   GroupRecord record;
   if (const char* fault = reader->Group(&record)) return Malformed(fault);
   Tick* tick = TickOf(record.uid);
-  if (!tick) return Malformed("an unknown model version");
+  if (!tick) return Malformed("unknown model version");
   Executor* const executor = tick->executor.get();
   const size_t before = tick->requests.size();
   MakeRoom(&tick->requests, record.requests);

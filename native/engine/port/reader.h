@@ -63,22 +63,22 @@ class AttributesReader {
 
   // Called first. Reads priority, time-out and the number of parameters.
   const char* Head(uint64_t* priority, uint64_t* timeout_us, uint32_t* parameters) {
-    if (words_.size() < kHeadWords) return "attributes are cut";
+    if (words_.size() < kHeadWords) return "truncated attributes";
     *priority = Long(0);
     *timeout_us = Long(2);
     *parameters = static_cast<uint32_t>(words_[4]);
     words_ = words_.subspan(kHeadWords);
     // Each parameter takes at least one word.
-    return *parameters > words_.size() ? "parameters are cut" : nullptr;
+    return *parameters > words_.size() ? "truncated parameters" : nullptr;
   }
   const char* Parameter(ParameterRecord* parameter) {
-    if (words_.size() < 3) return "a parameter is cut";
+    if (words_.size() < 3) return "truncated parameter";
     parameter->kind = words_[0];
     const auto name = static_cast<uint32_t>(words_[1]);
     const auto value = static_cast<uint32_t>(words_[2]);
     words_ = words_.subspan(3);
     if (!Bytes(name, &parameter->name) || !Bytes(value, &parameter->value)) {
-      return "a parameter is cut";
+      return "truncated parameter";
     }
     const bool known = parameter->kind == layout::kStringParameter ||
                        (parameter->kind == layout::kFlagParameter && value == 4) ||
@@ -86,7 +86,7 @@ class AttributesReader {
                        ((parameter->kind == layout::kIntegerParameter ||
                          parameter->kind == layout::kDoubleParameter) &&
                         value == 8);
-    return known ? nullptr : "a parameter of no kind that may be";
+    return known ? nullptr : "unknown parameter kind";
   }
 
  private:
@@ -115,7 +115,7 @@ class SubmissionReader {
   // The words that were not read yet.
   std::span<const int32_t> words() const { return words_; }
   const char* Group(GroupRecord* group) {
-    if (words_.size() < kGroupWords) return "a record is cut";
+    if (words_.size() < kGroupWords) return "truncated record";
     group->uid = Word(0);
     group->slot = Word(1);
     group->generation = Word(2);
@@ -127,20 +127,20 @@ class SubmissionReader {
     group->rows = Word(6);
     Skip(kGroupWords);
     if (group->requests == 0 || group->requests > GroupRecord::kMostRequests) {
-      return "a group of no size that may be";
+      return "expected 1 to 65536 requests in a group";
     }
     return nullptr;
   }
 
   const char* Target(TargetRecord* target) {
-    if (words_.size() < kTargetWords) return "a target is cut";
+    if (words_.size() < kTargetWords) return "truncated target";
     *target = {Word(0), Word(1), Long(2, 3), Long(4, 5)};
     Skip(kTargetWords);
     return nullptr;
   }
 
   const char* Input(const GroupRecord& group, InputRecord* input) {
-    if (words_.size() < kInputWords) return "an input is cut";
+    if (words_.size() < kInputWords) return "truncated input";
     input->index = Word(0);
     input->source = words_[1];
     input->place = Word(2);
@@ -148,41 +148,41 @@ class SubmissionReader {
     input->size = Word(4);
     const size_t rank = Word(5);
     if (input->source == layout::kRegion) {
-      if (words_.size() < kRegionInputWords) return "an input is cut";
+      if (words_.size() < kRegionInputWords) return "truncated input";
       input->offset = Long(3, 6);
       input->size = Long(4, 7);
       Skip(kRegionInputWords);
     } else {
       Skip(kInputWords);
     }
-    if (rank > words_.size()) return "a shape is cut";
+    if (rank > words_.size()) return "truncated shape";
     input->dims = words_.first(rank);
     Skip(rank);
     if (input->source == layout::kRegion) return nullptr;
     if (input->source == layout::kBlock) {
-      if (group.requests > 1) return "a block for several requests";
+      if (group.requests > 1) return "one block for several requests";
       input->size |= input->offset << 32;
       input->offset = 0;
       return nullptr;
     }
-    if (input->source != layout::kSlab) return "an unknown source";
+    if (input->source != layout::kSlab) return "unknown input source";
     if (input->offset > layout::kSlabBytes ||
         input->size * group.requests > layout::kSlabBytes - input->offset) {
-      return "a range outside of its slab";
+      return "input range outside its slab";
     }
     return nullptr;
   }
 
   // The attributes are empty if the group's record has none.
   const char* Attributes(const GroupRecord& group, AttributesReader* attributes) {
-    if (group.attributes > words_.size()) return "a record is cut";
+    if (group.attributes > words_.size()) return "truncated record";
     *attributes = AttributesReader(words_.first(group.attributes));
     Skip(group.attributes);
     return nullptr;
   }
 
   const char* Wanted(const GroupRecord& group, std::span<const int32_t>* wanted) {
-    if (group.wanted > words_.size()) return "a record is cut";
+    if (group.wanted > words_.size()) return "truncated record";
     *wanted = words_.first(group.wanted);
     Skip(group.wanted);
     return nullptr;

@@ -31,7 +31,7 @@ Status Port::ParseTargets(SubmissionReader* reader, const GroupRecord& record,
     TargetRecord target;
     const char* fault = reader->Target(&target);
     if (!fault && executor && target.output >= executor->io().outputs.size()) {
-      fault = "an unknown output";
+      fault = "unknown output";
     }
     if (fault) return Status::Internal(std::string("malformed submission: ") + fault);
     if (!executor || !refusal->ok()) continue;

@@ -21,7 +21,7 @@ bool Slots::Slot::abandoned() const {
 
 Slots::Slot* Slots::Take(const GroupRecord& group, bool decoupled, const char** fault) {
   if (group.slot >= kMostSlots) {
-    *fault = "a slot beyond all bounds";
+    *fault = "slot number above the limit";
     return nullptr;
   }
   if (group.slot >= slots_.size()) {
@@ -30,7 +30,7 @@ Slots::Slot* Slots::Take(const GroupRecord& group, bool decoupled, const char** 
   Slot& slot = slots_[group.slot];
   const bool leave = !slot.idle();
   if (leave && !slot.abandoned()) {
-    *fault = "a slot that is in use";
+    *fault = "slot already in use";
     return nullptr;
   }
   const bool renew = leave || slot.capacity < group.requests;

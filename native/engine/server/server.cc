@@ -200,14 +200,14 @@ uint32_t Server::AddEnsemble(std::string name, EnsemblePlan plan) {
 
 Status Server::BindEnsemble(uint32_t uid, std::span<const uint32_t> steps) {
   const auto ensemble = std::dynamic_pointer_cast<Ensemble>(FindServed(uid));
-  if (!ensemble) return Status::NotFound("there is no such ensemble");
+  if (!ensemble) return Status::NotFound("ensemble " + std::to_string(uid) + " was unloaded");
   std::vector<std::shared_ptr<Served>> versions;
   for (const uint32_t step : steps) {
     versions.push_back(FindServed(step));
     if (!versions.back() || !versions.back()->started()) {
-      return Status::Unavailable(
-          Reason::kNotReady,
-          "model '" + ensemble->name() + "': the version of a step is not served any more");
+      return Status::Unavailable(Reason::kNotReady,
+                                 "model '" + ensemble->name() +
+                                     "': the version of a step was unloaded; reload the ensemble");
     }
   }
   return ensemble->Bind(std::move(versions));

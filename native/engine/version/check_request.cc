@@ -76,8 +76,8 @@ std::string WalkStrings(const Request& request, const InputTensor& input, uint64
   size_t left = input.byte_size();
   // Each element takes at least kLengthBytes, so a wrong shape is found without a walk.
   if (count > left / kLengthBytes) {
-    return "expected " + std::to_string(count) + " elements, each after its length, but its " +
-           std::to_string(left) + " bytes cannot hold them";
+    return "expected " + std::to_string(count) + " elements, each with a length prefix of " +
+           std::to_string(kLengthBytes) + " bytes, but received " + std::to_string(left) + " bytes";
   }
   Reader reader(request, input);
   for (uint64_t i = 0; i < count; i++) {
@@ -108,10 +108,11 @@ std::string ComplaintOfValues(const Request& request, const InputTensor& input) 
       "expected its first value to be " + std::to_string(rows) + ", the rows of the request, but ";
   const bool on_host = std::all_of(input.first_chunks.begin(), input.first_chunks.end(),
                                    [](const Buffer& chunk) { return IsHostMemory(chunk.kind); });
-  if (!on_host) return expected + "its values are not in memory of the host";
+  if (!on_host) return expected + "its values are in device memory: pass them in host memory";
   std::vector<char> values(input.byte_size());
   if (values.empty()) return expected + "it has no values";
-  if (!CopyShapeValues(request, input, values.data())) return "its values were released";
+  if (!CopyShapeValues(request, input, values.data()))
+    return "its values were released before they were read";
   const int64_t found = ShapeValueAt(values.data(), input.datatype, 0);
   return found == int64_t{rows} ? "" : expected + "received " + std::to_string(found);
 }
@@ -136,7 +137,8 @@ std::string ComplaintOf(const ModelIo& io, const TensorSpec& spec, const Request
            Text(shape);
   }
   for (const Buffer& chunk : input.first_chunks) {
-    if (chunk.size > 0 && !chunk.data) return "a part of its bytes is nowhere";
+    if (chunk.size > 0 && !chunk.data)
+      return "a chunk of " + std::to_string(chunk.size) + " bytes has no address";
   }
   const uint64_t bytes = input.byte_size();
   if (bytes > kMostTensorBytes) {
@@ -169,17 +171,17 @@ Status CheckRequest(const std::string& model, const ModelIo& io, const Request& 
   for (size_t i = 0; i < inputs.size(); i++) {
     const uint32_t index = inputs[i].index;
     if (index >= io.inputs.size()) {
-      return refuse(": there is no input " + std::to_string(index) + ", it has " +
+      return refuse(": unknown input " + std::to_string(index) + "; expected an index below " +
                     std::to_string(io.inputs.size()));
     }
     const TensorSpec& spec = io.inputs[index];
     if (spec.internal) {
-      return refuse(", input '" + spec.name + "': the server gives it, and no request may");
+      return refuse(", input '" + spec.name + "': the server sets it: leave it out of the request");
     }
     const bool twice = std::any_of(inputs.begin(), inputs.begin() + static_cast<ptrdiff_t>(i),
                                    [&](const InputTensor& one) { return one.index == index; });
     const std::string complaint =
-        twice ? "it is there twice" : ComplaintOf(io, spec, request, inputs[i]);
+        twice ? "it was passed twice" : ComplaintOf(io, spec, request, inputs[i]);
     if (!complaint.empty()) return refuse(", input '" + spec.name + "': " + complaint);
   }
   for (uint32_t i = 0; i < io.inputs.size(); i++) {
@@ -189,7 +191,7 @@ Status CheckRequest(const std::string& model, const ModelIo& io, const Request& 
   }
   for (const uint32_t output : request.header->wanted) {
     if (output < io.outputs.size() && !io.outputs[output].internal) continue;
-    return refuse(": there is no output " + std::to_string(output) + ", it has " +
+    return refuse(": unknown output " + std::to_string(output) + "; expected an index below " +
                   std::to_string(io.outputs.size()));
   }
   return Status::Ok();

@@ -167,9 +167,8 @@ void ModelVersion::OnReschedule(Request* request) {
     } else if (!aborted_.ok()) {
       refused = aborted_;
     } else if (warming()) {
-      refused = MakeStatus([] {
-        return Status::Unsupported("a request of a warm-up cannot be queued a second time");
-      });
+      refused = MakeStatus(
+          [] { return Status::Unsupported("a request of a warm-up cannot be queued again"); });
     } else if (!dispatcher_->MakeRoom(1)) {
       refused = context_.no_memory;
     } else {

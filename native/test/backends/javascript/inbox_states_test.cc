@@ -129,7 +129,7 @@ TEST(inbox_gives_batches_in_their_order_and_frees_the_instance_when_one_has_ende
   const uint32_t other = bench.Take(second);
   CHECK(bench.IsEmpty());
   CHECK(!bench.inbox.Leave(slot, true));
-  CHECK_EQ(first.text, "model 'm': instance 'm_0' gave no result for this request");
+  CHECK_EQ(first.text, "model 'm': instance 'm_0' returned no result for this request");
   CHECK_EQ(second.freed, 1);
   CHECK_EQ(second.responses, 0);
   CHECK(!bench.inbox.Leave(other, true));

@@ -160,7 +160,7 @@ TEST(tensorrt_says_that_an_output_shape_tensor_has_not_the_rows_of_the_batch) {
   CHECK(bench.sink.Wait(1));
   CHECK_EQ(bench.sink.Of(0).status.code(), Code::kInternal);
   CHECK_EQ(bench.sink.Of(0).status.message(),
-           "model 'm': output 'y': the model gives 3 as its first value for a batch of 2 rows");
+           "model 'm': output 'y': the model returned 3 as its first value for a batch of 2 rows");
 }
 
 TEST(tensorrt_tells_what_plans_with_shape_tensors_can_be_batched) {

@@ -264,8 +264,8 @@ TEST(tensorrt_adds_whole_numbers_and_multiplies_matrices) {
 TEST(tensorrt_refuses_formats_that_are_not_linear_by_name) {
   const Status vectorised = LoadStatus("op add\ninput x 0 0 4 -1 4\noutput y 0 0 0 -1 4\n");
   CHECK_EQ(vectorised.code(), Code::kUnsupported);
-  CHECK(Contains(vectorised,
-                 "input 'x' has the format CHW16 (4), and only LINEAR (0) can be passed"));
+  CHECK(
+      Contains(vectorised, "input 'x' has the format CHW16 (4), but only LINEAR (0) is supported"));
   const Status unknown = LoadStatus("op add\ninput x 0 0 0 -1 4\noutput y 0 0 77 -1 4\n");
   CHECK(
       Contains(unknown, "output 'y' has the format a format that this version does not know (77)"));

@@ -77,8 +77,8 @@ TEST(tensorrt_refuses_libraries_of_other_versions) {
     const ScopedVariable version("TRITONTS_FAKE_NVINFER_VERSION", number);
     const auto refused = tensorrt::Library::Open(file);
     CHECK_EQ(refused.status().code(), Code::kUnsupported);
-    CHECK(Contains(refused.status(), std::string("is TensorRT ") + text +
-                                         ", and those that can be used are 10.x, 11.x"));
+    CHECK(Contains(refused.status(),
+                   std::string("is TensorRT ") + text + "; supported are 10.x, 11.x"));
   }
   // The objects of older versions were not verified.
   const std::string file = (folder.path() / "rtx").string();

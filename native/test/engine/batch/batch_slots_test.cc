@@ -248,7 +248,7 @@ TEST(batch_inputs_of_the_engine_are_not_the_caller_s) {
   Request* const with = requests.Floats({1});
   requests.Input(with, SlotStates::kState, DataType::kFp32, {1, 1}, std::string(4, '\0'));
   CHECK_EQ(CheckRequest("m", io, *with).message(),
-           "model 'm', input 'state': the server gives it, and no request may");
+           "model 'm', input 'state': the server sets it: leave it out of the request");
   without->header->wanted = {SlotStates::kNextState};
   CHECK(CheckRequest("m", io, *without).code() == Code::kInvalidArg);
 }

@@ -238,7 +238,7 @@ TEST(collector_refuses_memory_that_nobody_copies) {
   Gathered gathered;
   const Status status = Gather(bench.run, 0, true, &gathered);
   CHECK(status.code() == Code::kUnsupported);
-  CHECK_EQ(status.message(), "nothing here copies from memory of device 3 to host memory");
+  CHECK_EQ(status.message(), "cannot copy from memory of device 3 to host memory");
   CHECK(Gather(bench.run, 0, true, &gathered, MemoryKind::kPinned).code() == Code::kUnsupported);
   bench.End();
 }
@@ -254,7 +254,7 @@ TEST(collector_takes_the_values_of_a_shape_tensor_once_with_the_rows_of_the_batc
     Gathered gathered;
     const Status status = GatherShapeValues(bench.run, 1, &gathered);
     CHECK_EQ(status.message(),
-             alike ? "" : "requests with different values of a shape tensor met in one batch");
+             alike ? "" : "a batch has requests with different values of a shape tensor");
     CHECK_EQ(gathered.present, alike);
     if (alike) {
       CHECK_EQ(BytesIn(gathered), BytesOf<int32_t>({3, 4, 5}));

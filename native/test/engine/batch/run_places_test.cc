@@ -111,7 +111,7 @@ TEST(run_fails_an_output_that_nobody_can_fetch) {
   const Status status = bench.sink.Of(0).status;
   CHECK(status.code() == Code::kUnsupported);
   CHECK_EQ(status.message(),
-           "model 'm', output 0: nothing here copies from memory of device 0 to host memory");
+           "model 'm', output 0: cannot copy from memory of device 0 to host memory");
   CHECK_EQ(statistics.fail.count, 1u);
   CHECK_EQ(statistics.success.count, 0u);
 }

@@ -128,8 +128,7 @@ TEST(port_sends_a_request_again_that_a_version_did_not_serve_with_the_block_it_h
     CHECK_EQ(served.generation, 2u);
     CHECK(served.outputs[0].bytes == bytes);
     // The block is no longer staged.
-    CHECK_EQ(bench.client.Submit(words(next, 3)).message(),
-             "malformed submission: an unknown block");
+    CHECK_EQ(bench.client.Submit(words(next, 3)).message(), "malformed submission: unknown block");
   }
 }
 
@@ -154,13 +153,13 @@ TEST(port_keeps_blocks_staged_where_it_took_nothing_of_a_submission) {
   const std::vector<int32_t> good = {uid, 0, 1, 1, 1, 0, 0, 0, layout::kBlock, 0, 0, 4, 1, 1};
   std::vector<int32_t> words = good;
   words.push_back(uid);
-  CHECK_EQ(bench.client.Submit(words).message(), "malformed submission: a record is cut");
+  CHECK_EQ(bench.client.Submit(words).message(), "malformed submission: truncated record");
   // The same block twice is malformed, too.
   words = good;
   words.insert(words.end(), good.begin(), good.end());
   words[good.size() + 1] = 1;
   words[2] = 2;
-  CHECK_EQ(bench.client.Submit(words).message(), "malformed submission: an unknown block");
+  CHECK_EQ(bench.client.Submit(words).message(), "malformed submission: unknown block");
   words = good;
   words[2] = 3;
   CHECK(bench.client.Submit(words).ok());
@@ -229,7 +228,7 @@ TEST(port_uses_the_numbers_of_dropped_slabs_again) {
   const auto uid = static_cast<int32_t>(bench.uid);
   CHECK_EQ(
       bench.client.Submit({uid, 0, 1, 1, 1, 0, 1, 0, layout::kSlab, 1, 0, 4, 2, 1, 1}).message(),
-      "malformed submission: a range outside of its slab");
+      "malformed submission: input range outside its slab");
 }
 
 }  // namespace tritonts::test

@@ -20,38 +20,38 @@ const std::vector<Fault>& Faults() {
   constexpr int32_t kSlab = layout::kSlab;
   constexpr int32_t kSize = layout::kSlabBytes;
   static const std::vector<Fault> faults = {
-      {"a record is cut", {1, 1, 1, 0, 0}},
-      {"an unknown model version", {1, 1, 1, 0, 0, 1}, true},
-      {"a slot beyond all bounds", {1 << 24, 1, 1, 0, 0, 1}},
-      {"a slot beyond all bounds", {-1, 1, 1, 0, 0, 1}},
-      {"a slot that is in use", {0, 9, 1, 0, 0, 1}},
-      {"an input is cut", {1, 1, 1, 1, 0, 1, 0, kSlab, 0, 0, 4}},
-      {"an input is cut", {1, 1, 1, 0xffff, 0, 1, 0, kSlab, 0, 0, 4, 1, 1}},
-      {"a target is cut", {1, 1, 1, 0x10000, 0, 1, 0, 0, 0, 0, 0}},
-      {"a target is cut", {1, 1, 1, -1, 0, 1, 0, kSlab, 0, 0, 4, 1, 1}},
-      {"a shape is cut", {1, 1, 1, 1, 0, 1, 0, kSlab, 0, 0, 4, 2, 1}},
-      {"a shape is cut", {1, 1, 1, 1, 0, 1, 0, kSlab, 0, 0, 4, -1, 1}},
-      {"an unknown input", {1, 1, 1, 1, 0, 1, 1, kSlab, 0, 0, 4, 1, 1}},
-      {"an unknown input", {1, 1, 1, 1, 0, 1, 0x10000, kSlab, 0, 0, 4, 1, 1}},
-      {"an unknown input", {1, 1, 1, 1, 0, 1, -1, kSlab, 0, 0, 4, 1, 1}},
-      {"a shape without a batch dimension", {1, 1, 1, 1, 0, 1, 0, kSlab, 0, 0, 4, 0}},
-      {"a range outside of its slab", {1, 1, 1, 1, 0, 1, 0, kSlab, 1, 0, 4, 1, 1}},
-      {"a range outside of its slab", {1, 1, 1, 1, 0, 1, 0, kSlab, -1, 0, 4, 1, 1}},
-      {"a range outside of its slab", {1, 1, 1, 1, 0, 1, 0, kSlab, 0, kSize - 3, 4, 1, 1}},
-      {"a range outside of its slab", {1, 1, 1, 1, 0, 1, 0, kSlab, 0, kSize + 1, 0, 1, 1}},
-      {"a range outside of its slab", {1, 1, 1, 1, 0, 1, 0, kSlab, 0, 64, -64, 1, 1}},
-      {"a range outside of its slab", {1, 1, 2, 1, 0, 1, 0, kSlab, 0, kSize - 4, 4, 1, 1}},
-      {"an unknown block", {1, 1, 1, 1, 0, 1, 0, kBlock, 1, 0, 4, 1, 1}},
-      {"an unknown block", {1, 1, 1, 1, 0, 1, 0, kBlock, -1, 0, 4, 1, 1}},
-      {"a block for several requests", {1, 1, 2, 1, 0, 1, 0, kBlock, 0, 0, 4, 1, 1}},
-      {"a block that is too small", {1, 1, 1, 1, 0, 1, 0, kBlock, 0, 0, 8193, 1, 1}},
-      {"a block that is too small", {1, 1, 1, 1, 0, 1, 0, kBlock, 0, 1, 4, 1, 1}},
-      {"an unknown source", {1, 1, 1, 1, 0, 1, 0, 3, 0, 0, 4, 1, 1}},
-      {"an unknown source", {1, 1, 1, 1, 0, 1, 0, -1, 0, 0, 4, 1, 1}},
-      {"a group of no size that may be", {1, 1, 0, 0, 0, 1}},
-      {"a group of no size that may be", {1, 1, -1, 0, 0, 1}},
-      {"a record is cut", {1, 1, 1, 0, 2, 1, 0}},
-      {"a record is cut", {1, 1, 1, 0, -1, 1, 0}},
+      {"truncated record", {1, 1, 1, 0, 0}},
+      {"unknown model version", {1, 1, 1, 0, 0, 1}, true},
+      {"slot number above the limit", {1 << 24, 1, 1, 0, 0, 1}},
+      {"slot number above the limit", {-1, 1, 1, 0, 0, 1}},
+      {"slot already in use", {0, 9, 1, 0, 0, 1}},
+      {"truncated input", {1, 1, 1, 1, 0, 1, 0, kSlab, 0, 0, 4}},
+      {"truncated input", {1, 1, 1, 0xffff, 0, 1, 0, kSlab, 0, 0, 4, 1, 1}},
+      {"truncated target", {1, 1, 1, 0x10000, 0, 1, 0, 0, 0, 0, 0}},
+      {"truncated target", {1, 1, 1, -1, 0, 1, 0, kSlab, 0, 0, 4, 1, 1}},
+      {"truncated shape", {1, 1, 1, 1, 0, 1, 0, kSlab, 0, 0, 4, 2, 1}},
+      {"truncated shape", {1, 1, 1, 1, 0, 1, 0, kSlab, 0, 0, 4, -1, 1}},
+      {"unknown input", {1, 1, 1, 1, 0, 1, 1, kSlab, 0, 0, 4, 1, 1}},
+      {"unknown input", {1, 1, 1, 1, 0, 1, 0x10000, kSlab, 0, 0, 4, 1, 1}},
+      {"unknown input", {1, 1, 1, 1, 0, 1, -1, kSlab, 0, 0, 4, 1, 1}},
+      {"shape without a batch dimension", {1, 1, 1, 1, 0, 1, 0, kSlab, 0, 0, 4, 0}},
+      {"input range outside its slab", {1, 1, 1, 1, 0, 1, 0, kSlab, 1, 0, 4, 1, 1}},
+      {"input range outside its slab", {1, 1, 1, 1, 0, 1, 0, kSlab, -1, 0, 4, 1, 1}},
+      {"input range outside its slab", {1, 1, 1, 1, 0, 1, 0, kSlab, 0, kSize - 3, 4, 1, 1}},
+      {"input range outside its slab", {1, 1, 1, 1, 0, 1, 0, kSlab, 0, kSize + 1, 0, 1, 1}},
+      {"input range outside its slab", {1, 1, 1, 1, 0, 1, 0, kSlab, 0, 64, -64, 1, 1}},
+      {"input range outside its slab", {1, 1, 2, 1, 0, 1, 0, kSlab, 0, kSize - 4, 4, 1, 1}},
+      {"unknown block", {1, 1, 1, 1, 0, 1, 0, kBlock, 1, 0, 4, 1, 1}},
+      {"unknown block", {1, 1, 1, 1, 0, 1, 0, kBlock, -1, 0, 4, 1, 1}},
+      {"one block for several requests", {1, 1, 2, 1, 0, 1, 0, kBlock, 0, 0, 4, 1, 1}},
+      {"block smaller than its input", {1, 1, 1, 1, 0, 1, 0, kBlock, 0, 0, 8193, 1, 1}},
+      {"block smaller than its input", {1, 1, 1, 1, 0, 1, 0, kBlock, 0, 1, 4, 1, 1}},
+      {"unknown input source", {1, 1, 1, 1, 0, 1, 0, 3, 0, 0, 4, 1, 1}},
+      {"unknown input source", {1, 1, 1, 1, 0, 1, 0, -1, 0, 0, 4, 1, 1}},
+      {"expected 1 to 65536 requests in a group", {1, 1, 0, 0, 0, 1}},
+      {"expected 1 to 65536 requests in a group", {1, 1, -1, 0, 0, 1}},
+      {"truncated record", {1, 1, 1, 0, 2, 1, 0}},
+      {"truncated record", {1, 1, 1, 0, -1, 1, 0}},
   };
   return faults;
 }
@@ -100,7 +100,7 @@ TEST(port_refuses_a_slot_that_is_named_twice_in_a_submission) {
   bench.ServeIdentity(ConfigOf(FloatIo()));
   const auto uid = static_cast<int32_t>(bench.uid);
   const Status status = bench.client.Submit({uid, 0, 1, 1, 0, 0, 1, uid, 0, 2, 1, 0, 0, 1});
-  CHECK_EQ(status.message(), "malformed submission: a slot that is in use");
+  CHECK_EQ(status.message(), "malformed submission: slot already in use");
 }
 
 TEST(port_forgets_a_block_that_is_not_sent) {
@@ -118,7 +118,7 @@ TEST(port_forgets_a_block_that_is_not_sent) {
   bench.client.port().inputs().Unstage(two);
   const Status status = bench.client.Submit(
       {uid, 0, 1, 1, 1, 0, 1, 0, layout::kBlock, static_cast<int32_t>(two), 0, 4, 2, 1, 1});
-  CHECK_EQ(status.message(), "malformed submission: an unknown block");
+  CHECK_EQ(status.message(), "malformed submission: unknown block");
 }
 
 // --- Bytes in flight.

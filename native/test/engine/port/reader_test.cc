@@ -82,27 +82,27 @@ TEST(reader_says_where_words_are_cut) {
   const Words words = {7, 3, 5, 1, 1, 1, 4, 9, layout::kSlab, 1, 64, 100, 2, 4, 25, 8};
   CHECK_EQ(Read(words), "1 groups, 1 inputs");
   for (size_t left = 1; left < words.size(); left++) {
-    const char* expected = left < 7    ? "a record is cut"
-                           : left < 13 ? "an input is cut"
-                           : left < 15 ? "a shape is cut"
-                                       : "a record is cut";
+    const char* expected = left < 7    ? "truncated record"
+                           : left < 13 ? "truncated input"
+                           : left < 15 ? "truncated shape"
+                                       : "truncated record";
     CHECK_EQ(Read(Words(words.begin(), words.begin() + static_cast<ptrdiff_t>(left))), expected);
   }
 }
 
 TEST(reader_refuses_words_of_no_sense) {
   constexpr int32_t kSize = layout::kSlabBytes;
-  CHECK_EQ(Read({1, 1, 1, 0, 0, 0, 1}), "a group of no size that may be");
-  CHECK_EQ(Read({1, 1, 1, 65537, 0, 0, 1}), "a group of no size that may be");
-  CHECK_EQ(Read({1, 1, 1, -1, 0, 0, 1}), "a group of no size that may be");
-  CHECK_EQ(Read({1, 1, 1, 1, 1, 0, 1, 0, 5, 0, 0, 4, 0}), "an unknown source");
+  CHECK_EQ(Read({1, 1, 1, 0, 0, 0, 1}), "expected 1 to 65536 requests in a group");
+  CHECK_EQ(Read({1, 1, 1, 65537, 0, 0, 1}), "expected 1 to 65536 requests in a group");
+  CHECK_EQ(Read({1, 1, 1, -1, 0, 0, 1}), "expected 1 to 65536 requests in a group");
+  CHECK_EQ(Read({1, 1, 1, 1, 1, 0, 1, 0, 5, 0, 0, 4, 0}), "unknown input source");
   CHECK_EQ(Read({1, 1, 1, 2, 1, 0, 1, 0, layout::kBlock, 0, 0, 4, 0}),
-           "a block for several requests");
+           "one block for several requests");
   CHECK_EQ(Read({1, 1, 1, 65536, 1, 0, 1, 0, layout::kSlab, 0, 0, -1, 0}),
-           "a range outside of its slab");
+           "input range outside its slab");
   CHECK_EQ(Read({1, 1, 1, 2, 1, 0, 1, 0, layout::kSlab, 0, kSize - 8, 4, 0}), "1 groups, 1 inputs");
   CHECK_EQ(Read({1, 1, 1, 2, 1, 0, 1, 0, layout::kSlab, 0, kSize - 7, 4, 0}),
-           "a range outside of its slab");
+           "input range outside its slab");
 }
 
 }  // namespace tritonts::test

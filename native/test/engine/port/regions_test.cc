@@ -333,7 +333,7 @@ TEST(port_calls_records_malformed_that_name_no_output_or_are_cut) {
   }
   std::vector<int32_t> unknown = record();
   unknown[7] = 1;
-  CHECK_EQ(bench.client.Submit(unknown).message(), "malformed submission: an unknown output");
+  CHECK_EQ(bench.client.Submit(unknown).message(), "malformed submission: unknown output");
   // What was refused is undone: the slot is free.
   CHECK(bench.client.Submit(record()).ok());
   std::vector<CompletionPage*> pages;

@@ -62,7 +62,7 @@ TEST(check_names_what_is_wrong_with_a_request) {
   const std::pair<std::string, std::string> cases[] = {
       {Asked().Complaint(), "model 'm', input 'x': it is missing"},
       {Asked().X({2, 2}, Floats(4)).X({2, 2}, Floats(4)).Complaint(),
-       "model 'm', input 'x': it is there twice"},
+       "model 'm', input 'x': it was passed twice"},
       {Asked().X({2, 2}, Floats(4), DataType::kInt32).Complaint(),
        "model 'm', input 'x': expected FP32 but received INT32"},
       {Asked().X({2, 3}, Floats(6)).Complaint(),
@@ -93,8 +93,8 @@ TEST(check_walks_the_elements_of_strings) {
   CHECK_EQ(complaint(both), "");
   CHECK_EQ(complaint(Text({"abcdef"})), "model 'm', input 's': expected 2 elements but found 1");
   CHECK_EQ(complaint(both.substr(0, 4)),
-           "model 'm', input 's': expected 2 elements, each after its length, but its 4 bytes "
-           "cannot hold them");
+           "model 'm', input 's': expected 2 elements, each with a length prefix of 4 bytes, but "
+           "received 4 bytes");
   CHECK_EQ(complaint(both.substr(0, both.size() - 1)),
            "model 'm', input 's': element 1 has 1 bytes, but only 0 are left");
   CHECK_EQ(complaint(both + "x"), "model 'm', input 's': 1 bytes are left after 2 elements");
@@ -127,17 +127,17 @@ TEST(check_refuses_inputs_and_outputs_that_the_model_does_not_have) {
   Asked asked;
   asked.X({2, 2}, Floats(4));
   asked.requests.Input(asked.request, 7, DataType::kFp32, {2, 2}, Floats(4));
-  CHECK_EQ(asked.Complaint(), "model 'm': there is no input 7, it has 2");
+  CHECK_EQ(asked.Complaint(), "model 'm': unknown input 7; expected an index below 2");
   Asked wanting;
   wanting.X({2, 2}, Floats(4)).request->header->wanted = {1};
-  CHECK_EQ(wanting.Complaint(), "model 'm': there is no output 1, it has 1");
+  CHECK_EQ(wanting.Complaint(), "model 'm': unknown output 1; expected an index below 1");
 }
 
-TEST(check_refuses_bytes_that_are_nowhere) {
+TEST(check_refuses_bytes_without_an_address) {
   Asked asked;
   asked.X({2, 2}, Floats(4));
   asked.request->header->inputs()[0].first_chunks[0].data = nullptr;
-  CHECK_EQ(asked.Complaint(), "model 'm', input 'x': a part of its bytes is nowhere");
+  CHECK_EQ(asked.Complaint(), "model 'm', input 'x': a chunk of 16 bytes has no address");
 }
 
 TEST(check_refuses_more_than_4_gib) {

@@ -43,13 +43,6 @@ Backend* FindBackend(const std::string& name) {
   return known == Entries().end() ? nullptr : known->second;
 }
 
-StatusOr<std::map<std::string, std::string>> OpenRuntime(
-    const std::string& name, const std::map<std::string, std::string>& settings) {
-  if (name == "onnxruntime") return OpenOnnxRuntime(settings);
-  if (name == "tensorrt") return OpenTensorRt(settings);
-  return std::map<std::string, std::string>();
-}
-
 std::vector<std::string> BackendNames() {
   std::vector<std::string> names;
   for (const Entry& entry : Entries()) names.push_back(entry.first);

@@ -77,6 +77,14 @@ class Awaited {
   bool taken_ = false;
 };
 
+// The backend that info[0] names; null, with a JavaScript error thrown, if there is none.
+Backend* BackendOf(const Napi::CallbackInfo& info) {
+  Backend* const backend = FindBackend(StringOf(info[0]));
+  if (!backend)
+    Napi::TypeError::New(info.Env(), "unknown backend").ThrowAsJavaScriptException();
+  return backend;
+}
+
 }  // namespace
 
 Napi::Function ServerWrap::Define(Napi::Env env) {
@@ -97,7 +105,8 @@ Napi::Function ServerWrap::Define(Napi::Env env) {
       {"publish", &ServerWrap::Publish},
       {"withdraw", &ServerWrap::Withdraw},
       {"read", &ServerWrap::Read},
-      {"modelNames", &ServerWrap::ModelNames},
+      {"resolveModel", &ServerWrap::ResolveModel},
+      {"modelKeys", &ServerWrap::ModelKeys},
       {"retire", &ServerWrap::Retire},
       {"close", &ServerWrap::Close},
       {"join", &ServerWrap::Join},
@@ -145,11 +154,8 @@ void ServerWrap::Open(const Napi::CallbackInfo& info) {
   spec.path = StringOf(info[3]);
   spec.settings = StringsOf(info[4]);
   spec.files = FilesOf(info[6]);
-  Backend* backend = FindBackend(StringOf(info[0]));
-  if (!backend) {
-    Napi::TypeError::New(info.Env(), "unknown backend").ThrowAsJavaScriptException();
-    return;
-  }
+  Backend* const backend = BackendOf(info);
+  if (!backend) return;
   Awaited awaited(info, 5);
   server_->Open(backend, std::move(spec), awaited.Then([](Napi::Env env, const OpenResult& result) {
     return std::array<napi_value, 3>{ToJs(env, result.status), Napi::Number::New(env, result.uid),
@@ -195,14 +201,15 @@ void ServerWrap::CancelLoads(const Napi::CallbackInfo&) {
 }
 
 void ServerWrap::OpenRuntime(const Napi::CallbackInfo& info) {
-  const std::string name = StringOf(info[0]);
+  Backend* const backend = BackendOf(info);
+  if (!backend) return;
   using Facts = std::map<std::string, std::string>;
   const auto opened = std::make_shared<StatusOr<Facts>>(Facts());
   Awaited awaited(info, 2);
   server_->Do(
-      name,
-      [name, opened, settings = StringsOf(info[1])] {
-        *opened = tritonts::OpenRuntime(name, settings);
+      StringOf(info[0]),
+      [backend, opened, settings = StringsOf(info[1])] {
+        *opened = backend->OpenRuntime(settings);
       },
       awaited.Then([opened](Napi::Env env, const Status& status) {
         const Status& failed = status.ok() ? opened->status() : status;
@@ -238,16 +245,16 @@ void ServerWrap::WatchGpus(const Napi::CallbackInfo& info) {
 }
 
 void ServerWrap::Publish(const Napi::CallbackInfo& info) {
-  server_->Publish(StringOf(info[0]), StringOf(info[1]));
+  server_->Publish(ModelKeyOf(info[0]), StringOf(info[1]));
 }
 
 void ServerWrap::Withdraw(const Napi::CallbackInfo& info) {
-  server_->Withdraw(StringOf(info[0]));
+  server_->Withdraw(ModelKeyOf(info[0]));
 }
 
 Napi::Value ServerWrap::Read(const Napi::CallbackInfo& info) {
   const Server::Snapshot snapshot =
-      server_->Read(StringOf(info[0]), static_cast<uint64_t>(NumberOf(info[1])));
+      server_->Read(ModelKeyOf(info[0]), static_cast<uint64_t>(NumberOf(info[1])));
   if (!snapshot.found) return info.Env().Undefined();
   Napi::Object object = Napi::Object::New(info.Env());
   object.Set("revision", Napi::Number::New(info.Env(), static_cast<double>(snapshot.revision)));
@@ -255,10 +262,15 @@ Napi::Value ServerWrap::Read(const Napi::CallbackInfo& info) {
   return object;
 }
 
-Napi::Value ServerWrap::ModelNames(const Napi::CallbackInfo& info) {
-  const std::vector<std::string> names = server_->ModelNames();
-  Napi::Array array = Napi::Array::New(info.Env(), names.size());
-  for (uint32_t i = 0; i < names.size(); i++) array.Set(i, names[i]);
+Napi::Value ServerWrap::ResolveModel(const Napi::CallbackInfo& info) {
+  StatusOr<ModelKey> found = server_->ResolveModel(StringOf(info[0]));
+  return found.ok() ? ToJs(info.Env(), found.value()) : ToJs(info.Env(), found.status());
+}
+
+Napi::Value ServerWrap::ModelKeys(const Napi::CallbackInfo& info) {
+  const std::vector<ModelKey> keys = server_->ModelKeys();
+  Napi::Array array = Napi::Array::New(info.Env(), keys.size());
+  for (uint32_t i = 0; i < keys.size(); i++) array.Set(i, ToJs(info.Env(), keys[i]));
   return array;
 }
 

@@ -1,5 +1,10 @@
-// The contract between the engine and a backend. A backend sees this header, what it includes, and
-// batch/collector.h, and no other part of the engine.
+// The contract between the engine and a backend. Of the engine, a backend sees this header, what it
+// includes, and these (scripts/engine-arrows.mjs reads the names here):
+//
+//   engine/batch/collector.h        gathers the inputs of a batch
+//   engine/request/shape_values.h   reads the values of shape tensors
+//   engine/base/clock.h             the engine's time
+//   engine/base/exit.h              calls of runtimes while the process exits
 //
 // Backends should not throw. If one does, the load or the affected requests fail.
 //
@@ -20,6 +25,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -41,7 +47,7 @@ namespace tritonts {
 // The files of a version, by path. Shared and immutable.
 using ModelFiles = std::map<std::string, std::shared_ptr<const std::string>>;
 
-// The parameters of Backend::Load. TypeScript decides the settings (src/backends/<name>.ts). The
+// The parameters of Backend::Load. TypeScript decides the settings (src/backends/<name>/). The
 // header of the backend documents them.
 struct ModelSpec {
   std::string name;
@@ -278,9 +284,11 @@ class Model {
  public:
   virtual ~Model() = default;
   virtual ModelDescription Describe() const = 0;
-  // Sets the inputs and outputs. Called once, before the first instance is created, on a loader
-  // thread, or on a JS thread if the model starts at once.
-  virtual Status Configure(const ModelIo& io) = 0;
+  // Takes the completed configuration: its inputs and outputs as the engine has them, and all of it
+  // as JSON in Triton's form (TRITONBACKEND_ModelConfig), with 64-bit integers as numbers;
+  // json/json.h reads it. Called once, before the first instance is created, on a loader thread, or
+  // on a JS thread if the model starts at once. `json` is borrowed for the call.
+  virtual Status Configure(const ModelIo& io, std::string_view json) = 0;
   // Called on the same threads as Configure.
   virtual StatusOr<std::unique_ptr<Instance>> CreateInstance(const InstanceSpec& spec) = 0;
   // Whether Configure and CreateInstance take only microseconds with few instances and tensors.
@@ -311,6 +319,13 @@ class Backend {
   virtual ~Backend() = default;
   // Opens the runtime and the model. Called on loader threads, concurrently.
   virtual StatusOr<std::unique_ptr<Model>> Load(const ModelSpec& spec) = 0;
+  // Opens the runtime without a model, with the settings that Load would get. Returns what
+  // Model::Info reports about the runtime: "library" and "version". Empty: the backend has no
+  // runtime. Called on loader threads, concurrently.
+  virtual StatusOr<std::map<std::string, std::string>> OpenRuntime(
+      const std::map<std::string, std::string>& /*settings*/) {
+    return std::map<std::string, std::string>();
+  }
   // Whether Execute may run on a JS thread: it does not call into JavaScript, and takes no lock
   // that a JS thread holds.
   virtual bool may_run_on_js_thread() const = 0;

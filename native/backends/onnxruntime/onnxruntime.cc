@@ -86,6 +86,16 @@ class OnnxBackend final : public Backend {
         spec.name, std::move(sessions), std::move(files), std::move(time_varies)));
   }
 
+  StatusOr<std::map<std::string, std::string>> OpenRuntime(
+      const std::map<std::string, std::string>& settings) override {
+    auto read = ReadSettings(settings);
+    if (!read.ok()) return read.status();
+    auto library = OpenLibrary(read.value());
+    if (!library.ok()) return library.status();
+    return std::map<std::string, std::string>{{"library", library.value()->path()},
+                                              {"version", library.value()->version()}};
+  }
+
   // A run calls no JavaScript, and waits only for the runtime's threads.
   bool may_run_on_js_thread() const override { return true; }
 };
@@ -93,16 +103,6 @@ class OnnxBackend final : public Backend {
 }  // namespace
 
 }  // namespace onnxruntime
-
-StatusOr<std::map<std::string, std::string>> OpenOnnxRuntime(
-    const std::map<std::string, std::string>& settings) {
-  auto read = onnxruntime::ReadSettings(settings);
-  if (!read.ok()) return read.status();
-  auto library = onnxruntime::OpenLibrary(read.value());
-  if (!library.ok()) return library.status();
-  return std::map<std::string, std::string>{{"library", library.value()->path()},
-                                            {"version", library.value()->version()}};
-}
 
 Backend* OnnxRuntimeBackend() {
   static auto* const backend = new onnxruntime::OnnxBackend();

@@ -80,7 +80,7 @@ StatusOr<std::unique_ptr<Model>> TensorRtBackend::Load(const ModelSpec& spec) {
       settings.take(), &library, std::move(engines), std::move(files)));
 }
 
-StatusOr<std::map<std::string, std::string>> OpenTensorRt(
+StatusOr<std::map<std::string, std::string>> TensorRtBackend::OpenRuntime(
     const std::map<std::string, std::string>& settings) {
   const auto file = settings.find("library");
   auto library = tensorrt::Library::Open(file == settings.end() ? "" : file->second);

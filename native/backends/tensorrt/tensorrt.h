@@ -33,12 +33,10 @@ namespace tritonts {
 class TensorRtBackend final : public Backend {
  public:
   StatusOr<std::unique_ptr<Model>> Load(const ModelSpec& spec) override;
+  StatusOr<std::map<std::string, std::string>> OpenRuntime(
+      const std::map<std::string, std::string>& settings) override;
   // Enqueuing may wait for the driver.
   bool may_run_on_js_thread() const override { return false; }
 };
-
-// Opens the library without a plan. Returns "library" and "version".
-StatusOr<std::map<std::string, std::string>> OpenTensorRt(
-    const std::map<std::string, std::string>& settings);
 
 }  // namespace tritonts

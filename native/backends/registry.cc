@@ -1,51 +1,32 @@
 #include "registry.h"
 
-#include <algorithm>
-#include <utility>
+#include <map>
 
-#include "identity/identity.h"
-#include "javascript/javascript.h"
-#include "onnxruntime/onnxruntime.h"
-#include "python/python.h"
-#include "tensorrt/tensorrt.h"
-#if defined(TRITONTS_FAULTS)
-#include "../test/support/fault_backend.h"
-#include "../test/support/stream_backend.h"
-#endif
+#include "backend_table.h"
 
 namespace tritonts {
 
 namespace {
 
-using Entry = std::pair<const char*, Backend*>;
-
-const std::vector<Entry>& Entries() {
-  // The backends are never destroyed, because threads may still run at exit.
-  static const auto* const entries = new std::vector<Entry>{
-      {"onnxruntime", OnnxRuntimeBackend()},
-      {"identity", new IdentityBackend()},
-      {"javascript", &JavaScriptBackend::Get()},
-      {"python", new PythonBackend()},
-      {"tensorrt", new TensorRtBackend()},
-#if defined(TRITONTS_FAULTS)
-      {"fault", new FaultBackend()},
-      {"stream", new StreamBackend()},
-#endif
-  };
-  return *entries;
+const std::map<std::string, Backend*>& Backends() {
+  static const auto* const backends = [] {
+    auto* const made = new std::map<std::string, Backend*>();
+    for (const BackendEntry& entry : kBackends) made->emplace(entry.name, entry.make());
+    return made;
+  }();
+  return *backends;
 }
 
 }  // namespace
 
 Backend* FindBackend(const std::string& name) {
-  const auto known = std::find_if(Entries().begin(), Entries().end(),
-                                  [&](const Entry& entry) { return entry.first == name; });
-  return known == Entries().end() ? nullptr : known->second;
+  const auto known = Backends().find(name);
+  return known == Backends().end() ? nullptr : known->second;
 }
 
 std::vector<std::string> BackendNames() {
   std::vector<std::string> names;
-  for (const Entry& entry : Entries()) names.push_back(entry.first);
+  for (const auto& [name, backend] : Backends()) names.push_back(name);
   return names;
 }
 

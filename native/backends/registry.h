@@ -1,7 +1,12 @@
 // The backends of this program.
 //
-// registry.cc is compiled once per program: test programs (TRITONTS_FAULTS) also have the
-// fault-injecting backends. Thread-safe.
+// A backend is a folder with a file backend.cc. The folder's name is the backend's, and backend.cc
+// defines `Backend* tritonts::<name>::MakeBackend()`, which is called once, on any thread. The
+// registry owns the backend and never destroys it, because threads may still run at exit.
+//
+// CMake finds the folders and writes backend_table.h, for each program its own: test programs have
+// the folders of test/support/backends/, too. So each program compiles registry.cc itself.
+// Thread-safe.
 #pragma once
 
 #include <string>
@@ -11,10 +16,10 @@
 
 namespace tritonts {
 
-// Returns the backend with this name, or null. Borrowed; backends are never destroyed.
+// Returns the backend with this name, or null. Borrowed.
 Backend* FindBackend(const std::string& name);
 
-// The names of all backends.
+// The names of all backends, in the order of the alphabet.
 std::vector<std::string> BackendNames();
 
 }  // namespace tritonts

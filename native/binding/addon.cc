@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <random>
 
-#include "../backends/javascript/javascript.h"
-#include "../backends/python/shared_inputs.h"
 #include "../backends/registry.h"
 #include "../platform/cores.h"
 #include "../platform/dynamic_library.h"
@@ -18,8 +16,10 @@
 #include "engine/base/insist.h"
 #include "gpus.h"
 #include "guard.h"
+#include "inbox/inboxes.h"
 #include "instance_wrap.h"
 #include "port_wrap.h"
+#include "python/shared_inputs.h"
 #include "python_wrap.h"
 #include "server_wrap.h"
 
@@ -36,10 +36,10 @@ constexpr uint64_t kMs = 1'000'000;
 // Closes the inboxes with this number and removes the number. Their environments no longer use
 // them.
 void Release(uint32_t number) {
-  if (const auto inboxes = JavaScriptBackend::Get().Find(number)) {
+  if (const auto inboxes = ReservedInboxes::Get().Find(number)) {
     for (const auto& inbox : inboxes->list) inbox->Close();
   }
-  JavaScriptBackend::Get().Forget(number);
+  ReservedInboxes::Get().Forget(number);
 }
 
 // The environment ends: its ports are detached, and its servers are closed as by close({ timeoutMs:
@@ -122,15 +122,15 @@ Napi::Value ReserveInstances(const Napi::CallbackInfo& info) {
   std::vector<uint32_t>& reserved = DataOf(info.Env()).reserved;
   // Reserve capacity first, so that no reserved number is lost.
   reserved.reserve(reserved.size() + 1);
-  reserved.push_back(JavaScriptBackend::Get().Reserve(StringOf(info[0]), names, concurrency, runner,
-                                                      std::move(inputs)));
+  reserved.push_back(ReservedInboxes::Get().Reserve(StringOf(info[0]), names, concurrency, runner,
+                                                    std::move(inputs)));
   return Napi::Number::New(info.Env(), reserved.back());
 }
 
 // Attaches this environment to an instance. Arguments: number, index, wake, whether it keeps the
 // loop alive, cores.
 Napi::Value AttachInstance(const Napi::CallbackInfo& info) {
-  const auto inboxes = JavaScriptBackend::Get().Find(static_cast<uint32_t>(NumberOf(info[0])));
+  const auto inboxes = ReservedInboxes::Get().Find(static_cast<uint32_t>(NumberOf(info[0])));
   const auto index = static_cast<size_t>(NumberOf(info[1]));
   if (!inboxes || index >= inboxes->list.size() || !info[2].IsFunction())
     return info.Env().Undefined();
@@ -143,7 +143,7 @@ Napi::Value AttachInstance(const Napi::CallbackInfo& info) {
 // The version of these instances ends: instances without a thread no longer delay that. With
 // info[1], their running, waiting and later batches fail.
 void SettleInstances(const Napi::CallbackInfo& info) {
-  const auto inboxes = JavaScriptBackend::Get().Find(static_cast<uint32_t>(NumberOf(info[0])));
+  const auto inboxes = ReservedInboxes::Get().Find(static_cast<uint32_t>(NumberOf(info[0])));
   if (!inboxes) return;
   for (const auto& inbox : inboxes->list) {
     inbox->Settle();

@@ -22,8 +22,8 @@
 #include <memory>
 #include <vector>
 
-#include "backends/javascript/inbox.h"
 #include "engine/waiting/spin.h"
+#include "inbox/inbox.h"
 #include "setup.h"
 #include "wrapped.h"
 

@@ -6,9 +6,9 @@
 #include <unordered_set>
 #include <utility>
 
-#include "../backends/javascript/javascript.h"
 #include "addon.h"
 #include "convert.h"
+#include "inbox/inboxes.h"
 
 namespace tritonts {
 
@@ -36,7 +36,7 @@ Napi::Function PythonWrap::Define(Napi::Env env) {
 
 Napi::Value PythonWrap::Create(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
-  const auto inboxes = JavaScriptBackend::Get().Find(static_cast<uint32_t>(NumberOf(info[0])));
+  const auto inboxes = ReservedInboxes::Get().Find(static_cast<uint32_t>(NumberOf(info[0])));
   const auto index = static_cast<size_t>(NumberOf(info[1]));
   if (!inboxes || index >= inboxes->list.size() || !info[3].IsObject()) return env.Undefined();
   const auto given = info[3].As<Napi::Object>();

@@ -1,10 +1,10 @@
-// The channel of a Python model's instance (backends/python/channel.h), as the environment that
+// The channel of a Python model's instance (python/channel.h), as the environment that
 // started its process sees it. JS thread only.
 #pragma once
 
 #include <memory>
 
-#include "backends/python/channel.h"
+#include "python/channel.h"
 #include "setup.h"
 #include "wrapped.h"
 

@@ -91,11 +91,11 @@ const char* TakeAll(const platform::DynamicLibrary& library, cuda::Functions* fu
 }  // namespace
 
 StatusOr<std::shared_ptr<const Driver>> Driver::Open(const std::string& file) {
-  auto library = platform::DynamicLibrary::Open(file);
-  if (!library.ok()) {
+  std::string fault;
+  const auto library = platform::DynamicLibrary::Open(file, &fault);
+  if (!library) {
     return Status::Unavailable(Reason::kMissing,
-                               "the CUDA driver " + file + " can't be opened (" +
-                                   library.status().message() +
+                               "the CUDA driver " + file + " can't be opened (" + fault +
                                    "): it comes with NVIDIA's driver for the GPU");
   }
   std::shared_ptr<Driver> driver(new Driver());

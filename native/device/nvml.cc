@@ -50,11 +50,12 @@ std::string TextOf(int (*tell)(char*, unsigned)) {
 }  // namespace
 
 StatusOr<std::shared_ptr<const Nvml>> Nvml::Open(const std::string& file) {
-  auto library = platform::DynamicLibrary::Open(file);
-  if (!library.ok()) {
-    return Status::Unavailable(Reason::kMissing,
-                               file + " can't be opened (" + library.status().message() +
-                                   "): it comes with NVIDIA's driver for the GPU");
+  std::string fault;
+  const auto library = platform::DynamicLibrary::Open(file, &fault);
+  if (!library) {
+    return Status::Unavailable(
+        Reason::kMissing,
+        file + " can't be opened (" + fault + "): it comes with NVIDIA's driver for the GPU");
   }
   auto functions = std::make_shared<Functions>();
   const char* missing = nullptr;

@@ -26,7 +26,7 @@ std::string Utf8(const std::filesystem::path& path) {
 
 #if defined(_WIN32)
 
-StatusOr<DynamicLibrary> DynamicLibrary::Open(const std::string& path) {
+std::optional<DynamicLibrary> DynamicLibrary::Open(const std::string& path, std::string* fault) {
   const std::filesystem::path file = NativePath(path);
   // The altered search path lets the library find libraries beside it. It is not defined for a bare
   // name.
@@ -38,8 +38,8 @@ StatusOr<DynamicLibrary> DynamicLibrary::Open(const std::string& path) {
     DWORD length = FormatMessageA(FORMAT_MESSAGE_FROM_SYSTEM | FORMAT_MESSAGE_IGNORE_INSERTS,
                                   nullptr, error, 0, text, sizeof(text), nullptr);
     while (length > 0 && (text[length - 1] == '\n' || text[length - 1] == '\r')) length--;
-    return Status::Unavailable(Reason::kMissing,
-                               std::string(text, length) + " (" + std::to_string(error) + ")");
+    if (fault) *fault = std::string(text, length) + " (" + std::to_string(error) + ")";
+    return std::nullopt;
   }
   return DynamicLibrary(handle);
 }
@@ -70,11 +70,12 @@ std::string DynamicLibrary::PathOf(const void* address) {
 
 #else
 
-StatusOr<DynamicLibrary> DynamicLibrary::Open(const std::string& path) {
+std::optional<DynamicLibrary> DynamicLibrary::Open(const std::string& path, std::string* fault) {
   void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!handle) {
     const char* text = dlerror();
-    return Status::Unavailable(Reason::kMissing, text ? text : "unknown error");
+    if (fault) *fault = text ? text : "unknown error";
+    return std::nullopt;
   }
   return DynamicLibrary(handle);
 }

@@ -2,9 +2,8 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
-
-#include "engine/base/status.h"
 
 namespace tritonts::platform {
 
@@ -19,9 +18,9 @@ std::string Utf8(const std::filesystem::path& path);
 class DynamicLibrary {
  public:
   // Opens the file: a full path, or a name that the system looks up. All its symbols are bound at
-  // once, and are not visible to other libraries. The error is the system's, with code
-  // kUnavailable.
-  static StatusOr<DynamicLibrary> Open(const std::string& path);
+  // once, and are not visible to other libraries. If that fails, `fault` gets the system's text
+  // (null: not wanted).
+  static std::optional<DynamicLibrary> Open(const std::string& path, std::string* fault = nullptr);
 
   // The address of an exported function or variable; null: there is none.
   void* Symbol(const char* name) const;

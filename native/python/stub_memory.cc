@@ -1,4 +1,4 @@
-// The stub's side of an instance's shared memory (backends/python/protocol.h), for Python's ctypes.
+// The stub's side of an instance's shared memory (python/protocol.h), for Python's ctypes.
 //
 // ctypes releases Python's lock while a function here runs, so that one thread may wait for a
 // message while others run. Any thread may call any function, but only one waits in
@@ -21,12 +21,12 @@
 #include <new>
 #include <string>
 
-#include "backends/python/offset_heap.h"
-#include "backends/python/protocol.h"
-#include "backends/python/ring.h"
 #include "engine/base/clock.h"
 #include "platform/futex.h"
 #include "platform/pause.h"
+#include "python/offset_heap.h"
+#include "python/protocol.h"
+#include "python/ring.h"
 
 #define TRITONTS_EXPORT extern "C" __attribute__((visibility("default")))
 

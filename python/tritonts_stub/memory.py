@@ -1,4 +1,4 @@
-"""The shared memory of an instance: native/python/stub_memory.cc, and backends/python/protocol.h."""
+"""The shared memory of an instance: native/python/stub_memory.cc, and python/protocol.h."""
 
 import ctypes
 import os

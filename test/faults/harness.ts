@@ -1,5 +1,5 @@
 /**
- * Models of the backend with faults (native/test/support/fault_backend.h), which only the tests' build of the addon
+ * Models of the backend with faults (native/test/support/backends/fault/), which only the tests' build of the addon
  * has. Importing this file selects that build for the process.
  */
 import { writeFile } from 'node:fs/promises';

@@ -1,5 +1,5 @@
 /**
- * Models with any number of responses (native/test/support/stream_backend.h), which only the tests' build of the
+ * Models with any number of responses (native/test/support/backends/stream/), which only the tests' build of the
  * addon has. Importing this file selects that build for the process.
  */
 import { TritonError, type InferResult, type Inputs } from '../../src/index.js';

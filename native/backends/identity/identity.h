@@ -17,4 +17,9 @@ class IdentityBackend final : public Backend {
   bool may_run_on_js_thread() const override { return true; }
 };
 
+namespace identity {
+// As in backends/registry.h.
+Backend* MakeBackend();
+}  // namespace identity
+
 }  // namespace tritonts

@@ -82,10 +82,11 @@ StatusOr<Library*> Library::Open(const std::string& path) {
 
   // The mutex is not held here. If two threads open the same file, the system returns the same
   // library to both.
-  auto opened = DynamicLibrary::Open(key);
-  if (!opened.ok()) return NotUsable(path, "can't be opened: " + opened.status().message());
+  std::string fault;
+  const auto opened = DynamicLibrary::Open(key, &fault);
+  if (!opened) return NotUsable(path, "can't be opened: " + fault);
   using GetApiBase = const ApiBase* (*)();
-  const auto get_base = reinterpret_cast<GetApiBase>(opened.value().Symbol("OrtGetApiBase"));
+  const auto get_base = reinterpret_cast<GetApiBase>(opened->Symbol("OrtGetApiBase"));
   if (!get_base) return NotUsable(path, "is a library, but not ONNX Runtime's");
   const ApiBase* base = get_base();
   std::string version = base->get_version_string();

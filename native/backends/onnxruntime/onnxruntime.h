@@ -4,9 +4,9 @@
 
 #include "engine/backend.h"
 
-namespace tritonts {
+namespace tritonts::onnxruntime {
 
-// The process-wide backend. Thread-safe.
-Backend* OnnxRuntimeBackend();
+// As in backends/registry.h.
+Backend* MakeBackend();
 
-}  // namespace tritonts
+}  // namespace tritonts::onnxruntime

@@ -19,11 +19,11 @@ StatusOr<const Library*> Library::Open(const std::string& file) {
   const std::lock_guard lock(*mutex);
   if (const auto found = known->find(file); found != known->end()) return found->second.get();
 
-  auto opened = platform::DynamicLibrary::Open(file);
-  if (!opened.ok()) {
+  std::string fault;
+  const auto opened = platform::DynamicLibrary::Open(file, &fault);
+  if (!opened) {
     return Status::Unavailable(Reason::kMissing,
-                               "TensorRT's library " + file + " can't be opened (" +
-                                   opened.status().message() +
+                               "TensorRT's library " + file + " can't be opened (" + fault +
                                    "): install TensorRT, or name its library with "
                                    "backendConfig.tensorrt.library");
   }
@@ -52,11 +52,12 @@ Status Library::AddPlugins(const std::vector<std::string>& files) const {
   }
   for (const std::string& file : files) {
     if (own_plugins_.contains(file)) continue;
-    const auto opened = platform::DynamicLibrary::Open(file);
-    if (!opened.ok()) {
-      return Status::Unavailable(Reason::kMissing,
-                                 "the library of plugins " + file + " (backendConfig.tensorrt." +
-                                     "plugins) can't be opened: " + opened.status().message());
+    std::string fault;
+    const auto opened = platform::DynamicLibrary::Open(file, &fault);
+    if (!opened) {
+      return Status::Unavailable(Reason::kMissing, "the library of plugins " + file +
+                                                       " (backendConfig.tensorrt." +
+                                                       "plugins) can't be opened: " + fault);
     }
     OnRuntimeLibraryOpened();
     own_plugins_.insert(file);
@@ -71,9 +72,10 @@ void Library::AddNvidiasPlugins() const {
   const auto file = platform::NativePath(path_).replace_filename(name);
   std::error_code error;
   if (!std::filesystem::exists(file, error)) return;
-  auto opened = platform::DynamicLibrary::Open(platform::Utf8(file));
-  if (!opened.ok()) {
-    plugins_fault_ = "NVIDIA's plugins can't be opened: " + opened.status().message();
+  std::string fault;
+  const auto opened = platform::DynamicLibrary::Open(platform::Utf8(file), &fault);
+  if (!opened) {
+    plugins_fault_ = "NVIDIA's plugins can't be opened: " + fault;
     return;
   }
   OnRuntimeLibraryOpened();

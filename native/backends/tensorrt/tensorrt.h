@@ -39,4 +39,9 @@ class TensorRtBackend final : public Backend {
   bool may_run_on_js_thread() const override { return false; }
 };
 
+namespace tensorrt {
+// As in backends/registry.h.
+Backend* MakeBackend();
+}  // namespace tensorrt
+
 }  // namespace tritonts

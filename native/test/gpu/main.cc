@@ -28,9 +28,10 @@ void ExpectDriver(const device::Gpu& gpu, int result, const char* function) {
 }
 
 void* DriverSymbol(const char* symbol) {
-  static auto library = platform::DynamicLibrary::Open(device::Driver::kFile);
-  Expect(library.status());
-  void* const found = library.value().Symbol(symbol);
+  std::string fault;
+  static const auto library = platform::DynamicLibrary::Open(device::Driver::kFile, &fault);
+  Expect(library.has_value(), fault);
+  void* const found = library->Symbol(symbol);
   Expect(found != nullptr, std::string("the driver has no ") + symbol);
   return found;
 }

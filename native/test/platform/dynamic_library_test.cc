@@ -44,4 +44,13 @@ TEST(library_of_no_address_can_not_be_pinned) {
   CHECK(!platform::DynamicLibrary::Pin(&here));
 }
 
+TEST(library_that_cannot_be_opened_says_why) {
+  std::string fault;
+  CHECK(!platform::DynamicLibrary::Open("/nowhere/libnone.so", &fault));
+  CHECK(fault.find("libnone") != std::string::npos);
+  CHECK(!platform::DynamicLibrary::Open("/nowhere/libnone.so"));
+  const auto opened = platform::DynamicLibrary::Open(PlainLibrary(), &fault);
+  CHECK(opened && opened->Symbol("fake_number") != nullptr);
+}
+
 }  // namespace tritonts::test

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "contract_backend.h"
-#include "fault_backend.h"
 #include "port_client.h"
+#include "support/backends/fault/fault.h"
 #include "test/stress/stress.h"
 
 namespace tritonts::test {

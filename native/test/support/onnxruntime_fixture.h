@@ -194,6 +194,11 @@ inline bool Contains(const Status& status, const std::string& text) {
 
 using SettingMap = std::map<std::string, std::string>;
 
+inline Backend* OnnxRuntimeBackend() {
+  static Backend* const backend = onnxruntime::MakeBackend();
+  return backend;
+}
+
 // Loads a model from a file. Defaults of the settings: the library, and one thread.
 inline StatusOr<std::unique_ptr<Model>> LoadFile(const std::string& path,
                                                  SettingMap settings = {}) {

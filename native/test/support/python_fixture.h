@@ -13,10 +13,10 @@
 #include <utility>
 #include <vector>
 
-#include "backends/javascript/javascript.h"
-#include "backends/python/channel.h"
-#include "backends/python/python.h"
+#include "inbox/inbox_backend.h"
+#include "inbox/inboxes.h"
 #include "port_fixture.h"
+#include "python/channel.h"
 
 namespace tritonts::test {
 
@@ -127,7 +127,7 @@ class FakeStub {
 
 struct ChannelBench {
   explicit ChannelBench(bool decoupled = false) {
-    number = JavaScriptBackend::Get().Reserve("m", {"m_0"}, 1, "process");
+    number = ReservedInboxes::Get().Reserve("m", {"m_0"}, 1, "process");
     ModelSpec spec{"m", 1, "", {{"inboxes", std::to_string(number)}}};
     auto opened = bench.server.Open(&backend, std::move(spec));
     CHECK(opened.ok());
@@ -144,13 +144,13 @@ struct ChannelBench {
     if (channel) channel->Stop();
     bench.client.Detach();
     bench.server.Close(0);
-    JavaScriptBackend::Get().Forget(number);
+    ReservedInboxes::Get().Forget(number);
   }
   // Creates a new channel, as for a restarted process.
   FakeStub* Begin(ChannelOptions options = {}) {
     if (channel) channel->Stop();
     std::string fault;
-    channel = Channel::Create(options, JavaScriptBackend::Get().Find(number)->list[0],
+    channel = Channel::Create(options, ReservedInboxes::Get().Find(number)->list[0],
                               bench.server.shared(), &fault);
     CHECK_EQ(fault, std::string());
     broken = false;
@@ -161,7 +161,7 @@ struct ChannelBench {
     return stub.get();
   }
 
-  PythonBackend backend;
+  InboxBackend backend;
   uint32_t number = 0;
   PortBench bench;
   std::atomic<bool> broken{false};

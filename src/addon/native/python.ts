@@ -1,6 +1,6 @@
 /** Types for the processes of Python models. */
 
-/** How an instance of a Python model shares memory with its process; see `native/backends/python/channel.h`. */
+/** How an instance of a Python model shares memory with its process; see `native/python/channel.h`. */
 export interface NativePythonOptions {
   /** The name of the memory in lists of the system. */
   readonly memoryName: string;

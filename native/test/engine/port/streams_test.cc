@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "port_fixture.h"
-#include "stream_backend.h"
+#include "support/backends/stream/stream.h"
 
 namespace tritonts::test {
 

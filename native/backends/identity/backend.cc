@@ -1,0 +1,172 @@
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+
+#include "engine/batch/collector.h"
+#include "identity.h"
+
+namespace tritonts {
+
+namespace {
+
+Status ReadSetting(const ModelSpec& spec, const std::string& key, uint64_t* value) {
+  const auto known = spec.settings.find(key);
+  if (known == spec.settings.end()) return Status::Ok();
+  const std::string& text = known->second;
+  const auto result = std::from_chars(text.data(), text.data() + text.size(), *value);
+  if (result.ec != std::errc() || result.ptr != text.data() + text.size()) {
+    return Status::InvalidArg("model '" + spec.name + "': parameter '" + key +
+                              "': expected a whole number, 0 or more, but got '" + text + "'");
+  }
+  return Status::Ok();
+}
+
+class IdentityInstance final : public Instance {
+ public:
+  IdentityInstance(std::string model, std::shared_ptr<const ModelIo> io, uint64_t delay_ms)
+      : model_(std::move(model)), io_(std::move(io)), delay_ms_(delay_ms) {}
+
+  void Execute(Run& run) override {
+    run.MarkInputsReady();
+    if (delay_ms_ > 0 && !Delay()) {
+      run.RespondAll(Status::Cancelled("model '" + model_ + "': the run was asked to end"));
+      return;
+    }
+    run.MarkComputed();
+    const Status status = RespondsTogether(run) ? GiveTogether(run) : GiveEach(run);
+    run.RespondAll(status);
+    for (Gathered& gathered : gathered_) gathered.buffer = Buffer();
+  }
+
+  void Terminate() override {
+    {
+      std::lock_guard lock(mutex_);
+      terminated_ = true;
+    }
+    terminate_.notify_all();
+  }
+
+ private:
+  // Whether all inputs consist of rows of equal size, so that one output can answer all requests. A
+  // single large input is returned as it is, without a copy.
+  bool RespondsTogether(const Run& run) const {
+    if (io_->max_batch_size == 0) return false;
+    for (const InputTensor& input : run.inputs(0)) {
+      if (input.datatype == DataType::kBytes || input.first_chunks.front().owner) return false;
+    }
+    return true;
+  }
+
+  Status GiveTogether(Run& run) {
+    gathered_.resize(io_->outputs.size());
+    for (const InputTensor& input : run.inputs(0)) {
+      if (input.index >= io_->outputs.size()) continue;
+      Gathered& gathered = gathered_[input.index];
+      const Status status = Gather(run, input.index, true, &gathered);
+      if (!status.ok()) return status;
+      run.SetOutput(input.index, input.datatype, std::span(gathered.shape).subspan(1),
+                    gathered.buffer.data, gathered.buffer.size, gathered.buffer.owner.get());
+    }
+    return Status::Ok();
+  }
+
+  Status GiveEach(Run& run) {
+    const auto requests = run.requests();
+    for (uint32_t position = 0; position < requests.size(); position++) {
+      for (const InputTensor& input : run.inputs(position)) {
+        if (input.index >= io_->outputs.size()) continue;
+        const Request& request = *requests[position];
+        if (input.first_chunks.size() == 1) {
+          const Buffer chunk = request.chunk(input);
+          run.SetRequestOutput(position, input.index, input.datatype, input.shape, chunk.data,
+                               chunk.size, chunk.owner.get());
+          continue;
+        }
+        BlockRef block = run.pool().Acquire(input.byte_size());
+        if (!block) {
+          run.Respond(position, Status::Unavailable(Reason::kNoMemory, "no memory for an output"));
+          break;
+        }
+        char* target = static_cast<char*>(block->data());
+        for (size_t i = 0; i < input.first_chunks.size(); i++) {
+          const Buffer chunk = request.chunk(input, i);
+          std::copy_n(static_cast<const char*>(chunk.data), chunk.size, target);
+          target += chunk.size;
+        }
+        run.SetRequestOutput(position, input.index, input.datatype, input.shape, block->data(),
+                             input.byte_size(), block.get());
+      }
+    }
+    return Status::Ok();
+  }
+
+  // Waits for the configured delay. Returns false if Terminate was called meanwhile.
+  bool Delay() {
+    std::unique_lock lock(mutex_);
+    return !terminate_.wait_for(lock, std::chrono::milliseconds(delay_ms_),
+                                [this] { return terminated_; });
+  }
+
+  const std::string model_;
+  const std::shared_ptr<const ModelIo> io_;
+  const uint64_t delay_ms_;
+  std::vector<Gathered> gathered_;  // by output, for the current run
+  std::mutex mutex_;                // guards terminated_
+  std::condition_variable terminate_;
+  bool terminated_ = false;
+};
+
+class IdentityModel final : public Model {
+ public:
+  IdentityModel(std::string name, uint64_t delay_ms, uint64_t multiplier)
+      : name_(std::move(name)), delay_ms_(delay_ms), multiplier_(multiplier) {}
+
+  // Empty: the backend accepts any inputs that the configuration has.
+  ModelDescription Describe() const override { return {}; }
+
+  bool starts_at_once() const override { return true; }
+  bool may_run_again() const override { return true; }
+
+  Status Configure(const ModelIo& io) override {
+    for (size_t i = 0; i < io.outputs.size(); i++) {
+      if (i >= io.inputs.size() || io.inputs[i].datatype != io.outputs[i].datatype ||
+          io.inputs[i].dims.size() != io.outputs[i].dims.size()) {
+        return Status::InvalidArg("model '" + name_ + "': output '" + io.outputs[i].name +
+                                  "' of the identity backend must have an input at the same "
+                                  "position with the same data_type and rank");
+      }
+    }
+    io_ = std::make_shared<ModelIo>(io);
+    return Status::Ok();
+  }
+
+  StatusOr<std::unique_ptr<Instance>> CreateInstance(const InstanceSpec& spec) override {
+    const uint64_t times = multiplier_ > 0 ? multiplier_ * std::max<uint64_t>(1, spec.index) : 1;
+    return std::unique_ptr<Instance>(new IdentityInstance(name_, io_, delay_ms_ * times));
+  }
+
+ private:
+  const std::string name_;
+  const uint64_t delay_ms_;
+  const uint64_t multiplier_;
+  std::shared_ptr<const ModelIo> io_;
+};
+
+}  // namespace
+
+StatusOr<std::unique_ptr<Model>> IdentityBackend::Load(const ModelSpec& spec) {
+  uint64_t delay_ms = 0;
+  uint64_t multiplier = 0;
+  Status status = ReadSetting(spec, "execute_delay_ms", &delay_ms);
+  if (status.ok()) status = ReadSetting(spec, "instance_wise_delay_multiplier", &multiplier);
+  if (!status.ok()) return status;
+  return std::unique_ptr<Model>(new IdentityModel(spec.name, delay_ms, multiplier));
+}
+
+Backend* identity::MakeBackend() {
+  return new IdentityBackend();
+}
+
+}  // namespace tritonts

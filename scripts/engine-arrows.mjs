@@ -10,11 +10,8 @@ import { fileURLToPath } from 'node:url';
 
 const root = join(dirname(dirname(fileURLToPath(import.meta.url))), 'native');
 
-/**
- * The folders that each folder may include, besides itself and `platform`. `engine` stands for
- * engine/backend.h.
- */
-const allowed = {
+/** The folders below engine/, of which the first ones are inside. `engine` stands for engine/backend.h. */
+const engineFolders = {
   'engine/base': [],
   'engine/memory': ['engine/base'],
   'engine/request': ['engine/base', 'engine/memory'],
@@ -70,11 +67,29 @@ const allowed = {
     'engine/ensemble',
     'engine/port',
   ],
+};
+const wholeEngine = Object.keys(engineFolders);
+/**
+ * The folders that each folder may include, besides itself and `platform`. `contract` stands for what a backend sees of
+ * the engine.
+ */
+const allowed = {
+  ...engineFolders,
+  platform: [],
   // Code that opens libraries reports why it could not, and asks for time when the process exits.
   // Pinned memory is handed out in blocks.
   device: ['engine/base', 'engine/memory'],
-  platform: ['engine/base'],
+  inbox: ['contract'],
+  // The process of a Python model is to the engine what an environment is: it makes requests, too.
+  python: [...wholeEngine, 'inbox'],
+  backends: ['contract'],
+  'backends/gpu': ['contract', 'device'],
+  binding: [...wholeEngine, 'device', 'inbox', 'python', 'backends'],
 };
+/** The same for the folder of a backend. */
+const allowedToBackends = ['contract', 'device', 'inbox', 'backends/gpu'];
+/** A header that CMake writes. */
+const written = 'backend_table.h';
 /**
  * Parts of C++20 that libc++ before 19 lacks, as with common compilers for macOS. Also std::thread, which throws if the
  * system refuses a thread, and does not allow the stack size to be set.
@@ -91,41 +106,59 @@ const filesOf = (...folders) =>
     .filter((file) => /\.(h|cc)$/.test(file))
     .map((file) => file.split(sep).join('/'));
 
-const files = filesOf('engine', 'device', 'platform');
+const files = filesOf('engine', 'platform', 'device', 'inbox', 'python', 'backends', 'binding');
 
 const folderOf = (file) => dirname(file);
 const faults = [];
 /** Headers by the header that includes them. */
 const includes = new Map();
+const textOf = (file) => readFileSync(join(root, file), 'utf8');
 
-for (const file of [...files, ...filesOf('backends', 'binding')]) {
-  const text = readFileSync(join(root, file), 'utf8');
-  const named = lacking.exec(text);
+/** The files that a file includes, and the names of those that do not exist. */
+function includedBy(file) {
+  const found = [];
+  const missing = [];
+  for (const [, path] of textOf(file).matchAll(/^#include "([^"]+)"/gm)) {
+    const beside = relative(root, normalize(join(root, dirname(file), path)))
+      .split(sep)
+      .join('/');
+    const target = [path, beside].find((one) => files.includes(one));
+    if (target !== undefined) found.push(target);
+    else if (path !== written) missing.push(path);
+  }
+  return { found, missing };
+}
+
+/** What a backend sees of the engine: the contract, what it includes, and what the comment at its head names. */
+const contract = 'engine/backend.h';
+const seen = new Set([
+  contract,
+  ...includedBy(contract).found,
+  ...(/^(\/\/.*\n)+/.exec(textOf(contract))?.[0].match(/\bengine\/[a-z_/]+\.h\b/g) ?? []),
+]);
+for (const file of seen) if (!files.includes(file)) faults.push(`${contract}: there is no ${file}`);
+
+/** Whether a file of one folder may include a file. */
+function mayInclude(from, target) {
+  const to = folderOf(target);
+  if (from === to || to === 'platform') return true;
+  const folders = allowed[from] ?? (from.startsWith('backends/') ? allowedToBackends : []);
+  return folders.includes(to) || (folders.includes('contract') && seen.has(target));
+}
+
+for (const file of files) {
+  const named = lacking.exec(textOf(file));
   if (named)
     faults.push(
       `${file}: ${named[0]} is not everywhere, or not what it seems (see scripts/engine-arrows.mjs)`,
     );
-}
-
-for (const file of files) {
-  const text = readFileSync(join(root, file), 'utf8');
-  const own = [];
-  for (const [, path] of text.matchAll(/^#include "([^"]+)"/gm)) {
-    const target = files.includes(path)
-      ? path
-      : relative(root, normalize(join(root, dirname(file), path)))
-          .split(sep)
-          .join('/');
-    if (!files.includes(target)) {
-      faults.push(`${file}: includes "${path}", which is no file of the engine`);
-      continue;
-    }
-    own.push(target);
-    const [from, to] = [folderOf(file), folderOf(target)];
-    if (from === to || to === 'platform') continue;
-    if (!allowed[from]?.includes(to)) faults.push(`${file}: ${from} may not include ${target}`);
+  const { found, missing } = includedBy(file);
+  for (const path of missing) faults.push(`${file}: includes "${path}", which is no file of native/`);
+  for (const target of found) {
+    if (!mayInclude(folderOf(file), target))
+      faults.push(`${file}: ${folderOf(file)} may not include ${target}`);
   }
-  if (file.endsWith('.h')) includes.set(file, own);
+  if (file.endsWith('.h')) includes.set(file, found);
 }
 
 /** A circle of includes that contains the header; undefined if there is none. */
@@ -147,4 +180,4 @@ for (const file of includes.keys()) {
 
 for (const fault of faults) console.error(fault);
 if (faults.length > 0) process.exitCode = 1;
-else console.log(`${files.length} files of the engine: no arrow points outwards`);
+else console.log(`${files.length} files of native/: no arrow points outwards`);

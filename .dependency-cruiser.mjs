@@ -5,7 +5,7 @@ const folders = (...names) => `^src/(${names.join('|')})/`;
 
 const outer = ['endpoints', 'client', 'cli', 'protocol'];
 const middle = ['registry', 'dispatch', 'ensemble', 'javascript', 'python', 'metrics'];
-const inner = ['config', 'tensor', 'scheduling', 'backends'];
+const inner = ['config', 'tensor', 'scheduling'];
 
 export default {
   forbidden: [
@@ -18,10 +18,28 @@ export default {
       { path: folders(...outer, 'server') },
     ),
     error(
+      'backends',
+      'backends → javascript, python: what opens instances knows what runs them.',
+      { path: folders('backends') },
+      { path: folders(...outer, 'server', 'registry', 'dispatch', 'ensemble', 'metrics') },
+    ),
+    error(
+      'below-backends',
+      'What runs models is told by their backend.',
+      { path: folders('python', 'javascript', 'dispatch', 'ensemble', 'metrics') },
+      { path: folders('registry', 'backends') },
+    ),
+    error(
+      'below-python',
+      'python → javascript, metrics',
+      { path: folders('javascript', 'dispatch', 'ensemble', 'metrics') },
+      { path: folders('python') },
+    ),
+    error(
       'inner',
       `${inner.join(', ')} → addon`,
       { path: folders(...inner) },
-      { path: folders(...outer, 'server', ...middle, 'api') },
+      { path: folders(...outer, 'server', ...middle, 'backends', 'api') },
     ),
     error(
       'api',
@@ -44,14 +62,14 @@ export default {
     error(
       'options',
       'Options are resolved outside of what they are for.',
-      { path: folders(...inner, 'addon') },
+      { path: folders(...inner, 'backends', 'addon') },
       { path: '^src/(index|resolve-options)\\.ts$' },
     ),
     error(
       'addon',
       'What knows native code knows nothing else.',
       { path: folders('addon') },
-      { path: folders(...outer, 'server', ...middle, 'api', ...inner) },
+      { path: folders(...outer, 'server', ...middle, 'backends', 'api', ...inner) },
     ),
     error(
       'config',

@@ -11,6 +11,7 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const parts = {
   addon: [['scripts/build-addon.mjs', '--define', 'TRITONTS_FAULTS=ON']],
   ts: [
+    ['scripts/backend-tables.mjs'],
     ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.json'],
     ['scripts/roll-types.mjs'],
     ['scripts/package/commonjs.mjs'],

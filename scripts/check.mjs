@@ -9,7 +9,11 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 /** The checks. Each is a list of commands that run in sequence. */
 const checks = {
   // The documents are compared with the build's output.
-  types: ['node scripts/build.mjs ts', 'node scripts/write-compatibility.mjs --check'],
+  types: [
+    'node scripts/backend-tables.mjs --check',
+    'node scripts/build.mjs ts',
+    'node scripts/write-compatibility.mjs --check',
+  ],
   format: ['prettier --check .', 'node scripts/clang-format.mjs'],
   lint: [
     'oxlint --type-aware --deny-warnings',

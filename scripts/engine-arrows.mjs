@@ -80,6 +80,7 @@ const allowed = {
   // Pinned memory is handed out in blocks.
   device: ['engine/base', 'engine/memory'],
   inbox: ['contract'],
+  json: ['engine/base'],
   // The process of a Python model is to the engine what an environment is: it makes requests, too.
   python: [...wholeEngine, 'inbox'],
   backends: ['contract'],
@@ -87,7 +88,7 @@ const allowed = {
   binding: [...wholeEngine, 'device', 'inbox', 'python', 'backends'],
 };
 /** The same for the folder of a backend. */
-const allowedToBackends = ['contract', 'device', 'inbox', 'backends/gpu'];
+const allowedToBackends = ['contract', 'device', 'inbox', 'json', 'backends/gpu'];
 /** A header that CMake writes. */
 const written = 'backend_table.h';
 /**
@@ -106,7 +107,7 @@ const filesOf = (...folders) =>
     .filter((file) => /\.(h|cc)$/.test(file))
     .map((file) => file.split(sep).join('/'));
 
-const files = filesOf('engine', 'platform', 'device', 'inbox', 'python', 'backends', 'binding');
+const files = filesOf('engine', 'platform', 'device', 'inbox', 'json', 'python', 'backends', 'binding');
 
 const folderOf = (file) => dirname(file);
 const faults = [];

@@ -4,8 +4,9 @@
 // defines `Backend* tritonts::<name>::MakeBackend()`, which is called once, on any thread. The
 // registry owns the backend and never destroys it, because threads may still run at exit.
 //
-// CMake finds the folders and writes backend_table.h, for each program its own: test programs have
-// the folders of test/support/backends/, too. So each program compiles registry.cc itself.
+// CMake finds the folders and writes a table of them (backend_table.h.in), for each program its
+// own: test programs have the folders of test/support/backends/, too. So each program compiles
+// registry.cc itself.
 // Thread-safe.
 #pragma once
 

@@ -257,6 +257,7 @@ VersionConfig VersionConfigOf(const Napi::Object& object) {
   config.io.max_batch_size = static_cast<uint32_t>(NumberOf(object.Get("maxBatchSize")));
   config.io.inputs = SpecsOf(object.Get("inputs"));
   config.io.outputs = SpecsOf(object.Get("outputs"));
+  config.json = StringOf(object.Get("json"));
   const Napi::Value scheduling = object.Get("scheduling");
   if (scheduling.IsObject()) {
     const Napi::Object policy = scheduling.As<Napi::Object>();

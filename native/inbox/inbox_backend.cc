@@ -30,7 +30,7 @@ class InboxModel final : public Model {
 
   // Empty: the configuration is complete; the model's own completion came before.
   ModelDescription Describe() const override { return {}; }
-  Status Configure(const ModelIo&) override { return Status::Ok(); }
+  Status Configure(const ModelIo&, std::string_view) override { return Status::Ok(); }
   bool starts_at_once() const override { return true; }
   std::shared_ptr<CallPlaces> call_places() const override { return inboxes_->places; }
 

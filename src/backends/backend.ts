@@ -1,36 +1,8 @@
-/** The interface of a backend in TypeScript: its library, its options, its instances. */
+/** The interface of a backend in TypeScript: its runtime, its options, its instances. */
 
-import type { ModelConfig } from '../config/index.js';
-import type { TritonError } from '../errors.js';
 import type { BackendConfig } from '../options.js';
-
-/** The inputs for a backend's decision how a model version is opened. */
-export interface BackendContext {
-  readonly config: ModelConfig;
-  /**
-   * The model's folder, which relative paths of its configuration start from; undefined if the model was passed
-   * as bytes.
-   */
-  readonly modelDirectory: string | undefined;
-  /** The server's option `trustedFolders`. */
-  readonly trustedFolders: readonly string[];
-  /** The user's `backendConfig` for this backend. */
-  readonly options: BackendConfig;
-  /** Number of cores that the server may use. */
-  readonly cores: number;
-  /**
-   * Makes the INVALID_ARG error for a field of `config`, with its location. `text` says what was expected and
-   * what was received.
-   */
-  readonly fault: (field: string, text: string) => TritonError;
-  /** The device of each instance of the version: the id of a GPU, or {@link cpu}. */
-  readonly devices: readonly number[];
-  /** Why no GPU can be used, in the driver's words if it gives any; undefined if one can. */
-  readonly noGpu: () => string | undefined;
-}
-
-/** Represents the CPU among device ids. */
-export const cpu: number = -1;
+import type { BackendContext } from './context.js';
+import type { OpenedInstances, VersionSource } from './version-source.js';
 
 /**
  * A backend's requirements for running on GPUs. Its native side takes one file for each device
@@ -41,35 +13,49 @@ export interface OnGpus {
   missing(options: BackendConfig): string | undefined;
 }
 
-/** The runtime library of a backend, which is not part of the package. */
+/** A runtime that is a program, as it was found. */
+export interface FoundProgram {
+  /** Its path and version; undefined if models cannot use it. */
+  readonly library: { readonly path: string; readonly version: string } | undefined;
+  /** Why it cannot be used: what was looked for, where, and what to install. Empty if it can. */
+  readonly reason: string;
+  /** What some models need besides: what there is, or what to install. Empty if nothing. */
+  readonly besides: string;
+}
+
+/** What runs a backend's models. If it is neither a library nor a program, it is part of Node. */
 export interface Runtime {
   /** The runtime's name, such as `ONNX Runtime`. */
   readonly title: string;
   /**
-   * The settings that open the library without a model, in the form of {@link Backend.settings}.
+   * The settings with which the native side opens the runtime's library without a model, in the form of
+   * {@link Backend.settings}. The library is not part of the package.
    *
    * @throws {@link TritonError} UNAVAILABLE; it says what was searched, where, and what to install.
    */
-  settings(options: BackendConfig): Record<string, string>;
+  settings?(options: BackendConfig): Record<string, string>;
+  /** Looks for the runtime's program. */
+  find?(options: BackendConfig): Promise<FoundProgram>;
 }
-
-/**
- * Where a backend's instances run. 'native' instances are opened by the native side alone; 'threads' run
- * JavaScript (`src/javascript`); a 'process' runs Python (`src/python`).
- */
-export type InstanceHome = 'native' | 'threads' | 'process';
 
 /** A backend's decisions that are made once per model. `native/backends/<name>/` runs the requests. */
 export interface Backend {
   readonly name: string;
   /** The name of the native backend that runs it (default: the same name). */
   readonly native?: string | undefined;
-  /** Where the instances of its models run. */
-  readonly opens: InstanceHome;
   /** Whether a model may be configured as decoupled (default: no; each request gets one response). */
   readonly decoupled?: boolean;
   /** Whether it needs the model's file. The identity backend, for example, does not. */
   readonly needsFile: boolean;
+  /** Whether the program may give a model's code instead of a file (default: no). */
+  readonly takesCode?: boolean;
+  /** Whether its models may call others, and so may require them (default: no). */
+  readonly callsModels?: boolean;
+  /**
+   * Whether a model's file may name other files with its weights, and the runtime takes these only from the model's
+   * own folder. If such a file is a link, the model is opened from bytes instead (default: no).
+   */
+  readonly confinesWeights?: boolean;
   /** The keys of `backendConfig[name]` that it reads. */
   readonly optionKeys: readonly string[];
   /**
@@ -77,7 +63,7 @@ export interface Backend {
    * the working directory, except for a library's name without a folder.
    */
   readonly paths?: Readonly<Partial<Record<string, 'path' | 'library' | 'libraries'>>>;
-  /** The backend's runtime. A backend without one needs only Node. */
+  /** The backend's runtime. A backend without one needs only the addon. */
   readonly runtime?: Runtime;
   /** The requirements for running on GPUs. A backend without them runs on the CPU only. */
   readonly onGpus?: OnGpus;
@@ -88,6 +74,15 @@ export interface Backend {
    *   missing.
    */
   settings(context: BackendContext): Record<string, string>;
+  /**
+   * Opens what a version's instances need outside of the native side, such as threads or processes. Absent: they
+   * need nothing, and only the native side opens them.
+   *
+   * @throws {@link TritonError} Any code, with the reason. Nothing of the version is left then.
+   */
+  open?(source: VersionSource): Promise<OpenedInstances>;
   /** The field of `config` that an error of the native side concerns, if the message shows it. */
   blame?(message: string, context: BackendContext): string | undefined;
+  /** Whether an error of the native side means that the runtime found no model in the file. */
+  foundNoModel?(message: string): boolean;
 }

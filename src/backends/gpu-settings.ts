@@ -1,7 +1,7 @@
 /** The settings for how a model's instances on GPUs run batches. */
 
 import { keyPath } from '../config/index.js';
-import type { BackendContext } from './backend.js';
+import type { BackendContext } from './context.js';
 
 const concurrencyKey = 'max_concurrency';
 const mostConcurrency = 16;

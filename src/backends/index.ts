@@ -1,33 +1,10 @@
-/** The table of backends. */
+/** The backends of the addon, by name. */
 
 import { addon } from '../addon/load.js';
-import type { Backend, BackendContext } from './backend.js';
-import { identity } from './identity.js';
-import { javascript } from './javascript.js';
-import { onnxruntime } from './onnxruntime.js';
-import { python } from './python.js';
-import { tensorrt } from './tensorrt.js';
+import type { Backend } from './backend.js';
+import { table } from './table.js';
 
-const described: ReadonlyMap<string, Backend> = new Map(
-  [onnxruntime, identity, javascript, python, tensorrt].map((backend) => [backend.name, backend]),
-);
-
-/** A backend that only a test build of the addon has. It receives a model's parameters unchanged. */
-function undescribed(name: string): Backend {
-  return {
-    name,
-    opens: 'native',
-    decoupled: true,
-    needsFile: false,
-    optionKeys: [],
-    settings({ config }: BackendContext): Record<string, string> {
-      return Object.fromEntries(
-        Object.entries(config.parameters).map(([key, { string_value }]) => [key, string_value]),
-      );
-    },
-  };
-}
-
+const described = new Map<string, Backend>(table.map((backend) => [backend.name, backend]));
 let present: ReadonlyMap<string, Backend> | undefined;
 
 /**
@@ -39,7 +16,16 @@ export function backends(): ReadonlyMap<string, Backend> {
   present ??= new Map(
     addon()
       .backends()
-      .map((name) => [name, described.get(name) ?? undescribed(name)]),
+      .flatMap((name) => {
+        const backend = described.get(name);
+        return backend === undefined ? [] : [[name, backend]];
+      }),
   );
   return present;
+}
+
+/** Adds backends that another build of the addon has, such as that of the tests. */
+export function addBackends(more: readonly Backend[]): void {
+  for (const backend of more) described.set(backend.name, backend);
+  present = undefined;
 }

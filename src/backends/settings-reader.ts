@@ -2,7 +2,7 @@
 
 import { keyPath } from '../config/index.js';
 import { invalidArgument, type TritonError } from '../errors.js';
-import type { BackendContext } from './backend.js';
+import type { BackendContext } from './context.js';
 
 /** A setting's value, with a function that makes its error. */
 interface Written {

@@ -6,7 +6,7 @@
 
 import { lstatSync, readdirSync, realpathSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
-import type { BackendContext } from './backend.js';
+import type { BackendContext } from './context.js';
 
 /** A folder, and its name in messages. */
 export interface Place {

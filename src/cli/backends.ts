@@ -6,7 +6,7 @@
 import { parseArgs } from 'node:util';
 import { invalidArgument } from '../errors.js';
 import { printable, printableLine } from '../printable.js';
-import { checkBackendDirectory } from '../registry/custom-backends.js';
+import { checkBackendDirectory } from '../backends/custom-backends.js';
 import { survey, type Survey, type SurveyedDevice, type SurveyedLibrary } from '../registry/files/survey.js';
 import { resolveOptions } from '../resolve-options.js';
 import { parsed } from './repository-arguments.js';

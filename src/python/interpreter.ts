@@ -2,7 +2,7 @@
 
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { environmentKey, type Environment, type PythonSettings } from '../backends/python.js';
+import { environmentKey, type Environment, type PythonSettings } from './settings.js';
 import { isLack, unavailable, type TritonError } from '../errors.js';
 import { unpacked, type Unpacked } from './environments.js';
 import { run } from './own-process.js';

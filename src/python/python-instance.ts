@@ -3,7 +3,7 @@
 import { addon } from '../addon/load.js';
 import type { NativePython } from '../addon/native/python.js';
 import type { NativeServer } from '../addon/native/server.js';
-import type { PythonSettings } from '../backends/python.js';
+import type { PythonSettings } from './settings.js';
 import { type TritonError, unavailable } from '../errors.js';
 import { finalizesWithin } from '../javascript/threads/finalize-limit.js';
 import type { VersionHost } from '../javascript/model-server.js';

@@ -2,7 +2,7 @@
 
 import { addon } from '../addon/load.js';
 import type { NativeServer } from '../addon/native/server.js';
-import type { Environment, PythonSettings } from '../backends/python.js';
+import type { Environment, PythonSettings } from './settings.js';
 import type { ModelConfig } from '../config/index.js';
 import { TritonError } from '../errors.js';
 import { codeRerunsInHalves } from '../scheduling/policy.js';

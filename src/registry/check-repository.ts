@@ -4,7 +4,7 @@ import { spinCores } from '../scheduling/spin.js';
 import { insistOnAnswer } from '../addon/memory.js';
 import { createEngine } from '../addon/engine.js';
 import type { NativeServer } from '../addon/native/server.js';
-import { requiresField } from '../backends/javascript.js';
+import { requiresField } from '../backends/required-models.js';
 import { fieldError, finishConfig, tritonDefaults, type ModelConfig } from '../config/index.js';
 import { compileEnsemble } from '../ensemble/compile.js';
 import { composingModels, isEnsemble, type ComposingVersion } from '../ensemble/composing.js';
@@ -14,7 +14,7 @@ import { TritonError, type ErrorLocation, type TritonErrorCode, unavailable } fr
 import type { VersionHost } from '../javascript/model-server.js';
 import type { ServerOptions } from '../options.js';
 import { resolveOptions } from '../resolve-options.js';
-import { checkBackendDirectory } from './custom-backends.js';
+import { checkBackendDirectory } from '../backends/custom-backends.js';
 import { openVersion, retire } from './loading/load-version.js';
 import { asTritonError, requiredBy } from './loading/load-model.js';
 import { prepareModel, type PreparedModel } from './loading/prepare-model.js';

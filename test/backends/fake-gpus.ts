@@ -5,7 +5,7 @@ import { copyFile, mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { findOnnxRuntimeLibrary } from '../../src/backends/library.js';
+import { findOnnxRuntimeLibrary } from '../../src/backends/onnxruntime/library.js';
 import { temporaryFolder } from '../support/repository.js';
 import type { Context } from '../support/harness.js';
 import type { Lost } from './programs/lose-gpu.js';

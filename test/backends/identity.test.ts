@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { identity as backend } from '../../src/backends/identity.js';
+import { backend } from '../../src/backends/identity/index.js';
 import { identity, rejection, row, serve, start } from '../support/harness.js';
 import { temporaryFolder, writeRepository } from '../support/repository.js';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
 import { test } from 'node:test';
-import { findOnnxRuntimeLibrary, outsideOfArchive } from '../../src/backends/library.js';
+import { findOnnxRuntimeLibrary, outsideOfArchive } from '../../src/backends/onnxruntime/library.js';
 import { onnx, rejection, row, serve } from '../support/harness.js';
 import { temporaryFolder, writeRepository } from '../support/repository.js';
 

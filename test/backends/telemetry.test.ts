@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { findOnnxRuntimeLibrary } from '../../src/backends/library.js';
+import { findOnnxRuntimeLibrary } from '../../src/backends/onnxruntime/library.js';
 import { onnx } from '../support/harness.js';
 import { writeRepository } from '../support/repository.js';
 import type { Asked } from './programs/serve-once.js';

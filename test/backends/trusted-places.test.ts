@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { after, before, suite, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import type { InferenceServer, ServerOptions, TritonError } from '../../src/index.js';
-import { findOnnxRuntimeLibrary } from '../../src/backends/library.js';
+import { findOnnxRuntimeLibrary } from '../../src/backends/onnxruntime/library.js';
 import { configText, floats, onnx, rejection, row, start } from '../support/harness.js';
 import { buildCustomOps, tripleModel } from '../support/custom-ops.js';
 import { temporaryFolder, writeRepository } from '../support/repository.js';

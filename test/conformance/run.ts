@@ -11,7 +11,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { findOnnxRuntimeLibrary } from '../../src/backends/library.js';
+import { findOnnxRuntimeLibrary } from '../../src/backends/onnxruntime/library.js';
 import { judgeAll, type Failed } from './judge.js';
 import type { Case, CaseList, Outcome } from './outcome.js';
 import { passedByKind, reasons, summary } from './report.js';

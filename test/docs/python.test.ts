@@ -5,7 +5,7 @@ import { delimiter, dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { python as executable } from '../../src/backends/python.js';
+import { backend as executable } from '../../src/backends/python/index.js';
 import { python, skip } from '../python/harness.js';
 import { temporaryFolder } from '../support/repository.js';
 

@@ -35,12 +35,13 @@ test('the other models of a server are served', async (t) => {
 test('only an addon that has the backend lists it', async (t) => {
   const server = await serve(t, {});
   assert.deepEqual(server.metadata().backends, [
-    'onnxruntime',
+    'fault',
     'identity',
     'javascript',
+    'onnxruntime',
+    'probe',
     'python',
-    'tensorrt',
-    'fault',
     'stream',
+    'tensorrt',
   ]);
 });

@@ -1,9 +1,11 @@
 /**
- * Importing this file selects the tests' build of the addon, which has a backend with faults and counts its
- * use of the system. It lies beside the addon that TRITONTS_ADDON names, or beside that of `npm run build`.
+ * Importing this file selects the tests' build of the addon, which has the backends of `backends/` too, and counts its use of
+ * the system. It lies beside the addon that TRITONTS_ADDON names, or beside that of `npm run build`.
  */
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { addBackends } from '../../src/backends/index.js';
+import { table } from './backends/table.js';
 
 const chosen = process.env['TRITONTS_ADDON'] ?? '';
 
@@ -11,3 +13,5 @@ process.env['TRITONTS_ADDON'] = join(
   chosen === '' ? fileURLToPath(new URL('../../../build/Release', import.meta.url)) : dirname(chosen),
   'tritonts_faults.node',
 );
+
+addBackends(table);

@@ -6,19 +6,21 @@
 
 #include "engine/batch/collector.h"
 #include "identity.h"
+#include "json/json.h"
 
 namespace tritonts {
 
 namespace {
 
-Status ReadSetting(const ModelSpec& spec, const std::string& key, uint64_t* value) {
-  const auto known = spec.settings.find(key);
-  if (known == spec.settings.end()) return Status::Ok();
-  const std::string& text = known->second;
-  const auto result = std::from_chars(text.data(), text.data() + text.size(), *value);
-  if (result.ec != std::errc() || result.ptr != text.data() + text.size()) {
-    return Status::InvalidArg("model '" + spec.name + "': parameter '" + key +
-                              "': expected a whole number, 0 or more, but got '" + text + "'");
+// Reads a parameter of the configuration, if it is there.
+Status ReadParameter(const std::string& model, const Json& config, const std::string& key,
+                     uint64_t* value) {
+  const std::string* text = config.Member("parameters").Member(key).Member("string_value").text();
+  if (!text) return Status::Ok();
+  const auto result = std::from_chars(text->data(), text->data() + text->size(), *value);
+  if (result.ec != std::errc() || result.ptr != text->data() + text->size()) {
+    return Status::InvalidArg("model '" + model + "': parameter '" + key +
+                              "': expected a whole number, 0 or more, but got '" + *text + "'");
   }
   return Status::Ok();
 }
@@ -120,8 +122,7 @@ class IdentityInstance final : public Instance {
 
 class IdentityModel final : public Model {
  public:
-  IdentityModel(std::string name, uint64_t delay_ms, uint64_t multiplier)
-      : name_(std::move(name)), delay_ms_(delay_ms), multiplier_(multiplier) {}
+  explicit IdentityModel(std::string name) : name_(std::move(name)) {}
 
   // Empty: the backend accepts any inputs that the configuration has.
   ModelDescription Describe() const override { return {}; }
@@ -129,7 +130,7 @@ class IdentityModel final : public Model {
   bool starts_at_once() const override { return true; }
   bool may_run_again() const override { return true; }
 
-  Status Configure(const ModelIo& io) override {
+  Status Configure(const ModelIo& io, std::string_view json) override {
     for (size_t i = 0; i < io.outputs.size(); i++) {
       if (i >= io.inputs.size() || io.inputs[i].datatype != io.outputs[i].datatype ||
           io.inputs[i].dims.size() != io.outputs[i].dims.size()) {
@@ -139,7 +140,11 @@ class IdentityModel final : public Model {
       }
     }
     io_ = std::make_shared<ModelIo>(io);
-    return Status::Ok();
+    auto config = Json::Parse(json);
+    if (!config.ok()) return config.status();
+    Status status = ReadParameter(name_, config.value(), "execute_delay_ms", &delay_ms_);
+    if (!status.ok()) return status;
+    return ReadParameter(name_, config.value(), "instance_wise_delay_multiplier", &multiplier_);
   }
 
   StatusOr<std::unique_ptr<Instance>> CreateInstance(const InstanceSpec& spec) override {
@@ -149,20 +154,15 @@ class IdentityModel final : public Model {
 
  private:
   const std::string name_;
-  const uint64_t delay_ms_;
-  const uint64_t multiplier_;
+  uint64_t delay_ms_ = 0;
+  uint64_t multiplier_ = 0;
   std::shared_ptr<const ModelIo> io_;
 };
 
 }  // namespace
 
 StatusOr<std::unique_ptr<Model>> IdentityBackend::Load(const ModelSpec& spec) {
-  uint64_t delay_ms = 0;
-  uint64_t multiplier = 0;
-  Status status = ReadSetting(spec, "execute_delay_ms", &delay_ms);
-  if (status.ok()) status = ReadSetting(spec, "instance_wise_delay_multiplier", &multiplier);
-  if (!status.ok()) return status;
-  return std::unique_ptr<Model>(new IdentityModel(spec.name, delay_ms, multiplier));
+  return std::unique_ptr<Model>(new IdentityModel(spec.name));
 }
 
 Backend* identity::MakeBackend() {

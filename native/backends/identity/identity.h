@@ -1,7 +1,7 @@
 // A backend that returns its inputs: output i is input i. Tests use it, and benchmarks that measure
 // the server's overhead. It needs no model file.
 //
-// Settings, named like the parameters of Triton's identity backend:
+// It reads the parameters of Triton's identity backend from the configuration:
 //   execute_delay_ms                 duration of a batch (0)
 //   instance_wise_delay_multiplier   the delay of instance i is multiplied by max(1, i) and by this
 //                                    value (0: off)

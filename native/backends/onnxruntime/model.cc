@@ -58,7 +58,7 @@ void FixSize(bool batching, OutputPlan* output) {
 
 }  // namespace
 
-Status OnnxModel::Configure(const ModelIo& io) {
+Status OnnxModel::Configure(const ModelIo& io, std::string_view) {
   auto plan = std::make_shared<Plan>();
   plan->model = name_;
   plan->batching = io.max_batch_size > 0;

@@ -59,7 +59,7 @@ class OnnxModel final : public Model {
         time_varies_(std::move(time_varies)) {}
 
   ModelDescription Describe() const override { return description_; }
-  Status Configure(const ModelIo& io) override;
+  Status Configure(const ModelIo& io, std::string_view) override;
   StatusOr<std::unique_ptr<Instance>> CreateInstance(const InstanceSpec& spec) override;
   // An instance on a GPU allocates memory there, which takes long.
   bool starts_at_once() const override {

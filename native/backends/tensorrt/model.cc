@@ -85,7 +85,7 @@ ModelDescription TensorRtModel::DescriptionOf(const Engine& engine, const Settin
   return description;
 }
 
-Status TensorRtModel::Configure(const ModelIo& io) {
+Status TensorRtModel::Configure(const ModelIo& io, std::string_view) {
   for (const bool is_input : {true, false}) {
     for (const TensorSpec& spec : is_input ? io.inputs : io.outputs) {
       Status status = Match(spec, is_input, io.max_batch_size > 0);

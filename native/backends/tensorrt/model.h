@@ -26,7 +26,7 @@ class TensorRtModel final : public Model {
   // Describes one engine, with the instances of the settings.
   static ModelDescription DescriptionOf(const Engine& engine, const Settings& settings);
   ModelDescription Describe() const override { return files_.Describe(); }
-  Status Configure(const ModelIo& io) override;
+  Status Configure(const ModelIo& io, std::string_view) override;
   StatusOr<std::unique_ptr<Instance>> CreateInstance(const InstanceSpec& spec) override;
   std::map<std::string, std::string> Info() const override;
 

@@ -56,6 +56,7 @@ namespace tritonts {
 // What Start needs: the complete configuration, which TypeScript has checked (src/scheduling/).
 struct VersionConfig {
   ModelIo io;
+  std::string json = "{}";  // the configuration as in Model::Configure
   DynamicPolicy policy;
   // Absent: one queue without limits, which ignores the priorities and time-outs of requests.
   std::optional<QueuePolicies> queue = {};

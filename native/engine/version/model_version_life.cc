@@ -80,8 +80,8 @@ Status ModelVersion::Start(VersionConfig config, uint32_t spin_cores,
 }
 
 Status ModelVersion::CreateInstances(VersionConfig config) {
-  Status status =
-      Guarded(name_, "to take its configuration", [&] { return model_->Configure(config.io); });
+  Status status = Guarded(name_, "to take its configuration",
+                          [&] { return model_->Configure(config.io, config.json); });
   if (!status.ok()) return status;
   io_ = std::move(config.io);
   context_ = RunContext(name_, io_.max_batch_size > 0, &io_);

@@ -128,7 +128,7 @@ RUNTIME_TEST(real_libraries_of_onnxruntime_for_gpus_tell_what_their_provider_lac
   auto loaded = LoadBytes(bytes, {{"library", file}});
   CHECK_EQ(loaded.status().message(), "");
   const auto model = loaded.take();
-  CHECK(model->Configure(IdentityIo(DataType::kFp32, 2)).ok());
+  CHECK(model->Configure(IdentityIo(DataType::kFp32, 2), "{}").ok());
   auto instance = model->CreateInstance({"m_0", 0, MemoryKind::kHost, 0});
   CHECK_EQ(instance.status().message(), "");
   RecordingBatch batch;

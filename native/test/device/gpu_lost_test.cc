@@ -174,7 +174,7 @@ TEST(gpu_that_is_lost_refuses_models_while_somebody_else_has_its_context) {
   for (int i = 0; i < 2; i++) {
     auto model = TensorRtBackend().Load(PlanSpec(PlanText()));
     Status status = model.status();
-    if (status.ok()) status = model.value()->Configure(Io());
+    if (status.ok()) status = model.value()->Configure(Io(), "{}");
     if (status.ok())
       status = model.value()->CreateInstance({"m_0", 0, MemoryKind::kDevice, 0}).status();
     CHECK(Contains(status, "CUDA_ERROR_LAUNCH_FAILED"));

@@ -44,7 +44,7 @@ class KernelModel final : public Model {
  public:
   KernelModel(std::shared_ptr<Gpu> gpu, uint32_t lanes) : gpu_(std::move(gpu)), lanes_(lanes) {}
   ModelDescription Describe() const override { return {}; }
-  Status Configure(const ModelIo& io) override {
+  Status Configure(const ModelIo& io, std::string_view) override {
     model_->name = "kernel";
     model_->batching = true;
     model_->inputs = io.inputs;

@@ -170,6 +170,7 @@ struct InboxBench {
   }
   uint64_t used() { return bench.server.server().in_flight_bytes(); }
 
+  InboxBackend backend;
   uint32_t number = 0;
   std::unique_ptr<Environment> environment;
   PortBench bench;

@@ -37,7 +37,7 @@ class Player::PlayedModel final : public Model {
   explicit PlayedModel(Player* player) : player_(player) {}
   ModelDescription Describe() const override { return {}; }
   bool may_run_again() const override { return true; }
-  Status Configure(const ModelIo&) override { return Status::Ok(); }
+  Status Configure(const ModelIo&, std::string_view) override { return Status::Ok(); }
   StatusOr<std::unique_ptr<Instance>> CreateInstance(const InstanceSpec& spec) override {
     return std::unique_ptr<Instance>(new PlayedInstance(player_, spec.index));
   }

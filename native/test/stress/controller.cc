@@ -26,6 +26,7 @@ void Controller::Serve() {
       random_.Up(static_cast<uint32_t>(onnx_path_.empty() ? Kind::kOnnx : Kind::kCount) - 1));
   const uint32_t most = kind == Kind::kLarge ? 0 : 1 + random_.Up(15);
   ModelSpec spec{"m", 1, "", {}};
+  std::string delay = "0";  // of the identity backend
   if (IsOnGpus(kind)) {
     spec = gpus_.SpecOf(kind, most, &random_);
   } else if (kind == Kind::kOnnx) {
@@ -37,13 +38,11 @@ void Controller::Serve() {
   } else if (kind == Kind::kContract) {
     spec.settings["asynchronous"] = std::to_string(random_.Up(1));
   } else if (random_.Once(10)) {
-    spec.settings["execute_delay_ms"] = "no number";
+    delay = "no number";
   } else if (random_.Once(3)) {
-    spec.settings["execute_delay_ms"] = std::to_string(random_.Up(3));
+    delay = std::to_string(random_.Up(3));
   }
-  const auto delay = spec.settings.find("execute_delay_ms");
-  const bool fails = spec.settings.contains("load_fault") ||
-                     (delay != spec.settings.end() && delay->second == "no number");
+  const bool fails = spec.settings.contains("load_fault");
   const char* backend = kind == Kind::kOnnx || kind == Kind::kOnnxOnGpus ? "onnxruntime"
                         : kind == Kind::kPlan                            ? "tensorrt"
                         : kind == Kind::kFault                           ? "fault"
@@ -71,8 +70,9 @@ void Controller::Serve() {
   config.decoupled = kind == Kind::kContract;
   if (!random_.Once(3)) config.inline_budget_ns = random_.Up(200'000);
   if (IsOnGpus(kind)) Gpus::Place(&config, &random_);
+  config.json = R"({"parameters": {"execute_delay_ms": {"string_value": ")" + delay + R"("}}})";
   const Status status = bench_->Start(opened.value(), std::move(config));
-  if (is_lost(status)) {
+  if (is_lost(status) || (delay == "no number" && !status.ok())) {
     counts.failed_loads++;
     return Retire(opened.value());
   }

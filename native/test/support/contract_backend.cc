@@ -210,7 +210,7 @@ class ContractModel final : public Model {
  public:
   explicit ContractModel(bool asynchronous) : asynchronous_(asynchronous) {}
   ModelDescription Describe() const override { return {}; }
-  Status Configure(const ModelIo&) override { return Status::Ok(); }
+  Status Configure(const ModelIo&, std::string_view) override { return Status::Ok(); }
   bool starts_at_once() const override { return true; }
   StatusOr<std::unique_ptr<Instance>> CreateInstance(const InstanceSpec&) override {
     return std::unique_ptr<Instance>(new ContractInstance(shared_, asynchronous_));

@@ -206,7 +206,7 @@ class ScriptedModel final : public Model {
     if (script_->destroyed) script_->destroyed();
   }
   ModelDescription Describe() const override { return {}; }
-  Status Configure(const ModelIo&) override { return Status::Ok(); }
+  Status Configure(const ModelIo&, std::string_view) override { return Status::Ok(); }
   bool starts_at_once() const override { return script_->starts_at_once; }
   bool time_depends_on_data() const override { return script_->time_depends_on_data; }
   bool may_run_again() const override { return script_->may_run_again; }

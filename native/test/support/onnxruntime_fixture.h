@@ -224,7 +224,7 @@ struct Ready {
     auto loaded = LoadBytes(writer.Model(), std::move(settings));
     status = loaded.status();
     if (status.ok()) model = loaded.take();
-    if (status.ok()) status = model->Configure(io);
+    if (status.ok()) status = model->Configure(io, "{}");
     if (!status.ok()) return;
     auto created = model->CreateInstance({"m_0", 0, MemoryKind::kHost, 0});
     status = created.status();

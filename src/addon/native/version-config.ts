@@ -142,6 +142,8 @@ export interface NativeEnsemblePlan {
 
 /** The configuration with which an opened version serves. */
 export interface NativeVersionConfig {
+  /** The whole configuration as JSON in Triton's form, which the backend gets. */
+  readonly json: string;
   readonly maxBatchSize: number;
   readonly inputs: readonly NativeTensorSpec[];
   readonly outputs: readonly NativeTensorSpec[];

@@ -233,7 +233,7 @@ export function finishConfig(
   let unbatched: string | undefined;
   const notes = [...prepared.notes];
   if (context.autoComplete) {
-    if (description && (config.backend === 'onnxruntime' || config.backend === 'tensorrt')) {
+    if (description) {
       const completed = completeConfig(config, prepared.zeroBatchSizeWritten, description, defaults, report);
       throwProblems(problems, source, context.modelName);
       notes.push(...completed.notes);

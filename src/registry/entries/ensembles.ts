@@ -17,7 +17,7 @@ import {
 } from '../../config/index.js';
 import { compileEnsemble, failedStep } from '../../ensemble/compile.js';
 import { composingModels, graphText, type ComposingVersion } from '../../ensemble/composing.js';
-import { requiresField } from '../../backends/javascript.js';
+import { requiresField } from '../../backends/required-models.js';
 import {
   invalidArgument,
   reasonOfPart,

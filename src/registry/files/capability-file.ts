@@ -1,7 +1,7 @@
 /** Which file of a version's directory is its model, where that depends on the GPU. */
 
 import { knownGpus } from '../../addon/gpus.js';
-import { cpu } from '../../backends/backend.js';
+import { cpu } from '../../backends/context.js';
 import type { ModelConfig } from '../../config/index.js';
 
 /**

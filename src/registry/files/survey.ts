@@ -12,10 +12,8 @@ import { statusError } from '../../addon/status.js';
 import type { Backend } from '../../backends/backend.js';
 import { backends } from '../../backends/index.js';
 import { TritonError } from '../../errors.js';
-import { pythonSettings } from '../../backends/python.js';
 import type { BackendConfig, ResolvedOptions } from '../../options.js';
-import { lookAtPython } from '../../python/interpreter.js';
-import { listCustomBackends } from '../custom-backends.js';
+import { listCustomBackends } from '../../backends/custom-backends.js';
 
 /** A backend and its runtime. */
 export interface SurveyedBackend {
@@ -70,42 +68,25 @@ function reasonOf(error: unknown): string {
   throw error;
 }
 
-/** The Python of models that do not bring their own. */
-async function surveyPython({ name }: Backend, options: BackendConfig): Promise<SurveyedBackend> {
-  const common = { name, runtime: 'Python', onGpus: false, lacksOnGpus: '' };
-  const missing = { ...common, ok: false, library: undefined, besides: '' };
-  if (process.platform !== 'linux') return { ...missing, reason: 'Python models run on Linux alone' };
-  const found = await lookAtPython(pythonSettings(options).executable ?? 'python3');
-  if (typeof found === 'string') return { ...missing, reason: found };
-  const { executable: path, version, numpy } = found;
-  return {
-    ...common,
-    ok: true,
-    library: { path, version },
-    reason: '',
-    besides:
-      numpy === undefined
-        ? `without numpy, which models that use arrays need: ${path} -m pip install numpy`
-        : `numpy ${numpy}`,
-  };
-}
-
 async function surveyBackend(
   native: NativeServer,
   backend: Backend,
   options: BackendConfig,
 ): Promise<SurveyedBackend> {
-  if (backend.opens === 'process') return surveyPython(backend, options);
-  const { name, runtime, onGpus, opens } = backend;
+  const { name, runtime, onGpus } = backend;
   const lacks = onGpus?.missing(options);
   const common = {
     name,
-    runtime: runtime?.title ?? (opens === 'threads' ? `Node.js ${process.versions.node}` : 'none'),
+    runtime: runtime?.title ?? 'none',
     onGpus: onGpus !== undefined && lacks === undefined,
     lacksOnGpus: lacks ?? '',
     besides: '',
   };
-  if (runtime === undefined) return { ...common, ok: true, library: undefined, reason: '' };
+  if (runtime?.find !== undefined) {
+    const found = await runtime.find(options);
+    return { ...common, ok: found.library !== undefined, ...found };
+  }
+  if (runtime?.settings === undefined) return { ...common, ok: true, library: undefined, reason: '' };
   try {
     const settings = runtime.settings(options);
     const info = await new Promise<Readonly<Record<string, string>>>((resolve, reject) => {

@@ -6,7 +6,8 @@
 import { insist } from '../../addon/memory.js';
 import type { NativeServer } from '../../addon/native/server.js';
 import { backends } from '../../backends/index.js';
-import { javascript, requiredModels } from '../../backends/javascript.js';
+import { customBackend } from '../../backends/custom-backends.js';
+import { requiredModels } from '../../backends/required-models.js';
 import type { ModelConfig } from '../../config/index.js';
 import { TritonError } from '../../errors.js';
 import type { VersionHost } from '../../javascript/model-server.js';
@@ -264,10 +265,9 @@ async function loadVersions(
   throw first.error;
 }
 
-/** The models that a model in JavaScript or Python requires. Native models call none. */
+/** The models that a model requires. Most backends' models call none. */
 export function requiredBy(config: ModelConfig): string[] {
   if (config.ensemble_scheduling !== undefined) return [];
-  // Backends that are not the package's are in JavaScript.
-  const { opens } = backends().get(config.backend) ?? javascript;
-  return opens === 'native' ? [] : requiredModels(config);
+  const { callsModels } = backends().get(config.backend) ?? customBackend(config.backend);
+  return callsModels === true ? requiredModels(config) : [];
 }

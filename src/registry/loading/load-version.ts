@@ -8,10 +8,10 @@ import type { NativeServer } from '../../addon/native/server.js';
 import type { NativeStatus } from '../../addon/native/status.js';
 import type { NativeDescription, NativeVersionConfig } from '../../addon/native/version-config.js';
 import { statusError } from '../../addon/status.js';
-import { cpu, type BackendContext, type InstanceHome } from '../../backends/backend.js';
+import { cpu, type BackendContext } from '../../backends/context.js';
 import { gpuFinder } from '../../backends/gpu-finder.js';
 import { backends } from '../../backends/index.js';
-import { javascript, requiredModels } from '../../backends/javascript.js';
+import { requiredModels } from '../../backends/required-models.js';
 import type { VersionHost } from '../../javascript/model-server.js';
 import { endVersion, runningVersion } from '../../javascript/versions/versions.js';
 import {
@@ -26,33 +26,25 @@ import {
   fullDims,
   hasRowsInValues,
   otherBackendAdvice,
+  printConfigJson,
 } from '../../config/index.js';
 import { TritonError } from '../../errors.js';
 import { latencyPolicy } from '../../metrics/metrics-config.js';
 import type { BackendConfig, ResolvedOptions } from '../../options.js';
-import { customBackend, customCode, knownBackends } from '../custom-backends.js';
+import { customBackend, customCode, knownBackends } from '../../backends/custom-backends.js';
 import { readLabels } from '../files/labels.js';
-import { openJavaScript } from './open-javascript.js';
-import type { OpenedInstances } from './open-instances.js';
-import type { VersionSource } from './version-source.js';
 import { fileSettings, modelFilesOf } from '../files/capability-file.js';
-import { openPython } from './open-python.js';
 import type { ModelCode } from '../../javascript/model-code.js';
 import type { LocalFiles } from '../sources/model-source.js';
 import { releaseFiles } from '../sources/held-files.js';
 import type { PreparedModel } from './prepare-model.js';
 import { versionFiles } from './override.js';
 import { readWarmup, type Warmup } from './warmup.js';
-import { faultOfFiles, linkedWeights, readLinkedFile } from '../files/unfit-file.js';
+import { faultOfCode, faultOfFiles, linkedWeights, readLinkedFile } from '../files/unfit-file.js';
 import { inlineBudgetUs } from '../../scheduling/inline-budget.js';
 import { queuePoliciesOf, rerunsInHalves, schedulingOf } from '../../scheduling/policy.js';
 import { datatypeNumber, datatypeOfNumber } from '../../tensor/datatype.js';
 import type { VersionDescriptor } from '../entries/published.js';
-
-/** What opens a version's instances outside of the native side. */
-const openers: Readonly<
-  Record<InstanceHome, ((source: VersionSource) => Promise<OpenedInstances>) | undefined>
-> = { native: undefined, threads: openJavaScript, process: openPython };
 
 /** A version's instances on their devices, over all groups. As in Triton, names are numbered for each GPU. */
 function instancesOf(config: ModelConfig): VersionDescriptor['instances'] {
@@ -106,6 +98,7 @@ function versionConfig(
     };
   };
   return {
+    json: printConfigJson(config, 0),
     maxBatchSize: config.max_batch_size,
     inputs: config.input.map((input) => spec(input, input.optional)),
     outputs: config.output.map((output) => spec(output, false)),
@@ -219,8 +212,10 @@ export async function openVersion(
       { model: name },
     );
   }
-  if (code !== undefined && backend.name !== javascript.name) {
-    const text = `expected "${javascript.name}" or none, because the program gives the model's code, but found "${backend.name}"`;
+  if (code !== undefined && backend.takesCode !== true) {
+    const takers = [...backends().values()].filter(({ takesCode }) => takesCode === true);
+    const names = takers.map((taker) => `"${taker.name}"`).join(', ');
+    const text = `expected ${names} or none, because the program gives the model's code, but found "${backend.name}"`;
     throw fieldError('INVALID_ARG', source, 'backend', text, { model: name });
   }
   const backendOptions = options.backendConfig[backend.name] ?? {};
@@ -261,7 +256,7 @@ export async function openVersion(
     const text = `expected false, because models of the backend '${backend.name}' give one response to a request`;
     throw backendContext.fault(field, text);
   }
-  const running = await openers[backend.opens]?.({
+  const running = await backend.open?.({
     server,
     options,
     prepared: written,
@@ -274,6 +269,7 @@ export async function openVersion(
     directory: modelFile === undefined ? `${directory}${sep}${version}` : dirname(modelFile),
     instances,
     host,
+    faultOfCode,
   });
   const prepared = running?.prepared ?? written;
   const settings = {
@@ -286,11 +282,9 @@ export async function openVersion(
   const { uid, description } = await openWith(files).catch(async (error: unknown) => {
     await running?.settle(undefined);
     if (!(error instanceof TritonError)) throw error;
-    const unparsed =
-      backend.name === 'onnxruntime' &&
-      /protobuf parsing failed|no graph was found|does not have a graph/i.test(error.message);
+    const unparsed = backend.foundNoModel?.(error.message) ?? false;
     const unfit = backend.needsFile ? await faultOfFiles(paths.values(), files, unparsed) : undefined;
-    if (unfit === undefined && backend.name === 'onnxruntime' && !files && paths.size === 1) {
+    if (unfit === undefined && backend.confinesWeights === true && !files && paths.size === 1) {
       const opened = await withLinkedWeights(name, path, openWith);
       if (opened !== undefined) return opened;
     }

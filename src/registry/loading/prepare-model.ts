@@ -11,7 +11,7 @@ import {
 } from '../../config/index.js';
 import { TritonError, withModel } from '../../errors.js';
 import type { ResolvedOptions } from '../../options.js';
-import { customCode } from '../custom-backends.js';
+import { customCode } from '../../backends/custom-backends.js';
 import type { FoundModel, ModelFiles } from '../sources/model-source.js';
 import { chooseVersions } from './versions.js';
 

@@ -26,7 +26,7 @@ ModelSpec TwoPlans(const std::string& plan, const std::string& other,
 // The error of loading or configuring.
 Status StatusOf(Backend& backend, const ModelSpec& spec, const ModelIo& io) {
   auto model = backend.Load(spec);
-  return model.ok() ? model.value()->Configure(io) : model.status();
+  return model.ok() ? model.value()->Configure(io, "{}") : model.status();
 }
 Status PlansStatus(const std::string& plan, const std::string& other, const ModelIo& io = Io(),
                    const std::map<std::string, std::string>& settings = {}) {
@@ -125,8 +125,8 @@ TEST(device_files_batches_are_what_all_profiles_take) {
     auto model = TensorRtBackend().Load(TwoPlans(plan, other));
     CHECK_EQ(model.status().message(), "");
     CHECK_EQ(model.value()->Describe().most_rows.value_or(99), 6u);
-    CHECK(Contains(model.value()->Configure(Io(7)), "at most 6 rows"));
-    CHECK_EQ(model.value()->Configure(Io(6)).message(), "");
+    CHECK(Contains(model.value()->Configure(Io(7), "{}"), "at most 6 rows"));
+    CHECK_EQ(model.value()->Configure(Io(6), "{}").message(), "");
   }
 }
 

@@ -72,7 +72,7 @@ RUNTIME_TEST(onnxruntime_makes_a_session_for_each_device) {
            "device_id=0 gpu_mem_limit=1000 use_tf32=0\ndevice_id=1 gpu_mem_limit=1000 "
            "use_tf32=0\n");
   const auto model = loaded.take();
-  CHECK(model->Configure(IdentityIo(DataType::kFp32, 2)).ok());
+  CHECK(model->Configure(IdentityIo(DataType::kFp32, 2), "{}").ok());
   for (const InstanceSpec& spec : {InstanceSpec{"m_0", 0, MemoryKind::kHost, 0},
                                    InstanceSpec{"m_1", 1, MemoryKind::kDevice, 0},
                                    InstanceSpec{"m_2", 2, MemoryKind::kDevice, 1}}) {

@@ -203,13 +203,13 @@ RUNTIME_TEST(onnxruntime_refuses_a_configuration_of_another_model) {
   CHECK(model.ok());
   ModelIo unknown = DoublingIo();
   unknown.outputs[0].name = "z";
-  CHECK_EQ(model.value()->Configure(unknown).code(), Code::kInvalidArg);
-  CHECK(Contains(model.value()->Configure(unknown), "'z'"));
+  CHECK_EQ(model.value()->Configure(unknown, "{}").code(), Code::kInvalidArg);
+  CHECK(Contains(model.value()->Configure(unknown, "{}"), "'z'"));
   ModelIo wrong = DoublingIo();
   wrong.inputs[0].datatype = DataType::kInt32;
-  CHECK(Contains(model.value()->Configure(wrong), "INT32"));
-  CHECK(Contains(model.value()->Configure(wrong), "float32"));
-  CHECK(model.value()->Configure(DoublingIo()).ok());
+  CHECK(Contains(model.value()->Configure(wrong, "{}"), "INT32"));
+  CHECK(Contains(model.value()->Configure(wrong, "{}"), "float32"));
+  CHECK(model.value()->Configure(DoublingIo(), "{}").ok());
   const auto device = model.value()->CreateInstance({"m_0", 0, MemoryKind::kDevice, 0});
   CHECK_EQ(device.status().code(), Code::kInvalidArg);
   CHECK(Contains(device.status(), "GPU 0, which is not among the devices"));

@@ -86,7 +86,7 @@ class Bench : public VersionBench {
 Status ConfigureStatus(const std::string& plan, const ModelIo& io, uint32_t most) {
   auto model = TensorRtBackend().Load(PlanSpec("fake-plan 10\n" + plan));
   CHECK_EQ(model.value()->Describe().most_rows.value_or(99), most);
-  return model.value()->Configure(io);
+  return model.value()->Configure(io, "{}");
 }
 
 }  // namespace

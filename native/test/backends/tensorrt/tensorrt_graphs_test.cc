@@ -67,7 +67,7 @@ int GraphCount() {
 Status GraphStatus(const ModelSpec& spec, const ModelIo& io = GraphIo()) {
   auto model = TensorRtBackend().Load(spec);
   CHECK(model.ok());
-  Status status = model.value()->Configure(io);
+  Status status = model.value()->Configure(io, "{}");
   if (status.ok())
     status = model.value()->CreateInstance({"m_0", 0, MemoryKind::kDevice, 0}).status();
   return status;

@@ -120,7 +120,7 @@ TEST(tensorrt_tells_the_rows_that_every_instance_takes) {
   CHECK_EQ(rows("0,2;1"), 8u);
   auto model = TensorRtBackend().Load(PlanSpec(std::string("fake-plan 10\n") + kProfiles));
   CHECK_EQ(
-      model.value()->Configure(Io(2)).message(),
+      model.value()->Configure(Io(2), "{}").message(),
       "max_batch_size is 2, but the profiles of the plan that the instances use take at most 1 "
       "rows");
 }
@@ -129,7 +129,7 @@ TEST(tensorrt_refuses_a_profile_that_the_plan_has_not) {
   auto model = TensorRtBackend().Load(
       PlanSpec(std::string("fake-plan 10\n") + kProfiles, "0", "10", {{"profiles", "3"}}));
   CHECK(model.ok());
-  CHECK(model.value()->Configure(Io(0)).ok());
+  CHECK(model.value()->Configure(Io(0), "{}").ok());
   const auto instance = model.value()->CreateInstance({"m_0", 0, MemoryKind::kDevice, 0});
   CHECK_EQ(instance.status().code(), Code::kInvalidArg);
   CHECK(Contains(instance.status(),

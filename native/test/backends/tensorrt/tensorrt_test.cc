@@ -15,7 +15,7 @@ Status LoadStatus(const std::string& plan) {
 Status ConfigureStatus(const ModelIo& io) {
   auto model = TensorRtBackend().Load(PlanSpec(PlanText()));
   CHECK(model.ok());
-  return model.value()->Configure(io);
+  return model.value()->Configure(io, "{}");
 }
 
 }  // namespace
@@ -156,7 +156,7 @@ TEST(tensorrt_fails_to_load_without_leaving_anything) {
     FailOnce(function, 2);
     auto model = TensorRtBackend().Load(PlanSpec(PlanText()));
     Status status = model.status();
-    if (status.ok()) status = model.value()->Configure(Io());
+    if (status.ok()) status = model.value()->Configure(Io(), "{}");
     if (status.ok())
       status = model.value()->CreateInstance({"m_0", 0, MemoryKind::kDevice, 0}).status();
     CHECK(Contains(status, "CUDA_ERROR_OUT_OF_MEMORY"));

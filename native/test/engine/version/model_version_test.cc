@@ -183,10 +183,11 @@ TEST(version_runs_a_batch_that_is_full_without_waiting) {
 }
 
 TEST(version_of_the_identity_backend_takes_its_time_by_instance) {
-  VersionBench bench(
-      std::make_unique<IdentityBackend>(),
-      {"m", 1, "", {{"execute_delay_ms", "5"}, {"instance_wise_delay_multiplier", "1"}}});
-  CHECK(bench.version().Start(ConfigOf(FloatIo(), 3)).ok());
+  VersionBench bench(std::make_unique<IdentityBackend>(), {"m", 1, "", {}});
+  VersionConfig config = ConfigOf(FloatIo(), 3);
+  config.json = R"({"parameters": {"execute_delay_ms": {"string_value": "5"},
+                                   "instance_wise_delay_multiplier": {"string_value": "1"}}})";
+  CHECK(bench.version().Start(std::move(config)).ok());
   std::vector<Request*> chosen;
   for (int i = 0; i < 3; i++) chosen.push_back(bench.requests.Floats({1}));
   bench.Submit(chosen);

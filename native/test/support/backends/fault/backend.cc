@@ -325,7 +325,7 @@ class FaultModel final : public Model {
   // Empty: it accepts any inputs that the configuration has.
   ModelDescription Describe() const override { return {}; }
 
-  Status Configure(const ModelIo& io) override {
+  Status Configure(const ModelIo& io, std::string_view) override {
     for (size_t i = 0; i < io.inputs.size(); i++) {
       if (io.inputs[i].name == "fault") orders_.fault_input = static_cast<int>(i);
     }

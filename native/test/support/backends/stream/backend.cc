@@ -218,7 +218,7 @@ class StreamModel final : public Model {
  public:
   explicit StreamModel(Orders orders) : orders_(std::move(orders)) {}
   ModelDescription Describe() const override { return {}; }
-  Status Configure(const ModelIo& io) override {
+  Status Configure(const ModelIo& io, std::string_view) override {
     orders_.batches = io.max_batch_size > 0;
     for (size_t i = 0; i < io.inputs.size(); i++) {
       const std::string& name = io.inputs[i].name;

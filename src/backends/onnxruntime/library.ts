@@ -3,8 +3,8 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
-import { unavailable } from '../errors.js';
-import type { BackendConfig } from '../options.js';
+import { unavailable } from '../../errors.js';
+import type { BackendConfig } from '../../options.js';
 
 const fileName: Readonly<Partial<Record<NodeJS.Platform, RegExp>>> = {
   linux: /^libonnxruntime\.so(\.\d+)*$/,

@@ -1,28 +1,15 @@
 /** Opens a version whose instances are threads or processes: lets its model complete the configuration. */
 
-import type { NativeServer } from '../../addon/native/server.js';
+import type { NativeServer } from '../addon/native/server.js';
 import {
   completeWithOwn,
   readModelConfigJson,
   type ModelConfig,
   type ParsedConfig,
-  type PreparedConfig,
-} from '../../config/index.js';
-import { TritonError, withModel } from '../../errors.js';
-import { noteOpened, noteOpening, type RunningVersion } from '../../javascript/versions/versions.js';
-import type { VersionSource } from './version-source.js';
-
-/** A version whose code is found. */
-export interface OpenedInstances {
-  /** The configuration with what the model says of it. */
-  readonly prepared: PreparedConfig;
-  /** For the native side. */
-  readonly settings: Record<string, string>;
-  /** Starts the instances. */
-  start(config: ModelConfig): Promise<void>;
-  /** The engine has opened the version, or refused it (undefined), which ends it. */
-  settle(uid: number | undefined): Promise<void>;
-}
+} from '../config/index.js';
+import { TritonError, withModel } from '../errors.js';
+import { noteOpened, noteOpening, type RunningVersion } from '../javascript/versions/versions.js';
+import type { OpenedInstances, VersionSource } from './version-source.js';
 
 /** A version that its instances belong to, before the engine has it. */
 interface OpeningVersion extends RunningVersion {

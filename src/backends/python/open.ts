@@ -1,12 +1,12 @@
 /** Opens a version of a Python model: finds its file, and lets it complete its configuration. */
 
-import { environmentOf, pythonSettings } from '../../backends/python.js';
 import { invalidArgument, TritonError } from '../../errors.js';
-import { faultOfCode } from '../files/unfit-file.js';
 import { PythonVersion } from '../../python/python-version.js';
 import { spinCores } from '../../scheduling/spin.js';
-import { openInstances, type OpenedInstances } from './open-instances.js';
-import type { VersionSource } from './version-source.js';
+import { openInstances } from '../open-instances.js';
+import type { OpenedInstances, VersionSource } from '../version-source.js';
+import { environmentOf } from './environment.js';
+import { pythonSettings } from './settings.js';
 
 /**
  * See the head of this file.
@@ -19,7 +19,7 @@ export async function openPython(source: VersionSource): Promise<OpenedInstances
   const { server, options, prepared, version, backend, instances, host } = source;
   const { modelName: model } = prepared.context;
   const path = fileOf(source, model);
-  const fault = faultOfCode(path);
+  const fault = source.faultOfCode(path);
   if (fault) throw invalidArgument(`model '${model}', version ${version}: ${await fault}`, { model });
   const opened = new PythonVersion({
     model,

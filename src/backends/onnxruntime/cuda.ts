@@ -2,13 +2,13 @@
 
 import { existsSync, realpathSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { TritonError } from '../errors.js';
-import type { BackendConfig } from '../options.js';
-import { cpu, type BackendContext } from './backend.js';
-import { gpuSettings } from './gpu-settings.js';
+import { TritonError } from '../../errors.js';
+import type { BackendConfig } from '../../options.js';
+import { cpu, type BackendContext } from '../context.js';
+import { gpuSettings } from '../gpu-settings.js';
 import { onnxRuntimeLibrary } from './library.js';
-import { tensorRtSettings } from './onnx-tensorrt.js';
-import type { SettingsReader } from './settings-reader.js';
+import { tensorRtSettings } from './tensorrt.js';
+import type { SettingsReader } from '../settings-reader.js';
 
 /** The files of the provider. The runtime searches them only in the folder of its own library. */
 const providerFiles: Readonly<Partial<Record<NodeJS.Platform, readonly string[]>>> = {

@@ -7,13 +7,13 @@ import { existsSync } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import type { Backend } from '../backends/backend.js';
-import { backends } from '../backends/index.js';
-import { javascript } from '../backends/javascript.js';
 import { invalidArgument, TritonError } from '../errors.js';
 import type { ModelCode } from '../javascript/model-code.js';
 import { isBackendName } from '../javascript/versions/registered-backends.js';
 import type { ResolvedOptions } from '../options.js';
+import type { Backend } from './backend.js';
+import { backends } from './index.js';
+import { backend as javascript } from './javascript/index.js';
 
 /** A backend's file, in the order in which they are looked for. */
 const files = ['model.js', 'model.mjs', 'model.cjs', 'model.ts'] as const;
@@ -52,7 +52,7 @@ export async function listCustomBackends({
 
 /** What the server has to know of such a backend. */
 export function customBackend(name: string): Backend {
-  return { ...javascript, name, native: javascript.name };
+  return { ...javascript, name, native: javascript.name, takesCode: false };
 }
 
 /** Which backends there are and where others were looked for, for the error about an unknown one. */

@@ -1,10 +1,11 @@
 /** The TensorRT backend's decisions: the library, and the GPUs. */
 
-import { invalidArgument, TritonError, unavailable } from '../errors.js';
-import type { BackendConfig } from '../options.js';
-import { cpu, type Backend, type BackendContext } from './backend.js';
-import { gpuSettings } from './gpu-settings.js';
-import { findLibrary } from './system-libraries.js';
+import { invalidArgument, TritonError, unavailable } from '../../errors.js';
+import type { BackendConfig } from '../../options.js';
+import type { Backend } from '../backend.js';
+import { cpu, type BackendContext } from '../context.js';
+import { gpuSettings } from '../gpu-settings.js';
+import { findLibrary } from '../system-libraries.js';
 
 /**
  * The supported libraries. The full TensorRT is searched first. Then come the runtimes that read only
@@ -119,9 +120,8 @@ function librarySettings(options: BackendConfig): Record<string, string> {
  * `library`, `version-compatible`, `lean-runtime`, `plugins` and `execution-policy` from
  * `backendConfig.tensorrt`.
  */
-export const tensorrt: Backend = {
+export const backend: Backend = {
   name: 'tensorrt',
-  opens: 'native',
   needsFile: true,
   optionKeys: [
     'library',

@@ -1,8 +1,8 @@
 /** The TensorRT provider of ONNX Runtime: its options, from the accelerator `tensorrt`. */
 
-import { indexPath, keyPath } from '../config/index.js';
-import type { BackendContext } from './backend.js';
-import { confined, ownPlaces } from './trusted-places.js';
+import { indexPath, keyPath } from '../../config/index.js';
+import type { BackendContext } from '../context.js';
+import { confined, ownPlaces } from '../trusted-places.js';
 
 /** The provider's options for Triton's `precision_mode`. */
 const precisions: Readonly<Record<string, Readonly<Record<string, string>>>> = {

@@ -1,13 +1,14 @@
 /** The ONNX Runtime backend's decisions: the library, the number of threads, and the options of a session. */
 
 import { dirname, isAbsolute } from 'node:path';
-import { indexPath, keyPath } from '../config/index.js';
-import type { BackendConfig } from '../options.js';
-import { cpu, type Backend, type BackendContext } from './backend.js';
+import { indexPath, keyPath } from '../../config/index.js';
+import type { BackendConfig } from '../../options.js';
+import type { Backend } from '../backend.js';
+import { cpu, type BackendContext } from '../context.js';
 import { cudaSettings, missingProvider } from './cuda.js';
 import { libraryToOpenFirst, onnxRuntimeLibrary } from './library.js';
-import { confined, confinedPrefix, ownPlaces, realPath } from './trusted-places.js';
-import { SettingsReader } from './settings-reader.js';
+import { confined, confinedPrefix, ownPlaces, realPath } from '../trusted-places.js';
+import { SettingsReader } from '../settings-reader.js';
 
 /** The settings that choose the library. */
 function librarySettings(options: BackendConfig): Record<string, string> {
@@ -123,10 +124,10 @@ function shrinkage(read: SettingsReader, { devices }: BackendContext): string | 
  * `enable-global-threadpool` and `default-max-batch-size` only from `backendConfig.onnxruntime`.
  * {@link cudaSettings} documents the settings of instances on GPUs.
  */
-export const onnxruntime: Backend = {
+export const backend: Backend = {
   name: 'onnxruntime',
-  opens: 'native',
   needsFile: true,
+  confinesWeights: true,
   optionKeys: [
     'library',
     'default-max-batch-size',
@@ -172,4 +173,6 @@ export const onnxruntime: Backend = {
     const library = operatorLibraries(context).findIndex((path) => message.includes(path));
     return library < 0 ? undefined : libraryField(library);
   },
+  foundNoModel: (message) =>
+    /protobuf parsing failed|no graph was found|does not have a graph/i.test(message),
 };

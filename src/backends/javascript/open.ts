@@ -1,16 +1,15 @@
 /** Opens a version of a JavaScript model: finds its code, and lets it complete its configuration. */
 
 import { pathToFileURL } from 'node:url';
-import { concurrencyOf } from '../../backends/javascript.js';
+import { concurrencyOf } from './concurrency.js';
 import { invalidArgument, TritonError } from '../../errors.js';
-import { faultOfCode } from '../files/unfit-file.js';
 import { JavaScriptVersion } from '../../javascript/versions/javascript-version.js';
 import type { ModelCode } from '../../javascript/model-code.js';
 import type { Connection } from '../../javascript/model-server.js';
 import type { ResolvedOptions } from '../../options.js';
 import { spinCores } from '../../scheduling/spin.js';
-import { openInstances, type OpenedInstances } from './open-instances.js';
-import type { VersionSource } from './version-source.js';
+import { openInstances } from '../open-instances.js';
+import type { OpenedInstances, VersionSource } from '../version-source.js';
 
 /**
  * See the head of this file.
@@ -21,7 +20,7 @@ import type { VersionSource } from './version-source.js';
 export async function openJavaScript(source: VersionSource): Promise<OpenedInstances> {
   const { options, prepared, version, backend, instances, host } = source;
   const { modelName: model } = prepared.context;
-  const { code, backendCode, file } = source;
+  const { code, backendCode, file, faultOfCode } = source;
   const fault = code === undefined && backendCode === undefined && file !== undefined && faultOfCode(file);
   if (fault) throw invalidArgument(`model '${model}', version ${version}: ${await fault}`, { model });
   const opened = new JavaScriptVersion({

@@ -1,0 +1,55 @@
+/** The Python backend's decisions. `src/python` runs its models in processes. */
+
+import type { BackendConfig } from '../../options.js';
+import { lookAtPython } from '../../python/interpreter.js';
+import type { Backend, FoundProgram } from '../backend.js';
+import type { BackendContext } from '../context.js';
+import { openPython } from './open.js';
+import { pythonSettings } from './settings.js';
+
+/** Parameter: whether inputs are in host memory. Here they always are. */
+const cpuOnlyKey = 'FORCE_CPU_ONLY_INPUT_TENSORS';
+
+/** Looks for the Python of models that do not bring their own. */
+async function find(options: BackendConfig): Promise<FoundProgram> {
+  const missing = { library: undefined, besides: '' };
+  if (process.platform !== 'linux') return { ...missing, reason: 'Python models run on Linux alone' };
+  const found = await lookAtPython(pythonSettings(options).executable ?? 'python3');
+  if (typeof found === 'string') return { ...missing, reason: found };
+  const { executable: path, version, numpy } = found;
+  return {
+    library: { path, version },
+    reason: '',
+    besides:
+      numpy === undefined
+        ? `without numpy, which models that use arrays need: ${path} -m pip install numpy`
+        : `numpy ${numpy}`,
+  };
+}
+
+/** Runs models that are written in Python. */
+export const backend: Backend = {
+  name: 'python',
+  decoupled: true,
+  needsFile: false,
+  callsModels: true,
+  optionKeys: [
+    'executable',
+    'shm-default-byte-size',
+    'shm-growth-byte-size',
+    'shm-region-prefix-name',
+    'shm_message_queue_size',
+    'stub-timeout-seconds',
+    'thread-pool-size',
+  ],
+  runtime: { title: 'Python', find },
+  settings({ config, options, fault }: BackendContext): Record<string, string> {
+    const value = config.parameters[cpuOnlyKey]?.string_value;
+    if (value !== undefined && !['yes', 'no'].includes(value.toLowerCase())) {
+      throw fault(`parameters["${cpuOnlyKey}"]`, `expected 'yes' or 'no' but received '${value}'`);
+    }
+    pythonSettings(options);
+    return {};
+  },
+  open: openPython,
+};

@@ -1,0 +1,13 @@
+/** The backend of native/test/support/backends/stream/. */
+
+import type { Backend } from '../../../../src/backends/backend.js';
+import { givenParameters } from '../given-parameters.js';
+
+/** Receives a model's parameters unchanged. */
+export const backend: Backend = {
+  name: 'stream',
+  decoupled: true,
+  needsFile: false,
+  optionKeys: [],
+  settings: givenParameters,
+};

@@ -111,7 +111,7 @@ export default {
       'leaves',
       'What everything may import imports next to nothing.',
       {
-        path: '^src/(errors|suggest|argument-checks|foreign-content|lazy|listen|most-threads|printable|queue|time-limit|version)\\.ts$',
+        path: '^src/(errors|suggest|argument-checks|foreign-content|lazy|listen|model-key|most-threads|printable|queue|time-limit|version)\\.ts$',
       },
       { path: '^src/', pathNot: '^src/(errors|suggest)\\.ts$' },
     ),

@@ -133,6 +133,13 @@ Napi::Value ToJs(Napi::Env env, const ModelDescription& description) {
   return object;
 }
 
+Napi::Value ToJs(Napi::Env env, const ModelKey& key) {
+  Napi::Object object = Napi::Object::New(env);
+  object.Set("namespace", key.model_namespace);
+  object.Set("name", key.name);
+  return object;
+}
+
 Napi::Value ToJs(Napi::Env env, const ModelFolder& folder) {
   using Config = ModelFolder::Config;
   Napi::Object object = Napi::Object::New(env);
@@ -210,6 +217,12 @@ std::vector<double> DoublesOf(const Napi::Value& value) {
     doubles.push_back(one.IsNumber() ? one.As<Napi::Number>().DoubleValue() : 0);
   }
   return doubles;
+}
+
+ModelKey ModelKeyOf(const Napi::Value& value) {
+  if (!value.IsObject()) return {};
+  const Napi::Object object = value.As<Napi::Object>();
+  return {StringOf(object.Get("namespace")), StringOf(object.Get("name"))};
 }
 
 std::map<std::string, std::string> StringsOf(const Napi::Value& value) {

@@ -8,6 +8,7 @@
 
 #include "engine/backend.h"
 #include "engine/server/model_folder.h"
+#include "engine/server/model_key.h"
 #include "engine/statistics/statistics.h"
 #include "engine/version/model_version.h"
 #include "setup.h"
@@ -18,6 +19,8 @@ namespace tritonts {
 Napi::Value ToJs(Napi::Env env, const Status& status);
 Napi::Value ToJs(Napi::Env env, const ModelDescription& description);
 Napi::Value ToJs(Napi::Env env, const ModelFolder& folder);
+// As src/model-key.ts has it: { namespace: string, name: string }.
+Napi::Value ToJs(Napi::Env env, const ModelKey& key);
 Napi::Value ToJs(Napi::Env env, const Statistics& statistics);
 Napi::Value ToJs(Napi::Env env, const VersionMetrics& metrics);
 Napi::Value ToJs(Napi::Env env, const BatchHistory& history);
@@ -37,6 +40,7 @@ std::pair<const void*, size_t> ViewOf(const Napi::Value& value);
 bool FlagOf(const Napi::Value& value);
 std::string StringOf(const Napi::Value& value);
 int64_t NumberOf(const Napi::Value& value);
+ModelKey ModelKeyOf(const Napi::Value& value);
 std::map<std::string, std::string> StringsOf(const Napi::Value& value);
 std::vector<TensorSpec> SpecsOf(const Napi::Value& value);
 std::vector<double> DoublesOf(const Napi::Value& value);

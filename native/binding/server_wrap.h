@@ -35,7 +35,8 @@ class ServerWrap : public Wrapped<ServerWrap> {
   void Publish(const Napi::CallbackInfo& info);
   void Withdraw(const Napi::CallbackInfo& info);
   Napi::Value Read(const Napi::CallbackInfo& info);
-  Napi::Value ModelNames(const Napi::CallbackInfo& info);
+  Napi::Value ResolveModel(const Napi::CallbackInfo& info);
+  Napi::Value ModelKeys(const Napi::CallbackInfo& info);
   void Retire(const Napi::CallbackInfo& info);
   void Close(const Napi::CallbackInfo& info);
   void Join(const Napi::CallbackInfo& info);

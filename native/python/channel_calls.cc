@@ -264,8 +264,7 @@ bool Channel::OnCall(const Message& message) {
     Tell(message.word, PythonCall::kMoved);
     return true;
   }
-  const Server::Snapshot snapshot = server->Read(executor->name(), revision);
-  if (!snapshot.found || snapshot.changed) {
+  if (!server->IsCurrent(executor->name(), revision)) {
     Tell(message.word, PythonCall::kMoved);
     return true;
   }

@@ -8,13 +8,14 @@ import type {
   NativeStatistics,
 } from '../addon/native/statistics.js';
 import type { ModelConfig } from '../config/index.js';
+import { defaultNamespace, type ModelKey } from '../model-key.js';
 import { labelsAround, labelText, type Exposition, type Labels } from './exposition.js';
 import type { Sliced } from '../slices.js';
 import { firstResponseBuckets, firstResponseFamily, type ResolvedMetrics } from './metrics-config.js';
 
 /** A served version with its statistics. */
 export interface VersionSample {
-  readonly model: string;
+  readonly key: ModelKey;
   readonly version: string;
   readonly config: ModelConfig;
   readonly loadSeconds: number;
@@ -52,8 +53,9 @@ export function failureReasons(
 }
 
 /** Labels of a version's series. Tags of its configuration are prefixed with `_`. */
-export function versionLabels({ model, version, config }: VersionSample): Labels {
-  const labels: Record<string, string> = { model, version };
+export function versionLabels({ key, version, config }: VersionSample): Labels {
+  const labels: Record<string, string> = { model: key.name, version };
+  if (key.namespace !== defaultNamespace) labels['namespace'] = key.namespace;
   for (const [key, value] of Object.entries(config.metric_tags)) labels[`_${key}`] = value;
   return labels;
 }

@@ -2,6 +2,7 @@
 
 import { datatypeOf, type ModelConfig } from '../config/index.js';
 import { invalidArgument, TritonError } from '../errors.js';
+import { findModel } from '../addon/find-model.js';
 import type { NativeServer } from '../addon/native/server.js';
 import type { VersionHost } from '../javascript/model-server.js';
 import { CustomMetrics, valueOf } from '../metrics/custom.js';
@@ -88,7 +89,8 @@ export class Questions {
   }
 
   #published(model: string): { revision: number; ready: Published['versions'] } {
-    const read = this.#native.read(model, -1);
+    const key = findModel(this.#native, model);
+    const read = key && this.#native.read(key, -1);
     if (read?.json === undefined) throw this.#notServed(model, undefined);
     // `Registry` has written this JSON.
     const { versions } = JSON.parse(read.json) as Published;

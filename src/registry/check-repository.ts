@@ -12,13 +12,14 @@ import { Asker, Asking } from '../javascript/asker.js';
 import { Wait } from '../waits.js';
 import { TritonError, type ErrorLocation, type TritonErrorCode, unavailable } from '../errors.js';
 import type { VersionHost } from '../javascript/model-server.js';
+import { keyText, resolveKey } from '../model-key.js';
 import type { ServerOptions } from '../options.js';
 import { resolveOptions } from '../resolve-options.js';
 import { checkBackendDirectory } from '../backends/custom-backends.js';
 import { openVersion, retire } from './loading/load-version.js';
 import { asTritonError, requiredBy } from './loading/load-model.js';
 import { prepareModel, type PreparedModel } from './loading/prepare-model.js';
-import { findModels, noModelsError } from './sources/find-models.js';
+import { findModels, noModelsError, type FoundPlaces } from './sources/find-models.js';
 import { placeOf, type FoundModel } from './sources/model-source.js';
 import { HeldFiles } from './sources/held-files.js';
 import { sourcesOf } from './sources/sources-of.js';
@@ -246,29 +247,32 @@ export async function checkRepository(
   const checked: CheckedModel[] = [];
   try {
     const sources = sourcesOf(native, resolved);
-    const byName = await findModels(sources, uncancelled);
-    if (byName.size === 0) throw await noModelsError(sources);
-    const checks = new Map<string, Promise<CheckedModel>>();
+    const found = await findModels(sources, uncancelled);
+    const all = [...found.values()].sort((a, b) => (a.key.name < b.key.name ? -1 : 1));
+    if (all.length === 0) throw await noModelsError(sources);
+    const checks = new Map<FoundPlaces, Promise<CheckedModel>>();
     // Ensembles wait for the models that they need, and none may need itself.
-    const check = (name: string, chain: readonly string[]): Promise<CheckedModel> | undefined => {
-      const places = byName.get(name);
-      if (!places) return undefined;
-      const known = checks.get(name);
+    const check = (model: FoundPlaces, chain: readonly FoundPlaces[]): Promise<CheckedModel> => {
+      const known = checks.get(model);
       if (known) return known;
-      const inner = [...chain, name];
-      const result = checkModel(native, resolved, places, (part) => {
+      const inner = [...chain, model];
+      const { namespace, name } = model.key;
+      const result = checkModel(native, resolved, model.places, (step) => {
+        const key = resolveKey(step, found.namespacesOf(step), namespace);
+        const part = key && found.get(key);
+        if (!part) return undefined;
         if (!inner.includes(part)) return check(part, inner);
-        const text = `a model cannot need itself: ${[...inner.slice(inner.indexOf(part)), part].join(' → ')}`;
-        throw new TritonError('INVALID_ARG', `model '${name}': ${text}`, { model: name });
+        const circle = [...inner.slice(inner.indexOf(part)), part].map((one) => keyText(one.key));
+        const text = `model '${name}': a model cannot need itself: ${circle.join(' → ')}`;
+        throw new TritonError('INVALID_ARG', text, { model: name });
       });
-      checks.set(name, result);
+      checks.set(model, result);
       return result;
     };
-    const names = only ?? [...byName.keys()].sort();
-    for (const name of names) {
-      progress?.(name, checked.length, names.length);
-      const result = await check(name, []);
-      if (result) checked.push(result);
+    const models = only?.flatMap((name) => found.valuesOf(name)) ?? all;
+    for (const model of models) {
+      progress?.(model.key.name, checked.length, models.length);
+      checked.push(await check(model, []));
     }
   } finally {
     await insistOnAnswer<readonly string[]>((done) => {

@@ -5,6 +5,7 @@ import type { LoadModelOptions } from '../api/load-options.js';
 import { Asking } from '../javascript/asker.js';
 import type { ModelHost } from '../javascript/model-server.js';
 import { endVersions, settleVersions } from '../javascript/versions/versions.js';
+import type { ModelKey } from '../model-key.js';
 import { latencyPolicy } from '../metrics/metrics-config.js';
 import type { ResolvedOptions } from '../options.js';
 import { Ensembles } from './entries/ensembles.js';
@@ -38,9 +39,9 @@ export class Registry {
     const entries = new ModelEntries(server, sources, options.models);
     const ensembles = new Ensembles({
       server,
-      entryOf: (model) => entries.get(model),
-      loadPart: (model, load) =>
-        this.#loads.starting ? this.#startup.loadPart(model, load) : this.#loads.loadPart(model, load),
+      resolve: (name, own) => entries.resolve(name, own),
+      loadPart: (entry, load) =>
+        this.#loads.starting ? this.#startup.loadPart(entry, load) : this.#loads.loadPart(entry, load),
       latenciesOf: (config) => latencyPolicy(config, options.metrics),
     });
     const lostGpus = new LostGpus({
@@ -61,7 +62,7 @@ export class Registry {
   }
 
   /** Is told of models that are served and were warmed up. What it throws is ignored. */
-  set onWarmed(told: (model: string) => void) {
+  set onWarmed(told: (model: ModelKey) => void) {
     this.#loads.onWarmed = told;
   }
 
@@ -86,8 +87,8 @@ export class Registry {
   }
 
   /**
-   * Loads a model, or loads it again if its files have changed. New versions take over when all of them are
-   * ready; if one fails, the old versions go on serving.
+   * Loads a model, or loads it again if its files have changed: each of this name, if several namespaces have one.
+   * New versions take over when all of them are ready; if one fails, the old versions go on serving.
    *
    * @param options - They are checked, and their content is copied, before this returns.
    * @returns Whether anything was loaded.
@@ -105,7 +106,7 @@ export class Registry {
   }
 
   /**
-   * Unloads a model, which takes no more requests. Resolves when the accepted ones have ended and its memory
+   * Unloads a model, which takes no more requests: each of this name, if several namespaces have one. Resolves when the accepted ones have ended and its memory
    * is free. If one of these asks for it, it resolves at once, and the unload follows.
    *
    * @param withParts - Whether models are unloaded, too, that were loaded only because this one needs them.

@@ -32,34 +32,38 @@ export class Unloads {
   }
 
   /**
-   * Unloads a model that a program asks to unload. See `Registry.unload`.
+   * Unloads the models of a name that a program asks to unload, of all namespaces. See `Registry.unload`.
    *
    * @throws {@link TritonError} As `Registry.unload`.
    */
   async unload(name: string, withParts: boolean, parent: unknown): Promise<void> {
-    const { asking, entries, log } = this.#host;
+    const { asking, entries } = this.#host;
     const asker = asking.askerOf(name, parent);
-    const entry = entries.get(name);
-    if (asker?.kind === 'run' && entry?.circle('unload', asker) !== undefined) {
-      this.#refuseNeeded(name);
-      this.#unload(name, withParts, undefined).catch((error: unknown) => {
-        const { message } = asTritonError(error, name);
-        log.warn(`model '${name}': the unload that it requested failed: ${message}`, { model: name });
+    // As in Triton, unloading an unknown model succeeds.
+    await Promise.all(entries.named(name).map((entry) => this.#unloadFor(entry, withParts, asker)));
+  }
+
+  async #unloadFor(entry: ModelEntry, withParts: boolean, asker: Wait | undefined): Promise<void> {
+    if (asker?.kind === 'run' && entry.circle('unload', asker) !== undefined) {
+      this.#refuseNeeded(entry);
+      this.#unload(entry, withParts, undefined).catch((error: unknown) => {
+        const { name: model, text } = entry;
+        const { message } = asTritonError(error, model);
+        this.#host.log.warn(`model '${text}': the unload that it requested failed: ${message}`, {
+          model,
+        });
       });
       return;
     }
-    await this.#unload(name, withParts, asker);
+    await this.#unload(entry, withParts, asker);
   }
 
-  async #unload(name: string, withParts: boolean, asker: Wait | undefined): Promise<void> {
-    const { entries, ensembles, events } = this.#host;
-    const entry = entries.get(name);
-    // As in Triton, unloading an unknown model succeeds.
-    if (!entry) return;
-    const parts = withParts ? ensembles.partsOf(name) : [];
+  async #unload(entry: ModelEntry, withParts: boolean, asker: Wait | undefined): Promise<void> {
+    const { ensembles, events } = this.#host;
+    const parts = withParts ? ensembles.partsOf(entry) : [];
     entry.refuseCircle('unload', asker);
     await entry.inTurn('unload', asker, async () => {
-      this.#refuseNeeded(name);
+      this.#refuseNeeded(entry);
       const versions = servedVersions(entry.published());
       for (const { descriptor } of entry.published().versions) {
         if (descriptor) ensembles.forget(descriptor.uid);
@@ -70,24 +74,23 @@ export class Unloads {
         entry.runsOn([]);
       }
       entry.isPart = false;
-      if (versions.length > 0) events.unloaded(name, versions);
+      if (versions.length > 0) events.unloaded(entry.key, versions);
     });
     for (const part of parts) {
-      if (entries.get(part)?.isPart === true && ensembles.usersOf(part).length === 0)
-        await this.#unload(part, true, asker);
+      if (part.isPart && ensembles.usersOf(part).length === 0) await this.#unload(part, true, asker);
     }
   }
 
-  #refuseNeeded(name: string): void {
+  #refuseNeeded(entry: ModelEntry): void {
     const { ensembles } = this.#host;
-    const users = ensembles.usersOf(name);
+    const users = ensembles.usersOf(entry);
     if (users.length === 0) return;
     const noun = users.every((user) => ensembles.has(user)) ? 'ensemble' : 'model';
     throw new TritonError(
       'INVALID_ARG',
-      `model '${name}' cannot be unloaded: the ${noun}${users.length > 1 ? 's' : ''} ` +
-        `${users.map((user) => `'${user}'`).join(', ')} need${users.length > 1 ? '' : 's'} it; unload ${users.length > 1 ? 'them' : 'that'} first`,
-      { model: name },
+      `model '${entry.text}' cannot be unloaded: the ${noun}${users.length > 1 ? 's' : ''} ` +
+        `${users.map((user) => `'${user.text}'`).join(', ')} need${users.length > 1 ? '' : 's'} it; unload ${users.length > 1 ? 'them' : 'that'} first`,
+      { model: entry.name },
     );
   }
 
@@ -119,9 +122,9 @@ export class Unloads {
         });
       });
       for (const uid of failed) ensembles.forget(uid);
-      ensembles.changed(entry.name, 'has failed', error.reason);
+      ensembles.changed(entry, 'has failed', error.reason);
       for (const uid of failed) void retire(server, uid);
-      events.failed(entry.name, error, servedVersions(entry.published()), false);
+      events.failed(entry.key, error, servedVersions(entry.published()), false);
     });
   }
 }

@@ -368,7 +368,10 @@ export class InferenceServer implements ModelServer, AsyncDisposable {
     this.#table.checkOpen();
     checkModelName(name);
     const asked = readOptions<typeof options>(options, ['version'], 'explain options');
-    const { uid, version, config, unbatched } = this.#table.resolve(name, checkVersion(asked.version));
+    const { uid, version, config, unbatched } = this.#table.resolve(
+      this.#table.keyOf(name),
+      checkVersion(asked.version),
+    );
     const step = config.ensemble_scheduling?.step[0];
     if (step) {
       const message = `model '${name}' is an ensemble, which forms no batches: explain its steps, such as '${step.model_name}'`;

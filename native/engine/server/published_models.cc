@@ -1,24 +1,26 @@
 #include "engine/server/published_models.h"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace tritonts {
 
-void PublishedModels::Set(const std::string& name, std::string json) {
+void PublishedModels::Set(const ModelKey& model, std::string json) {
   std::lock_guard lock(mutex_);
-  models_[name] = {std::move(json), ++revision_};
+  models_[model] = {std::move(json), ++revision_};
 }
 
-bool PublishedModels::Remove(const std::string& name) {
+bool PublishedModels::Remove(const ModelKey& model) {
   std::lock_guard lock(mutex_);
-  return models_.erase(name) > 0;
+  return models_.erase(model) > 0;
 }
 
-PublishedModels::Snapshot PublishedModels::Read(const std::string& name,
+PublishedModels::Snapshot PublishedModels::Read(const ModelKey& model,
                                                 uint64_t known_revision) const {
   std::lock_guard lock(mutex_);
   Snapshot snapshot;
-  const auto known = models_.find(name);
+  const auto known = models_.find(model);
   if (known == models_.end()) return snapshot;
   snapshot.found = true;
   snapshot.revision = known->second.revision;
@@ -27,11 +29,33 @@ PublishedModels::Snapshot PublishedModels::Read(const std::string& name,
   return snapshot;
 }
 
-std::vector<std::string> PublishedModels::Names() const {
+StatusOr<ModelKey> PublishedModels::Resolve(std::string_view name) const {
   std::lock_guard lock(mutex_);
-  std::vector<std::string> names;
-  for (const auto& [name, published] : models_) names.push_back(name);
-  return names;
+  const auto [first, end] = models_.equal_range(name);
+  if (first == end) return Status::NotFound("unknown model '" + std::string(name) + "'");
+  if (std::next(first) == end) return first->first;
+  std::string namespaces;
+  for (auto at = first; at != end; ++at) {
+    namespaces += (at == first ? "'" : ", '") + at->first.model_namespace + "'";
+  }
+  // src/model-key.ts has the same text.
+  return Status::InvalidArg("there are " + std::to_string(std::distance(first, end)) + " models '" +
+                            std::string(name) + "', in the namespaces " + namespaces +
+                            ": the model namespace must be provided to resolve the ambiguity");
+}
+
+bool PublishedModels::IsCurrent(std::string_view name, uint64_t revision) const {
+  std::lock_guard lock(mutex_);
+  const auto [first, end] = models_.equal_range(name);
+  return std::any_of(first, end,
+                     [&](const auto& model) { return model.second.revision == revision; });
+}
+
+std::vector<ModelKey> PublishedModels::Keys() const {
+  std::lock_guard lock(mutex_);
+  std::vector<ModelKey> keys;
+  for (const auto& [key, published] : models_) keys.push_back(key);
+  return keys;
 }
 
 }  // namespace tritonts

@@ -1,5 +1,6 @@
 // The models that the owner of a server has published, for every environment to read. Each model
-// has one JSON text, with a revision that changes with every publication.
+// has one JSON text, with a revision that changes with every publication. Several namespaces may
+// have a model of the same name.
 //
 // The server owns it. Any thread may call any function. No callback runs under the lock.
 #pragma once
@@ -8,7 +9,11 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include "engine/base/status.h"
+#include "engine/server/model_key.h"
 
 namespace tritonts {
 
@@ -21,12 +26,17 @@ class PublishedModels {
     std::string json;  // empty unless `changed`
   };
 
-  void Set(const std::string& name, std::string json);
+  void Set(const ModelKey& model, std::string json);
   // False: the model is not published.
-  bool Remove(const std::string& name);
-  Snapshot Read(const std::string& name, uint64_t known_revision) const;
-  // The published models, sorted.
-  std::vector<std::string> Names() const;
+  bool Remove(const ModelKey& model);
+  Snapshot Read(const ModelKey& model, uint64_t known_revision) const;
+  // The model that a name alone means: the one namespace's that has it. NOT_FOUND: none has it.
+  // INVALID_ARG: several have it; the message names them.
+  StatusOr<ModelKey> Resolve(std::string_view name) const;
+  // Whether a model of this name still has this revision. Each publication has another one.
+  bool IsCurrent(std::string_view name, uint64_t revision) const;
+  // The published models, sorted by name, then by namespace.
+  std::vector<ModelKey> Keys() const;
 
  private:
   struct Published {
@@ -35,7 +45,7 @@ class PublishedModels {
   };
 
   mutable std::mutex mutex_;  // guards all below
-  std::map<std::string, Published> models_;
+  std::map<ModelKey, Published, ByName> models_;
   uint64_t revision_ = 0;
 };
 

@@ -91,21 +91,29 @@ void Server::CancelLong() {
   loads_cancelled_->fetch_add(1, std::memory_order_relaxed);
 }
 
-void Server::Publish(const std::string& name, std::string json) {
-  published_.Set(name, std::move(json));
+void Server::Publish(const ModelKey& model, std::string json) {
+  published_.Set(model, std::move(json));
   ports_.ShowChange();
 }
 
-void Server::Withdraw(const std::string& name) {
-  if (published_.Remove(name)) ports_.ShowChange();
+void Server::Withdraw(const ModelKey& model) {
+  if (published_.Remove(model)) ports_.ShowChange();
 }
 
-Server::Snapshot Server::Read(const std::string& name, uint64_t known_revision) const {
-  return published_.Read(name, known_revision);
+Server::Snapshot Server::Read(const ModelKey& model, uint64_t known_revision) const {
+  return published_.Read(model, known_revision);
 }
 
-std::vector<std::string> Server::ModelNames() const {
-  return published_.Names();
+StatusOr<ModelKey> Server::ResolveModel(std::string_view name) const {
+  return published_.Resolve(name);
+}
+
+bool Server::IsCurrent(std::string_view name, uint64_t revision) const {
+  return published_.IsCurrent(name, revision);
+}
+
+std::vector<ModelKey> Server::ModelKeys() const {
+  return published_.Keys();
 }
 
 void Server::Retire(uint32_t uid, std::function<void(bool)> done) {

@@ -4,8 +4,8 @@
 // A server belongs to the process, and all environments share it. The environment that created it
 // is its owner. The owner's TypeScript decides which models are loaded and published. Any thread
 // may call any public function. Callbacks are called on a loader thread, the reaper's thread or the
-// calling thread, with no lock held. If there is no memory, Publish, Read, ModelNames, Retire and
-// Close throw std::bad_alloc, and may be called again.
+// calling thread, with no lock held. If there is no memory, Publish, Read, ResolveModel, ModelKeys,
+// Retire and Close throw std::bad_alloc, and may be called again.
 //
 // It owns these parts, each in its own file: loaders, the table of versions, the published models,
 // the list of ports, the reaper with its retirements, the destroyer, and the timer.
@@ -21,6 +21,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/backend.h"
@@ -33,6 +34,7 @@
 #include "engine/server/destroyer.h"
 #include "engine/server/loaders.h"
 #include "engine/server/model_folder.h"
+#include "engine/server/model_key.h"
 #include "engine/server/port_list.h"
 #include "engine/server/published_models.h"
 #include "engine/server/reaper.h"
@@ -100,11 +102,14 @@ class Server : public std::enable_shared_from_this<Server> {
   // --- The models as every environment sees them: one JSON text a model, which the owner writes,
   // and which names the versions' uids.
   using Snapshot = PublishedModels::Snapshot;
-  void Publish(const std::string& name, std::string json);
-  void Withdraw(const std::string& name);
+  void Publish(const ModelKey& model, std::string json);
+  void Withdraw(const ModelKey& model);
   // The text and its revision, if the model is published and the revision is not `known_revision`.
-  Snapshot Read(const std::string& name, uint64_t known_revision) const;
-  std::vector<std::string> ModelNames() const;
+  Snapshot Read(const ModelKey& model, uint64_t known_revision) const;
+  // See the functions of PublishedModels.
+  StatusOr<ModelKey> ResolveModel(std::string_view name) const;
+  bool IsCurrent(std::string_view name, uint64_t revision) const;
+  std::vector<ModelKey> ModelKeys() const;
 
   // --- Ending versions. `done` is called when the version is destroyed or abandoned, with which of
   // the two. Requests that environments prepared before they saw the last Publish are served.

@@ -73,6 +73,7 @@ class Result {
 };
 
 using Names = std::vector<std::string>;
+using Keys = std::vector<ModelKey>;
 
 inline PortInput OneFloat(float value = 1) {
   return {0, {1, 1}, BytesOf<float>({value})};

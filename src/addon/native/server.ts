@@ -1,5 +1,6 @@
 /** The engine of a server. */
 
+import type { ModelKey } from '../../model-key.js';
 import type { NativeFolder, NativeBytes } from './folder.js';
 import type { NativeNvml } from './gpus.js';
 import type { NativePort } from './port.js';
@@ -61,17 +62,23 @@ export interface NativeServer {
   ): void;
   /** Returns memory to the system that loading left free in the allocator. */
   returnMemory(done: () => void): void;
-  publish(name: string, json: string): void;
-  withdraw(name: string): void;
+  publish(model: ModelKey, json: string): void;
+  withdraw(model: ModelKey): void;
   /**
    * The published state of a model; undefined for an unknown model. `json` is absent if the revision is still
    * `knownRevision`.
    */
   read(
-    name: string,
+    model: ModelKey,
     knownRevision: number,
   ): { readonly revision: number; readonly json?: string } | undefined;
-  modelNames(): string[];
+  /**
+   * The published model that a name alone means: the one namespace's that has it. A status is NOT_FOUND if there is
+   * none, INVALID_ARG if several namespaces have it.
+   */
+  resolveModel(name: string): ModelKey | NativeStatus;
+  /** The published models, sorted by name, then by namespace. */
+  modelKeys(): ModelKey[];
   retire(uid: number, done: (abandoned: boolean) => void): void;
   /** Closes the server. `done` receives the names of abandoned models, at most 2 s after the time limit. */
   close(timeoutMs: number, done: (abandoned: readonly string[]) => void): void;

@@ -15,7 +15,7 @@ import {
   type ModelConfig,
   type PreparedConfig,
 } from '../../config/index.js';
-import { compileEnsemble, failedStep } from '../../ensemble/compile.js';
+import { compileEnsemble, failedStep, type CompiledEnsemble } from '../../ensemble/compile.js';
 import { composingModels, graphText, type ComposingVersion } from '../../ensemble/composing.js';
 import { requiresField } from '../../backends/required-models.js';
 import {
@@ -34,26 +34,33 @@ import type { VersionDescriptor } from './published.js';
 /** What the ensembles need of their registry. */
 export interface EnsembleHost {
   readonly server: NativeServer;
-  readonly entryOf: (model: string) => ModelEntry | undefined;
+  /**
+   * The model of a name; undefined if there is none.
+   *
+   * @param own - The namespace of the ensemble that names it.
+   * @throws {@link TritonError} INVALID_ARG if several other namespaces have it.
+   */
+  readonly resolve: (name: string, own?: string) => ModelEntry | undefined;
   /** What is kept of the latencies of a model with this configuration. */
   readonly latenciesOf: (config: ModelConfig) => NativeLatencyPolicy;
   /** Loads a model, if it is not loaded yet. `load` waits for it. */
-  readonly loadPart: (model: string, load: Wait) => Promise<void>;
+  readonly loadPart: (model: ModelEntry, load: Wait) => Promise<void>;
 }
 
 /** A version of an ensemble that is open in the engine. */
 interface OpenEnsemble {
-  readonly name: string;
+  readonly entry: ModelEntry;
   readonly uid: number;
   readonly config: ModelConfig;
   readonly source: ConfigSource;
-  readonly models: readonly string[];
+  /** The models that its steps mean now. */
+  parts: readonly ModelEntry[];
 }
 
 /** A version of a model in JavaScript or Python that requires others. */
 interface Requiring {
-  readonly name: string;
-  readonly models: readonly string[];
+  readonly entry: ModelEntry;
+  readonly parts: readonly ModelEntry[];
 }
 
 /** See the head of this file. */
@@ -64,108 +71,133 @@ export class Ensembles {
   /** By uid. */
   readonly #requiring: Map<number, Requiring> = new Map();
   /** Which loads wait for which models. */
-  readonly #waits: Map<string, Set<string>> = new Map();
+  readonly #waits: Map<ModelEntry, readonly ModelEntry[]> = new Map();
 
   constructor(host: EnsembleHost) {
     this.#host = host;
   }
 
   /**
-   * Loads the models that an ensemble needs.
+   * Loads the models that an ensemble needs. A step means the model of the ensemble's namespace, else the only one
+   * of its name.
    *
    * @param load - The load of the ensemble.
+   * @returns The models. Those that no repository has are left out.
    * @throws {@link TritonError} UNAVAILABLE if one of them cannot be loaded, INVALID_ARG if it needs the
-   *   ensemble itself.
+   *   ensemble itself, or if several other namespaces have it.
    */
-  async loadParts({ config, source }: PreparedConfig, load: Wait): Promise<void> {
-    const models = composingModels(config);
-    const { name } = config;
-    for (const model of models) {
-      const chain = this.#chain(model, name);
+  async loadParts(
+    entry: ModelEntry,
+    { config, source }: PreparedConfig,
+    load: Wait,
+  ): Promise<readonly ModelEntry[]> {
+    const parts: ModelEntry[] = [];
+    for (const name of composingModels(config)) {
+      const part = resolveStep(config, source, name, () => this.#host.resolve(name, entry.key.namespace));
+      if (!part) continue;
+      parts.push(part);
+      const chain = this.#chain(part, entry);
       if (chain === undefined) continue;
       throw new TritonError(
         'INVALID_ARG',
-        `model '${name}': an ensemble cannot need itself: ${[name, ...chain].join(' → ')}\n${graphText(config)}`,
-        { model: name },
+        `model '${entry.text}': an ensemble cannot need itself: ${chainText(entry, chain)}\n${graphText(config)}`,
+        { model: entry.name },
       );
     }
-    await this.#loadAll(name, models, load, (model, reason) => failedStep(config, source, model, reason));
+    await this.#loadAll(entry, parts, load, (part, reason) => failedStep(config, source, part.name, reason));
+    return parts;
   }
 
   /**
-   * Loads the models that a model in JavaScript or Python requires.
+   * Loads the models that a model in JavaScript or Python requires. It calls them by their names alone, so each must
+   * be the only one of its name.
    *
    * @param load - The load of that model.
-   * @throws {@link TritonError} UNAVAILABLE if one of them cannot be loaded, INVALID_ARG if there is no such model or
-   *   it needs this one.
+   * @returns The models.
+   * @throws {@link TritonError} UNAVAILABLE if one of them cannot be loaded, INVALID_ARG if there is no such model,
+   *   there are several, or it needs this one.
    */
   async loadRequired(
-    { config, source }: PreparedConfig,
-    models: readonly string[],
+    entry: ModelEntry,
+    { source }: PreparedConfig,
+    names: readonly string[],
     load: Wait,
-  ): Promise<void> {
-    const { name } = config;
+  ): Promise<readonly ModelEntry[]> {
+    if (names.length === 0) return [];
     const fault = (code: TritonErrorCode, text: string, cause?: unknown): TritonError =>
       fieldError(code, source, requiresField, text, {
-        model: name,
+        model: entry.name,
         reason: code === 'UNAVAILABLE' ? reasonOfPart(cause) : undefined,
         cause,
       });
-    for (const model of models) {
-      if (!this.#host.entryOf(model)) throw fault('INVALID_ARG', `no repository has a model '${model}'`);
-      const chain = this.#chain(model, name);
-      if (chain) throw fault('INVALID_ARG', `a model cannot require itself: ${[name, ...chain].join(' → ')}`);
+    const parts: ModelEntry[] = [];
+    for (const name of names) {
+      let part: ModelEntry | undefined;
+      try {
+        part = this.#host.resolve(name);
+      } catch (error) {
+        throw fault('INVALID_ARG', messageOf(error));
+      }
+      if (!part) throw fault('INVALID_ARG', `no repository has a model '${name}'`);
+      parts.push(part);
+      const chain = this.#chain(part, entry);
+      if (chain) throw fault('INVALID_ARG', `a model cannot require itself: ${chainText(entry, chain)}`);
     }
-    await this.#loadAll(name, models, load, (model, reason) =>
-      fault('UNAVAILABLE', `model '${model}' could not be loaded: ${reason.message}`, reason),
+    await this.#loadAll(entry, parts, load, (part, reason) =>
+      fault('UNAVAILABLE', `model '${part.text}' could not be loaded: ${reason.message}`, reason),
     );
+    return parts;
   }
 
   /** Notes that a version of a model in JavaScript or Python is open, until {@link forget}. */
-  noteRequired(uid: number, name: string, models: readonly string[]): void {
-    if (models.length === 0) return;
-    this.#requiring.set(uid, { name, models });
-    this.#runsOn(name, models);
+  noteRequired(uid: number, entry: ModelEntry, parts: readonly ModelEntry[]): void {
+    if (parts.length === 0) return;
+    this.#requiring.set(uid, { entry, parts });
+    entry.runsOn(parts);
   }
 
   async #loadAll(
-    name: string,
-    models: readonly string[],
+    entry: ModelEntry,
+    parts: readonly ModelEntry[],
     load: Wait,
-    failed: (model: string, reason: Error) => Error,
+    failed: (part: ModelEntry, reason: Error) => Error,
   ): Promise<void> {
-    this.#waits.set(name, new Set(models));
+    this.#waits.set(entry, parts);
     try {
       const results = await Promise.allSettled(
-        models.map(async (model) => {
-          if (this.#host.entryOf(model)) await this.#host.loadPart(model, load);
+        parts.map(async (part) => {
+          try {
+            await this.#host.loadPart(part, load);
+          } catch (error) {
+            throw failed(part, error instanceof Error ? error : new Error(String(error)));
+          }
         }),
       );
-      results.forEach((result, i) => {
-        if (result.status === 'fulfilled') return;
-        const reason: unknown = result.reason;
-        throw failed(models[i] ?? '', reason instanceof Error ? reason : new Error(String(reason)));
-      });
+      for (const result of results) if (result.status === 'rejected') throw result.reason;
     } finally {
-      this.#waits.delete(name);
+      this.#waits.delete(entry);
     }
   }
 
   /** The models over which a model waits for another; undefined if it does not. */
-  #chain(from: string, to: string, passed: ReadonlySet<string> = new Set()): string[] | undefined {
+  #chain(
+    from: ModelEntry,
+    to: ModelEntry,
+    passed: ReadonlySet<ModelEntry> = new Set(),
+  ): ModelEntry[] | undefined {
     if (from === to) return [to];
     if (passed.has(from)) return undefined;
     const next = this.#waits.get(from) ?? this.partsOf(from);
-    for (const model of next) {
-      const rest = this.#chain(model, to, new Set([...passed, from]));
+    for (const part of next) {
+      const rest = this.#chain(part, to, new Set([...passed, from]));
       if (rest) return [from, ...rest];
     }
     return undefined;
   }
 
   /** The models that an open ensemble or JavaScript model needs. */
-  partsOf(name: string): readonly string[] {
-    return this.#users().flatMap((one) => (one.name === name ? one.models : []));
+  partsOf(entry: ModelEntry): readonly ModelEntry[] {
+    return this.#users().flatMap((one) => (one.entry === entry ? one.parts : []));
   }
 
   /** All that need others. */
@@ -178,19 +210,18 @@ export class Ensembles {
    *
    * @throws {@link TritonError} INVALID_ARG or UNSUPPORTED, with all problems and the graph.
    */
-  open(prepared: PreparedConfig): VersionDescriptor {
+  open(entry: ModelEntry, prepared: PreparedConfig): VersionDescriptor {
     const begin = performance.now();
     const { server } = this.#host;
     const finished = finishConfig(prepared, undefined, tritonDefaults);
     const { source } = prepared;
-    const compiled = compileEnsemble(finished.config, source, (model) => this.#find(model));
-    const { config, plan, versions, labels } = compiled;
+    const compiled = this.#compile(entry, finished.config, source);
+    const { config, plan, versions, labels, parts } = compiled;
     const { batchSizeCompleted } = finished;
     const notes = [...finished.notes, ...compiled.notes];
     const uid = server.addEnsemble(config.name, plan, this.#host.latenciesOf(config));
-    const models = composingModels(config);
-    this.#open.set(uid, { name: config.name, uid, config, source, models });
-    this.#runsOn(config.name, models);
+    this.#open.set(uid, { entry, uid, config, source, parts });
+    entry.runsOn(parts);
     const uids = versions.map((version) => version.uid);
     const error = server.bindEnsemble(uid, uids);
     if (error) {
@@ -203,9 +234,19 @@ export class Ensembles {
     return { uid, config, notes, batchSizeCompleted, takesIds, labels, instances: [], loadSeconds };
   }
 
-  #runsOn(name: string, models: readonly string[]): void {
-    const entries = models.flatMap((model) => this.#host.entryOf(model) ?? []);
-    this.#host.entryOf(name)?.runsOn(entries);
+  /** Compiles an ensemble with the models that its steps mean now. */
+  #compile(
+    { key }: ModelEntry,
+    config: ModelConfig,
+    source: ConfigSource,
+  ): CompiledEnsemble & { readonly parts: readonly ModelEntry[] } {
+    const parts = new Set<ModelEntry>();
+    const compiled = compileEnsemble(config, source, (name) => {
+      const part = this.#host.resolve(name, key.namespace);
+      if (part) parts.add(part);
+      return part && composingVersions(part);
+    });
+    return { ...compiled, parts: [...parts] };
   }
 
   /** A version is retired. */
@@ -214,84 +255,99 @@ export class Ensembles {
     this.#requiring.delete(uid);
   }
 
-  /** Whether an open version of this name is an ensemble. */
-  has(name: string): boolean {
-    return [...this.#open.values()].some((one) => one.name === name);
+  /** Whether an open version of this model is an ensemble. */
+  has(entry: ModelEntry): boolean {
+    return [...this.#open.values()].some((one) => one.entry === entry);
   }
 
-  /** Names of the ensembles and JavaScript models that need a model, sorted. */
-  usersOf(model: string): string[] {
-    const users = this.#users().filter(({ models }) => models.includes(model));
-    return [...new Set(users.map(({ name }) => name))].sort();
+  /** The ensembles and JavaScript models that need a model, sorted. */
+  usersOf(entry: ModelEntry): ModelEntry[] {
+    const users = this.#users().filter(({ parts }) => parts.includes(entry));
+    return [...new Set(users.map((user) => user.entry))].sort((a, b) => (a.text < b.text ? -1 : 1));
   }
 
   /**
-   * Other versions of a model are served now. The ensembles that need it are bound to these. One that does
-   * not fit them is served no more.
+   * Other versions of a model are served now. The ensembles with a step of its name are bound to the models that their
+   * steps mean now. An ensemble that does not fit them is served no more.
    *
    * @param what - What happened to the model, for the reason.
    * @param why - The reason of the error that took the model out of service.
    */
-  changed(model: string, what = 'was loaded again', why?: TritonErrorReason): void {
+  changed(model: ModelEntry, what = 'was loaded again', why?: TritonErrorReason): void {
     const { server } = this.#host;
     for (const ensemble of [...this.#open.values()]) {
-      const { name, uid, config, source } = ensemble;
-      if (!ensemble.models.includes(model)) continue;
+      const { entry, uid, config, source } = ensemble;
+      if (!composingModels(config).includes(model.name)) continue;
       try {
-        const { versions, config: complete } = compileEnsemble(config, source, (one) => this.#find(one));
+        const { versions, config: complete, parts } = this.#compile(entry, config, source);
         const uids = versions.map((version) => version.uid);
         const error = server.bindEnsemble(uid, uids);
-        if (error) throw statusError(error, { model: name });
+        if (error) throw statusError(error, { model: entry.name });
         if (complete !== config) {
           throw invalidArgument(
-            `model '${name}': one of its shape tensors has changed; reload the ensemble`,
-            {
-              model: name,
-            },
+            `model '${entry.text}': one of its shape tensors has changed; reload the ensemble`,
+            { model: entry.name },
           );
         }
+        ensemble.parts = parts;
+        entry.runsOn(parts);
       } catch (error) {
-        this.#end(
-          ensemble,
-          `model '${model}' ${what}: ${error instanceof Error ? error.message : String(error)}`,
-          why,
-        );
+        this.#end(ensemble, `model '${model.text}' ${what}: ${messageOf(error)}`, why);
       }
     }
   }
 
   /** Takes an ensemble out of service. */
-  #end({ name, uid }: OpenEnsemble, reason: string, errorReason: TritonErrorReason | undefined): void {
-    const entry = this.#host.entryOf(name);
+  #end({ entry, uid }: OpenEnsemble, reason: string, errorReason: TritonErrorReason | undefined): void {
     this.forget(uid);
-    if (entry) {
-      const { versions } = entry.published();
-      entry.stamp = '';
-      entry.publish({
-        state: '',
-        reason: '',
-        versions: versions.map((one) =>
-          one.descriptor?.uid === uid
-            ? { version: one.version, state: 'UNAVAILABLE', reason, errorReason }
-            : one,
-        ),
-      });
-    }
+    const { versions } = entry.published();
+    entry.stamp = '';
+    entry.publish({
+      state: '',
+      reason: '',
+      versions: versions.map((one) =>
+        one.descriptor?.uid === uid
+          ? { version: one.version, state: 'UNAVAILABLE', reason, errorReason }
+          : one,
+      ),
+    });
     void retire(this.#host.server, uid);
-    this.changed(name, 'is not served any more', errorReason);
+    this.changed(entry, 'is not served any more', errorReason);
   }
+}
 
-  /** The served versions of a model, newest first. */
-  #find(model: string): readonly ComposingVersion[] | undefined {
-    const entry = this.#host.entryOf(model);
-    if (!entry) return undefined;
-    return entry
-      .published()
-      .versions.flatMap(({ version, state, descriptor }) =>
-        state === 'READY' && descriptor ? [{ ...descriptor, version }] : [],
-      )
-      .sort((a, b) => b.version - a.version);
+/** The served versions of a model, newest first. */
+function composingVersions(entry: ModelEntry): readonly ComposingVersion[] {
+  return entry
+    .published()
+    .versions.flatMap(({ version, state, descriptor }) =>
+      state === 'READY' && descriptor ? [{ ...descriptor, version }] : [],
+    )
+    .sort((a, b) => b.version - a.version);
+}
+
+/** Returns what `find` returns. An error that it throws gets the place of the first step of this name. */
+function resolveStep(
+  config: ModelConfig,
+  source: ConfigSource,
+  name: string,
+  find: () => ModelEntry | undefined,
+): ModelEntry | undefined {
+  try {
+    return find();
+  } catch (error) {
+    const index = config.ensemble_scheduling?.step.findIndex(({ model_name: one }) => one === name) ?? 0;
+    const path = `ensemble_scheduling.step[${index}].model_name`;
+    throw fieldError('INVALID_ARG', source, path, messageOf(error), { model: config.name, cause: error });
   }
+}
+
+function chainText(first: ModelEntry, chain: readonly ModelEntry[]): string {
+  return [first, ...chain].map(({ text }) => text).join(' → ');
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
 
 /** Whether a model is served. */

@@ -93,12 +93,12 @@ export class LostGpus {
         told.set(uid, text);
         if (this.#told.get(uid) === text) continue;
         reasons.set(uid, text);
-        this.#host.warn(`model '${entry.name}', version ${version}: ${text}`);
+        this.#host.warn(`model '${entry.text}', version ${version}: ${text}`);
       }
       if (reasons.size > 0) this.#host.tell(entry, reasons);
       if (failed.length === 0) continue;
-      const { name: model } = entry;
-      this.#host.fail(entry, failed, unavailable('DEVICE_LOST', `model '${model}': ${reason}`, { model }));
+      const { name: model, text } = entry;
+      this.#host.fail(entry, failed, unavailable('DEVICE_LOST', `model '${text}': ${reason}`, { model }));
     }
     this.#told = told;
     if (!left) this.end();

@@ -2,17 +2,19 @@
 
 import type { NativeServer } from '../../addon/native/server.js';
 import { TritonError } from '../../errors.js';
+import { defaultNamespace, resolveKey, type ModelKey } from '../../model-key.js';
+import { ModelKeyMap } from '../../model-key-map.js';
 import type { GivenModel } from '../../options.js';
 import { didYouMean } from '../../suggest.js';
 import { findModels } from '../sources/find-models.js';
 import type { ModelSource } from '../sources/model-source.js';
 import { ModelEntry } from './model-entry.js';
 
-/** See the head of this file. */
+/** See the head of this file. Models that the program gives are in the default namespace, as in Triton. */
 export class ModelEntries {
   readonly #server: NativeServer;
   readonly #sources: readonly ModelSource[];
-  readonly #entries: Map<string, ModelEntry> = new Map();
+  readonly #entries: ModelKeyMap<ModelEntry> = new ModelKeyMap();
   /** How many listings of the sources have begun, and the newest of those that were taken over. */
   #scans = 0;
   #lastScan = 0;
@@ -20,7 +22,10 @@ export class ModelEntries {
   constructor(server: NativeServer, sources: readonly ModelSource[], given: ReadonlyMap<string, GivenModel>) {
     this.#server = server;
     this.#sources = sources;
-    for (const [name, model] of given) this.#entries.set(name, new ModelEntry(server, name, [], model));
+    for (const [name, model] of given) {
+      const key = { namespace: defaultNamespace, name };
+      this.#entries.set(key, new ModelEntry(server, key, [], model));
+    }
   }
 
   /**
@@ -34,51 +39,62 @@ export class ModelEntries {
     // A source that is slow may answer after one that was asked later. Models that this one saw would be forgotten.
     if (scan < this.#lastScan) return;
     this.#lastScan = scan;
-    for (const [name, places] of found) {
-      const entry = this.#entries.get(name);
+    for (const { key, places } of found.values()) {
+      const entry = this.#entries.get(key);
       if (entry) entry.found = places;
-      else this.#entries.set(name, new ModelEntry(this.#server, name, places));
+      else this.#entries.set(key, new ModelEntry(this.#server, key, places));
     }
-    for (const [name, entry] of this.#entries) {
-      if (found.has(name)) continue;
+    for (const entry of [...this.#entries.values()]) {
+      if (found.get(entry.key)) continue;
       entry.found = [];
       // A model that left the repository without ever being loaded is forgotten.
       if (!entry.hasVersions && !entry.given) {
-        this.#server.withdraw(name);
-        this.#entries.delete(name);
+        this.#server.withdraw(entry.key);
+        this.#entries.delete(entry.key);
       }
     }
   }
 
-  /** The model of this name; undefined if it is not known. */
-  get(name: string): ModelEntry | undefined {
-    return this.#entries.get(name);
+  /** The models of this name, one for each namespace that has it. Loads and unloads are for all of them. */
+  named(name: string): ModelEntry[] {
+    return this.#entries.valuesOf(name);
   }
 
-  /** The model of this name. It becomes known if it was not: a load brings its files. */
-  ensure(name: string): ModelEntry {
-    const known = this.#entries.get(name);
+  /**
+   * The one model that a name in a model's configuration means; undefined if there is none.
+   *
+   * @param own - Of an ensemble: its namespace, where its steps are looked for first.
+   * @throws {@link TritonError} INVALID_ARG if several other namespaces have it.
+   */
+  resolve(name: string, own?: string): ModelEntry | undefined {
+    const key = resolveKey(name, this.#entries.namespacesOf(name), own);
+    return key && this.#entries.get(key);
+  }
+
+  /** The model of this key. It becomes known if it was not: a load brings its files. */
+  ensure(key: ModelKey): ModelEntry {
+    const known = this.#entries.get(key);
     if (known) return known;
-    const entry = new ModelEntry(this.#server, name, []);
-    this.#entries.set(name, entry);
+    const entry = new ModelEntry(this.#server, key, []);
+    this.#entries.set(key, entry);
     return entry;
   }
 
   /** All known models. */
-  values(): MapIterator<ModelEntry> {
+  values(): Iterable<ModelEntry> {
     return this.#entries.values();
   }
 
-  /** Names of the known models, sorted. */
+  /** Names of the known models, each once, sorted. */
   names(): string[] {
-    return [...this.#entries.keys()].sort();
+    return [...this.#entries.names()].sort();
   }
 
   /** The error for a name that is not known. */
   unknown(name: string): TritonError {
     return new TritonError(
       'NOT_FOUND',
-      `model '${name}' is in no repository${didYouMean(name, this.#entries.keys())}: looked in ` +
+      `model '${name}' is in no repository${didYouMean(name, this.#entries.names())}: looked in ` +
         (this.#sources.map(({ place }) => place).join(', ') || 'the models given, as there is none'),
       { model: name },
     );

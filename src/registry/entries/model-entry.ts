@@ -3,6 +3,7 @@
 import { insist } from '../../addon/memory.js';
 import type { NativeServer } from '../../addon/native/server.js';
 import { TritonError, unavailable } from '../../errors.js';
+import { keyText, type ModelKey } from '../../model-key.js';
 import type { GivenModel } from '../../options.js';
 import { Wait, type WaitKind } from '../../waits.js';
 import { placeOf, type FoundModel } from '../sources/model-source.js';
@@ -19,8 +20,8 @@ const unknownText = JSON.stringify(unknown);
 
 /** See the head of this file. */
 export class ModelEntry {
-  readonly name: string;
-  /** What each source lists that has a model of its name. */
+  readonly key: ModelKey;
+  /** What each source lists that has this model. */
   found: readonly FoundModel[];
   /** The model, if the program gave it instead. */
   given: GivenModel | undefined;
@@ -37,16 +38,25 @@ export class ModelEntry {
   #last: Wait | undefined;
   /** What its versions run, and the ends of these. */
   readonly running: Wait;
-  /** What ends that its requests wait for those of other models, by their names. */
-  readonly #parts: Map<string, () => void> = new Map();
+  /** What ends that its requests wait for those of these models. */
+  readonly #parts: Map<ModelEntry, () => void> = new Map();
 
-  constructor(server: NativeServer, name: string, found: readonly FoundModel[], given?: GivenModel) {
+  constructor(server: NativeServer, key: ModelKey, found: readonly FoundModel[], given?: GivenModel) {
     this.#server = server;
-    this.name = name;
+    this.key = key;
     this.found = found;
     this.given = given;
-    this.running = new Wait('run', `requests of '${name}'`);
-    server.publish(name, unknownText);
+    this.running = new Wait('run', `requests of '${keyText(key)}'`);
+    server.publish(key, unknownText);
+  }
+
+  get name(): string {
+    return this.key.name;
+  }
+
+  /** The model as messages name it. */
+  get text(): string {
+    return keyText(this.key);
   }
 
   /** How often something was published of it. */
@@ -81,7 +91,7 @@ export class ModelEntry {
    */
   refuseCircle(kind: 'load' | 'unload', asker: Wait | undefined): void {
     const circle = this.circle(kind, asker);
-    if (circle !== undefined) throw circularWait(kind, this.name, circle);
+    if (circle !== undefined) throw circularWait(kind, this, circle);
   }
 
   /**
@@ -104,7 +114,7 @@ export class ModelEntry {
   }
 
   #turn(kind: WaitKind): Wait {
-    const turn = new Wait(kind, `${kind} of '${this.name}'`);
+    const turn = new Wait(kind, `${kind} of '${this.text}'`);
     if (this.#last) turn.begin(this.#last);
     // A load does not wait for the requests of the versions that it replaces.
     if (kind === 'unload') turn.begin(this.running);
@@ -113,14 +123,13 @@ export class ModelEntry {
 
   /** Its requests wait for those of these models: its steps, or those that it requires. */
   runsOn(entries: readonly ModelEntry[]): void {
-    const names = new Set(entries.map(({ name }) => name));
-    for (const [name, end] of this.#parts) {
-      if (names.has(name)) continue;
+    for (const [entry, end] of this.#parts) {
+      if (entries.includes(entry)) continue;
       end();
-      this.#parts.delete(name);
+      this.#parts.delete(entry);
     }
-    for (const { name, running } of entries) {
-      if (!this.#parts.has(name)) this.#parts.set(name, this.running.begin(running));
+    for (const entry of entries) {
+      if (!this.#parts.has(entry)) this.#parts.set(entry, this.running.begin(entry.running));
     }
   }
 
@@ -132,14 +141,14 @@ export class ModelEntry {
   place(): FoundModel {
     const [first, second] = this.found;
     if (!first) {
-      throw new TritonError('NOT_FOUND', `model '${this.name}' is no longer in the repository`, {
+      throw new TritonError('NOT_FOUND', `model '${this.text}' is no longer in the repository`, {
         model: this.name,
       });
     }
     if (second) {
       throw new TritonError(
         'INVALID_ARG',
-        `model '${this.name}' appears in two or more repositories: ${this.found.map(({ model }) => placeOf(model)).join(', ')}`,
+        `model '${this.text}' appears in two or more repositories: ${this.found.map(({ model }) => placeOf(model)).join(', ')}`,
         { model: this.name },
       );
     }
@@ -148,7 +157,7 @@ export class ModelEntry {
 
   /** Publishes the model's state for every environment. */
   publish(published: PublishedModel): void {
-    this.#server.publish(this.name, JSON.stringify(published));
+    this.#server.publish(this.key, JSON.stringify(published));
     this.#publications++;
     this.#hasVersions = published.versions.length > 0;
   }
@@ -173,7 +182,7 @@ export class ModelEntry {
   published(): PublishedModel {
     if (this.#publications === 0) return unknown;
     // `publish` wrote it.
-    return JSON.parse(this.#server.read(this.name, -1)?.json ?? unknownText) as PublishedModel;
+    return JSON.parse(this.#server.read(this.key, -1)?.json ?? unknownText) as PublishedModel;
   }
 
   /** The notes of the versions that are served. */
@@ -203,9 +212,9 @@ export class ModelEntry {
 }
 
 /** The error of what would wait for itself. */
-export function circularWait(what: 'load' | 'unload', model: string, circle: string): TritonError {
-  const text = `model '${model}': this ${what} would wait for itself: ${circle}`;
-  return unavailable('CIRCULAR_CALL', text, { model });
+export function circularWait(what: 'load' | 'unload', entry: ModelEntry, circle: string): TritonError {
+  const text = `model '${entry.text}': this ${what} would wait for itself: ${circle}`;
+  return unavailable('CIRCULAR_CALL', text, { model: entry.name });
 }
 
 /** Numbers of the versions that are served. */

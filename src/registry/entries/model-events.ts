@@ -3,6 +3,7 @@
 import { channel } from 'node:diagnostics_channel';
 import type { TritonError } from '../../errors.js';
 import { ignore, type Log } from '../../logger.js';
+import { keyText, type ModelKey } from '../../model-key.js';
 
 /** A message of the channels `tritonts:model:load`, `tritonts:model:unload` and `tritonts:model:fail`. */
 export interface ModelMessage {
@@ -38,10 +39,10 @@ export class ModelEvents {
   }
 
   /** A step of a load. */
-  step(model: string, version: number | undefined, state: string): void {
+  step(key: ModelKey, version: number | undefined, state: string): void {
     if (this.#log.verbose === ignore) return;
     const which = version === undefined ? '' : `, version ${version}`;
-    this.#log.verbose(`model '${model}'${which}: ${state}`, { model });
+    this.#log.verbose(`model '${keyText(key)}'${which}: ${state}`, { model: key.name });
   }
 
   /**
@@ -50,26 +51,28 @@ export class ModelEvents {
    * @param ms - How long its load took, its turn and its parts included.
    * @param notes - Only called if they are logged.
    */
-  loaded(model: string, versions: readonly number[], ms: number, notes: () => readonly string[]): void {
+  loaded(key: ModelKey, versions: readonly number[], ms: number, notes: () => readonly string[]): void {
     if (this.#log.info !== ignore) {
-      this.#log.info(`model '${model}': ${versionsText(versions)} ready in ${secondsText(ms)}`, { model });
-      for (const note of notes()) this.#log.info(`model '${model}': ${note}`, { model });
+      const { name: model } = key;
+      const text = `model '${keyText(key)}'`;
+      this.#log.info(`${text}: ${versionsText(versions)} ready in ${secondsText(ms)}`, { model });
+      for (const note of notes()) this.#log.info(`${text}: ${note}`, { model });
     }
-    if (load.hasSubscribers) load.publish(messageOf(model, versions));
+    if (load.hasSubscribers) load.publish(messageOf(key, versions));
   }
 
   /** A load found that none of the model's files has changed. */
-  unchanged(model: string, versions: readonly number[]): void {
+  unchanged(key: ModelKey, versions: readonly number[]): void {
     this.#log.info(
-      `model '${model}': none of its files has changed, so it is served as before: ${versionsText(versions)} (force: true loads it again)`,
-      { model },
+      `model '${keyText(key)}': none of its files has changed, so it is served as before: ${versionsText(versions)} (force: true loads it again)`,
+      { model: key.name },
     );
   }
 
   /** A model was unloaded. `versions` were served. */
-  unloaded(model: string, versions: readonly number[]): void {
-    this.#log.info(`model '${model}': unloaded`, { model });
-    if (unload.hasSubscribers) unload.publish(messageOf(model, versions));
+  unloaded(key: ModelKey, versions: readonly number[]): void {
+    this.#log.info(`model '${keyText(key)}': unloaded`, { model: key.name });
+    if (unload.hasSubscribers) unload.publish(messageOf(key, versions));
   }
 
   /**
@@ -78,19 +81,19 @@ export class ModelEvents {
    * @param versions - The versions that go on being served.
    * @param isTold - Whether a call rejects with the error.
    */
-  failed(model: string, error: TritonError, versions: readonly number[], isTold: boolean): void {
-    const text = error.message.includes(`model '${model}'`)
-      ? error.message
-      : `model '${model}': ${error.message}`;
+  failed(key: ModelKey, error: TritonError, versions: readonly number[], isTold: boolean): void {
+    const { name: model } = key;
+    const isNamed = [model, keyText(key)].some((one) => error.message.includes(`model '${one}'`));
+    const text = isNamed ? error.message : `model '${keyText(key)}': ${error.message}`;
     if (versions.length > 0) {
       this.#log.warn(`${text} (${versionsText(versions)} served as before)`, { model, error });
     } else {
       this.#log[isTold || error.code === 'CANCELLED' ? 'info' : 'error'](text, { model, error });
     }
-    if (fail.hasSubscribers) fail.publish({ ...messageOf(model, versions), error });
+    if (fail.hasSubscribers) fail.publish({ ...messageOf(key, versions), error });
   }
 }
 
-function messageOf(model: string, versions: readonly number[]): ModelMessage {
-  return { model, versions: versions.map(String) };
+function messageOf({ name }: ModelKey, versions: readonly number[]): ModelMessage {
+  return { model: name, versions: versions.map(String) };
 }

@@ -114,7 +114,7 @@ export async function loadModel(
   // The new versions are served, whatever happens from here on.
   for (const { descriptor } of loaded) tellRestarts(server, entry, descriptor.uid);
   entry.stamp = served.stamp;
-  context.ensembles.changed(entry.name);
+  context.ensembles.changed(entry);
   // The old versions end when their requests have ended. The load does not wait for that.
   for (const { descriptor } of served.old.versions) {
     if (!descriptor) continue;
@@ -222,8 +222,9 @@ async function loadVersions(
     publish(versions.filter(unserved).map((version) => ({ version, state: 'LOADING', reason: '' })));
   }
   const required = requiredBy(model.prepared.config);
-  if (composed) await context.ensembles.loadParts(model.prepared, context.turn);
-  else if (required.length > 0) await context.ensembles.loadRequired(model.prepared, required, context.turn);
+  const parts = composed
+    ? await context.ensembles.loadParts(entry, model.prepared, context.turn)
+    : await context.ensembles.loadRequired(entry, model.prepared, required, context.turn);
   const held = composed
     ? undefined
     : new HeldFiles(await found.source.materialise(found.model, versions, context.signal));
@@ -243,9 +244,9 @@ async function loadVersions(
               context.throwIfCancelled();
             },
           )
-        : context.ensembles.open(model.prepared);
+        : context.ensembles.open(entry, model.prepared);
       held?.keepFor(server, descriptor.uid);
-      context.ensembles.noteRequired(descriptor.uid, entry.name, required);
+      if (!composed) context.ensembles.noteRequired(descriptor.uid, entry, parts);
       loaded.push({ version, descriptor });
     }),
   );

@@ -7,6 +7,7 @@ import { TritonError } from '../../errors.js';
 import { Asker, type Asking } from '../../javascript/asker.js';
 import type { ModelHost } from '../../javascript/model-server.js';
 import { cancelOpening } from '../../javascript/versions/versions.js';
+import { defaultNamespace, type ModelKey } from '../../model-key.js';
 import type { GivenModel, LoadEvent, ResolvedOptions } from '../../options.js';
 import type { Wait } from '../../waits.js';
 import { isServed, type Ensembles } from '../entries/ensembles.js';
@@ -52,7 +53,7 @@ export class Loads {
   /** While a server starts, nobody has it, so nobody sees what is published during loads. */
   starting = true;
   /** Is told of models that are served and were warmed up. What it throws is ignored. */
-  onWarmed: ((model: string) => void) | undefined;
+  onWarmed: ((model: ModelKey) => void) | undefined;
 
   constructor(host: LoadsHost) {
     this.#host = host;
@@ -78,7 +79,7 @@ export class Loads {
   }
 
   /**
-   * Loads a model that a program asks for. See `Registry.load`.
+   * Loads the models of a name that a program asks for, of all namespaces. See `Registry.load`.
    *
    * @throws {@link TritonError} As `Registry.load`.
    */
@@ -93,14 +94,23 @@ export class Loads {
     const call: LoadCall = {};
     try {
       await entries.scan(this.signal);
-      // A model that is given as bytes needs no repository.
-      if (override?.files ?? override?.code) entries.ensure(name);
-      entries.get(name)?.refuseCircle('load', asker);
-      this.#reports.expect(1);
-      const changed = await this.loadKnown(name, call, asker, override, force);
-      const entry = entries.get(name);
-      if (entry) entry.isPart = false;
-      return changed;
+      // A model that is given as bytes needs no repository, and is another model than those of its name there.
+      const models =
+        (override?.files ?? override?.code)
+          ? [entries.ensure({ namespace: defaultNamespace, name })]
+          : entries.named(name);
+      for (const entry of models) entry.refuseCircle('load', asker);
+      this.#reports.expect(Math.max(1, models.length));
+      if (models.length === 0) throw this.refuseUnknown(name, call);
+      const results = await Promise.allSettled(
+        models.map(async (entry) => {
+          const changed = await this.loadKnown(entry, call, asker, override, force);
+          entry.isPart = false;
+          return changed;
+        }),
+      );
+      for (const result of results) if (result.status === 'rejected') throw result.reason;
+      return results.some((result) => result.status === 'fulfilled' && result.value);
     } finally {
       releaseOverride(override);
       throwFault(call);
@@ -108,13 +118,12 @@ export class Loads {
   }
 
   /** Loads a model that another one needs, unless it is served. `load`, the load of that one, waits for it. */
-  async loadPart(name: string, load: Wait): Promise<void> {
-    const entry = this.#host.entries.get(name);
-    if (!entry || isServed(entry)) return;
+  async loadPart(entry: ModelEntry, load: Wait): Promise<void> {
+    if (isServed(entry)) return;
     entry.refuseCircle('load', load);
     const call: LoadCall = {};
     this.#reports.expect(1);
-    await this.loadKnown(name, call, load);
+    await this.loadKnown(entry, call, load);
     entry.isPart = true;
     throwFault(call);
   }
@@ -124,40 +133,48 @@ export class Loads {
    *
    * @param asker - Who waits for it, with no circle.
    * @returns Whether anything was loaded.
-   * @throws {@link TritonError} NOT_FOUND for a name that is not known, otherwise as {@link loadModel}.
+   * @throws {@link TritonError} As {@link loadModel}.
    */
   async loadKnown(
-    name: string,
+    entry: ModelEntry,
     call: LoadCall,
     asker: Wait | undefined,
     override?: Override,
     force = false,
   ): Promise<boolean> {
-    const { entries, events, lostGpus, options } = this.#host;
+    const { events, lostGpus } = this.#host;
+    const { key } = entry;
     const begun = performance.now();
     const loading: Loading = { call, override, force, warmed: false };
     try {
-      const entry = entries.get(name);
-      if (!entry) throw entries.unknown(name);
       const { versions, changed } = await entry.inTurn('load', asker, (turn) =>
         this.#load(entry, turn, loading),
       );
       this.#reports.finish();
-      for (const version of versions) this.#report(call, name, version, 'READY');
+      for (const version of versions) this.#report(call, key, version, 'READY');
       lostGpus.watch();
-      if (loading.warmed) this.#tellWarmed(name);
-      if (changed) events.loaded(name, versions, performance.now() - begun, () => entry.notes());
-      else events.unchanged(name, versions);
+      if (loading.warmed) this.#tellWarmed(key);
+      if (changed) events.loaded(key, versions, performance.now() - begun, () => entry.notes());
+      else events.unchanged(key, versions);
       return changed;
     } catch (error) {
-      this.#reports.finish();
-      this.#report(call, name, undefined, 'UNAVAILABLE');
-      const entry = entries.get(name);
-      const served = entry ? servedVersions(entry.published()) : [];
-      const isTold = !this.starting || options.exitOnError;
-      events.failed(name, asTritonError(error, name), served, isTold);
+      this.#failed(key, call, asTritonError(error, key.name), servedVersions(entry.published()));
       throw error;
     }
+  }
+
+  /** Tells of the load of a name that is not known. Returns its error. */
+  refuseUnknown(name: string, call: LoadCall): TritonError {
+    const error = this.#host.entries.unknown(name);
+    this.#failed({ namespace: defaultNamespace, name }, call, error, []);
+    return error;
+  }
+
+  #failed(key: ModelKey, call: LoadCall, error: TritonError, served: readonly number[]): void {
+    const { events, options } = this.#host;
+    this.#reports.finish();
+    this.#report(call, key, undefined, 'UNAVAILABLE');
+    events.failed(key, error, served, !this.starting || options.exitOnError);
   }
 
   async #load(entry: ModelEntry, turn: Wait, loading: Loading): Promise<LoadedModel> {
@@ -192,11 +209,11 @@ export class Loads {
         seen: !this.starting,
         signal: this.signal,
         throwIfCancelled: (): void => {
-          this.#throwIfCancelled(entry.name);
+          this.#throwIfCancelled(entry);
         },
         report: (version, state): void => {
           if (state === 'WARMING_UP') loading.warmed = true;
-          this.#report(loading.call, entry.name, version, state);
+          this.#report(loading.call, entry.key, version, state);
         },
       },
       entry,
@@ -205,22 +222,22 @@ export class Loads {
     );
   }
 
-  #tellWarmed(name: string): void {
+  #tellWarmed(key: ModelKey): void {
     try {
-      this.onWarmed?.(name);
+      this.onWarmed?.(key);
     } catch {
       // Without memory, say. The model is served all the same.
     }
   }
 
-  #throwIfCancelled(model: string): void {
+  #throwIfCancelled({ name: model, text }: ModelEntry): void {
     if (this.signal.aborted)
-      throw new TritonError('CANCELLED', `model '${model}': loading was cancelled`, { model });
+      throw new TritonError('CANCELLED', `model '${text}': loading was cancelled`, { model });
   }
 
-  #report(call: LoadCall, model: string, version: number | undefined, state: LoadEvent['state']): void {
-    this.#host.events.step(model, version, state);
-    if (!this.#reports.report(call, model, version, state) && this.starting) this.cancel();
+  #report(call: LoadCall, key: ModelKey, version: number | undefined, state: LoadEvent['state']): void {
+    this.#host.events.step(key, version, state);
+    if (!this.#reports.report(call, key.name, version, state) && this.starting) this.cancel();
   }
 }
 

@@ -2,7 +2,7 @@
 
 import { TritonError, type TritonErrorOptions } from '../../errors.js';
 import type { Wait } from '../../waits.js';
-import { circularWait } from '../entries/model-entry.js';
+import { circularWait, type ModelEntry } from '../entries/model-entry.js';
 import { noModelsError } from '../sources/find-models.js';
 import type { ModelSource } from '../sources/model-source.js';
 import { asTritonError } from './load-model.js';
@@ -23,11 +23,11 @@ export class Startup {
   readonly #loads: Loads;
   readonly #sources: readonly ModelSource[];
   /** The loads by model: an ensemble waits for those of its models. */
-  readonly #starts: Map<string, { readonly load: Promise<void>; readonly turn: Wait | undefined }> =
+  readonly #starts: Map<ModelEntry, { readonly load: Promise<void>; readonly turn: Wait | undefined }> =
     new Map();
   readonly #call: LoadCall = {};
   /** The models that the options name. */
-  readonly #asked: Set<string> = new Set();
+  readonly #asked: Set<ModelEntry> = new Set();
 
   constructor(host: LoadsHost, loads: Loads, sources: readonly ModelSource[]) {
     this.#host = host;
@@ -45,23 +45,26 @@ export class Startup {
     const { modelControlMode, loadModels, modelLoadConcurrency, exitOnError } = options;
     const all = modelControlMode === 'none' || (loadModels.length === 1 && loadModels[0] === '*');
     const names = all ? entries.names() : [...new Set(loadModels)];
+    const unknown = names.filter((name) => entries.named(name).length === 0);
+    const models = names.flatMap((name) => entries.named(name));
+    const count = models.length + unknown.length;
     // No model can be added later in this mode.
-    if (modelControlMode === 'none' && names.length === 0) {
+    if (modelControlMode === 'none' && count === 0) {
       const error = await noModelsError(this.#sources);
       if (exitOnError) throw error;
       options.log.warn(error.message, {});
     }
-    this.#loads.expect(names.length);
-    const failures: TritonError[] = [];
-    for (const name of names) this.#asked.add(name);
+    this.#loads.expect(count);
+    const failures = unknown.map((name) => this.#loads.refuseUnknown(name, this.#call));
+    for (const entry of models) this.#asked.add(entry);
     // This is enough to keep the loader threads busy, and few enough for the event loop to get its turns.
-    const left = names.values();
+    const left = models.values();
     const loadSome = async (): Promise<void> => {
-      for (const name of left) {
+      for (const entry of left) {
         try {
-          await this.#load(name);
+          await this.#load(entry);
         } catch (error) {
-          failures.push(asTritonError(error, name));
+          failures.push(asTritonError(error, entry.name));
         }
       }
     };
@@ -71,40 +74,38 @@ export class Startup {
     this.#starts.clear();
     // They are not loaded again in this mode, and they may be large.
     if (modelControlMode === 'none') for (const entry of entries.values()) entry.given = undefined;
-    if (names.length > 0) {
+    if (count > 0) {
       // Now nobody is served who would have to wait for this.
       await new Promise<void>((resolve) => {
         server.returnMemory(resolve);
       });
     }
-    if (failures.length > 0 && exitOnError) throw failedLoads(failures, names.length);
+    if (failures.length > 0 && exitOnError) throw failedLoads(failures, count);
   }
 
   /** Loads a model that another one needs. `load`, the load of that one, waits for it. */
-  loadPart(name: string, load: Wait): Promise<void> {
-    const entry = this.#host.entries.get(name);
-    if (entry && !this.#starts.has(name) && !this.#asked.has(name)) {
+  loadPart(entry: ModelEntry, load: Wait): Promise<void> {
+    if (!this.#starts.has(entry) && !this.#asked.has(entry)) {
       this.#loads.expect(1);
       entry.isPart = true;
     }
-    return this.#load(name, load);
+    return this.#load(entry, load);
   }
 
   /** Loads a model once, whoever asks for it. `asker` waits for it. */
-  async #load(name: string, asker?: Wait): Promise<void> {
-    const known = this.#starts.get(name);
+  async #load(entry: ModelEntry, asker?: Wait): Promise<void> {
+    const known = this.#starts.get(entry);
     if (known) {
       const { load, turn } = known;
       const circle = asker && turn?.circleWith(asker);
-      if (circle !== undefined) throw circularWait('load', name, circle);
+      if (circle !== undefined) throw circularWait('load', entry, circle);
       const end = turn && asker?.begin(turn);
       await load.finally(end);
       return;
     }
-    const entry = this.#host.entries.get(name);
-    entry?.refuseCircle('load', asker);
-    const load = this.#loads.loadKnown(name, this.#call, asker).then(() => undefined);
-    this.#starts.set(name, { load, turn: entry?.last });
+    entry.refuseCircle('load', asker);
+    const load = this.#loads.loadKnown(entry, this.#call, asker).then(() => undefined);
+    this.#starts.set(entry, { load, turn: entry.last });
     await load;
   }
 }

@@ -1,23 +1,33 @@
 /** The models of several sources, and the error where there are none. */
 
 import { TritonError } from '../../errors.js';
+import type { ModelKey } from '../../model-key.js';
+import { ModelKeyMap } from '../../model-key-map.js';
 import type { FoundModel, ListedModel, ModelSource, NoModels } from './model-source.js';
 
+/** A model, and where it is. */
+export interface FoundPlaces {
+  readonly key: ModelKey;
+  /** At least one. A load refuses a model that several sources of its namespace have. */
+  readonly places: FoundModel[];
+}
+
 /**
- * Lists all sources. A name that several have is there several times.
+ * Lists all sources.
  *
  * @throws {@link TritonError} As {@link ModelSource.list}; INTERNAL for anything else that it throws.
  */
 export async function findModels(
   sources: readonly ModelSource[],
   signal: AbortSignal,
-): Promise<Map<string, FoundModel[]>> {
-  const found = new Map<string, FoundModel[]>();
+): Promise<ModelKeyMap<FoundPlaces>> {
+  const found = new ModelKeyMap<FoundPlaces>();
   for (const source of sources) {
     for (const model of await listOf(source, signal)) {
-      const known = found.get(model.name);
-      if (known) known.push({ source, model });
-      else found.set(model.name, [{ source, model }]);
+      const key = { namespace: source.namespace, name: model.name };
+      const known = found.get(key);
+      if (known) known.places.push({ source, model });
+      else found.set(key, { key, places: [{ source, model }] });
     }
   }
   return found;

@@ -1,5 +1,6 @@
 /** A source with one model, whose files are in memory because a program gave them. */
 
+import { defaultNamespace } from '../../model-key.js';
 import { configName, misnamedConfig, versionName } from './layout.js';
 import type {
   GivenFiles,
@@ -13,6 +14,7 @@ import type {
 /** See the head of this file. A load makes one, and releases the files when it has ended: the engine has its own then. */
 export class MemorySource implements ModelSource {
   readonly place: string;
+  readonly namespace: string = defaultNamespace;
   readonly model: ListedModel;
   readonly #files: GivenFiles | undefined;
 

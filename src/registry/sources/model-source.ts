@@ -80,6 +80,9 @@ export interface ModelSource {
   /** How messages name it: a path, an address. */
   readonly place: string;
 
+  /** The namespace of its models. Sources of the same namespace must have models of different names. */
+  readonly namespace: string;
+
   /**
    * The models that there are, by name. Called when a server starts and before each load, so it should ask for no more than
    * names.

@@ -6,6 +6,7 @@ import { framesBelow } from '../../dispatch/errors/request-errors.js';
 import { isStreamWaiter, type SentStream, type StreamWaiter } from '../../dispatch/responses/streams.js';
 import type { DispatchRequest, EntryPoint, Origin, Waiter } from '../../dispatch/types.js';
 import { invalidArgument, TritonError } from '../../errors.js';
+import type { ModelKey } from '../../model-key.js';
 import { runningVersion } from '../../javascript/versions/versions.js';
 import type { Inputs } from '../../tensor/inputs.js';
 import { ClassifyingStream, ClassifyingWaiter } from '../requests/classifying-waiter.js';
@@ -26,6 +27,8 @@ import type { WantedOutputs } from '../requests/wanted-outputs.js';
 
 /** The only implementation of {@link Model}. */
 export class ModelHandle implements Model {
+  /** The model that the name meant when the handle was asked for. */
+  readonly key: ModelKey;
   readonly name: string;
   readonly version: string | undefined;
   readonly #table: ModelTable;
@@ -37,8 +40,9 @@ export class ModelHandle implements Model {
   #ready: ReadyVersion | undefined;
   #epoch = -1;
 
-  constructor(server: NativeServer, table: ModelTable, name: string, version: string | undefined) {
-    this.name = name;
+  constructor(server: NativeServer, table: ModelTable, key: ModelKey, version: string | undefined) {
+    this.key = key;
+    this.name = key.name;
     this.version = version;
     this.#server = server;
     this.#table = table;
@@ -65,7 +69,7 @@ export class ModelHandle implements Model {
     const ready = this.#current();
     const versions =
       this.version === undefined
-        ? (this.#table.entry(this.name)?.ready ?? []).map(({ version }) => version).reverse()
+        ? (this.#table.entry(this.key)?.ready ?? []).map(({ version }) => version).reverse()
         : [ready.version];
     return {
       name: this.name,
@@ -331,7 +335,7 @@ export class ModelHandle implements Model {
     const { epoch } = this.#table.dispatcher;
     if (this.#ready && epoch === this.#epoch) return this.#ready;
     this.#ready = undefined;
-    this.#ready = this.#table.resolve(this.name, this.version);
+    this.#ready = this.#table.resolve(this.key, this.version);
     this.#epoch = epoch;
     return this.#ready;
   }

@@ -2,16 +2,19 @@
  * The models of a server as one environment sees them. It reads them again when the engine's epoch has moved.
  */
 
+import { findModel } from '../../addon/find-model.js';
 import type { NativeServer } from '../../addon/native/server.js';
 import type { Dispatcher } from '../../dispatch/dispatcher.js';
 import { didYouMean } from '../../suggest.js';
 import { TritonError, unavailable, type TritonErrorReason } from '../../errors.js';
+import { keyText, type ModelKey } from '../../model-key.js';
+import { ModelKeyMap } from '../../model-key-map.js';
 import type { PublishedModel, PublishedVersion } from '../../registry/entries/published.js';
 import { ReadyVersion } from './ready-version.js';
 
 /** A model as it was published, with its served versions prepared. */
 export interface TableEntry {
-  readonly name: string;
+  readonly key: ModelKey;
   readonly revision: number;
   readonly published: PublishedModel;
   /** Served versions, newest first. */
@@ -22,7 +25,7 @@ export interface TableEntry {
 export class ModelTable {
   readonly dispatcher: Dispatcher;
   readonly #server: NativeServer;
-  readonly #entries: Map<string, TableEntry> = new Map();
+  readonly #entries: ModelKeyMap<TableEntry> = new ModelKeyMap();
   /** Requests in flight refer to the table weakly, so that they do not keep a dropped server alive. */
   readonly #self: WeakRef<ModelTable> = new WeakRef(this);
 
@@ -35,17 +38,39 @@ export class ModelTable {
     this.dispatcher = dispatcher;
   }
 
-  /** Names of all models that a repository knows, sorted. */
-  names(): string[] {
-    return this.#server.modelNames();
+  /** All models that a repository knows, sorted by name. */
+  keys(): ModelKey[] {
+    return this.#server.modelKeys();
+  }
+
+  /**
+   * The model that a name alone means; undefined if no repository knows it.
+   *
+   * @throws {@link TritonError} INVALID_ARG if several namespaces have a model of this name.
+   */
+  find(name: string): ModelKey | undefined {
+    return findModel(this.#server, name);
+  }
+
+  /**
+   * The same.
+   *
+   * @throws {@link TritonError} NOT_FOUND if no repository knows it, UNAVAILABLE once the server closes, INVALID_ARG as
+   *   {@link find}.
+   */
+  keyOf(name: string): ModelKey {
+    this.checkOpen();
+    const key = this.find(name);
+    if (key) return key;
+    throw this.unknown(name);
   }
 
   /** The model as it is now; undefined if no repository knows it. */
-  entry(name: string): TableEntry | undefined {
-    const known = this.#entries.get(name);
-    const read = this.#server.read(name, known?.revision ?? -1);
+  entry(key: ModelKey): TableEntry | undefined {
+    const known = this.#entries.get(key);
+    const read = this.#server.read(key, known?.revision ?? -1);
     if (!read) {
-      this.#entries.delete(name);
+      this.#entries.delete(key);
       return undefined;
     }
     if (read.json === undefined) return known;
@@ -56,12 +81,12 @@ export class ModelTable {
       if (state !== 'READY' || !descriptor) continue;
       ready.push(
         known?.ready.find(({ uid }) => uid === descriptor.uid) ??
-          new ReadyVersion(name, version, descriptor, newestOf(this.#self, name)),
+          new ReadyVersion(key.name, version, descriptor, newestOf(this.#self, key)),
       );
     }
     ready.sort((a, b) => Number(b.version) - Number(a.version));
-    const entry: TableEntry = { name, revision: read.revision, published, ready };
-    this.#entries.set(name, entry);
+    const entry: TableEntry = { key, revision: read.revision, published, ready };
+    this.#entries.set(key, entry);
     return entry;
   }
 
@@ -81,10 +106,10 @@ export class ModelTable {
    * @throws {@link TritonError} NOT_FOUND for an unknown or unloaded model or version, UNAVAILABLE for one
    *   that failed or is loading, with its reason.
    */
-  resolve(name: string, version: string | undefined): ReadyVersion {
+  resolve(key: ModelKey, version: string | undefined): ReadyVersion {
     this.checkOpen();
-    const entry = this.entry(name);
-    if (!entry) throw this.unknown(name);
+    const entry = this.entry(key);
+    if (!entry) throw this.unknown(key.name);
     const found =
       version === undefined ? entry.ready[0] : entry.ready.find((ready) => ready.version === version);
     if (found) return found;
@@ -93,7 +118,7 @@ export class ModelTable {
 
   /** The error for a name that no repository knows. */
   unknown(name: string): TritonError {
-    const names = this.names();
+    const names = [...new Set(this.keys().map((key) => key.name))];
     const shown = names.length > 12 ? `${names.slice(0, 12).join(', ')}, …` : names.join(', ');
     return new TritonError(
       'NOT_FOUND',
@@ -104,11 +129,11 @@ export class ModelTable {
 }
 
 /** A function that finds the version which serves a model's requests now. */
-function newestOf(table: WeakRef<ModelTable>, name: string): () => ReadyVersion {
+function newestOf(table: WeakRef<ModelTable>, key: ModelKey): () => ReadyVersion {
   return () => {
     const known = table.deref();
     if (known === undefined) throw unavailable('CLOSED', 'the server is closed');
-    return known.resolve(name, undefined);
+    return known.resolve(key, undefined);
   };
 }
 
@@ -125,11 +150,13 @@ function whyNotReady(
 }
 
 /** The error for a known model, or a version of it, that is not served. */
-function notReady({ name, published }: TableEntry, version: string | undefined): TritonError {
+function notReady({ key, published }: TableEntry, version: string | undefined): TritonError {
+  const { name } = key;
+  const text = `model '${keyText(key)}'`;
   const asked = published.versions.filter(
     (known) => version === undefined || String(known.version) === version,
   );
-  const what = version === undefined ? `model '${name}'` : `model '${name}', version ${version}`;
+  const what = version === undefined ? text : `${text}, version ${version}`;
   const failed = asked.filter(({ state, reason }) => !(state === 'UNAVAILABLE' && reason === 'unloaded'));
   if (failed.length > 0) {
     return unavailable(whyNotReady(failed), `${what} is not ready: ${failed.map(describe).join('; ')}`, {

@@ -6,8 +6,9 @@ import type { ModelStatus } from '../../api/metadata.js';
 /** All models of the repositories, with the state and reason of each version. Triton: `RepositoryIndex`. */
 export function indexOf(table: ModelTable): ModelStatus[] {
   const list: ModelStatus[] = [];
-  for (const name of table.names()) {
-    const published = table.entry(name)?.published;
+  for (const key of table.keys()) {
+    const { name } = key;
+    const published = table.entry(key)?.published;
     if (!published) continue;
     for (const { version, state, reason } of published.versions) {
       list.push({ name, version: String(version), state, ...(reason === '' ? {} : { reason }) });

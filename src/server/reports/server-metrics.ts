@@ -76,14 +76,14 @@ export class ServerMetrics {
   }
 
   *#samples(): Generator<VersionSample> {
-    for (const model of this.#table.names()) {
+    for (const key of this.#table.keys()) {
       // A server that closes between two slices has no models any more.
       this.#table.checkOpen();
       for (const { uid, version, config, loadSeconds } of [
-        ...(this.#table.entry(model)?.ready ?? []),
+        ...(this.#table.entry(key)?.ready ?? []),
       ].reverse()) {
         const metrics = this.#native.metrics(uid, this.#config.quantiles);
-        if (metrics) yield { model, version, config, loadSeconds, metrics };
+        if (metrics) yield { key, version, config, loadSeconds, metrics };
       }
     }
   }

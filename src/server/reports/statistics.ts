@@ -60,7 +60,8 @@ export function statisticsOf(
 /**
  * Statistics of all served versions, of one model's versions, or of one version.
  *
- * @throws {@link TritonError} NOT_FOUND or UNAVAILABLE for a named model or version that is not served.
+ * @throws {@link TritonError} NOT_FOUND or UNAVAILABLE for a named model or version that is not served, INVALID_ARG for
+ *   a name that several namespaces have.
  */
 export function serverStatistics(
   native: NativeServer,
@@ -68,11 +69,12 @@ export function serverStatistics(
   name: string | undefined,
   version: string | undefined,
 ): ModelStatistics[] {
-  if (name !== undefined && (version !== undefined || !table.entry(name)?.ready.length)) {
-    const ready = table.resolve(name, version);
+  const key = name === undefined ? undefined : table.keyOf(name);
+  if (key && (version !== undefined || !table.entry(key)?.ready.length)) {
+    const ready = table.resolve(key, version);
     return [statisticsOf(ready, native.statistics(ready.uid))];
   }
-  return (name === undefined ? table.names() : [name]).flatMap((model) =>
+  return (key ? [key] : table.keys()).flatMap((model) =>
     (table.entry(model)?.ready ?? [])
       .map((ready) => statisticsOf(ready, native.statistics(ready.uid)))
       .reverse(),

@@ -18,6 +18,7 @@ export type Point = 'list' | 'stamp' | 'read' | 'materialise';
 /** See the head of this file. */
 export class MapSource implements ModelSource {
   place = 'map://bucket';
+  namespace = '';
   /** Files by path, such as `digits/1/model.onnx`. */
   readonly files: Map<string, string | Uint8Array>;
   /** The calls so far, in order. */

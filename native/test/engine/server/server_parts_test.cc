@@ -8,23 +8,67 @@ namespace tritonts::test {
 
 TEST(published_models_have_another_revision_each_time) {
   PublishedModels models;
-  CHECK(!models.Read("m", 0).found);
-  models.Set("m", "one");
-  const auto first = models.Read("m", 0);
+  CHECK(!models.Read({"", "m"}, 0).found);
+  models.Set({"", "m"}, "one");
+  const auto first = models.Read({"", "m"}, 0);
   CHECK(first.found && first.changed);
   CHECK_EQ(first.json, "one");
-  const auto same = models.Read("m", first.revision);
+  const auto same = models.Read({"", "m"}, first.revision);
   CHECK(same.found && !same.changed);
   CHECK_EQ(same.json, "");
-  models.Set("m", "one");
-  CHECK(models.Read("m", first.revision).changed);
-  models.Set("k", "two");
-  CHECK_EQ(models.Names(), (Names{"k", "m"}));
-  CHECK(models.Remove("m"));
-  CHECK(!models.Remove("m"));
+  models.Set({"", "m"}, "one");
+  CHECK(models.Read({"", "m"}, first.revision).changed);
+  models.Set({"", "k"}, "two");
+  CHECK(models.Keys() == (Keys{{"", "k"}, {"", "m"}}));
+  CHECK(models.Remove({"", "m"}));
+  CHECK(!models.Remove({"", "m"}));
   // A model that is published again has a new revision.
-  models.Set("m", "one");
-  CHECK(models.Read("m", first.revision).changed);
+  models.Set({"", "m"}, "one");
+  CHECK(models.Read({"", "m"}, first.revision).changed);
+}
+
+TEST(published_models_of_one_name_in_two_namespaces_are_two_models) {
+  PublishedModels models;
+  const ModelKey a{"a", "m"};
+  const ModelKey b{"b", "m"};
+  models.Set(b, "of b");
+  models.Set(a, "of a");
+  models.Set({"a", "l"}, "another");
+  CHECK(models.Keys() == (Keys{{"a", "l"}, a, b}));
+  const auto first = models.Read(a, 0);
+  CHECK_EQ(first.json, "of a");
+  CHECK_EQ(models.Read(b, 0).json, "of b");
+  CHECK(!models.Read({"", "m"}, 0).found);
+  const uint64_t other = models.Read(b, 0).revision;
+  // What is published of one leaves the other's revision as it is.
+  models.Set(b, "of b again");
+  CHECK(!models.Read(a, first.revision).changed);
+  CHECK(models.IsCurrent("m", first.revision));
+  CHECK(!models.IsCurrent("m", other));
+  CHECK(!models.IsCurrent("l", first.revision));
+  CHECK(models.Remove(b));
+  CHECK(models.Read(a, 0).found);
+  CHECK(!models.Read(b, 0).found);
+}
+
+TEST(published_models_resolve_a_name_that_one_namespace_has) {
+  PublishedModels models;
+  CHECK(models.Resolve("m").status().code() == Code::kNotFound);
+  models.Set({"b", "m"}, "");
+  // Neighbours in the order of names.
+  models.Set({"a", "l"}, "");
+  models.Set({"a", "mm"}, "");
+  CHECK(models.Resolve("m").value() == (ModelKey{"b", "m"}));
+  models.Set({"", "m"}, "");
+  const Status ambiguous = models.Resolve("m").status();
+  CHECK(ambiguous.code() == Code::kInvalidArg);
+  CHECK_EQ(ambiguous.message(),
+           "there are 2 models 'm', in the namespaces '', 'b': the model namespace must be "
+           "provided to resolve the ambiguity");
+  models.Remove({"b", "m"});
+  CHECK(models.Resolve("m").value() == (ModelKey{"", "m"}));
+  models.Remove({"", "m"});
+  CHECK(models.Resolve("m").status().code() == Code::kNotFound);
 }
 
 TEST(version_table_never_gives_a_uid_twice) {

@@ -13,22 +13,22 @@ namespace tritonts::test {
 TEST(server_shows_what_is_published_by_revisions) {
   ServerBench bench;
   Server& server = bench.server();
-  CHECK(!server.Read("m", 0).found);
-  server.Publish("m", "one");
-  Server::Snapshot snapshot = server.Read("m", 0);
+  CHECK(!server.Read({"", "m"}, 0).found);
+  server.Publish({"", "m"}, "one");
+  Server::Snapshot snapshot = server.Read({"", "m"}, 0);
   CHECK(snapshot.found && snapshot.changed);
   CHECK_EQ(snapshot.json, "one");
   const uint64_t revision = snapshot.revision;
-  snapshot = server.Read("m", revision);
+  snapshot = server.Read({"", "m"}, revision);
   CHECK(snapshot.found && !snapshot.changed);
-  server.Publish("m", "two");
-  snapshot = server.Read("m", revision);
+  server.Publish({"", "m"}, "two");
+  snapshot = server.Read({"", "m"}, revision);
   CHECK(snapshot.changed);
   CHECK_EQ(snapshot.json, "two");
-  server.Publish("k", "three");
-  CHECK_EQ(server.ModelNames(), (Names{"k", "m"}));
-  server.Withdraw("m");
-  CHECK(!server.Read("m", 0).found);
+  server.Publish({"", "k"}, "three");
+  CHECK(server.ModelKeys() == (Keys{{"", "k"}, {"", "m"}}));
+  server.Withdraw({"", "m"});
+  CHECK(!server.Read({"", "m"}, 0).found);
 }
 
 TEST(server_counts_epochs_for_every_port) {
@@ -36,13 +36,13 @@ TEST(server_counts_epochs_for_every_port) {
   PortClient early(bench.shared());
   early.Take();
   const uint32_t epoch = early.HeaderWord(layout::kEpoch);
-  bench.server().Publish("m", "{}");
+  bench.server().Publish({"", "m"}, "{}");
   CHECK(!early.WaitForWake(std::chrono::nanoseconds(0)));  // no wake-up for the epoch was requested
   CHECK_EQ(early.HeaderWord(layout::kEpoch), epoch + 1);
   PortClient late(bench.shared());
   CHECK_EQ(late.HeaderWord(layout::kEpoch), epoch + 1);
-  bench.server().Withdraw("m");
-  bench.server().Withdraw("m");
+  bench.server().Withdraw({"", "m"});
+  bench.server().Withdraw({"", "m"});
   CHECK_EQ(early.HeaderWord(layout::kEpoch), epoch + 2);
   CHECK_EQ(late.HeaderWord(layout::kEpoch), epoch + 2);
 }
@@ -55,13 +55,13 @@ TEST(server_holds_no_lock_while_it_wakes_ports) {
   const auto port = bench.server().Attach([&] {
     // If a lock were held, one of these would deadlock.
     Server& server = bench.server();
-    server.ModelNames();
+    server.ModelKeys();
     server.Serves(uid);
     server.WakeReaper();
     CHECK(server.Attach([] {}) != nullptr);
     woken++;
   });
-  bench.server().Publish("m", "{}");
+  bench.server().Publish({"", "m"}, "{}");
   Result<bool> retired;
   bench.server().Retire(uid, retired.Callback());
   CHECK(Eventually([&] { return woken > 0; }));
@@ -83,7 +83,7 @@ TEST(server_serves_a_retired_version_until_every_port_has_seen_it) {
   PortClient client(bench.shared());
   PortClient other(bench.shared());
   const uint32_t uid = bench.Serve(&identity, ConfigOf(FloatIo()));
-  bench.server().Publish("m", "{}");
+  bench.server().Publish({"", "m"}, "{}");
   Result<bool> retired;
   bench.server().Retire(uid, retired.Callback());
   // A request that a port submits before it has seen the change is served.
@@ -104,7 +104,7 @@ TEST(server_does_not_wait_for_ports_that_left) {
   IdentityBackend identity;
   PortClient client(bench.shared());
   const uint32_t uid = bench.Serve(&identity, ConfigOf(FloatIo()));
-  bench.server().Publish("m", "{}");
+  bench.server().Publish({"", "m"}, "{}");
   Result<bool> retired;
   bench.server().Retire(uid, retired.Callback());
   client.Detach();
@@ -116,7 +116,7 @@ TEST(server_waits_for_a_port_that_does_not_respond_for_a_second_at_most) {
   IdentityBackend identity;
   PortClient client(bench.shared());
   const uint32_t uid = bench.Serve(&identity, ConfigOf(FloatIo()));
-  bench.server().Publish("m", "{}");
+  bench.server().Publish({"", "m"}, "{}");
   Result<bool> retired;
   const uint64_t begin = NowNs();
   bench.server().Retire(uid, retired.Callback());

@@ -2,6 +2,7 @@
 
 import type { NativeServer } from '../../../addon/native/server.js';
 import type { TritonError } from '../../../errors.js';
+import { defaultNamespace } from '../../../model-key.js';
 import type { ListedModel, LocalFiles, ModelSource, NoModels, StampedFiles } from '../model-source.js';
 import { listModels } from './list-models.js';
 import { readModel, stampOf } from './read-model.js';
@@ -10,6 +11,7 @@ import { noVersionError, whyNoModels } from './unfit-folder.js';
 /** See the head of this file. Loader threads read the folders, and the engine cancels what they do; a listing looks at the signal. */
 export class FolderSource implements ModelSource {
   readonly place: string;
+  readonly namespace: string = defaultNamespace;
   readonly #server: NativeServer;
 
   constructor(server: NativeServer, repository: string) {

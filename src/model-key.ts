@@ -1,0 +1,41 @@
+/** Which model of a server is meant: its name, and the namespace in which the name is unique. */
+
+import { TritonError } from './errors.js';
+
+/** See the head of this file. `native/engine/server/model_key.h` has the same. */
+export interface ModelKey {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/** The namespace of all models of a server without namespaces. */
+export const defaultNamespace = '';
+
+/** The key as messages show it: `namespace::name` as in Triton, and the name alone in the default namespace. */
+export function keyText({ namespace, name }: ModelKey): string {
+  return namespace === defaultNamespace ? name : `${namespace}::${name}`;
+}
+
+/** Whether two keys mean the same model. */
+export function sameKey(a: ModelKey, b: ModelKey): boolean {
+  return a.name === b.name && a.namespace === b.namespace;
+}
+
+/**
+ * The model that a name alone means: that of the own namespace, else the only one.
+ *
+ * @param namespaces - Those that have a model of this name, sorted.
+ * @param own - The namespace of the ensemble that names it as a step; undefined: no namespace is preferred.
+ * @returns Undefined if no namespace has it.
+ * @throws {@link TritonError} INVALID_ARG if several other namespaces have it.
+ */
+export function resolveKey(name: string, namespaces: readonly string[], own?: string): ModelKey | undefined {
+  if (own !== undefined && namespaces.includes(own)) return { namespace: own, name };
+  const [namespace, second] = namespaces;
+  if (namespace === undefined) return undefined;
+  if (second === undefined) return { namespace, name };
+  const list = namespaces.map((one) => `'${one}'`).join(', ');
+  // native/engine/server/published_models.cc has the same text.
+  const text = `there are ${namespaces.length} models '${name}', in the namespaces ${list}: the model namespace must be provided to resolve the ambiguity`;
+  throw new TritonError('INVALID_ARG', text, { model: name });
+}

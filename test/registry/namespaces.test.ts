@@ -1,0 +1,174 @@
+/** Two sources in two namespaces, which have models of the same names. */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createEngine } from '../../src/addon/engine.js';
+import { Dispatcher } from '../../src/dispatch/dispatcher.js';
+import { unavailable } from '../../src/errors.js';
+import type { InferenceServer } from '../../src/index.js';
+import { Registry } from '../../src/registry/registry.js';
+import { resolveOptions } from '../../src/resolve-options.js';
+import { newServer } from '../../src/server/inference-server.js';
+import { ownHandle } from '../../src/server-handle.js';
+import {
+  chain,
+  configText,
+  ensemble,
+  floats,
+  rejection,
+  row,
+  thrown,
+  type Context,
+} from '../support/harness.js';
+import { addModel } from '../support/models.js';
+import { MapSource } from './sources/map-source.js';
+
+/** A source with models that add these numbers, and ensembles of these steps. */
+function sourceOf(
+  namespace: string,
+  addends: Readonly<Record<string, number>>,
+  ensembles: Readonly<Record<string, readonly string[]>> = {},
+): MapSource {
+  const source = new MapSource({});
+  source.namespace = namespace;
+  source.place = `map://${namespace}`;
+  for (const [name, addend] of Object.entries(addends)) add(source, name, addend);
+  for (const [name, steps] of Object.entries(ensembles)) {
+    const { config } = ensemble(chain([...steps]));
+    source.write(`${name}/config.pbtxt`, String(config));
+    source.write(`${name}/1/empty`, '');
+  }
+  return source;
+}
+
+function add(source: MapSource, name: string, addend: number): void {
+  source.write(`${name}/config.pbtxt`, configText());
+  source.write(`${name}/1/model.onnx`, addModel({ addend }));
+}
+
+/** A server in explicit mode with these sources. */
+async function serve(
+  t: Context,
+  sources: readonly MapSource[],
+  loadModels: string[],
+): Promise<InferenceServer> {
+  // The options need a repository that nobody reads.
+  const options = resolveOptions({ modelRepository: '.', modelControlMode: 'explicit', loadModels });
+  const native = createEngine({ ...options, spinCores: 0 });
+  const { captureStacks, strictReadiness, metrics } = options;
+  const shared = { captureStacks, name: options.id, strictReadiness, metrics };
+  const host = {
+    handle: ownHandle(native, shared),
+    server: (): InferenceServer => {
+      throw unavailable('CLOSED', 'models of this test call no others');
+    },
+  };
+  const registry = new Registry(native, options, host, sources);
+  const dispatcher = Dispatcher.attach(native, options);
+  const server = newServer({
+    ...{ native, dispatcher, registry, explicit: true, repositories: ['.'], devices: () => ['cpu'] },
+    ...shared,
+  });
+  t.after(() => server.close({ timeoutMs: 0 }));
+  await registry.scan();
+  await registry.loadAll();
+  return server;
+}
+
+const sum = async (server: InferenceServer, model: string): Promise<number | undefined> =>
+  floats(await server.infer(model, { x: row(0) }))[0];
+
+const ambiguous = /there are 2 models 'm', in the namespaces 'a', 'b': the model namespace must be provided/;
+
+test('a name of one namespace is served, and a name of two is refused', async (t) => {
+  const server = await serve(t, [sourceOf('a', { m: 1, only: 2 }), sourceOf('b', { m: 3 })], ['*']);
+  assert.equal(await sum(server, 'only'), 2);
+  for (const refused of [
+    thrown(() => server.model('m')),
+    thrown(() => server.model('m', 1)),
+    thrown(() => server.explain('m')),
+    thrown(() => server.statistics('m')),
+    await rejection(server.infer('m', { x: row(0) })),
+  ]) {
+    assert.deepEqual([refused.code, refused.model], ['INVALID_ARG', 'm']);
+    assert.match(refused.message, ambiguous);
+  }
+});
+
+test('reports have the models of one name side by side, and the metrics tell their namespaces', async (t) => {
+  const server = await serve(t, [sourceOf('a', { m: 1 }), sourceOf('b', { m: 3 })], ['m']);
+  const ready = { name: 'm', version: '1', state: 'READY' };
+  assert.deepEqual(server.index(), [ready, ready]);
+  assert.deepEqual(
+    server.statistics().map(({ name }) => name),
+    ['m', 'm'],
+  );
+  for (const namespace of ['a', 'b']) {
+    assert.match(
+      server.metrics(),
+      new RegExp(`nv_inference_count\\{model="m",namespace="${namespace}",version="1"\\} 0`),
+    );
+  }
+});
+
+test('a load and an unload are for the models of all namespaces', async (t) => {
+  const [a, b] = [sourceOf('a', { m: 1 }), sourceOf('b', { m: 3 })];
+  const server = await serve(t, [a, b], []);
+  assert.deepEqual(server.index(), [{ name: 'm' }, { name: 'm' }]);
+  assert.deepEqual(await server.loadModel('m'), { changed: true });
+  assert.equal(server.index({ ready: true }).length, 2);
+  // A change of one is enough.
+  add(b, 'm', 5);
+  assert.deepEqual(await server.loadModel('m'), { changed: true });
+  assert.deepEqual(await server.loadModel('m'), { changed: false });
+  await server.unloadModel('m');
+  assert.deepEqual(
+    server.index().map(({ state, reason }) => [state, reason]),
+    [
+      ['UNAVAILABLE', 'unloaded'],
+      ['UNAVAILABLE', 'unloaded'],
+    ],
+  );
+});
+
+test('a handle stays with the model that its name meant, and the name is refused once another one comes', async (t) => {
+  const [a, b] = [sourceOf('a', { m: 1 }), sourceOf('b', {})];
+  const server = await serve(t, [a, b], ['m']);
+  const model = server.model('m');
+  assert.equal(server.model('m'), model);
+  add(b, 'm', 3);
+  await server.loadModel('m');
+  assert.match(thrown(() => server.model('m')).message, ambiguous);
+  assert.equal(floats(await model.infer({ x: row(0) }))[0], 1);
+});
+
+test("a step means the model of the ensemble's namespace, whatever else there is", async (t) => {
+  const a = sourceOf('a', { m: 1 }, { ea: ['m'] });
+  const b = sourceOf('b', { m: 10 }, { eb: ['m'] });
+  const server = await serve(t, [a, b], ['ea', 'eb']);
+  assert.deepEqual([await sum(server, 'ea'), await sum(server, 'eb')], [1, 10]);
+  // A new version of one changes one ensemble.
+  add(b, 'm', 20);
+  await server.loadModel('m');
+  assert.deepEqual([await sum(server, 'ea'), await sum(server, 'eb')], [1, 20]);
+  const error = await rejection(server.unloadModel('m'));
+  assert.match(error.message, /model '[ab]::m' cannot be unloaded: the ensemble '[ab]::e[ab]' needs it/);
+});
+
+test('a step means the only model of another namespace, until its own has one', async (t) => {
+  const a = sourceOf('a', {}, { e: ['m'] });
+  const server = await serve(t, [a, sourceOf('b', { m: 10 })], ['e']);
+  assert.equal(await sum(server, 'e'), 10);
+  add(a, 'm', 1);
+  await server.loadModel('m');
+  assert.equal(await sum(server, 'e'), 1);
+});
+
+test('a step that two other namespaces have fails the ensemble, with its line', async (t) => {
+  const sources = [sourceOf('a', { m: 1 }), sourceOf('b', { m: 3 }), sourceOf('c', {}, { e: ['m'] })];
+  const server = await serve(t, sources, []);
+  const error = await rejection(server.loadModel('e'));
+  assert.deepEqual([error.code, error.model], ['INVALID_ARG', 'e']);
+  assert.match(error.message, ambiguous);
+  assert.match(error.message, /ensemble_scheduling\.step\[0\]\.model_name/);
+});

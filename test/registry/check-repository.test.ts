@@ -112,7 +112,7 @@ const single: readonly (readonly [what: string, model: RepositoryModel, code: st
     'INVALID_ARG',
     /nobody/,
   ],
-  ['no version', { config: configText() }, 'INVALID_ARG', /there is not a version folder/],
+  ['no version', { config: configText() }, 'INVALID_ARG', /there is no version folder/],
   ['nothing to tell the backend by', { versions: { '1': {} } }, 'INVALID_ARG', /backend: missing/],
   [
     'a parameter that is no number',

@@ -43,6 +43,6 @@ test('the message about a model without a version folder explains what one is', 
   const error = thrown(() => choose('', []));
   assert.match(
     error.message,
-    /there is not a version folder \(a version is a folder with a number as its name/,
+    /there is no version folder \(a version is a folder with a number as its name/,
   );
 });

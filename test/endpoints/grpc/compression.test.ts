@@ -23,6 +23,6 @@ test('a message that waited for others is limited by what their plain bytes left
   assert.deepEqual(await Promise.all(four), [size, size, size, size]);
   const refused = await fifth;
   assert.ok(refused instanceof Error, `${refused} bytes`);
-  assert.match(refused.message, /there is no room for more \(maxHeldBytes\)/);
+  assert.match(refused.message, /the room that calls in progress leave \(maxHeldBytes\)/);
   assert.equal(budget.left, max - 4 * size);
 });

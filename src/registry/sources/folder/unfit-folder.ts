@@ -13,7 +13,7 @@ const isVersion = (name: string): boolean => /^\d+$/.test(name);
 export async function noVersionError({ name, path }: ListedModel): Promise<TritonError> {
   const entries = await listFolder(path);
   const fact =
-    `model '${name}': there is not a version folder (a version is a folder with a number as its name, ` +
+    `model '${name}': there is no version folder (a version is a folder with a number as its name, ` +
     `such as ${name}/1): '${path}' ${contentText(entries)}`;
   const [onnx] = onnxFiles(entries);
   const folders = entries.filter(({ isDirectory }) => isDirectory).map((entry) => entry.name);

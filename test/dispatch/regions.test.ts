@@ -11,6 +11,7 @@ import { Dispatcher } from '../../src/dispatch/dispatcher.js';
 import type { DispatchRequest, RegionRange } from '../../src/dispatch/types.js';
 import { unavailable } from '../../src/errors.js';
 import type { InferenceServer, ModelObject } from '../../src/index.js';
+import { defaultNamespace } from '../../src/model-key.js';
 import { EncodedInputs } from '../../src/tensor/encoded.js';
 import { chain, ensemble, identity, serve, type Context } from '../support/harness.js';
 import { temporaryFolder, type RepositoryModel } from '../support/repository.js';
@@ -160,7 +161,7 @@ class Shared {
 
   /** Sends a request to a published model. Returns its first output or the code of its error, and the message. */
   async ask(model: string, first: First, targets: readonly (RegionRange | undefined)[]): Promise<Answer> {
-    const { json = '' } = this.native.read(model, -1) ?? {};
+    const { json = '' } = this.native.read({ namespace: defaultNamespace, name: model }, -1) ?? {};
     const uid = Number(/"uid":(\d+)/.exec(json)?.[1]);
     assert.ok(uid >= 0, `no uid in ${json}`);
     const asked = new Asked();

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import type { InferenceResult, InferenceServer } from '../../src/index.js';
+import type { InferResult, InferenceServer } from '../../src/index.js';
 import { canCount } from '../../bench/measuring/request-cost.js';
 import { addon } from '../../src/addon/load.js';
 import { script } from '../javascript/harness.js';
@@ -150,7 +150,7 @@ void suite('a model in JavaScript that writes to its input', () => {
 });
 
 /** The values of an FP32 output. */
-function floatsOf({ outputs }: InferenceResult, name: string): Float32Array {
+function floatsOf({ outputs }: InferResult, name: string): Float32Array {
   const data = outputs[name]?.data;
   assert.ok(data instanceof Float32Array);
   return data;

@@ -12,7 +12,7 @@ void suite('an environment that has no thread-safe function', { skip }, () => {
     [
       'for the addon is told so, and the addon is not loaded',
       '0',
-      /^ready\nUNAVAILABLE: the native addon .*the environment has no thread-safe function for the addon/s,
+      /^ready\nUNAVAILABLE: the native addon .*cannot create a thread-safe function/s,
     ],
     ['for a server has none', '1', /^ready\nUNAVAILABLE: .*connection to the server\n$/],
     ['more than these two needs no more', '2', /^ready\nwent well\n$/],

@@ -10,6 +10,7 @@ import { temporaryFolder, writeRepository } from '../support/repository.js';
 
 const root = fileURLToPath(new URL('../../../', import.meta.url));
 const run = promisify(execFile);
+const faultAddon = new URL('../support/fault-addon.js', import.meta.url).href;
 
 test('the program of the page prints what it says', async (t) => {
   const page = await readFile(join(root, 'docs', 'streams.md'), 'utf8');
@@ -22,8 +23,11 @@ test('the program of the page prints what it says', async (t) => {
   await symlink(root, join(folder, 'node_modules', 'tritonts'), 'dir');
   const file = join(folder, 'program.mjs');
   await writeFile(file, code);
-  // The harness has chosen the build of the addon that has such a backend.
-  const { stdout, stderr } = await run(process.execPath, [file], { cwd: folder, timeout: 60_000 });
+  // The program's process, too, has the build of the addon and the table with such a backend.
+  const { stdout, stderr } = await run(process.execPath, ['--import', faultAddon, file], {
+    cwd: folder,
+    timeout: 60_000,
+  });
   assert.equal(stderr, '');
   assert.equal(stdout, '[ 0 ]\n[ 1 ]\n[ 2 ]\n10\n');
 });

@@ -13,13 +13,21 @@ const outcomes: readonly (readonly [FaultName, TritonErrorCode, RegExp])[] = [
   ['lacks_memory', 'UNAVAILABLE', /failed to run: no memory$/],
   ['answers_late', 'INTERNAL', /^model 'faulty': its backend returned without responding to the request$/],
   ['never_answers', 'INTERNAL', /^model 'faulty': its backend returned without responding to the request$/],
-  ['wrong_rows', 'INTERNAL', /'faulty', output 'y': expected 1 rows, but .* gave 64 bytes as FP32 \[2,16\]/],
+  [
+    'wrong_rows',
+    'INTERNAL',
+    /'faulty', output 'y': expected 1 rows, but .* returned 64 bytes as FP32 \[2,16\]/,
+  ],
   ['negative_dim', 'INTERNAL', /output 'y'.*FP32 \[1,-1\]/],
   ['huge_shape', 'INTERNAL', /output 'y'.*\[1,16,1073741824,1073741824,1073741824,1073741824\]/],
   ['unknown_output', 'INTERNAL', /output 7: its backend returned it; expected an index below 1/],
-  ['wrong_datatype', 'INTERNAL', /output 'y': expected FP32, but its backend returned 64 bytes as INT8 \[1,16\]/],
-  ['too_few_bytes', 'INTERNAL', /output 'y'.* gave 60 bytes as FP32 \[1,16\]/],
-  ['too_many_bytes', 'INTERNAL', /output 'y'.* gave 68 bytes as FP32 \[1,16\]/],
+  [
+    'wrong_datatype',
+    'INTERNAL',
+    /output 'y': expected FP32, but its backend returned 64 bytes as INT8 \[1,16\]/,
+  ],
+  ['too_few_bytes', 'INTERNAL', /output 'y'.* returned 60 bytes as FP32 \[1,16\]/],
+  ['too_many_bytes', 'INTERNAL', /output 'y'.* returned 68 bytes as FP32 \[1,16\]/],
   ['allocates_too_much', 'UNAVAILABLE', /no memory for 35184372088832 bytes/],
 ];
 

@@ -127,7 +127,7 @@ for (const [code, number] of Object.entries(lacks)) {
     assert.equal(reason, 'INSTANCE_ENDED');
     await server.infer('m', { x: row() });
     assert.equal(stop(), 4);
-    const said = lines.filter((line) => line.includes('is started anew'));
+    const said = lines.filter((line) => line.includes('is restarted'));
     assert.equal(said.length, 4, lines.join('\n'));
     for (const line of said.slice(1))
       assert.match(line, /could not be started|cannot be shared|file descriptor/);

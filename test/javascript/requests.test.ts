@@ -29,7 +29,7 @@ const ways: Readonly<Record<number, readonly [string, string, RegExp]>> = {
     'INVALID_ARG',
     /model 'm': too long/,
   ],
-  13: [`throw { toString() { throw 1; } };`, 'INTERNAL', /cannot be read/],
+  13: [`throw { toString() { throw 1; } };`, 'INTERNAL', /an unreadable value/],
 };
 const misbehaving = byFirst(Object.fromEntries(Object.entries(ways).map(([key, [body]]) => [key, body])));
 

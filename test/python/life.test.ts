@@ -79,9 +79,9 @@ for (const [how, way] of Object.entries(deaths)) {
       (await Promise.all(waiting)).forEach((result, k) => {
         assert.deepEqual(floats(result), [...row(k + 3)]);
       });
-      assert.match(server.index()[0]?.reason ?? '', /started anew once/);
+      assert.match(server.index()[0]?.reason ?? '', /restarted once/);
       assert.ok(
-        lines.some((line) => /^warn: model 'add': instance 'add_0_0' is started anew/.test(line)),
+        lines.some((line) => /^warn: model 'add': instance 'add_0_0' is restarted/.test(line)),
         lines.join('\n'),
       );
     },
@@ -540,7 +540,7 @@ test(
     await closed;
     assert.equal((await slow).outputs['y']?.data[0], 1);
     assert.deepEqual(
-      lines.filter((line) => line.includes('started anew')),
+      lines.filter((line) => line.includes('restarted')),
       [],
     );
   },

@@ -43,7 +43,7 @@ test(
       assert.equal(state, 'UNAVAILABLE');
       assert.match(
         reason,
-        new RegExp(`^model '${name}': '${file}' is a pipe; its folder '.*${name}' is to hold`),
+        new RegExp(`^model '${name}': '${file}' is a pipe; its folder '.*${name}' must hold`),
       );
       const error = await rejection(server.loadModel(name));
       assert.deepEqual([error.code, error.model], ['INVALID_ARG', name]);

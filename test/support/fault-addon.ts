@@ -4,8 +4,7 @@
  */
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { addBackends } from '../../src/backends/index.js';
-import { table } from './backends/table.js';
+import './backends/added.js';
 
 const chosen = process.env['TRITONTS_ADDON'] ?? '';
 
@@ -13,5 +12,3 @@ process.env['TRITONTS_ADDON'] = join(
   chosen === '' ? fileURLToPath(new URL('../../../build/Release', import.meta.url)) : dirname(chosen),
   'tritonts_faults.node',
 );
-
-addBackends(table);

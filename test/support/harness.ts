@@ -10,6 +10,7 @@ import {
   type ModelStatistics,
   type ServerOptions,
 } from '../../src/index.js';
+import './backends/added.js';
 import { addModel } from './models.js';
 import { temporaryFolder, writeRepository, type Context, type RepositoryModel } from './repository.js';
 

@@ -31,14 +31,14 @@ export function chooseVersions(
   }
   if (chosen.length === 0) {
     const { name } = config;
-    const missing = `at least one version must be available under the version policy ${said}, but there`;
+    const missing = `at least one version must be available under the version policy ${said}, but`;
     if (sorted.length > 0) {
-      const text = `${missing} are only versions ${sorted.join(', ')}`;
+      const text = `${missing} there are only versions ${sorted.join(', ')}`;
       throw fieldError('INVALID_ARG', source, 'version_policy', text, { model: name });
     }
     throw new TritonError(
       'INVALID_ARG',
-      `model '${name}': ${missing} is not a version folder ` +
+      `model '${name}': ${missing} there is no version folder ` +
         `(a version is a folder with a number as its name, such as ${name}/1)`,
       { model: name },
     );

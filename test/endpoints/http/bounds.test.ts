@@ -153,7 +153,7 @@ void suite('bodies', () => {
         const sockets = Array.from({ length: 18 }, () => open(t, endpoint));
         const texts = sockets.map(textOf);
         for (const socket of sockets) socket.write(start + chunk);
-        await until(() => texts.some((text) => text().includes('together')));
+        await until(() => texts.some((text) => text().includes('requests in progress hold')));
         assert.ok(texts.every((text) => /^(HTTP\/1\.1 429 |$)/.test(text())));
         for (const socket of sockets) socket.destroy();
         await until(async () => (await ask(endpoint, path, { body: good })).status === 200);

@@ -195,7 +195,7 @@ TEST(outputs_of_a_request_have_at_most_4_gib) {
   CHECK_EQ(
       bench.status.message(),
       "model 'm', output 'y': expected at most 4294967296 bytes (4 GiB) for a request, but its "
-      "backend gave 4294967300");
+      "backend returned 4294967300");
 }
 
 TEST(outputs_keep_their_blocks_until_they_are_dropped_one_by_one) {

@@ -1,0 +1,9 @@
+/**
+ * Importing this file adds the backends of this folder to the table of this environment. Only the tests' build of the addon
+ * (../fault-addon.ts) has them; with any other build the rows have no effect.
+ */
+
+import { addBackends } from '../../../src/backends/index.js';
+import { table } from './table.js';
+
+addBackends(table);

@@ -199,7 +199,7 @@ test('models that are given have their files from memory', async (t) => {
   const error = await rejection(
     createServer({ models: { m: { config, files: { 'model.onnx': addModel() } } } }),
   );
-  assert.match(error.message, /warmup.x\.bin cannot be read: it is not among the files given/);
+  assert.match(error.message, /warmup.x\.bin cannot be read: it is not among the given files/);
   const short = { 'model.onnx': addModel(), 'warmup/x.bin': new Uint8Array(3) };
   const shortError = await rejection(createServer({ models: { m: { config, files: short } } }));
   assert.match(shortError.message, /expected 64 bytes for TYPE_FP32 of dims \[16\] but it has 3$/);

@@ -40,7 +40,7 @@ class CallBench {
     config.guest_budget_ns = guest_budget_ns;
     config.inline_budget_ns = inline_budget_ns;
     CHECK(bench_->bench.server.Start(uid_, std::move(config)).ok());
-    server().Publish("called", "{}");
+    server().Publish({"", "called"}, "{}");
     stub_ = bench_->Begin();
   }
   // Makes a call, and lets `wait` wait for the answer.
@@ -50,7 +50,7 @@ class CallBench {
     auto* const reply = reinterpret_cast<python::Reply*>(stub_->base() + word);
     std::memcpy(stub_->base() + place, &x, sizeof(x));
     reply->state.store(0);
-    const auto revision = static_cast<int64_t>(server().Read("called", 0).revision);
+    const auto revision = static_cast<int64_t>(server().Read({"", "called"}, 0).revision);
     stub_->Send(stub_->Body(
         Kind::kCall, 0,
         {0, -1, uid_, revision, 0, 0, 0, 0, 0, 0, 1, 0, static_cast<int64_t>(DataType::kFp32), 2, 1,
@@ -149,7 +149,7 @@ TEST(python_call_that_loses_a_response_ends_after_the_earlier_ones_and_cancels_i
   config.decoupled = true;
   CHECK(bench.bench.server.Start(opened.value(), std::move(config)).ok());
   Server& server = bench.bench.server.server();
-  server.Publish("called", "{}");
+  server.Publish({"", "called"}, "{}");
   ChannelOptions options;
   options.most_bytes = 1;  // as little as a channel can have
   FakeStub* const stub = bench.Begin(options);
@@ -157,7 +157,7 @@ TEST(python_call_that_loses_a_response_ends_after_the_earlier_ones_and_cancels_i
   const uint64_t word = stub->page().heap_up + (size_t{512} << 10);
   auto* const reply = reinterpret_cast<python::Reply*>(stub->base() + word);
   reply->state.store(0);
-  const auto revision = static_cast<int64_t>(server.Read("called", 0).revision);
+  const auto revision = static_cast<int64_t>(server.Read({"", "called"}, 0).revision);
   stub->Send(
       stub->Body(Kind::kCall, 0,
                  {0, -1, opened.value(), revision, 1, 0, 0, 0, 0, 0, 1, 0,

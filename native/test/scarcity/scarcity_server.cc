@@ -115,7 +115,7 @@ bool PlayServer(int number, const Scarcity& scarcity) {
   }
   bool served = false;
   const uint32_t uid = LoadAndRun(server.get(), &identity, &served);
-  InsistOn([&] { server->Publish("m", "{}"); });
+  InsistOn([&] { server->Publish({"", "m"}, "{}"); });
   Told<bool> retired;
   auto on_retired = retired.Callback();
   InsistOn([&] { server->Retire(uid, on_retired); });

@@ -12,7 +12,7 @@ void Controller::Run(uint64_t until_ns) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5 + random_.Up(40)));
     if (random_.Once(10)) bench_->server().CancelLoads();
     if (served_.size() > 2 || random_.Once(3)) RetireOne();
-    if (random_.Once(20)) bench_->server().Withdraw("m");
+    if (random_.Once(20)) bench_->server().Withdraw({"", "m"});
     if (random_.Once(60)) Gpus::LoseOne(&random_);
   }
 }
@@ -88,7 +88,7 @@ void Controller::Publish() {
     text += std::to_string(target.uid) + " " + std::to_string(static_cast<uint32_t>(target.kind)) +
             " " + std::to_string(target.max_batch_size) + " ";
   }
-  bench_->server().Publish("m", text);
+  bench_->server().Publish({"", "m"}, text);
 }
 
 void Controller::RetireOne() {

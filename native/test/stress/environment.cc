@@ -54,7 +54,7 @@ void Environment::Run() {
 
 void Environment::Refresh() {
   closed_ = client_->HeaderWord(layout::kClosed) == 1;
-  const Server::Snapshot snapshot = server_->Read("m", revision_);
+  const Server::Snapshot snapshot = server_->Read({"", "m"}, revision_);
   if (snapshot.found && !snapshot.changed) return;
   targets_.clear();
   revision_ = snapshot.revision;

@@ -273,7 +273,7 @@ TEST(port_that_left_is_not_woken) {
   CHECK(bench.runs->Started(1));
   bench.client.Detach();
   bench.client.Detach();
-  bench.server.server().Publish("m", "{}");
+  bench.server.server().Publish({"", "m"}, "{}");
   bench.runs->Open();
   CHECK(Eventually([&] { return bench.server.server().in_flight_bytes() == 0; }));
   CHECK(!bench.client.WaitForWake(std::chrono::nanoseconds(0)));

@@ -84,7 +84,7 @@ class DeviceBackend final : public Backend {
    public:
     explicit DeviceModel(FakeDevice* device) : device_(device) {}
     ModelDescription Describe() const override { return {}; }
-    Status Configure(const ModelIo&) override { return Status::Ok(); }
+    Status Configure(const ModelIo&, std::string_view) override { return Status::Ok(); }
     StatusOr<std::unique_ptr<Instance>> CreateInstance(const InstanceSpec&) override {
       return std::unique_ptr<Instance>(new DeviceInstance(device_));
     }

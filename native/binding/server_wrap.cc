@@ -80,8 +80,7 @@ class Awaited {
 // The backend that info[0] names; null, with a JavaScript error thrown, if there is none.
 Backend* BackendOf(const Napi::CallbackInfo& info) {
   Backend* const backend = FindBackend(StringOf(info[0]));
-  if (!backend)
-    Napi::TypeError::New(info.Env(), "unknown backend").ThrowAsJavaScriptException();
+  if (!backend) Napi::TypeError::New(info.Env(), "unknown backend").ThrowAsJavaScriptException();
   return backend;
 }
 

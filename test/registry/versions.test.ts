@@ -41,8 +41,5 @@ test('versions that are listed but missing altogether are an error that names bo
 
 test('the message about a model without a version folder explains what one is', () => {
   const error = thrown(() => choose('', []));
-  assert.match(
-    error.message,
-    /there is no version folder \(a version is a folder with a number as its name/,
-  );
+  assert.match(error.message, /there is no version folder \(a version is a folder with a number as its name/);
 });

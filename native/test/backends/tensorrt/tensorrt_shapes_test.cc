@@ -216,7 +216,7 @@ TEST(tensorrt_says_that_rows_which_depend_on_data_are_no_batch) {
   PlanBench bench(PlanText("positive"));
   bench.Ask({-10});
   CHECK(bench.sink.Wait(1));
-  CHECK(Contains(bench.StatusOf(0), "gives shape [0,4] for a batch of 1 rows"));
+  CHECK(Contains(bench.StatusOf(0), "returned shape [0,4] for a batch of 1 rows"));
 }
 
 TEST(tensorrt_passes_each_datatype_that_triton_has_a_name_for) {

@@ -173,12 +173,18 @@ class WordsBench {
       GroupRecord group;
       if (reader.Group(&group)) break;
       const auto past = [&] {
+        for (uint32_t i = 0; i < group.targets; i++) {
+          TargetRecord target;
+          if (reader.Target(&target)) return false;
+        }
         for (uint32_t i = 0; i < group.inputs; i++) {
           InputRecord input;
           if (reader.Input(group, &input)) return false;
         }
         std::span<const int32_t> wanted;
-        return reader.Wanted(group, &wanted) == nullptr;
+        if (reader.Wanted(group, &wanted)) return false;
+        AttributesReader attributes;
+        return reader.Attributes(group, &attributes) == nullptr;
       };
       if (!past()) break;
       for (uint32_t i = 0; i < group.requests; i++) {

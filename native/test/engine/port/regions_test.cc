@@ -499,7 +499,7 @@ TEST(port_leaves_device_memory_where_the_model_and_the_region_are) {
   const PortResponse refused = bench.client.Take(1)[0];
   CHECK(refused.code == Code::kUnsupported);
   CHECK_EQ(refused.message,
-           "model 'm', output 'y': nothing here copies from host memory to memory of device 0");
+           "model 'm', output 'y': cannot copy from host memory to memory of device 0");
 }
 
 TEST(port_gives_regions_to_ensembles) {

@@ -136,7 +136,7 @@ for (const [what, broken] of Object.entries(unwritable)) {
         const answers = await Promise.all([1, -1, 2, -1, 3].map((value) => ask(name, value)));
         assert.deepEqual([answers[0], answers[2], answers[4]], ['good', 'good', 'good'], name);
         for (const text of [answers[1], answers[3]])
-          assert.match(String(text), new RegExp(`^model '${name}'.*(cannot be written|no output 'z')`), name);
+          assert.match(String(text), new RegExp(`^model '${name}'.*(cannot be written|unknown output 'z')`), name);
       }),
     );
   });
@@ -177,7 +177,7 @@ test('a request whose sender is gone ends with an error that says so', { skip },
     await ask(name, -100);
     assert.match(
       String(await first),
-      /no answer: the model has dropped (the request|its response sender)/,
+      /no answer: the model dropped (the request|its response sender)/,
       name,
     );
   }
@@ -301,6 +301,6 @@ test('a result that is no response fails its request alone', { skip }, async (t)
     one.status === 'fulfilled' ? floats(one.value)[0] : String(one.reason),
   );
   assert.deepEqual([texts[0], texts[3]], [1, 2]);
-  assert.match(String(texts[1]), /result \d is str/);
+  assert.match(String(texts[1]), /result \d is a str/);
   assert.match(String(texts[2]), /expected pb_utils\.Tensor objects but got NoneType/);
 });

@@ -96,7 +96,7 @@ test('an output of another name is dropped, but not instead of one that is lacki
   assert.deepEqual(floats(await server.infer('more', { x: row(3) })), [...row(3)]);
   assert.ok(lines.some((line) => line.includes("output 'w' is left out")));
   const { message } = await rejection(server.infer('other', { x: row() }));
-  assert.match(message, /no output 'w'.*has y.*no 'y'/);
+  assert.match(message, /unknown output 'w'.*has y.*lacks 'y'/);
 });
 
 test('a step whose response lacks what the next one needs is its request’s error', { skip }, async (t) => {

@@ -342,8 +342,8 @@ test('what execute raises fails its batch with the traceback, and the next one r
   assert.match((await fails(2))[1], /refused/);
   assert.deepEqual((await fails(3)).slice(0, 2), ['INVALID_ARG', "model 'bad': not mine"]);
   assert.match((await fails(4))[1], /list of 1 responses/);
-  assert.match((await fails(5))[1], /result 0 is NoneType/);
-  assert.match((await fails(6))[1], /no output 'z'.*has y/);
+  assert.match((await fails(5))[1], /result 0 is a NoneType/);
+  assert.match((await fails(6))[1], /unknown output 'z'.*has y/);
   assert.match((await fails(7))[1], /expected FP32.*INT32/);
   assert.deepEqual(floats(await server.infer('bad', { x: row(20) })), [...row(21)]);
 });

@@ -136,7 +136,11 @@ for (const [what, broken] of Object.entries(unwritable)) {
         const answers = await Promise.all([1, -1, 2, -1, 3].map((value) => ask(name, value)));
         assert.deepEqual([answers[0], answers[2], answers[4]], ['good', 'good', 'good'], name);
         for (const text of [answers[1], answers[3]])
-          assert.match(String(text), new RegExp(`^model '${name}'.*(cannot be written|unknown output 'z')`), name);
+          assert.match(
+            String(text),
+            new RegExp(`^model '${name}'.*(cannot be written|unknown output 'z')`),
+            name,
+          );
       }),
     );
   });
@@ -175,11 +179,7 @@ test('a request whose sender is gone ends with an error that says so', { skip },
     const first = ask(name, 1).catch((error: unknown) => error);
     // Makes Python's garbage collector free reference cycles.
     await ask(name, -100);
-    assert.match(
-      String(await first),
-      /no answer: the model dropped (the request|its response sender)/,
-      name,
-    );
+    assert.match(String(await first), /no answer: the model dropped (the request|its response sender)/, name);
   }
 });
 

@@ -63,7 +63,7 @@ for (const [form, { model, models, skip: skipped = false }] of Object.entries(fo
         assert.equal(said.length, 1, said.join('\n'));
         assert.match(
           said[0] ?? '',
-          /^warn: model 'm': finalize did not end within 0\.05 s \(finalizeTimeoutMs\); (its thread was terminated|the server no longer waits for it)/,
+          /^warn: model 'm': finalize did not end within 0\.05 s \(finalizeTimeoutMs\); (its (?:thread|process) was terminated|the server no longer waits for it)/,
         );
         await server.close();
       },

@@ -17,10 +17,11 @@ constexpr Entry<3, OrtStatus*(int32_t level, const char* id, OrtEnv**)> kCreateE
 }  // namespace
 
 StatusOr<Runtime> Runtime::Open(const std::string& library) {
-  auto opened = platform::DynamicLibrary::Open(library);
-  if (!opened.ok()) return opened.status();
+  std::string fault;
+  const auto opened = platform::DynamicLibrary::Open(library, &fault);
+  if (!opened) return Status::Unavailable(Reason::kMissing, std::move(fault));
   using GetApiBase = const ApiBase* (*)();
-  const auto get_base = reinterpret_cast<GetApiBase>(opened.value().Symbol("OrtGetApiBase"));
+  const auto get_base = reinterpret_cast<GetApiBase>(opened->Symbol("OrtGetApiBase"));
   const Table::Function* functions = get_base ? get_base()->get_api(kOldestApi) : nullptr;
   if (!functions)
     return Status::Unavailable(Reason::kMissing,

@@ -37,6 +37,7 @@
 #include "engine/memory/pool.h"
 #include "engine/model_description.h"
 #include "engine/request/call_graph.h"
+#include "engine/request/model_io.h"
 #include "engine/request/request.h"
 #include "engine/request/response_sink.h"
 #include "engine/request/row_inputs.h"
@@ -57,12 +58,6 @@ struct ModelSpec {
   // If not empty, these are all files of the version, by their paths in its folder, and nothing is
   // read from disk. `path` is one of these paths.
   ModelFiles files = {};
-};
-
-struct ModelIo {
-  uint32_t max_batch_size = 0;  // 0: tensors have no batch dimension
-  std::vector<TensorSpec> inputs;
-  std::vector<TensorSpec> outputs;
 };
 
 struct InstanceSpec {

@@ -3,8 +3,6 @@
 //
 // The sender makes it before Submit. From then on any thread may call it, and only `EndOne` changes
 // it. The header owns it (RequestHeader::regions). The sink drops it with the last request.
-//
-// port/region_use.cc has the functions, as they read the model's outputs (engine/backend.h).
 #pragma once
 
 #include <atomic>

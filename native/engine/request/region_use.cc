@@ -4,9 +4,9 @@
 #include <cstring>
 #include <string>
 
-#include "engine/backend.h"
 #include "engine/memory/memory_copier.h"
 #include "engine/request/executor.h"
+#include "engine/request/model_io.h"
 #include "engine/request/response_sink.h"
 
 namespace tritonts {

@@ -1,0 +1,40 @@
+// A model's inputs and outputs as configured: what requests to it may have, and what its responses
+// have. These are plain values, which any code may copy.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "engine/base/datatype.h"
+
+namespace tritonts {
+
+// One input or output of a model, as configured. `dims` are the full dims: the first is -1 if the
+// model batches, except with `rows_in_values`.
+struct TensorSpec {
+  std::string name;
+  DataType datatype = DataType::kInvalid;
+  std::vector<int64_t> dims;
+  bool optional = false;
+  // The dims that callers see, if the configuration has a reshape: the same number of elements, and
+  // as many -1. Empty: `dims`.
+  std::vector<int64_t> outer = {};
+  // A shape tensor of a model that batches. Its first value is the number of rows (shape_values.h),
+  // and `dims` has no batch dimension.
+  bool rows_in_values = false;
+  // An input whose variable dims may differ within a batch (Triton: allow_ragged_batch). The
+  // requests' elements follow each other in one tensor of one dim (GatherRagged).
+  bool ragged = false;
+  // A tensor between the engine and the model: an input that the engine injects into a batch, or an
+  // output that it keeps (scheduling/batch.h). Callers neither send nor receive it.
+  bool internal = false;
+};
+
+struct ModelIo {
+  uint32_t max_batch_size = 0;  // 0: tensors have no batch dimension
+  std::vector<TensorSpec> inputs;
+  std::vector<TensorSpec> outputs;
+};
+
+}  // namespace tritonts

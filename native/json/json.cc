@@ -184,7 +184,8 @@ StatusOr<Json> Json::Parse(std::string_view text) {
   JsonReader reader(text);
   if (reader.Whole(&value)) return value;
   return Status::InvalidArg("expected JSON, at most " + std::to_string(kDeepest) +
-                            " levels deep, but it ends at byte " + std::to_string(reader.at()));
+                            " levels deep, but received none from byte " +
+                            std::to_string(reader.at()) + " on");
 }
 
 const Json& Json::Member(std::string_view name) const {

@@ -106,8 +106,9 @@ export class Registry {
   }
 
   /**
-   * Unloads a model, which takes no more requests: each of this name, if several namespaces have one. Resolves when the accepted ones have ended and its memory
-   * is free. If one of these asks for it, it resolves at once, and the unload follows.
+   * Unloads a model, which takes no more requests: each of this name, if several namespaces have one. Resolves when
+   * the accepted requests have ended and its memory is free. If one of these asks for it, it resolves at once, and
+   * the unload follows.
    *
    * @param withParts - Whether models are unloaded, too, that were loaded only because this one needs them.
    * @param parent - The request that asks for it.

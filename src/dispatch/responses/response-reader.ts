@@ -16,6 +16,7 @@ import type { MemoryViews } from '../../tensor/memory.js';
 import { cancelled, withFrames } from '../errors/request-errors.js';
 import { FailedResponses, whyNot } from '../errors/failed-responses.js';
 import type { Owner } from '../owner.js';
+import type { DispatchRequest, DispatchTarget } from '../types.js';
 import type { Group } from '../requests/group.js';
 import type { Groups } from '../requests/groups.js';
 import { cutInto, hasLarge, readOutputs, skipOutputs, takeOutputs, type RecordOutput } from './outputs.js';
@@ -234,7 +235,8 @@ export class ResponseReader {
     if ((flags & countedBit) !== 0) {
       bytes = streamedBytes;
       const words = view.Int32Array;
-      for (let i = position; i < end; i += 4 + (words[i + 3] ?? 0)) bytes += words[i + 2] ?? 0;
+      // Sizes are unsigned.
+      for (let i = position; i < end; i += 4 + (words[i + 3] ?? 0)) bytes += (words[i + 2] ?? 0) >>> 0;
     }
     if (target === undefined || request === undefined || waiter === undefined || !isStreamWaiter(waiter)) {
       if (bytes > 0) this.#native.read(group.index, group.generation, at, 1, bytes);
@@ -247,12 +249,7 @@ export class ResponseReader {
     }
     let result: unknown;
     try {
-      if (request.signal !== undefined && isAborted(request.signal)) {
-        throw cancelled(target.name, request.signal);
-      }
-      const outputs = readOutputs(view.Int32Array, position, end, target);
-      const values = takeOutputs(this.#native, page.id, view, outputs, target, request);
-      result = target.result(request.id, values, timings);
+      result = this.#resultOf(target, request, view, page, position, end, timings);
     } catch (error) {
       this.#native.read(group.index, group.generation, at, 1, bytes);
       if (!isFinal) this.#native.cancel(group.index, group.generation, at, 1);
@@ -262,6 +259,28 @@ export class ResponseReader {
     if (isFinal) this.#owner.settle(group, at);
     waiter.push(result, bytes);
     if (isFinal) waiter.end();
+  }
+
+  /**
+   * The result of a response whose outputs have their records in `view` from `position` to `end`.
+   *
+   * @throws {@link TritonError} CANCELLED if the request's signal has been aborted, and what outputs throw.
+   */
+  #resultOf(
+    target: DispatchTarget,
+    request: DispatchRequest,
+    view: MemoryViews,
+    page: OpenPage,
+    position: number,
+    end: number,
+    timings: Timings,
+  ): unknown {
+    if (request.signal !== undefined && isAborted(request.signal)) {
+      throw cancelled(target.name, request.signal);
+    }
+    const outputs = readOutputs(view.Int32Array, position, end, target);
+    const values = takeOutputs(this.#native, page.id, view, outputs, target, request);
+    return target.result(request.id, values, timings);
   }
 
   /** Resolves the waiter of a request with the outputs whose records are in `view` from `position` to `end`. */
@@ -279,12 +298,7 @@ export class ResponseReader {
     if (target === undefined || request === undefined || group.waiters[at] === undefined) return;
     let result: unknown;
     try {
-      if (request.signal !== undefined && isAborted(request.signal)) {
-        throw cancelled(target.name, request.signal);
-      }
-      const outputs = readOutputs(view.Int32Array, position, end, target);
-      const values = takeOutputs(this.#native, page.id, view, outputs, target, request);
-      result = target.result(request.id, values, timings);
+      result = this.#resultOf(target, request, view, page, position, end, timings);
     } catch (error) {
       this.#owner.settle(group, at)?.reject(withFrames(whyNot(error, target.name), group.stacks?.[at]));
       return;

@@ -1,9 +1,11 @@
 /** Reads an array of strings from the bytes of JSON straight into the wire layout of BYTES. */
 
 import { isUtf8 } from 'node:buffer';
-import { element, ended, inside, Nesting } from './json-nesting.js';
 
 const prefixBytes = 4;
+/** The limits of depth and of arrays here. Text beyond them is left to the parser, which has its own limits. */
+const mostDepth = 32;
+const mostArrays = 4096;
 
 /** An array of strings that was read. */
 export interface Texts {
@@ -15,6 +17,10 @@ export interface Texts {
 /** Gets the start and end of a string's bytes. */
 type Visit = (start: number, end: number) => void;
 
+function isSpace(byte: number): boolean {
+  return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
+}
+
 /** The end of the string whose opening quote is just before `at`; -1 if the string has an escape. */
 function endOfText(bytes: Buffer, at: number): number {
   for (let i = at; ; i++) {
@@ -24,20 +30,38 @@ function endOfText(bytes: Buffer, at: number): number {
   }
 }
 
+/** States: the tokens that may come next. */
+const value = 0;
+const valueOrEnd = 1;
+const commaOrEnd = 2;
+
 /**
  * Calls `visit` for each string. Returns the offset of the array's end, or -1 for text that the parser has to read.
  */
 function walk(bytes: Buffer, at: number, visit: Visit): number {
-  const nesting = new Nesting();
+  let next = value;
+  let depth = 0;
+  let arrays = 0;
   for (let i = at; ;) {
-    const found = nesting.take(bytes[i++] ?? 0);
-    if (found === inside) continue;
-    if (found === ended) return i;
-    // The byte before `i` is the string's opening quote.
-    const end = found === element && bytes[i - 1] === 0x22 ? endOfText(bytes, i) : -1;
-    if (end < 0) return -1;
-    visit(i, end);
-    i = end + 1;
+    const byte = bytes[i++] ?? 0;
+    if (isSpace(byte)) continue;
+    if (byte === 0x5d && next !== value && depth > 0) {
+      if (--depth === 0) return i;
+      next = commaOrEnd;
+    } else if (next === commaOrEnd) {
+      if (byte !== 0x2c) return -1;
+      next = value;
+    } else if (byte === 0x5b) {
+      if (++depth > mostDepth || ++arrays > mostArrays) return -1;
+      next = valueOrEnd;
+    } else {
+      if (byte !== 0x22 || depth === 0) return -1;
+      const end = endOfText(bytes, i);
+      if (end < 0) return -1;
+      visit(i, end);
+      i = end + 1;
+      next = commaOrEnd;
+    }
   }
 }
 

@@ -33,7 +33,7 @@ import { latencyPolicy } from '../../metrics/metrics-config.js';
 import type { BackendConfig, ResolvedOptions } from '../../options.js';
 import { customBackend, customCode, knownBackends } from '../../backends/custom-backends.js';
 import { readLabels } from '../files/labels.js';
-import { fileSettings, modelFilesOf } from '../files/capability-file.js';
+import { fileSettings, findModelFile } from '../files/model-file.js';
 import type { ModelCode } from '../../javascript/model-code.js';
 import type { LocalFiles } from '../sources/model-source.js';
 import { releaseFiles } from '../sources/held-files.js';
@@ -223,21 +223,14 @@ export async function openVersion(
   const files = local.files && versionFiles(local.files, version);
   const instances = instancesOf(config);
   const devices = instances.map(deviceOf);
-  const fileOf = modelFilesOf(config, devices);
-  const pathOf = (file: string): string =>
-    files ? file : (modelFile ?? `${directory}${sep}${version}${sep}${file}`);
-  const missing = [...fileOf.values()].find((file) => files && !Object.hasOwn(files, file));
+  const { path, paths, missing } = findModelFile(config, devices, version, local, files);
   if (backend.needsFile && missing !== undefined) {
     throw new TritonError(
       'INVALID_ARG',
       `model '${name}': there is no file '${version}/${missing}' among those given`,
-      {
-        model: name,
-      },
+      { model: name },
     );
   }
-  const paths = new Map([...fileOf].map(([device, file]) => [device, pathOf(file)]));
-  const path = [...paths.values()][0] ?? pathOf(config.default_model_filename);
   const backendContext: BackendContext = {
     config,
     modelDirectory: files ? undefined : directory,

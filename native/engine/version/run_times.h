@@ -1,5 +1,5 @@
 // How long batches of a model version take. This decides whether a batch runs on the thread that
-// submitted it (docs/architecture.md, "On the JS thread"), so that no instance's thread needs to be
+// submitted it (docs/architecture.md, "Inline runs"), so that no instance's thread needs to be
 // woken.
 //
 // Times are kept by shape class and size, because 4 tokens may take 20 us and 512 tokens 20 ms. A

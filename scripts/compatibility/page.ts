@@ -2,12 +2,9 @@
 
 import { differences } from './differences.js';
 import { allFieldPaths, typeText } from '../../src/config/schema/fields.js';
-import { acceleratorLists, backendAccelerators } from '../../src/config/support/accelerator-support.js';
-import {
-  backendParameters,
-  commonParameters,
-  type ParameterSupport,
-} from '../../src/config/support/parameter-support.js';
+import { table as backends } from '../../src/backends/table.js';
+import { acceleratorLists } from '../../src/config/support/accelerator-support.js';
+import { commonParameters, type ParameterSupport } from '../../src/config/support/parameter-support.js';
 import { supportOf, type Support, type SupportClass } from '../../src/config/support/field-support.js';
 
 const classWords: Readonly<Record<SupportClass, string>> = {
@@ -99,7 +96,7 @@ function parameterRows(): string[][] {
     ]);
   return [
     ...rows('any', commonParameters),
-    ...Object.entries(backendParameters).flatMap(([backend, parameters]) => rows(backend, parameters)),
+    ...backends.flatMap(({ name, rules }) => rows(name, rules?.parameters ?? {})),
   ];
 }
 
@@ -109,9 +106,9 @@ function allowedText({ neutral }: ParameterSupport): string {
 }
 
 function acceleratorRows(): string[][] {
-  return Object.entries(backendAccelerators).flatMap(([backend, lists]) =>
+  return backends.flatMap(({ name: backend, rules }) =>
     acceleratorLists.flatMap((list) =>
-      Object.entries(lists[list]).flatMap(([name, support]) => [
+      Object.entries(rules?.accelerators?.[list] ?? {}).flatMap(([name, support]) => [
         [backend, `\`${list}\` \`${name}\``, classWords[support.class], support.text],
         ...onCpuRows(support, [backend, `\`${list}\` \`${name}\` without a GPU instance`]),
         ...Object.entries(support.parameters).map(([key, parameter]) => [

@@ -1,5 +1,6 @@
 /** The interface of a backend in TypeScript: its runtime, its options, its instances. */
 
+import type { BackendRules } from '../config/index.js';
 import type { BackendConfig } from '../options.js';
 import type { BackendContext } from './context.js';
 import type { OpenedInstances, VersionSource } from './version-source.js';
@@ -47,6 +48,8 @@ export interface Backend {
   readonly decoupled?: boolean;
   /** Whether it needs the model's file. The identity backend, for example, does not. */
   readonly needsFile: boolean;
+  /** Its rules for its models' configurations: files, parameters, accelerators (default: none of its own). */
+  readonly rules?: BackendRules;
   /** Whether the program may give a model's code instead of a file (default: no). */
   readonly takesCode?: boolean;
   /** Whether its models may call others, and so may require them (default: no). */

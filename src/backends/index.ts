@@ -1,10 +1,12 @@
 /** The backends of the addon, by name. */
 
 import { addon } from '../addon/load.js';
+import type { RulesOfBackends } from '../config/index.js';
 import type { Backend } from './backend.js';
 import { table } from './table.js';
 
 const described = new Map<string, Backend>(table.map((backend) => [backend.name, backend]));
+let rules: RulesOfBackends | undefined;
 let present: ReadonlyMap<string, Backend> | undefined;
 
 /**
@@ -28,4 +30,17 @@ export function backends(): ReadonlyMap<string, Backend> {
 export function addBackends(more: readonly Backend[]): void {
   for (const backend of more) described.set(backend.name, backend);
   present = undefined;
+  rules = undefined;
+}
+
+/** The backends' rules for their models' configurations. */
+export function rulesOfBackends(): RulesOfBackends {
+  rules ??= new Map([...described.values()].map(({ name, rules = {} }) => [name, rules]));
+  return rules;
+}
+
+/** The name of the backend whose models may be code that the program gives. */
+export function takerOfCode(): string {
+  // Options are read before the addon is loaded.
+  return [...described.values()].find(({ takesCode }) => takesCode === true)?.name ?? '';
 }

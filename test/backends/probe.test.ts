@@ -88,6 +88,27 @@ test('a backend gets its options and the completed configuration, opens its inst
   );
 });
 
+test('a model is recognised by the file that its backend names', async (t) => {
+  const model = probe();
+  const config = (model.config as string).replace('backend: "probe"', '');
+  const file = Buffer.from('any');
+  const server = await serve(t, { scaled: { config, versions: { '1': { 'model.probe': file } } } });
+  const { backend, default_model_filename: filename } = server.model('scaled').config;
+  assert.deepEqual([backend, filename], ['probe', 'model.probe']);
+  const { outputs } = await server.infer('scaled', { x: Float32Array.of(1, 2) });
+  assert.deepEqual(outputs['y']?.toArray(), [[3, 6]]);
+});
+
+test("its own rules judge a model's parameters", async (t) => {
+  const server = await serve(t, { scaled: probe({ parameters: { factor: 3, colour: 'red', fcator: 4 } }) });
+  assert.deepEqual(server.model('scaled').notes, [
+    'parameters["colour"]: accepted, without effect here: nothing has a colour',
+    'parameters["fcator"]: accepted, without effect here: the probe backend has no such parameter (did you mean factor?)',
+  ]);
+  const error = await rejection(serve(t, { scaled: probe({ parameters: { factor: 'much' } }) }));
+  assert.match(error.message, /parameters\["factor"\]: expected an integer but found "much"/);
+});
+
 test('over HTTP, too', async (t) => {
   const server = await serve(t, { scaled: probe() });
   const endpoint = await endpointOf(t, server);

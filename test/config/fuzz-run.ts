@@ -12,7 +12,7 @@ import { printConfig } from '../../src/config/text/print.js';
 import { readModelConfig, type ParsedConfig } from '../../src/config/text/read.js';
 import { TritonError } from '../../src/errors.js';
 import { anyContent } from './fuzz-inputs.js';
-import { gpus } from './helpers.js';
+import { backends, gpus } from './helpers.js';
 import { secondOpinion } from './second-opinion.js';
 
 /** The result of a run. */
@@ -147,6 +147,7 @@ function contextOf(name: string, autoComplete: boolean): ConfigContext {
     modelDirectory: '/m',
     firstVersionEntries: [{ name: 'model.onnx', isDirectory: false }],
     autoComplete,
+    backends,
     gpus: () => gpus(0),
     instanceKind: undefined,
   };

@@ -8,7 +8,7 @@ import { printConfig } from '../../src/config/text/print.js';
 import type { ParsedConfig } from '../../src/config/text/read.js';
 import { TritonError } from '../../src/errors.js';
 import { anyConfig } from './arbitrary.js';
-import { gpus, parse } from './helpers.js';
+import { backends, gpus, parse } from './helpers.js';
 
 /** Runs an action that may only throw a TritonError with a location. */
 function survives(action: () => unknown): void {
@@ -28,6 +28,7 @@ const prepare = (parsed: ParsedConfig): unknown =>
     modelDirectory: '/m',
     firstVersionEntries: [],
     autoComplete: false,
+    backends,
     gpus: () => gpus(0),
     instanceKind: undefined,
   });

@@ -1,11 +1,16 @@
 /** Helpers of this folder's tests: read from text, and list the problems of a check. */
 
+import { table } from '../../src/backends/table.js';
 import type { Gpus } from '../../src/config/rules/usable-gpus.js';
+import type { RulesOfBackends } from '../../src/config/support/backend-rules.js';
 import { expandConfig } from '../../src/config/schema/expand.js';
 import { normalizeConfig } from '../../src/config/rules/normalize.js';
 import { reportInto, type Problem, type Report } from '../../src/config/text/problems.js';
 import { readModelConfig, type ParsedConfig } from '../../src/config/text/read.js';
 import type { ModelConfig } from '../../src/config/schema/types.js';
+
+/** The rules of the package's backends. */
+export const backends: RulesOfBackends = new Map(table.map(({ name, rules = {} }) => [name, rules]));
 
 /** Reads text as the file `config.pbtxt`. */
 export function parse(text: string | Uint8Array): ParsedConfig {

@@ -1,7 +1,11 @@
 /** The JavaScript backend's decisions. `src/javascript` runs its models on threads. */
 
+import { parameterRow, type ModelFile } from '../../config/index.js';
 import type { Backend } from '../backend.js';
 import { openJavaScript } from './open.js';
+
+/** A model's code. */
+const code = (filename: string): ModelFile => ({ filename, entry: 'file', platforms: [] });
 
 /** Runs models that are written in JavaScript. */
 export const backend: Backend = {
@@ -10,6 +14,23 @@ export const backend: Backend = {
   needsFile: false,
   takesCode: true,
   callsModels: true,
+  rules: {
+    files: ['model.js', 'model.mjs', 'model.cjs', 'model.ts'].map(code),
+    completesItself: true,
+    parameters: {
+      requires: parameterRow(
+        'acted',
+        'names of models, separated by commas, that are loaded first (not in Triton)',
+      ),
+      max_concurrency: parameterRow(
+        'acted',
+        'how many batches an instance may have under way at once (not in Triton)',
+        {
+          integer: true,
+        },
+      ),
+    },
+  },
   optionKeys: [],
   runtime: { title: `Node.js ${process.versions.node}` },
   settings(): Record<string, string> {

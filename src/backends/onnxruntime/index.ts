@@ -9,6 +9,7 @@ import { cudaSettings, missingProvider } from './cuda.js';
 import { libraryToOpenFirst, onnxRuntimeLibrary } from './library.js';
 import { confined, confinedPrefix, ownPlaces, realPath } from '../trusted-places.js';
 import { SettingsReader } from '../settings-reader.js';
+import { rules } from './rules.js';
 
 /** The settings that choose the library. */
 function librarySettings(options: BackendConfig): Record<string, string> {
@@ -128,6 +129,7 @@ export const backend: Backend = {
   name: 'onnxruntime',
   needsFile: true,
   confinesWeights: true,
+  rules,
   optionKeys: [
     'library',
     'default-max-batch-size',

@@ -1,5 +1,6 @@
 /** The Python backend's decisions. `src/python` runs its models in processes. */
 
+import { parameterRow } from '../../config/index.js';
 import type { BackendConfig } from '../../options.js';
 import { lookAtPython } from '../../python/interpreter.js';
 import type { Backend, FoundProgram } from '../backend.js';
@@ -33,6 +34,22 @@ export const backend: Backend = {
   decoupled: true,
   needsFile: false,
   callsModels: true,
+  rules: {
+    completesItself: true,
+    parameters: {
+      requires: parameterRow(
+        'acted',
+        'names of models, separated by commas, that are loaded first (not in Triton)',
+      ),
+      EXECUTION_ENV_PATH: parameterRow(
+        'acted',
+        "the environment whose Python runs the model: a folder, or an archive of conda-pack, in the model's folder or a trusted one",
+      ),
+      FORCE_CPU_ONLY_INPUT_TENSORS: parameterRow('hint', 'inputs are in the memory of the CPU anyway', {
+        neutral: ['yes'],
+      }),
+    },
+  },
   optionKeys: [
     'executable',
     'shm-default-byte-size',

@@ -1,5 +1,6 @@
 /** The TensorRT backend's decisions: the library, and the GPUs. */
 
+import { parameterRow } from '../../config/index.js';
 import { invalidArgument, TritonError, unavailable } from '../../errors.js';
 import type { BackendConfig } from '../../options.js';
 import type { Backend } from '../backend.js';
@@ -123,6 +124,15 @@ function librarySettings(options: BackendConfig): Record<string, string> {
 export const backend: Backend = {
   name: 'tensorrt',
   needsFile: true,
+  rules: {
+    parameters: {
+      max_concurrency: parameterRow(
+        'acted',
+        'how many batches an instance may have under way at once, so that copies of one overlap kernels of another; default: 2 (not in Triton)',
+        { integer: true },
+      ),
+    },
+  },
   optionKeys: [
     'library',
     'version-compatible',

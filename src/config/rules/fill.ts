@@ -1,6 +1,7 @@
 /** Determines name, backend, platform and file name from the model's directory, by Triton's rules. */
 
 import { foreignName } from '../../foreign-content.js';
+import type { ModelFile, RulesOfBackends } from '../support/backend-rules.js';
 import type { Report } from '../text/problems.js';
 import type { ModelConfig } from '../schema/types.js';
 
@@ -11,19 +12,14 @@ export interface DirectoryEntry {
 }
 
 /** A kind of model file: how it is recognised, and the values that are then filled in. */
-interface ModelKind {
+interface ModelKind extends ModelFile {
   readonly backend: string;
-  /** The file's name in a version's directory. */
-  readonly filename: string;
-  readonly entry: 'file' | 'directory' | 'either';
-  /** The platforms of this kind; the first one is filled in. If empty, the platform is not filled in. */
-  readonly platforms: readonly string[];
   /** Whether the file name is filled in only if the platform was also left out. */
   readonly filenameOnlyWithPlatform?: boolean;
 }
 
-/** Tried in this order. The first match wins. */
-const modelKinds: readonly ModelKind[] = [
+/** The kinds of Triton's own rules. Tried in this order, before those of our backends. The first match wins. */
+const tritonKinds: readonly ModelKind[] = [
   {
     backend: 'tensorflow',
     filename: 'model.savedmodel',
@@ -43,15 +39,18 @@ const modelKinds: readonly ModelKind[] = [
   },
   { backend: 'pytorch', filename: 'model.pt2', entry: 'file', platforms: ['torch_aoti'] },
   { backend: 'python', filename: 'model.py', entry: 'either', platforms: [] },
-  { backend: 'javascript', filename: 'model.js', entry: 'file', platforms: [] },
-  { backend: 'javascript', filename: 'model.mjs', entry: 'file', platforms: [] },
-  { backend: 'javascript', filename: 'model.cjs', entry: 'file', platforms: [] },
-  { backend: 'javascript', filename: 'model.ts', entry: 'file', platforms: [] },
 ];
+
+function kindsOf(backends: RulesOfBackends): readonly ModelKind[] {
+  const own = [...backends].flatMap(([backend, { files = [] }]) =>
+    files.map((file) => ({ ...file, backend })),
+  );
+  return [...tritonKinds, ...own];
+}
 
 /** The backend that each platform belongs to. */
 export const backendOfPlatform: ReadonlyMap<string, string> = new Map([
-  ...modelKinds.flatMap(({ platforms, backend }) =>
+  ...tritonKinds.flatMap(({ platforms, backend }) =>
     platforms.slice(0, 1).map((platform) => [platform, backend] as const),
   ),
 ]);
@@ -64,17 +63,20 @@ export const backendOfPlatform: ReadonlyMap<string, string> = new Map([
  * @param modelName - Name of the model's directory.
  * @param entries - Content of the first sub-directory, by name, of the model's directory; empty if there is
  *   none.
+ * @param backends - The backends' rules, whose files are tried after Triton's.
  * @param report - Called if no backend can be determined.
  */
 export function fillFromFiles(
   config: ModelConfig,
   modelName: string,
   entries: readonly DirectoryEntry[],
+  backends: RulesOfBackends,
   report: Report,
 ): ModelConfig {
+  const kinds = kindsOf(backends);
   const name = config.name === '' ? modelName : config.name;
   const { backend, platform, default_model_filename: filename } = config;
-  const kind = modelKinds.find((one) => matches(one, config, entries)) ?? defaultKind(config);
+  const kind = kinds.find((one) => matches(one, config, entries)) ?? defaultKind(config, kinds);
   if (kind !== undefined) {
     const fillFilename = filename === '' && (platform === '' || !kind.filenameOnlyWithPlatform);
     return {
@@ -91,7 +93,7 @@ export function fillFromFiles(
     if (modelName.includes('.') && /^[a-z_]/i.test(custom)) {
       return { ...config, name, backend: custom, default_model_filename: `model.${custom}` };
     }
-    const known = modelKinds.map((one) => one.filename).join(', ');
+    const known = kinds.map((one) => one.filename).join(', ');
     report(
       'backend',
       `missing, and cannot be told from the files: ${foundText(entries)} and none of ${known}, and the model's name does ` +
@@ -154,8 +156,8 @@ function matches(kind: ModelKind, config: ModelConfig, entries: readonly Directo
 }
 
 /** The kind of a backend's model if neither platform, file name nor files determine it. */
-function defaultKind(config: ModelConfig): ModelKind | undefined {
-  const kinds = modelKinds.filter(({ backend }) => backend === config.backend);
+function defaultKind(config: ModelConfig, kinds: readonly ModelKind[]): ModelKind | undefined {
   // TensorFlow has two formats, and nothing shows which one is used.
-  return config.backend === 'tensorflow' ? undefined : kinds[0];
+  if (config.backend === 'tensorflow') return undefined;
+  return kinds.find(({ backend }) => backend === config.backend);
 }

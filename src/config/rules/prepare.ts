@@ -9,6 +9,7 @@ import { findUnsupported } from '../support/unsupported.js';
 import { completeConfig, type BackendDefaults } from './complete.js';
 import type { ModelDescription } from './description.js';
 import { expandConfig, expandChanged } from '../schema/expand.js';
+import type { RulesOfBackends } from '../support/backend-rules.js';
 import { fillFromFiles, type DirectoryEntry } from './fill.js';
 import type { GpuFinder } from './usable-gpus.js';
 import { normalizeConfig } from './normalize.js';
@@ -39,6 +40,8 @@ export interface ConfigContext {
   readonly firstVersionEntries: readonly DirectoryEntry[];
   /** Whether missing parts may be completed from the model's file (no `--disable-auto-complete-config`). */
   readonly autoComplete: boolean;
+  /** The rules that the backends bring. */
+  readonly backends: RulesOfBackends;
   /** Finds the GPUs that a backend's instances can use. */
   readonly gpus: GpuFinder;
   /** 'cpu': GPU instances are moved to the CPU. */
@@ -102,17 +105,18 @@ function prepare(parsed: ParsedConfig | undefined, context: ConfigContext, asked
     throwProblems(problems, source, modelName);
   }
   const written = expandConfig(parsed?.value ?? {});
-  const filled = fillFromFiles(written, modelName, context.firstVersionEntries, report);
+  const filled = fillFromFiles(written, modelName, context.firstVersionEntries, context.backends, report);
   const onCpu = context.instanceKind === 'cpu';
   const placed = onCpu ? placeOnCpu(filled) : { config: filled, notes: [] };
   const gpus = !onCpu && mayUseGpus(filled) ? context.gpus(filled.backend) : undefined;
   const config = normalizeConfig(placed.config, gpus?.usable ?? []);
   // A field's meaning may depend on where the instances run, which KIND_AUTO leaves open until normalisation.
-  const found = findUnsupported(placed.config, hasGpu(config));
-  validateConfig(config, { modelName, gpus }, report);
+  const rules = context.backends.get(config.backend);
+  const found = findUnsupported(placed.config, rules, hasGpu(config));
+  validateConfig(config, { modelName, gpus, rules }, report);
   if (!autoComplete) reportMissingSections(config, report);
   const later =
-    autoComplete && !asked && mayComplete.has(config.backend) ? missingMembers(config) : undefined;
+    autoComplete && !asked && rules?.completesItself === true ? missingMembers(config) : undefined;
   const unsaid = problems.filter(({ path }) => later?.has(path) === true);
   const now = unsaid.length === 0 ? problems : problems.filter((problem) => !unsaid.includes(problem));
   throwProblems(merge(now, found.problems), source, modelName);
@@ -125,9 +129,6 @@ function prepare(parsed: ParsedConfig | undefined, context: ConfigContext, asked
     unsaid,
   };
 }
-
-/** Backends whose models may complete their own configuration. */
-const mayComplete: ReadonlySet<string> = new Set(['javascript', 'python']);
 
 /** Paths of missing members of inputs and outputs that have a name. */
 function missingMembers(config: ModelConfig): Set<string> {
@@ -144,7 +145,7 @@ function missingMembers(config: ModelConfig): Set<string> {
   return new Set(paths);
 }
 
-/** The fields that a JavaScript or Python model may complete itself. */
+/** The fields that a model may complete itself. */
 const ownFields = [
   'max_batch_size',
   'input',
@@ -242,8 +243,9 @@ export function finishConfig(
     }
     // An unchanged configuration has already passed these checks.
     if (config !== prepared.config) {
-      validateTensors(config, report);
-      const unsupported = findUnsupported(config, hasGpu(config)).problems;
+      const rules = context.backends.get(config.backend);
+      validateTensors(config, rules, report);
+      const unsupported = findUnsupported(config, rules, hasGpu(config)).problems;
       throwProblems(merge(problems, unsupported), source, context.modelName);
     }
   }

@@ -3,6 +3,7 @@
 import { shapeText } from './description.js';
 import { hasRowsInValues } from './shape-tensors.js';
 import { fieldPath, indexPath } from '../schema/paths.js';
+import type { BackendRules } from '../support/backend-rules.js';
 import type { Report } from '../text/problems.js';
 import type { ModelConfig, ModelInput, ModelOutput } from '../schema/types.js';
 
@@ -12,8 +13,10 @@ const mostDims = 1024;
 /**
  * Checks every written input and output: name, type, dims, reshape, formats. `reportMissingSections()` checks
  * that the sections exist.
+ *
+ * @param rules - The rules of the configuration's backend; undefined if it has none.
  */
-export function validateTensors(config: ModelConfig, report: Report): void {
+export function validateTensors(config: ModelConfig, rules: BackendRules | undefined, report: Report): void {
   for (const section of ['input', 'output'] as const) {
     const seen = new Map<string, number>();
     config[section].forEach((tensor, index) => {
@@ -30,7 +33,7 @@ export function validateTensors(config: ModelConfig, report: Report): void {
     });
   }
   config.input.forEach((input, index) => {
-    validateInput(config, input, indexPath('input', index), report);
+    validateInput(config, rules, input, indexPath('input', index), report);
   });
 }
 
@@ -90,20 +93,26 @@ function validateShapeTensor(tensor: ModelInput | ModelOutput, path: string, rep
   }
 }
 
-function validateInput(config: ModelConfig, input: ModelInput, path: string, report: Report): void {
+function validateInput(
+  config: ModelConfig,
+  rules: BackendRules | undefined,
+  input: ModelInput,
+  path: string,
+  report: Report,
+): void {
   if (input.format !== 'FORMAT_NONE' && input.dims.length !== 3) {
     report(fieldPath(path, 'dims'), `${input.format} needs 3 dims but found ${shapeText(input.dims)}`);
   }
-  if (!input.optional || config.backend !== 'onnxruntime') return;
+  if (!input.optional || rules?.optionalNeedsNoBatch !== true) return;
   const optional = fieldPath(path, 'optional');
   if (config.max_batch_size > 0) {
     report(
       optional,
-      `onnxruntime allows it only without batching but max_batch_size is ${config.max_batch_size}`,
+      `${config.backend} allows it only without batching but max_batch_size is ${config.max_batch_size}`,
     );
   }
   if (input.allow_ragged_batch)
-    report(optional, 'onnxruntime does not allow it together with allow_ragged_batch');
+    report(optional, `${config.backend} does not allow it together with allow_ragged_batch`);
 }
 
 function isBadDim(dim: number): boolean {

@@ -2,6 +2,7 @@
 
 import { shapeText } from './description.js';
 import { fieldPath, indexPath, keyPath } from '../schema/paths.js';
+import type { BackendRules } from '../support/backend-rules.js';
 import type { Report } from '../text/problems.js';
 import type { ModelConfig, ModelInstanceGroup } from '../schema/types.js';
 import { backendOfPlatform } from './fill.js';
@@ -26,6 +27,8 @@ export interface ValidationContext {
   readonly modelName: string;
   /** The GPUs that the backend can use; undefined if the backend is unknown, or if GPUs do not matter. */
   readonly gpus: Gpus | undefined;
+  /** The rules of the configuration's backend; undefined if it has none. */
+  readonly rules: BackendRules | undefined;
 }
 
 /**
@@ -51,7 +54,7 @@ export function validateConfig(config: ModelConfig, context: ValidationContext, 
   validateInline(config, report);
   validateSwitches(config, report);
   validatePaths(config, report);
-  validateTensors(config, report);
+  validateTensors(config, context.rules, report);
 }
 
 function validateName(config: ModelConfig, context: ValidationContext, report: Report): void {

@@ -5,8 +5,9 @@ import { fieldListOf, rootMessage, type Field } from '../schema/fields.js';
 import { fieldPath, indexPath, keyPath } from '../schema/paths.js';
 import type { Problem, Report } from '../text/problems.js';
 import { didYouMean } from '../../suggest.js';
-import { acceleratorLists, backendAccelerators } from './accelerator-support.js';
-import { backendParameters, commonParameters, type ParameterSupport } from './parameter-support.js';
+import { acceleratorLists } from './accelerator-support.js';
+import type { BackendRules } from './backend-rules.js';
+import { commonParameters, type ParameterSupport } from './parameter-support.js';
 import { supportOf, type Support } from './field-support.js';
 import type { ModelConfig } from '../schema/types.js';
 
@@ -22,9 +23,14 @@ export interface Unsupported {
  * Looks up every written field in the class table.
  *
  * @param config - As written and filled in from the files, before defaults are filled in, which need no notes.
+ * @param rules - The rules of the configuration's backend; undefined if it has none.
  * @param onGpu - Whether any instance is on a GPU.
  */
-export function findUnsupported(config: ModelConfig, onGpu: boolean): Unsupported {
+export function findUnsupported(
+  config: ModelConfig,
+  rules: BackendRules | undefined,
+  onGpu: boolean,
+): Unsupported {
   const problems: Problem[] = [];
   const notes: string[] = [];
   const report: Report = (path, text, code = 'UNSUPPORTED') => {
@@ -33,6 +39,7 @@ export function findUnsupported(config: ModelConfig, onGpu: boolean): Unsupporte
   };
   const walk: Walk = {
     config,
+    rules,
     report,
     notes,
     onGpu,
@@ -45,6 +52,7 @@ export function findUnsupported(config: ModelConfig, onGpu: boolean): Unsupporte
 
 interface Walk {
   readonly config: ModelConfig;
+  readonly rules: BackendRules | undefined;
   readonly report: Report;
   readonly notes: string[];
   readonly onGpu: boolean;
@@ -135,9 +143,7 @@ function isDefault(field: Field, value: unknown): boolean {
 
 function lookUpAccelerators(walk: Walk): void {
   const { config, report, notes } = walk;
-  const known = Object.hasOwn(backendAccelerators, config.backend)
-    ? backendAccelerators[config.backend]
-    : undefined;
+  const known = walk.rules?.accelerators;
   for (const list of acceleratorLists) {
     config.optimization?.execution_accelerators?.[list].forEach(({ name, parameters }, index) => {
       const path = indexPath(`optimization.execution_accelerators.${list}`, index);
@@ -181,9 +187,7 @@ function lookUpOptions(
 
 function lookUpParameters(walk: Walk): void {
   const { config, notes } = walk;
-  const known = Object.hasOwn(backendParameters, config.backend)
-    ? backendParameters[config.backend]
-    : undefined;
+  const known = walk.rules?.parameters;
   for (const [key, { string_value: value }] of Object.entries(config.parameters)) {
     const path = keyPath('parameters', key);
     const support = ownRow(commonParameters, key) ?? (known && ownRow(known, key));

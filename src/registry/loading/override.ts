@@ -2,6 +2,7 @@
 
 import { keepBytes } from '../../addon/native-bytes.js';
 import type { NativeBytes } from '../../addon/native/folder.js';
+import { takerOfCode } from '../../backends/index.js';
 import { readModelConfig, readModelConfigJson, type ParsedConfig } from '../../config/index.js';
 import { invalidArgument, TritonError, withModel } from '../../errors.js';
 import type { ModelCode } from '../../javascript/model-code.js';
@@ -37,7 +38,7 @@ export function readOverride(model: string, options: LoadModelOptions): Override
   const files = options.files ?? undefined;
   if (code !== undefined) {
     return {
-      config: asJavaScript(readConfig(model, config ?? {}, 'config of loadModel')),
+      config: asCode(readConfig(model, config ?? {}, 'config of loadModel')),
       files: undefined,
       code,
     };
@@ -72,7 +73,7 @@ export function readGivenModel(model: string, given: GivenModel): Override {
       ? writtenConfig(model, files)
       : readConfig(model, config ?? {}, `options.models['${model}'].config`);
   const code = codeOf(model, given, `options.models['${model}']`);
-  if (code !== undefined) return { config: asJavaScript(read), files: undefined, code };
+  if (code !== undefined) return { config: asCode(read), files: undefined, code };
   return { config: read, files: readFiles(model, files) };
 }
 
@@ -94,11 +95,11 @@ function codeOf(model: string, given: object, path: string): ModelCode | undefin
   throw invalidArgument(`model '${model}': expected a function for ${path}.execute`, { model });
 }
 
-/** A configuration of code: its backend is `javascript` unless it is written. */
-function asJavaScript(config: ParsedConfig): ParsedConfig {
+/** A configuration of code: its backend is the one that takes code, unless another is written. */
+function asCode(config: ParsedConfig): ParsedConfig {
   const { value } = config;
   if (value.backend !== undefined || value.platform !== undefined) return config;
-  return { ...config, value: { ...value, backend: 'javascript' } };
+  return { ...config, value: { ...value, backend: takerOfCode() } };
 }
 
 /** Whether there is a configuration among files. */

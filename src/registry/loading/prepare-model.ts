@@ -1,7 +1,9 @@
 /** Prepares a model's configuration and chooses its versions, from what its source has read. */
 
 import type { NativeServer } from '../../addon/native/server.js';
+import { customCode } from '../../backends/custom-backends.js';
 import { askForGpus, gpuFinder } from '../../backends/gpu-finder.js';
+import { rulesOfBackends } from '../../backends/index.js';
 import {
   prepareConfig,
   readModelConfig,
@@ -11,7 +13,6 @@ import {
 } from '../../config/index.js';
 import { TritonError, withModel } from '../../errors.js';
 import type { ResolvedOptions } from '../../options.js';
-import { customCode } from '../../backends/custom-backends.js';
 import type { FoundModel, ModelFiles } from '../sources/model-source.js';
 import { chooseVersions } from './versions.js';
 
@@ -45,6 +46,7 @@ export async function prepareModel(
     modelDirectory: folder.path,
     firstVersionEntries: files.firstVersionEntries,
     autoComplete: options.autoCompleteConfig,
+    backends: rulesOfBackends(),
     gpus: gpuFinder(options, (name) => customCode(name, options) !== undefined),
     instanceKind: options.instanceKind,
   };

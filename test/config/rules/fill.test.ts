@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { fillFromFiles, type DirectoryEntry } from '../../../src/config/rules/fill.js';
 import type { ModelConfig } from '../../../src/config/schema/types.js';
-import { reported, whole } from '../helpers.js';
+import { backends, reported, whole } from '../helpers.js';
 
 /** `model.onnx` is a file, `model.onnx/` a directory. */
 const entries = (names: readonly string[]): DirectoryEntry[] =>
@@ -15,7 +15,7 @@ function fill(
 ): { config: ModelConfig; problems: string[] } {
   let config = whole(text);
   const problems = reported((report) => {
-    config = fillFromFiles(config, modelName, entries(files), report);
+    config = fillFromFiles(config, modelName, entries(files), backends, report);
   });
   return { config, problems };
 }
@@ -62,6 +62,12 @@ for (const [text, files, backend, platform, filename] of [
   ['backend: "tensorflow"', ['model.graphdef'], 'tensorflow', 'tensorflow_graphdef', 'model.graphdef'],
   ['backend: "tensorflow"', [], 'tensorflow', '', ''],
   ['backend: "python"', [], 'python', '', 'model.py'],
+  // By the files that a backend of ours names.
+  ['', ['model.mjs'], 'javascript', '', 'model.mjs'],
+  ['', ['model.js', 'model.mjs'], 'javascript', '', 'model.js'],
+  ['', ['model.js', 'model.py'], 'python', '', 'model.py'],
+  ['backend: "javascript"', ['model.mjs'], 'javascript', '', 'model.mjs'],
+  ['backend: "javascript"', [], 'javascript', '', 'model.js'],
   ['backend: "identity"', ['model.onnx'], 'identity', '', ''],
 ] as const) {
   test(`${text || 'nothing'} with [${files.join(' ')}] gives backend "${backend}", platform "${platform}", file "${filename}"`, () => {

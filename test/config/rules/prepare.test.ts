@@ -10,13 +10,14 @@ import {
 } from '../../../src/config/rules/prepare.js';
 import { printConfig } from '../../../src/config/text/print.js';
 import { readModelConfigJson } from '../../../src/config/text/read-json.js';
-import { gpus, parse, tritonErrorOf } from '../helpers.js';
+import { backends, gpus, parse, tritonErrorOf } from '../helpers.js';
 
 const context: ConfigContext = {
   modelName: 'm',
   modelDirectory: '/models/m',
   firstVersionEntries: [{ name: 'model.onnx', isDirectory: false }],
   autoComplete: false,
+  backends,
   gpus: () => gpus(0),
   instanceKind: undefined,
 };

@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { validateConfig } from '../../../src/config/rules/validate.js';
-import { gpus, normalized, reported, whole } from '../helpers.js';
+import { backends, gpus, normalized, reported, whole } from '../helpers.js';
 
 /** The faults of a configuration of model `m` with the text added. */
 function faults(text: string, gpuCount = 0): string[] {
-  const context = { modelName: 'm', gpus: gpus(gpuCount) };
+  const config = normalized(`name: "m" ${text}`, gpuCount);
+  const context = { modelName: 'm', gpus: gpus(gpuCount), rules: backends.get(config.backend) };
   return reported((report) => {
-    validateConfig(normalized(`name: "m" ${text}`, gpuCount), context, report);
+    validateConfig(config, context, report);
   });
 }
 
@@ -155,7 +156,7 @@ check(
 );
 
 test('a name other than the directory is refused', () => {
-  const context = { modelName: 'dir', gpus: gpus(0) };
+  const context = { modelName: 'dir', gpus: gpus(0), rules: undefined };
   const wrong = reported((report) => {
     validateConfig(normalized('name: "m" backend: "identity"'), context, report);
   });
@@ -173,7 +174,11 @@ test('a GPU that is not there is refused with the ids that are', () => {
 test('a GPU that is there and cannot be used is refused with its reason', () => {
   const text = 'name: "dir" backend: "identity" instance_group { kind: KIND_GPU gpus: [ 0, 1, 7 ] }';
   const found = reported((report) => {
-    validateConfig(whole(text), { modelName: 'dir', gpus: gpus(2, { 1: 'it is lost' }) }, report);
+    validateConfig(
+      whole(text),
+      { modelName: 'dir', gpus: gpus(2, { 1: 'it is lost' }), rules: undefined },
+      report,
+    );
   });
   assert.match(found.join(), /gpus: no GPU with id 7; GPU 1 cannot be used: it is lost; available are 0, 2$/);
 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { findUnsupported } from '../../../src/config/support/unsupported.js';
-import { whole } from '../helpers.js';
+import { backends, whole } from '../helpers.js';
 
 const onGpu = 'instance_group { kind: KIND_GPU }';
 
@@ -12,7 +12,7 @@ function accelerated(list: 'gpu' | 'cpu', accelerator: string, more = ''): strin
 const classified = (text: string): { problems: string[]; notes: readonly string[] } => {
   const config = whole(text);
   const onGpu = config.instance_group.some(({ kind }) => kind === 'KIND_GPU');
-  const { problems, notes } = findUnsupported(config, onGpu);
+  const { problems, notes } = findUnsupported(config, backends.get(config.backend), onGpu);
   return { problems: problems.map(({ code, path, text }) => `${code} ${path}: ${text}`), notes };
 };
 

@@ -3,12 +3,12 @@ import test from 'node:test';
 import { findUnsupported } from '../../../src/config/support/unsupported.js';
 import { allFieldPaths, enumNames } from '../../../src/config/schema/fields.js';
 import { supportOf, supportTable } from '../../../src/config/support/field-support.js';
-import { normalized, whole } from '../helpers.js';
+import { backends, normalized, whole } from '../helpers.js';
 
 const classified = (text: string): { problems: string[]; notes: readonly string[] } => {
   const config = whole(text);
   const onGpu = config.instance_group.some(({ kind }) => kind === 'KIND_GPU');
-  const { problems, notes } = findUnsupported(config, onGpu);
+  const { problems, notes } = findUnsupported(config, backends.get(config.backend), onGpu);
   return { problems: problems.map((problem) => `${problem.code} ${problem.path}: ${problem.text}`), notes };
 };
 
@@ -66,9 +66,13 @@ for (const backend of ['tensorrt', 'onnxruntime']) {
   const text = `backend: "${backend}" optimization { priority: PRIORITY_MAX cuda { busy_wait_events: true }
     gather_kernel_buffer_threshold: 4 }`;
   test(`what is for instances on GPUs has its effect on those of ${backend}, and a note without`, () => {
-    const { problems, notes } = findUnsupported(whole(`${text} instance_group { kind: KIND_GPU }`), true);
+    const { problems, notes } = findUnsupported(
+      whole(`${text} instance_group { kind: KIND_GPU }`),
+      backends.get(backend),
+      true,
+    );
     assert.deepEqual([problems, notes], [[], []]);
-    assert.equal(findUnsupported(whole(text), false).notes.length, 3);
+    assert.equal(findUnsupported(whole(text), backends.get(backend), false).notes.length, 3);
   });
 }
 
@@ -142,5 +146,5 @@ test('a misspelt parameter loads, and the note says what may be meant', () => {
 
 test("Triton's own defaults are never refused", () => {
   const config = normalized('name: "m" backend: "onnxruntime" max_batch_size: 4 dynamic_batching { }');
-  assert.deepEqual(findUnsupported(config, false).problems, []);
+  assert.deepEqual(findUnsupported(config, backends.get(config.backend), false).problems, []);
 });

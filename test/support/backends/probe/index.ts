@@ -3,6 +3,7 @@
  * notes what happens to its versions.
  */
 
+import { parameterRow } from '../../../../src/config/index.js';
 import type { Backend } from '../../../../src/backends/backend.js';
 
 /** What happened to the versions of the backend's models, in order. */
@@ -12,6 +13,13 @@ export const happened: string[] = [];
 export const backend: Backend = {
   name: 'probe',
   needsFile: false,
+  rules: {
+    files: [{ filename: 'model.probe', entry: 'file', platforms: [] }],
+    parameters: {
+      factor: parameterRow('acted', 'the factor of the inputs', { integer: true }),
+      colour: parameterRow('hint', 'nothing has a colour'),
+    },
+  },
   optionKeys: ['addend'],
   runtime: { title: 'Probe', settings: () => ({ version: '7' }) },
   settings({ options }): Record<string, string> {

@@ -184,11 +184,11 @@ void Channel::StartPolling() {
   if (sleeps_long_.exchange(false)) up_.Wake();
 }
 
-InlineTick* Channel::TickHere(bool of_instance) {
-  thread_local InlineTick tick;
-  tick.spent_ns = 0;
-  tick.of_instance = of_instance;
-  return &tick;
+InlineTime* Channel::InlineTimeHere(bool of_instance) {
+  thread_local InlineTime inline_time;
+  inline_time.spent_ns = 0;
+  inline_time.of_instance = of_instance;
+  return &inline_time;
 }
 
 void Channel::Poll() {
@@ -196,7 +196,7 @@ void Channel::Poll() {
   // While the channel is ending, Stop ends what is under way.
   if (!lock || ending_.load()) return;
   up_.Watch();
-  TakeMessages(TickHere(false));
+  TakeMessages(InlineTimeHere(false));
 }
 
 void Channel::StopPolling() {

@@ -30,7 +30,7 @@
 #include <vector>
 
 #include "engine/backend.h"
-#include "engine/version/inline_tick.h"
+#include "engine/version/inline_time.h"
 #include "engine/waiting/polled_source.h"
 #include "engine/waiting/spin.h"
 #include "inbox/inbox.h"
@@ -161,12 +161,12 @@ class Channel final : public PolledSource, public std::enable_shared_from_this<C
   void GiveBackIdle(uint64_t now_ns, uint64_t idle_since_ns);
   Spin Look(const SpinCore& core, uint64_t until_ns);
 
-  // Starts a new inline tick for the calling thread (inline_tick.h), on which short batches of
+  // Restarts the inline time of the calling thread (inline_time.h), on which short batches of
   // calls run: the stub waits for them, and two thread hops would cost more. On the channel's
   // thread they run as guests. On a JS thread they are inline runs, where the model allows these.
-  static InlineTick* TickHere(bool of_instance);
+  static InlineTime* InlineTimeHere(bool of_instance);
   // Requires `taking_`. Returns whether there was a message.
-  bool TakeMessages(InlineTick* tick);
+  bool TakeMessages(InlineTime* inline_time);
   bool TakePokes();
   bool Handle(const Message& message);
   bool OnAnswer(const Message& message);
@@ -256,8 +256,8 @@ class Channel final : public PolledSource, public std::enable_shared_from_this<C
   // `up_`.
   std::mutex taking_;
   RingReader up_;
-  uint64_t up_committed_ = 0;   // used only if the memory is a file
-  InlineTick* tick_ = nullptr;  // of the thread that takes messages
+  uint64_t up_committed_ = 0;          // used only if the memory is a file
+  InlineTime* inline_time_ = nullptr;  // of the thread that takes messages
   std::vector<int64_t> words_;
   std::vector<int64_t> dims_;
   struct Room {

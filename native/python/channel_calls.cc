@@ -297,7 +297,7 @@ bool Channel::OnCall(const Message& message) {
     Request* one = &request;
     if (Admission(*executor, no_memory).AdmitCalls({&one, 1}) == 0) return true;
   }
-  call->Submit(executor, executor->decoupled(), tick_);
+  call->Submit(executor, executor->decoupled(), inline_time_);
   return true;
 }
 

@@ -40,7 +40,7 @@ void Channel::Serve() {
     bool worked = false;
     {
       const std::lock_guard lock(taking_);
-      worked = TakeMessages(TickHere(true));
+      worked = TakeMessages(InlineTimeHere(true));
       if (!broken_.load()) worked = TakePokes() || worked;
     }
     if (broken_.load()) {
@@ -54,9 +54,9 @@ void Channel::Serve() {
   }
 }
 
-bool Channel::TakeMessages(InlineTick* tick) {
+bool Channel::TakeMessages(InlineTime* inline_time) {
   bool worked = false;
-  tick_ = tick;
+  inline_time_ = inline_time;
   Message message;
   while (!broken_.load()) {
     const RingReader::Result result = up_.Peek(&message);

@@ -24,7 +24,7 @@ bool PythonCall::Charge(uint64_t bytes) {
   return true;
 }
 
-void PythonCall::Submit(std::shared_ptr<Executor> executor, bool decoupled, InlineTick* guests) {
+void PythonCall::Submit(std::shared_ptr<Executor> executor, bool decoupled, InlineTime* guests) {
   executor_ = std::move(executor);
   streams_ = decoupled;
   if (decoupled) {

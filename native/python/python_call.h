@@ -43,7 +43,7 @@ class PythonCall final : public ResponseSink, public std::enable_shared_from_thi
   Request& request() { return request_; }
   // Submits the request, which was validated. It may run on this thread, within the limits of
   // `guests`.
-  void Submit(std::shared_ptr<Executor> executor, bool decoupled, InlineTick* guests);
+  void Submit(std::shared_ptr<Executor> executor, bool decoupled, InlineTime* guests);
   // The stub wants the next response.
   void Next();
   // The stub wants no further responses.

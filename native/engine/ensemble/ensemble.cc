@@ -12,7 +12,7 @@
 #include "engine/base/rules.h"
 #include "engine/ensemble/relay.h"
 #include "engine/request/admission.h"
-#include "engine/version/inline_tick.h"
+#include "engine/version/inline_time.h"
 
 namespace tritonts {
 
@@ -106,7 +106,8 @@ Flight* Ensemble::TakeFlight(std::span<Request* const> requests,
   return flight;
 }
 
-void Ensemble::Accept(std::span<Request* const> requests, uint64_t, InlineTick* tick) noexcept {
+void Ensemble::Accept(std::span<Request* const> requests, uint64_t,
+                      InlineTime* inline_time) noexcept {
   Response none;
   std::shared_ptr<const EnsembleBindings> bindings;
   {
@@ -123,7 +124,7 @@ void Ensemble::Accept(std::span<Request* const> requests, uint64_t, InlineTick* 
     }
   }
   if (!bindings) return Refuse(requests, none);
-  Relay relay(tick);
+  Relay relay(inline_time);
   while (!requests.empty()) {
     size_t count = NeighboursIn(requests);
     count = std::min<size_t>(count, bindings->Together(requests.front()->header->batch_size));
@@ -206,7 +207,7 @@ bool Ensemble::Takes(const Request& request, uint32_t output, MemoryKind kind, i
 }
 
 void Ensemble::Deliver(std::span<const Response> responses) {
-  Relay relay(InlineTick::OfInstance());
+  Relay relay(InlineTime::OfInstance());
   for (const Response& response : responses) {
     FlightStep* const step = static_cast<StepHeader*>(response.request->header)->step;
     step->flight->Take(step, response);
@@ -217,7 +218,7 @@ void Ensemble::Deliver(std::span<const Response> responses) {
 }
 
 void Ensemble::DeliverAlike(const AlikeResponses& alike) {
-  Relay relay(InlineTick::OfInstance());
+  Relay relay(InlineTime::OfInstance());
   std::array<OutputTensor, 16> few;
   std::vector<OutputTensor> many;
   std::span<OutputTensor> outputs = few;

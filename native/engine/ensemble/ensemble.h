@@ -103,7 +103,7 @@ class Ensemble final : public Served,
 
  private:
   void Accept(std::span<Request* const> requests, uint64_t now_ns,
-              InlineTick* tick) noexcept override;
+              InlineTime* inline_time) noexcept override;
   void CancelAccepted(std::span<Request* const> requests) noexcept override;
   void AbortAccepted(const Status& status) override;
   bool idle() const override;

@@ -19,7 +19,7 @@ constexpr size_t kTogether = 1024;
 
 }  // namespace
 
-Relay::Relay(InlineTick* tick) : outer_(current), tick_(tick) {
+Relay::Relay(InlineTime* inline_time) : outer_(current), inline_time_(inline_time) {
   if (!outer_) current = this;
 }
 
@@ -96,7 +96,7 @@ void Relay::SubmitReady() {
   if (count == 0) return;
   const Admission admission(*executor, *no_memory);
   if (const size_t left = admission.AdmitCalls(std::span(requests).first(count)); left > 0) {
-    executor->Submit(std::span(requests).first(left), now, tick_);
+    executor->Submit(std::span(requests).first(left), now, inline_time_);
   }
 }
 

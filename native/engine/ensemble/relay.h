@@ -13,14 +13,15 @@
 
 namespace tritonts {
 
-struct InlineTick;
+struct InlineTime;
 class Flight;
 struct FlightStep;
 
 class Relay {
  public:
-  // Becomes the thread's relay, unless there is one. With `tick`, steps may run on this thread.
-  explicit Relay(InlineTick* tick = nullptr);
+  // Becomes the thread's relay, unless there is one. With `inline_time`, steps may run on this
+  // thread.
+  explicit Relay(InlineTime* inline_time = nullptr);
   // The outermost relay submits and answers everything.
   ~Relay();
   Relay(const Relay&) = delete;
@@ -40,7 +41,7 @@ class Relay {
   void AnswerLanded();
 
   Relay* const outer_;
-  InlineTick* tick_;
+  InlineTime* inline_time_;
   FlightStep* ready_ = nullptr;
   FlightStep* last_ready_ = nullptr;
   Flight* landed_ = nullptr;

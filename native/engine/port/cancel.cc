@@ -8,13 +8,14 @@
 
 namespace tritonts {
 
-Port::Tick* Port::CancelTickOf(uint32_t uid) {
-  if (tick_count_ > 0 && ticks_[tick_count_ - 1].uid == uid) return &ticks_[tick_count_ - 1];
-  for (size_t i = 0; i < tick_count_; i++) {
-    if (ticks_[i].uid == uid) return &ticks_[i];
+Port::VersionRequests* Port::CancelledOf(uint32_t uid) {
+  if (version_count_ > 0 && versions_[version_count_ - 1].uid == uid)
+    return &versions_[version_count_ - 1];
+  for (size_t i = 0; i < version_count_; i++) {
+    if (versions_[i].uid == uid) return &versions_[i];
   }
   const auto known = executors_.find(uid);
-  return known == executors_.end() ? nullptr : AddTick(uid, known->second);
+  return known == executors_.end() ? nullptr : AddVersion(uid, known->second);
 }
 
 void Port::CollectCancelled(const Slots::Slot& slot, size_t first, size_t count) {
@@ -23,9 +24,9 @@ void Port::CollectCancelled(const Slots::Slot& slot, size_t first, size_t count)
   for (Request& request : group.subspan(first, std::min(count, group.size() - first))) {
     if (request.state() == Request::State::kIdle) continue;
     try {
-      Tick* tick = CancelTickOf(slot.uid);
-      if (!tick) return;
-      tick->requests.push_back(&request);
+      VersionRequests* version = CancelledOf(slot.uid);
+      if (!version) return;
+      version->requests.push_back(&request);
     } catch (const std::bad_alloc&) {
       // Without memory for the list, the request is only marked. Its outputs are dropped after it
       // has run.
@@ -36,21 +37,21 @@ void Port::CollectCancelled(const Slots::Slot& slot, size_t first, size_t count)
 }
 
 void Port::CancelCollected() {
-  for (size_t i = 0; i < tick_count_; i++) {
-    Tick& tick = ticks_[i];
-    if (!tick.requests.empty()) tick.executor->Cancel(tick.requests);
-    for (Request* request : tick.requests) {
+  for (size_t i = 0; i < version_count_; i++) {
+    VersionRequests& version = versions_[i];
+    if (!version.requests.empty()) version.executor->Cancel(version.requests);
+    for (Request* request : version.requests) {
       StreamCount* const streams = request->header->streams;
       if (streams) streams[request->position].Wake();
     }
-    tick.executor.reset();
+    version.executor.reset();
   }
-  tick_count_ = 0;
+  version_count_ = 0;
 }
 
 void Port::Cancel(uint32_t slot, uint32_t generation, uint32_t first, uint32_t count) {
   CheckThread();
-  tick_count_ = 0;
+  version_count_ = 0;
   if (const Slots::Slot* known = slots_.Find(slot, generation)) {
     CollectCancelled(*known, first, count);
   }
@@ -59,7 +60,7 @@ void Port::Cancel(uint32_t slot, uint32_t generation, uint32_t first, uint32_t c
 
 void Port::CancelMany(const int32_t* words, size_t count) {
   CheckThread();
-  tick_count_ = 0;
+  version_count_ = 0;
   const auto word = [&](size_t at) { return static_cast<uint32_t>(words[at]); };
   for (size_t at = 0; at + layout::kCancelWords <= count; at += layout::kCancelWords) {
     if (const Slots::Slot* known = slots_.Find(word(at), word(at + 1))) {

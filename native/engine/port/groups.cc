@@ -53,9 +53,9 @@ struct SlabSpan {
 
 }  // namespace
 
-Port::Tick* Port::TickOf(uint32_t uid) {
-  for (size_t i = 0; i < tick_count_; i++) {
-    if (ticks_[i].uid == uid) return &ticks_[i];
+Port::VersionRequests* Port::RequestsOf(uint32_t uid) {
+  for (size_t i = 0; i < version_count_; i++) {
+    if (versions_[i].uid == uid) return &versions_[i];
   }
   std::shared_ptr<Executor> executor;
   const auto known = executors_.find(uid);
@@ -69,19 +69,19 @@ Port::Tick* Port::TickOf(uint32_t uid) {
       return nullptr;
     }
   }
-  return AddTick(uid, std::move(executor));
+  return AddVersion(uid, std::move(executor));
 }
 
-Port::Tick* Port::AddTick(uint32_t uid, std::shared_ptr<Executor> executor) {
-  if (tick_count_ == ticks_.size()) ticks_.emplace_back();
-  Tick* tick = &ticks_[tick_count_++];
-  tick->uid = uid;
-  tick->executor = std::move(executor);
-  if (!tick->refusal.ok()) tick->refusal = Status();
-  tick->requests.clear();
-  tick->bytes = 0;
-  tick->has_calls = false;
-  return tick;
+Port::VersionRequests* Port::AddVersion(uint32_t uid, std::shared_ptr<Executor> executor) {
+  if (version_count_ == versions_.size()) versions_.emplace_back();
+  VersionRequests* version = &versions_[version_count_++];
+  version->uid = uid;
+  version->executor = std::move(executor);
+  if (!version->refusal.ok()) version->refusal = Status();
+  version->requests.clear();
+  version->bytes = 0;
+  version->has_calls = false;
+  return version;
 }
 
 Status Port::ParseInputs(SubmissionReader* reader, const GroupRecord& record,
@@ -106,10 +106,10 @@ Status Port::ParseInputs(SubmissionReader* reader, const GroupRecord& record,
       // The requests of a version that is gone are refused without their bytes.
       if (executor && refusal->ok()) *refusal = ReadRegion(record, input, &tensor, builder, bytes);
     } else if (input.source == layout::kBlock) {
-      MakeRoom(&tick_blocks_, 1);
+      MakeRoom(&staged_blocks_, 1);
       BlockRef block = inputs_.Take(input.place, record.uid);
       if (!block) return Malformed("unknown block");
-      tick_blocks_.push_back({slot.requests.get(), input.place});
+      staged_blocks_.push_back({slot.requests.get(), input.place});
       // A block may be larger than the input, because sizes are rounded up.
       if (input.size > block->size()) return Malformed("block smaller than its input");
       *bytes += block->size();
@@ -172,11 +172,11 @@ Status Port::ParseGroup(SubmissionReader* reader, const char* const* slab_source
                         uint64_t now_ns) {
   GroupRecord record;
   if (const char* fault = reader->Group(&record)) return Malformed(fault);
-  Tick* tick = TickOf(record.uid);
-  if (!tick) return Malformed("unknown model version");
-  Executor* const executor = tick->executor.get();
-  const size_t before = tick->requests.size();
-  MakeRoom(&tick->requests, record.requests);
+  VersionRequests* version = RequestsOf(record.uid);
+  if (!version) return Malformed("unknown model version");
+  Executor* const executor = version->executor.get();
+  const size_t before = version->requests.size();
+  MakeRoom(&version->requests, record.requests);
   const char* fault = nullptr;
   const Slots::Slot* slot = slots_.Take(record, executor && executor->decoupled(), &fault);
   if (!slot) return Malformed(fault);
@@ -187,8 +187,8 @@ Status Port::ParseGroup(SubmissionReader* reader, const char* const* slab_source
   header.generation = record.generation;
   // Requests that will be refused are not charged.
   const bool charged = executor != nullptr;
-  tick->requests.resize(before + record.requests);
-  Request** next = tick->requests.data() + before;
+  version->requests.resize(before + record.requests);
+  Request** next = version->requests.data() + before;
   for (Request& request : slot->all()) {
     request.Prepare(charged);
     if (header.streams) {
@@ -209,20 +209,20 @@ Status Port::ParseGroup(SubmissionReader* reader, const char* const* slab_source
   static const std::string unknown;
   status = ParseAttributes(reader, record, executor ? executor->name() : unknown, &builder);
   if (!status.ok()) return status;
-  tick->has_calls = tick->has_calls || header.call;
+  version->has_calls = version->has_calls || header.call;
   header.accounted_bytes = bytes;
   if (!executor) return Status::Ok();
   if (header.regions && header.regions->reads()) {
     // JavaScript has not seen the bytes.
-    for (size_t i = before; i < tick->requests.size() && refusal.ok(); i++) {
-      refusal = CheckRequest(executor->name(), executor->io(), *tick->requests[i]);
+    for (size_t i = before; i < version->requests.size() && refusal.ok(); i++) {
+      refusal = CheckRequest(executor->name(), executor->io(), *version->requests[i]);
     }
   }
   if (!refusal.ok()) {
-    RefuseFrom(tick, before, refusal);
+    RefuseFrom(version, before, refusal);
     return Status::Ok();
   }
-  tick->bytes = SumBytes(tick->bytes, bytes * record.requests);
+  version->bytes = SumBytes(version->bytes, bytes * record.requests);
   builder.Finish();
   return Status::Ok();
 }

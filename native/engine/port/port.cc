@@ -110,7 +110,7 @@ void Port::Detach() {
   if (detached_.exchange(true)) return;
   // The port may live on, but its environment must not be woken any more.
   waker_.Close();
-  tick_count_ = 0;
+  version_count_ = 0;
   for (size_t i = 0; i < slots_.size(); i++) CollectCancelled(slots_[i], 0, slots_[i].count);
   CancelCollected();
   // A thread that publishes after this sees that the port is detached, and discards its pages

@@ -51,7 +51,7 @@
 #include "engine/request/budget.h"
 #include "engine/request/request_chain.h"
 #include "engine/request/response_sink.h"
-#include "engine/version/inline_tick.h"
+#include "engine/version/inline_time.h"
 
 namespace tritonts {
 
@@ -154,7 +154,7 @@ class Port final : public ResponseSink, public std::enable_shared_from_this<Port
   }
 
   // The requests of one call of Submit or Cancel for one version.
-  struct Tick {
+  struct VersionRequests {
     uint32_t uid;
     std::shared_ptr<Executor> executor;  // null: the requests will be refused
     Status refusal;                      // why; ok: the version is gone
@@ -162,14 +162,14 @@ class Port final : public ResponseSink, public std::enable_shared_from_this<Port
     uint64_t bytes;  // their charge in the budget
     bool has_calls;  // a model's batch made some of the requests
   };
-  // A staged block that a request of the tick uses.
-  struct TickBlock {
+  // A staged block that a request of the call uses.
+  struct StagedBlock {
     const Request* request;
     uint32_t id;
   };
 
-  // --- Submitting and cancelling, on the JS thread. The Parse functions, TickOf and AddTick throw
-  // std::bad_alloc.
+  // --- Submitting and cancelling, on the JS thread. The Parse functions, RequestsOf and AddVersion
+  // throw std::bad_alloc.
   Status Parse(SubmissionReader reader, const char* const* slab_sources, uint64_t now_ns);
   Status ParseGroup(SubmissionReader* reader, const char* const* slab_sources, uint64_t now_ns);
   // Parses the inputs of a group. Adds the bytes that the inputs of one request hold to `*bytes`.
@@ -187,21 +187,21 @@ class Port final : public ResponseSink, public std::enable_shared_from_this<Port
   // A range of a region, for all requests of a group. Not ok: there is no such region or range.
   StatusOr<Buffer> RangeOf(uint32_t region, uint64_t offset, uint64_t size_of_one,
                            uint32_t requests) const;
-  // Moves the tick's requests from number `first` on to a tick of requests that will be refused.
-  void RefuseFrom(Tick* tick, size_t first, const Status& refusal);
+  // Moves the version's requests from number `first` on to requests that will be refused.
+  void RefuseFrom(VersionRequests* version, size_t first, const Status& refusal);
   // Parses a group's priority, time-out, parameters and caller.
   static Status ParseAttributes(SubmissionReader* reader, const GroupRecord& record,
                                 const std::string& model, RequestBuilder* builder);
-  // The tick's requests for a version. Null: no such version ever existed.
-  Tick* TickOf(uint32_t uid);
-  Tick* AddTick(uint32_t uid, std::shared_ptr<Executor> executor);
+  // The requests of this call for a version. Null: no such version ever existed.
+  VersionRequests* RequestsOf(uint32_t uid);
+  VersionRequests* AddVersion(uint32_t uid, std::shared_ptr<Executor> executor);
   // The same for a cancellation. Null: the port does not know the version any more.
-  Tick* CancelTickOf(uint32_t uid);
-  // Undoes Parse: the requests of this tick become idle again.
-  void DropTick();
+  VersionRequests* CancelledOf(uint32_t uid);
+  // Undoes Parse: the parsed requests become idle again.
+  void DropParsed();
   // Refuses requests to versions that are gone, and requests that cannot be served.
   void RefuseSome();
-  // Charges the requests of this tick, and refuses requests that exceed the limit.
+  // Charges the parsed requests, and refuses requests that exceed the limit.
   void Charge();
   // Frees the ids of blocks whose requests were not refused as unserved.
   void ReleaseBlocks();
@@ -246,9 +246,10 @@ class Port final : public ResponseSink, public std::enable_shared_from_this<Port
   CompletionPages pages_;
   Waker waker_;
   std::unordered_map<uint32_t, std::shared_ptr<Executor>> executors_;
-  std::vector<Tick> ticks_;  // by version; only the first tick_count_ are used; kept allocated
-  size_t tick_count_ = 0;
-  std::vector<TickBlock> tick_blocks_;
+  // One for each version of the call. Only the first version_count_ are used. Kept allocated.
+  std::vector<VersionRequests> versions_;
+  size_t version_count_ = 0;
+  std::vector<StagedBlock> staged_blocks_;
   uint64_t flushes_ = 0;
   // Bytes of streams that JavaScript has and its callers have not read, and their charge in the
   // budget. Negative while a caller has read a response whose page was not recycled yet.
@@ -258,7 +259,7 @@ class Port final : public ResponseSink, public std::enable_shared_from_this<Port
   // Whether the JS thread is within Submit, and whether a response was delivered there.
   bool running_here_ = false;
   bool responded_here_ = false;
-  InlineTick inline_tick_;
+  InlineTime inline_time_;
   std::atomic<uint32_t> acknowledged_{0};
   std::atomic<bool> detached_{false};
 

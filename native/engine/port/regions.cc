@@ -75,10 +75,10 @@ Status Port::ReadRegion(const GroupRecord& record, const InputRecord& input, Inp
   return Status::Ok();
 }
 
-void Port::RefuseFrom(Tick* tick, size_t first, const Status& refusal) {
-  const auto number = static_cast<size_t>(tick - ticks_.data());
-  Tick* const refused = AddTick(tick->uid, nullptr);
-  Tick& all = ticks_[number];  // AddTick may have moved it
+void Port::RefuseFrom(VersionRequests* version, size_t first, const Status& refusal) {
+  const auto number = static_cast<size_t>(version - versions_.data());
+  VersionRequests* const refused = AddVersion(version->uid, nullptr);
+  VersionRequests& all = versions_[number];  // AddVersion may have moved it
   const auto begin = all.requests.begin() + static_cast<ptrdiff_t>(first);
   refused->requests.assign(begin, all.requests.end());
   refused->refusal = refusal;

@@ -18,21 +18,21 @@ Block* Port::StageInput(size_t size, uint32_t uid, uint32_t* id) {
   return inputs_.Stage(size, id, uid, executor ? executor->InputBlock(size) : BlockRef());
 }
 
-void Port::DropTick() {
-  for (size_t i = 0; i < tick_count_; i++) {
-    for (Request* request : ticks_[i].requests) {
+void Port::DropParsed() {
+  for (size_t i = 0; i < version_count_; i++) {
+    for (Request* request : versions_[i].requests) {
       request->header->ClearInputs();
       request->header->regions.reset();
       request->set_state(Request::State::kIdle);
       slots_.NoteTaken(request->header->slot, 1);
     }
-    ticks_[i].executor.reset();
+    versions_[i].executor.reset();
   }
-  for (const TickBlock& block : tick_blocks_) inputs_.PutBack(block.id);
+  for (const StagedBlock& block : staged_blocks_) inputs_.PutBack(block.id);
 }
 
 void Port::ReleaseBlocks() {
-  for (const TickBlock& block : tick_blocks_) {
+  for (const StagedBlock& block : staged_blocks_) {
     if (block.request->unserved) {
       inputs_.PutBack(block.id);
     } else {
@@ -42,10 +42,10 @@ void Port::ReleaseBlocks() {
 }
 
 void Port::RefuseSome() {
-  for (size_t i = 0; i < tick_count_; i++) {
-    if (ticks_[i].executor) continue;
+  for (size_t i = 0; i < version_count_; i++) {
+    if (versions_[i].executor) continue;
     Response like;
-    like.status = ticks_[i].refusal;
+    like.status = versions_[i].refusal;
     like.unserved = like.status.ok();
     if (like.unserved) {
       try {
@@ -54,22 +54,22 @@ void Port::RefuseSome() {
         like.status = no_memory_;
       }
     }
-    Refuse(ticks_[i].requests, like);
-    ticks_[i].requests.clear();
+    Refuse(versions_[i].requests, like);
+    versions_[i].requests.clear();
   }
 }
 
 void Port::Charge() {
   uint64_t bytes = 0;
-  for (size_t i = 0; i < tick_count_; i++) bytes = SumBytes(bytes, ticks_[i].bytes);
+  for (size_t i = 0; i < version_count_; i++) bytes = SumBytes(bytes, versions_[i].bytes);
   if (budget_.Reserve(bytes)) return;
-  // The tick as a whole exceeds the limit. So charge requests one by one, in order.
-  for (size_t i = 0; i < tick_count_; i++) {
-    Tick& tick = ticks_[i];
+  // The call as a whole exceeds the limit. So charge requests one by one, in order.
+  for (size_t i = 0; i < version_count_; i++) {
+    VersionRequests& version = versions_[i];
     // RefuseSome has refused its requests.
-    if (!tick.executor) continue;
-    const Admission admission(*tick.executor, no_memory_);
-    tick.requests.resize(admission.Charge(&budget_, tick.requests));
+    if (!version.executor) continue;
+    const Admission admission(*version.executor, no_memory_);
+    version.requests.resize(admission.Charge(&budget_, version.requests));
   }
 }
 
@@ -78,8 +78,8 @@ Status Port::Submit(const int32_t* words, size_t count, const char* const* slab_
   CheckThread();
   const uint64_t now = NowNs();
   flushes_++;
-  tick_count_ = 0;
-  tick_blocks_.clear();
+  version_count_ = 0;
+  staged_blocks_.clear();
   Status status;
   try {
     status = Parse(SubmissionReader(words, count), slab_sources, now);
@@ -87,11 +87,11 @@ Status Port::Submit(const int32_t* words, size_t count, const char* const* slab_
     status = no_memory_;
   }
   if (!status.ok()) {
-    DropTick();
+    DropParsed();
     return status;
   }
   uint64_t accepted = 0;
-  for (size_t i = 0; i < tick_count_; i++) accepted += ticks_[i].requests.size();
+  for (size_t i = 0; i < version_count_; i++) accepted += versions_[i].requests.size();
   if (!self_) {
     // Nothing is in flight yet, so no other thread uses these two fields.
     self_ = shared_from_this();
@@ -103,17 +103,17 @@ Status Port::Submit(const int32_t* words, size_t count, const char* const* slab_
   responded_here_ = false;
   RefuseSome();
   Charge();
-  inline_tick_.spent_ns = 0;
-  for (size_t i = 0; i < tick_count_; i++) {
-    Tick& tick = ticks_[i];
-    if (tick.has_calls && tick.executor) {
-      const Admission admission(*tick.executor, no_memory_);
-      tick.requests.resize(admission.AdmitCalls(tick.requests));
+  inline_time_.spent_ns = 0;
+  for (size_t i = 0; i < version_count_; i++) {
+    VersionRequests& version = versions_[i];
+    if (version.has_calls && version.executor) {
+      const Admission admission(*version.executor, no_memory_);
+      version.requests.resize(admission.AdmitCalls(version.requests));
     }
-    if (!tick.requests.empty()) {
-      tick.executor->Submit(tick.requests, now, run ? &inline_tick_ : nullptr);
+    if (!version.requests.empty()) {
+      version.executor->Submit(version.requests, now, run ? &inline_time_ : nullptr);
     }
-    tick.executor.reset();
+    version.executor.reset();
   }
   ReleaseBlocks();
   running_here_ = false;

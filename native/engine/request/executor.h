@@ -13,11 +13,11 @@
 namespace tritonts {
 
 class CallPlaces;
-struct InlineTick;
+struct InlineTime;
 struct ModelIo;
 
-// Any thread may call any function; a tick belongs to one thread (inline_tick.h). Nothing throws:
-// if there is no memory, requests end as UNAVAILABLE.
+// Any thread may call any function; an InlineTime belongs to one thread (inline_time.h). Nothing
+// throws: if there is no memory, requests end as UNAVAILABLE.
 class Executor {
  public:
   virtual ~Executor() = default;
@@ -50,10 +50,11 @@ class Executor {
   virtual BlockRef InputBlock(size_t) { return {}; }
 
   // --- Requests. Takes prepared requests (kSubmitted) of one tick that arrived at `now_ns`. Each
-  // request ends with a final response, even if it is refused here. With `tick`, which belongs to
-  // the calling JS thread, short batches run before this returns, within the tick's budget.
+  // request ends with a final response, even if it is refused here. With `inline_time`, which
+  // belongs to the calling JS thread, short batches run before this returns, within the version's
+  // budget.
   virtual void Submit(std::span<Request* const> requests, uint64_t now_ns,
-                      InlineTick* tick = nullptr) noexcept = 0;
+                      InlineTime* inline_time = nullptr) noexcept = 0;
   // Cancels requests that were submitted here. Waiting requests end at once as CANCELLED, with one
   // delivery. Running requests get CANCELLED as their final response, and their outputs are
   // dropped. Requests that have already ended may be among them, as long as their memory exists.

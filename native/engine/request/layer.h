@@ -19,13 +19,13 @@
 
 namespace tritonts {
 
-struct InlineTick;
+struct InlineTime;
 
 // Forwards requests and responses from one layer to the next. The chain implements it.
 class LayerChain {
  public:
   virtual void PassOn(size_t place, std::span<Request* const> requests, uint64_t now_ns,
-                      InlineTick* tick) noexcept = 0;
+                      InlineTime* inline_time) noexcept = 0;
   virtual void PassCancel(size_t place, std::span<Request* const> requests) noexcept = 0;
   virtual void PassBack(size_t place, std::span<const Response> responses) noexcept = 0;
 
@@ -42,11 +42,11 @@ class Layer {
  public:
   virtual ~Layer() = default;
 
-  // Takes requests (kSubmitted). Requests of one header are adjacent. `tick` may be given to Pass
-  // only until this returns.
+  // Takes requests (kSubmitted). Requests of one header are adjacent. `inline_time` may be given to
+  // Pass only until this returns.
   virtual void Submit(std::span<Request* const> requests, uint64_t now_ns,
-                      InlineTick* tick) noexcept {
-    Pass(requests, now_ns, tick);
+                      InlineTime* inline_time) noexcept {
+    Pass(requests, now_ns, inline_time);
   }
   // Cancels requests that this layer holds, has passed on, or has answered. The layer answers held
   // requests with CANCELLED, and passes the call on for the others. A request that is passed on
@@ -61,8 +61,8 @@ class Layer {
  protected:
   // Passes requests on. A request that arrives after its version was closed ends as UNAVAILABLE.
   void Pass(std::span<Request* const> requests, uint64_t now_ns,
-            InlineTick* tick = nullptr) noexcept {
-    chain_->PassOn(place_ + 1, requests, now_ns, tick);
+            InlineTime* inline_time = nullptr) noexcept {
+    chain_->PassOn(place_ + 1, requests, now_ns, inline_time);
   }
   void PassCancel(std::span<Request* const> requests) noexcept {
     chain_->PassCancel(place_ + 1, requests);

@@ -1,8 +1,8 @@
-// Decides whether a batch runs on the thread that submitted it (inline_tick.h).
+// Decides whether a batch runs on the thread that submitted it (inline_time.h).
 //
 // It does if its instance is on the CPU, and if batches of its shapes and size are known to end
-// within the rest of the tick's budget. The version's dispatcher owns the policy. The version's
-// lock guards it.
+// within the rest of the budget. The version's dispatcher owns the policy. The version's lock
+// guards it.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 #include "engine/batch/instance.h"
 #include "engine/batch/run.h"
-#include "engine/version/inline_tick.h"
+#include "engine/version/inline_time.h"
 #include "engine/version/run_times.h"
 #include "engine/version/wake_list.h"
 
@@ -37,39 +37,42 @@ class InlinePolicy {
   }
   // Whether `run` may run on the calling thread. False while the instance's own thread is in
   // Execute, where it may have called InstanceFree.
-  bool MayRun(const InstanceRunner& runner, const PooledRun& run, const InlineTick& tick) const {
+  bool MayRun(const InstanceRunner& runner, const PooledRun& run,
+              const InlineTime& inline_time) const {
     return runner.memory == MemoryKind::kHost && !runner.executing &&
-           TimesFor(tick).Fits(run.batch_class, tick.spent_ns);
+           TimesFor(inline_time).Fits(run.batch_class, inline_time.spent_ns);
   }
   // If the first batch of `wake` may run on the calling thread, removes its instance from `wake`
   // and returns the instance. Otherwise returns null.
-  InstanceRunner* Choose(const InlineTick& tick, WakeList* wake) const {
+  InstanceRunner* Choose(const InlineTime& inline_time, WakeList* wake) const {
     InstanceRunner* runner = wake->front();
-    if (!runner || !MayRun(*runner, *runner->next, tick)) return nullptr;
+    if (!runner || !MayRun(*runner, *runner->next, inline_time)) return nullptr;
     wake->DropFront();
     return runner;
   }
   // Sets whether batches belong to a warm-up.
   void SetWarming(bool warming) { warming_ = warming; }
-  // Notes how long a batch of the class took. With a tick, the batch ran on the tick's thread.
-  // `failed`: the batch gave no response except errors. Such a batch mostly fails early, so a short
-  // time says nothing about a batch that succeeds.
-  void Note(uint64_t batch_class, uint64_t ns, bool failed, InlineTick* tick) {
-    if (tick) tick->spent_ns += ns;
-    Note(&times_, batch_class, ns, failed, tick && !tick->of_instance ? tick : nullptr);
-    Note(&guest_times_, batch_class, ns, failed, tick && tick->of_instance ? tick : nullptr);
+  // Notes how long a batch of the class took. With `inline_time`, the batch ran on its
+  // thread. `failed`: the batch gave no response except errors. Such a batch mostly fails early, so
+  // a short time says nothing about a batch that succeeds.
+  void Note(uint64_t batch_class, uint64_t ns, bool failed, InlineTime* inline_time) {
+    if (inline_time) inline_time->spent_ns += ns;
+    Note(&times_, batch_class, ns, failed,
+         inline_time && !inline_time->of_instance ? inline_time : nullptr);
+    Note(&guest_times_, batch_class, ns, failed,
+         inline_time && inline_time->of_instance ? inline_time : nullptr);
   }
 
  private:
-  const RunTimes& TimesFor(const InlineTick& tick) const {
-    return tick.of_instance ? guest_times_ : times_;
+  const RunTimes& TimesFor(const InlineTime& inline_time) const {
+    return inline_time.of_instance ? guest_times_ : times_;
   }
   void Note(RunTimes* times, uint64_t batch_class, uint64_t ns, bool failed,
-            const InlineTick* tick) const {
+            const InlineTime* inline_time) const {
     if (!times->enabled() || (failed && times->IsShort(ns))) return;
     if (warming_) return times->NoteWarm(batch_class, ns);
-    if (!tick) return times->Note(batch_class, ns);
-    times->NoteHere(batch_class, ns, tick->watch);
+    if (!inline_time) return times->Note(batch_class, ns);
+    times->NoteHere(batch_class, ns, inline_time->watch);
   }
 
   RunTimes times_;

@@ -82,7 +82,7 @@ void Layers::PutBack(LayerSink* sink) noexcept {
 }
 
 void Layers::Submit(std::span<Request* const> requests, uint64_t now_ns,
-                    InlineTick* tick) noexcept {
+                    InlineTime* inline_time) noexcept {
   const uint64_t submission = last_submission.fetch_add(1, std::memory_order_relaxed) + 1;
   size_t taken = 0;
   while (taken < requests.size()) {
@@ -100,7 +100,7 @@ void Layers::Submit(std::span<Request* const> requests, uint64_t now_ns,
     open_.fetch_add(taken, std::memory_order_relaxed);
     inside_.came(static_cast<uint32_t>(taken));
     const SubmissionScope scope(submission);
-    PassOn(0, requests.first(taken), now_ns, tick);
+    PassOn(0, requests.first(taken), now_ns, inline_time);
   }
   if (starved.empty()) return;
   Response like;
@@ -113,12 +113,12 @@ void Layers::Abort(const Status& status) noexcept {
 }
 
 void Layers::PassOn(size_t place, std::span<Request* const> requests, uint64_t now_ns,
-                    InlineTick* tick) noexcept {
+                    InlineTime* inline_time) noexcept {
   if (requests.empty()) return;
   if (place < layers_.size()) {
-    layers_[place]->Submit(requests, now_ns, tick);
+    layers_[place]->Submit(requests, now_ns, inline_time);
   } else {
-    inside_.submit(requests, now_ns, tick);
+    inside_.submit(requests, now_ns, inline_time);
   }
 }
 

@@ -50,7 +50,7 @@ class Layers final : public LayerChain {
  public:
   // The executor's functions behind the innermost layer, and its notifications.
   struct Inside {
-    std::function<void(std::span<Request* const>, uint64_t now_ns, InlineTick*)> submit;
+    std::function<void(std::span<Request* const>, uint64_t now_ns, InlineTime*)> submit;
     std::function<void(std::span<Request* const>)> cancel;
     // So many requests entered, or got their final responses. The executor counts them as users.
     std::function<void(uint32_t)> came;
@@ -64,7 +64,8 @@ class Layers final : public LayerChain {
   // Adds the innermost layer. Before any request comes. Throws std::bad_alloc.
   void Add(std::unique_ptr<Layer> layer);
 
-  void Submit(std::span<Request* const> requests, uint64_t now_ns, InlineTick* tick) noexcept;
+  void Submit(std::span<Request* const> requests, uint64_t now_ns,
+              InlineTime* inline_time) noexcept;
   void Cancel(std::span<Request* const> requests) noexcept { PassCancel(0, requests); }
   // Lets every layer respond to the requests that it holds.
   void Abort(const Status& status) noexcept;
@@ -72,7 +73,7 @@ class Layers final : public LayerChain {
   bool idle() const { return open_.load(std::memory_order_acquire) == 0; }
 
   void PassOn(size_t place, std::span<Request* const> requests, uint64_t now_ns,
-              InlineTick* tick) noexcept override;
+              InlineTime* inline_time) noexcept override;
   void PassCancel(size_t place, std::span<Request* const> requests) noexcept override;
   void PassBack(size_t place, std::span<const Response> responses) noexcept override;
 

@@ -77,7 +77,7 @@ void ModelVersion::TakeIn(std::span<Request* const> requests, uint64_t now_ns, R
 }
 
 void ModelVersion::Accept(std::span<Request* const> requests, uint64_t now_ns,
-                          InlineTick* tick) noexcept {
+                          InlineTime* inline_time) noexcept {
   Orders orders;
   InstanceRunner* mine = nullptr;
   PooledRun* run = nullptr;
@@ -102,11 +102,12 @@ void ModelVersion::Accept(std::span<Request* const> requests, uint64_t now_ns,
       TakeIn(requests, now_ns, &refusals, &orders);
       dispatcher_->RetryThreads();
       Dispatch(now_ns, nullptr, &orders);
-      if (tick && tick->of_instance) dispatcher_->inline_policy().ExpectGuests();
-      if (tick && first) mine = dispatcher_->inline_policy().Choose(*tick, &orders.wake);
+      if (inline_time && inline_time->of_instance) dispatcher_->inline_policy().ExpectGuests();
+      if (inline_time && first)
+        mine = dispatcher_->inline_policy().Choose(*inline_time, &orders.wake);
       if (mine) {
         run = dispatcher_->TakeBatch(mine);
-        run->record.ran_inline = !tick->of_instance;
+        run->record.ran_inline = !inline_time->of_instance;
       }
     }
   }
@@ -114,7 +115,7 @@ void ModelVersion::Accept(std::span<Request* const> requests, uint64_t now_ns,
   Carry(&orders);
   if (mine) {
     std::unique_lock lock(mutex_, std::defer_lock);
-    while (RunBatch(mine, &run, tick, &lock) == Ran::kHasNext) continue;
+    while (RunBatch(mine, &run, inline_time, &lock) == Ran::kHasNext) continue;
   }
   Response like;
   for (auto& [status, refused] : refusals.all) {

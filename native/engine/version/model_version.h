@@ -69,7 +69,7 @@ struct VersionConfig {
   // The time budget of each tick for batches that run on the JS thread that submits them; 0: no
   // batch runs there.
   uint64_t inline_budget_ns = 0;
-  // The same for guests, on the threads of other instances (inline_tick.h). The default is about
+  // The same for guests, on the threads of other instances (inline_time.h). The default is about
   // the cost of waking a thread. Longer batches gain more by running in parallel.
   uint64_t guest_budget_ns = 25'000;
   LatencyPolicy latencies = {};
@@ -163,7 +163,7 @@ class ModelVersion final : public Served,
 
  private:
   void Accept(std::span<Request* const> requests, uint64_t now_ns,
-              InlineTick* tick) noexcept override;
+              InlineTime* inline_time) noexcept override;
   void CancelAccepted(std::span<Request* const> requests) noexcept override;
   // Ends all waiting requests with `status`, and asks runs under way to end.
   void AbortAccepted(const Status& status) override;
@@ -190,11 +190,11 @@ class ModelVersion final : public Served,
   enum class Ran { kIdle, kHasNext, kAbandoned };
   // Runs the batch `*run` on a blocking instance and picks the next batch. If this thread is to run
   // the next batch, too, `*run` is set to it, and kHasNext is returned. Otherwise only the runner's
-  // own thread may touch the runner afterwards. With a tick, this is the submitting thread, and a
-  // next batch that does not fit the tick's budget goes to the runner's thread. `lock` is of the
-  // version's mutex and not held on entry. On the runner's thread it may be held on return of
-  // kIdle.
-  Ran RunBatch(InstanceRunner* runner, PooledRun** run, InlineTick* tick,
+  // own thread may touch the runner afterwards. With `inline_time`, this is the submitting thread,
+  // and a next batch that does not fit the rest of the budget goes to the runner's thread. `lock`
+  // is of the version's mutex and not held on entry. On the runner's thread it may be held on
+  // return of kIdle.
+  Ran RunBatch(InstanceRunner* runner, PooledRun** run, InlineTime* inline_time,
                std::unique_lock<std::mutex>* lock);
   // Calls Execute of an asynchronous instance as long as there are batches for it.
   void HandOver(InstanceRunner* runner);

@@ -26,11 +26,12 @@ void ModelVersion::Execute(InstanceRunner* runner, PooledRun* run, uint64_t now_
   if (runner->asynchronous) run->InstanceFree();
 }
 
-ModelVersion::Ran ModelVersion::RunBatch(InstanceRunner* runner, PooledRun** run, InlineTick* tick,
+ModelVersion::Ran ModelVersion::RunBatch(InstanceRunner* runner, PooledRun** run,
+                                         InlineTime* inline_time,
                                          std::unique_lock<std::mutex>* lock) {
   PooledRun* const current = std::exchange(*run, nullptr);
   const uint64_t began = NowNs();
-  if (tick) tick->watch.Begin(began);
+  if (inline_time) inline_time->watch.Begin(began);
   Execute(runner, current, began);
   bool free = false;
   if (current->failed()) {
@@ -57,24 +58,24 @@ ModelVersion::Ran ModelVersion::RunBatch(InstanceRunner* runner, PooledRun** run
     lock->unlock();
     return Ran::kAbandoned;
   }
-  dispatcher_->inline_policy().Note(batch_class, ran_ns, failed, tick);
+  dispatcher_->inline_policy().Note(batch_class, ran_ns, failed, inline_time);
   if (done) AccountLocked(current);
   if (free && !dispatcher_->TakeHalf(runner, now)) dispatcher_->Free(runner, now, &orders);
   Dispatch(now, free ? runner : nullptr, &orders);
-  if (!tick || (free && runner->next)) {
+  if (!inline_time || (free && runner->next)) {
     // A submitting thread goes on only with a batch that may run inline. Other batches go to the
     // runner's thread.
-    if (tick && !dispatcher_->inline_policy().MayRun(*runner, *runner->next, *tick)) {
+    if (inline_time && !dispatcher_->inline_policy().MayRun(*runner, *runner->next, *inline_time)) {
       orders.wake.Add(runner);
     } else if ((*run = dispatcher_->TakeBatch(runner))) {
-      (*run)->record.ran_inline |= tick && !tick->of_instance;
+      (*run)->record.ran_inline |= inline_time && !inline_time->of_instance;
       ran = Ran::kHasNext;
     }
   }
-  if (!tick) runner->executing = ran == Ran::kHasNext;
+  if (!inline_time) runner->executing = ran == Ran::kHasNext;
   NoteDrained(&orders);
   // The runner's thread keeps the lock and waits with it.
-  if (!tick && ran == Ran::kIdle && !orders.any()) return ran;
+  if (!inline_time && ran == Ran::kIdle && !orders.any()) return ran;
   lock->unlock();
   if (orders.any()) Carry(&orders);
   return ran;
@@ -83,8 +84,8 @@ ModelVersion::Ran ModelVersion::RunBatch(InstanceRunner* runner, PooledRun** run
 void ModelVersion::RunInstance(InstanceRunner* runner) {
   platform::NameThread("tritonts-model");
   platform::UseLongSlices();
-  InlineTick guests;
-  const InstanceTickScope scope(&guests);
+  InlineTime guests;
+  const InstanceTimeScope scope(&guests);
   std::unique_lock lock(mutex_);
   while (true) {
     const uint64_t began = NowNs();

@@ -5,7 +5,7 @@
 #include <new>
 
 #include "engine/request/request.h"
-#include "engine/version/inline_tick.h"
+#include "engine/version/inline_time.h"
 
 namespace tritonts {
 

@@ -10,8 +10,8 @@ void Served::Wrap(std::unique_ptr<Layer> layer) {
   if (!layers_) {
     layers_ = std::make_unique<Layers>(
         Layers::Inside{
-            [this](std::span<Request* const> requests, uint64_t now_ns, InlineTick* tick) {
-              Accept(requests, now_ns, tick);
+            [this](std::span<Request* const> requests, uint64_t now_ns, InlineTime* inline_time) {
+              Accept(requests, now_ns, inline_time);
             },
             [this](std::span<Request* const> requests) { CancelAccepted(requests); },
             [this](uint32_t count) { Use(count); },

@@ -46,9 +46,9 @@ class Served : public Executor {
   ~Served() override;
 
   void Submit(std::span<Request* const> requests, uint64_t now_ns,
-              InlineTick* tick = nullptr) noexcept final {
-    if (layers_) return layers_->Submit(requests, now_ns, tick);
-    Accept(requests, now_ns, tick);
+              InlineTime* inline_time = nullptr) noexcept final {
+    if (layers_) return layers_->Submit(requests, now_ns, inline_time);
+    Accept(requests, now_ns, inline_time);
   }
   void Cancel(std::span<Request* const> requests) noexcept final {
     if (layers_) return layers_->Cancel(requests);
@@ -100,7 +100,7 @@ class Served : public Executor {
 
   // Submit, Cancel, Abort and drained without the layers.
   virtual void Accept(std::span<Request* const> requests, uint64_t now_ns,
-                      InlineTick* tick) noexcept = 0;
+                      InlineTime* inline_time) noexcept = 0;
   virtual void CancelAccepted(std::span<Request* const> requests) noexcept = 0;
   virtual void AbortAccepted(const Status& status) = 0;
   virtual bool idle() const = 0;

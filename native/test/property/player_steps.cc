@@ -140,9 +140,9 @@ void Player::Submit(const Step& step) {
     for (const Life* life : lives) requests.push_back(&SlotOf(*life)->request);
     model_.Submit(lives);
   }
-  InlineTick tick;
-  const bool ticks = schedule_.setup.runs_inline && depth_ == 0 && step.c % 2 == 0;
-  version_->Submit(requests, view_->now_ns, ticks ? &tick : nullptr);
+  InlineTime inline_time;
+  const bool runs_inline = schedule_.setup.runs_inline && depth_ == 0 && step.c % 2 == 0;
+  version_->Submit(requests, view_->now_ns, runs_inline ? &inline_time : nullptr);
 }
 
 void Player::Cancel(const Step& step) {

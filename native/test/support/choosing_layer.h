@@ -44,7 +44,7 @@ class ChoosingLayer final : public Layer {
   }
 
   void Submit(std::span<Request* const> requests, uint64_t now_ns,
-              InlineTick* tick) noexcept override {
+              InlineTime* inline_time) noexcept override {
     std::vector<Request*> passed;
     std::vector<Request*> answered;
     {
@@ -62,7 +62,7 @@ class ChoosingLayer final : public Layer {
       }
     }
     changed_.notify_all();
-    Pass(passed, now_ns, tick);
+    Pass(passed, now_ns, inline_time);
     for (Request* request : answered) AnswerDouble(request);
   }
   void Cancel(std::span<Request* const> requests) noexcept override {

@@ -99,7 +99,7 @@ class EnsembleBench {
     for (const auto& step : steps_) versions.push_back(step->version());
     CHECK(ensemble_->Bind(std::move(versions)).ok());
   }
-  void Submit(const std::vector<Request*>& chosen, InlineTick* tick = nullptr) {
+  void Submit(const std::vector<Request*>& chosen, InlineTime* inline_time = nullptr) {
     const uint64_t now = NowNs();
     for (Request* request : chosen) {
       request->header->executor = ensemble_.get();
@@ -107,7 +107,7 @@ class EnsembleBench {
       ensemble_->SetQueueKeys(request->header);
       request->Prepare();
     }
-    ensemble_->Submit(chosen, now, tick);
+    ensemble_->Submit(chosen, now, inline_time);
   }
   Request* Send(const std::vector<float>& values) {
     Request* request = requests.Floats(values);

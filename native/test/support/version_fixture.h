@@ -132,8 +132,8 @@ class VersionBench {
     version_->Destroy();
   }
 
-  // Submits requests; with a tick, as on a JS thread.
-  void Submit(const std::vector<Request*>& chosen, InlineTick* tick = nullptr) {
+  // Submits requests; with an inline time, as on a JS thread.
+  void Submit(const std::vector<Request*>& chosen, InlineTime* inline_time = nullptr) {
     const uint64_t now = NowNs();
     for (Request* request : chosen) {
       request->header->executor = version_.get();
@@ -141,7 +141,7 @@ class VersionBench {
       version_->SetQueueKeys(request->header);
       request->set_state(Request::State::kSubmitted);
     }
-    version_->Submit(chosen, now, tick);
+    version_->Submit(chosen, now, inline_time);
   }
   // Submits a request with these rows.
   Request* Send(const std::vector<float>& values) {

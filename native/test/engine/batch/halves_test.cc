@@ -278,12 +278,12 @@ int HalvesOnTheSubmittingThread() {
     if (bad && std::this_thread::get_id() == thread && run.requests().size() > 1) failed_here++;
   };
   for (uint32_t round = 0; round < 40; round++) {
-    InlineTick tick;
+    InlineTime inline_time;
     std::vector<Request*> all;
     // Failed runs do not show their time, so half of the batches succeed.
     const float second = round % 2 == 0 ? 2.f : -1.f;
     for (const float value : {1.f, second, 3.f}) all.push_back(bench.requests.Floats({value}));
-    bench.Submit(all, &tick);
+    bench.Submit(all, &inline_time);
     CHECK(bench.sink.Wait((round + 1) * 3));
     CHECK(Eventually([&] {
       const Statistics statistics = bench.version().statistics();

@@ -242,8 +242,8 @@ void Play(uint32_t seed) {
         sent.push_back(request);
       }
     }
-    InlineTick inline_tick;
-    bench.Submit(tick, graph.Any(2) == 0 ? &inline_tick : nullptr);
+    InlineTime inline_time;
+    bench.Submit(tick, graph.Any(2) == 0 ? &inline_time : nullptr);
     while (graph.Any(3) == 0) {
       Request* const one = sent[graph.Any(static_cast<uint32_t>(sent.size()))];
       cancelled[one] = true;

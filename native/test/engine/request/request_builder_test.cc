@@ -24,7 +24,7 @@ class Noting final : public Executor {
     header->level = header->priority + 100;
   }
   std::shared_ptr<CallPlaces> call_places() const override { return places; }
-  void Submit(std::span<Request* const>, uint64_t, InlineTick*) noexcept override {}
+  void Submit(std::span<Request* const>, uint64_t, InlineTime*) noexcept override {}
   void Cancel(std::span<Request* const>) noexcept override {}
 
   std::shared_ptr<CallPlaces> places;

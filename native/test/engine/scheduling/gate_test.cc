@@ -3,7 +3,7 @@
 #include <deque>
 
 #include "counting_gate.h"
-#include "engine/version/inline_tick.h"
+#include "engine/version/inline_time.h"
 #include "version_fixture.h"
 
 namespace tritonts::test {
@@ -64,8 +64,8 @@ TEST(gate_covers_runs_on_the_thread_that_submits) {
   VersionConfig config = GatedConfig(gate);
   config.inline_budget_ns = 1'000'000'000;
   VersionBench bench(ScriptOf(runs), std::move(config));
-  InlineTick tick;
-  bench.Submit({bench.requests.Floats({1})}, &tick);
+  InlineTime inline_time;
+  bench.Submit({bench.requests.Floats({1})}, &inline_time);
   CHECK(runs->runs().empty());
   CHECK_EQ(gate->waiting(), 1u);
   busy.runs->Open();

@@ -41,8 +41,8 @@ void AskAll(const char* asynchronous, uint32_t instances, uint64_t inline_budget
         auto number = static_cast<int32_t>(way_of(i));
         if (way_of(i) == Way::kGoesRound) number += 3 * 16;
         own->Input(request, 1, DataType::kInt32, {1, 1}, BytesOf<int32_t>({number}));
-        InlineTick tick;
-        bench.Submit({request}, i % 2 == 0 ? &tick : nullptr);
+        InlineTime inline_time;
+        bench.Submit({request}, i % 2 == 0 ? &inline_time : nullptr);
       }
     });
   }

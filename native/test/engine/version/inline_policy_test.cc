@@ -19,15 +19,15 @@ struct Bench {
   }
   ~Bench() { runs.End(); }
 
-  void Note(uint64_t ns, InlineTick* on = nullptr, bool failed = false) {
+  void Note(uint64_t ns, InlineTime* on = nullptr, bool failed = false) {
     policy.Note(runs.run.batch_class, ns, failed, on);
   }
-  bool MayRun() const { return policy.MayRun(runner, runs.run, tick); }
+  bool MayRun() const { return policy.MayRun(runner, runs.run, inline_time); }
 
   RunBench runs;
   InstanceRunner runner;
   InlinePolicy policy{kBudgetNs};
-  InlineTick tick;
+  InlineTime inline_time;
 };
 
 }  // namespace
@@ -60,12 +60,12 @@ TEST(inline_policy_allows_nothing_on_a_device_or_where_the_thread_is_in_execute)
 
 TEST(inline_policy_leaves_the_rest_to_the_thread_when_the_tick_has_spent_its_budget) {
   Bench bench;
-  bench.Note(kBudgetNs / 2, &bench.tick);
-  CHECK_EQ(bench.tick.spent_ns, kBudgetNs / 2);
+  bench.Note(kBudgetNs / 2, &bench.inline_time);
+  CHECK_EQ(bench.inline_time.spent_ns, kBudgetNs / 2);
   CHECK(bench.MayRun());
-  bench.Note(kBudgetNs / 2 + 1, &bench.tick);
+  bench.Note(kBudgetNs / 2 + 1, &bench.inline_time);
   CHECK(!bench.MayRun());
-  bench.tick.spent_ns = 0;
+  bench.inline_time.spent_ns = 0;
   CHECK(bench.MayRun());
 }
 
@@ -73,7 +73,7 @@ TEST(inline_policy_has_a_budget_of_its_own_for_guests) {
   Bench bench;
   bench.policy = InlinePolicy(0, false, kBudgetNs);
   bench.policy.Classify(&bench.runs.run);
-  InlineTick guests;
+  InlineTime guests;
   guests.of_instance = true;
   bench.Note(1000);
   CHECK(!bench.policy.MayRun(bench.runner, bench.runs.run, guests));
@@ -96,7 +96,7 @@ TEST(inline_policy_never_takes_a_guest_again_after_one_that_took_far_too_long) {
   bench.policy = InlinePolicy(kBudgetNs, false, kBudgetNs);
   bench.policy.ExpectGuests();
   bench.policy.Classify(&bench.runs.run);
-  InlineTick guests;
+  InlineTime guests;
   guests.of_instance = true;
   bench.Note(1000);
   bench.Note(10'000'000'000, &guests);
@@ -119,11 +119,11 @@ TEST(inline_policy_learns_nothing_from_a_batch_that_fails_early) {
 TEST(inline_policy_takes_the_first_batch_from_the_thread_that_would_be_woken) {
   Bench bench;
   WakeList wake;
-  CHECK(!bench.policy.Choose(bench.tick, &wake));
+  CHECK(!bench.policy.Choose(bench.inline_time, &wake));
   wake.Add(&bench.runner);
-  CHECK(!bench.policy.Choose(bench.tick, &wake));
+  CHECK(!bench.policy.Choose(bench.inline_time, &wake));
   bench.Note(1000);
-  CHECK(bench.policy.Choose(bench.tick, &wake) == &bench.runner);
+  CHECK(bench.policy.Choose(bench.inline_time, &wake) == &bench.runner);
 }
 
 }  // namespace tritonts::test

@@ -35,8 +35,8 @@ class Bench {
     for (const uint32_t count : rows) {
       chosen.push_back(version.requests.Floats(std::vector<float>(count, 1)));
     }
-    InlineTick tick;
-    version.Submit(chosen, &tick);
+    InlineTime inline_time;
+    version.Submit(chosen, &inline_time);
     sent += rows.size();
     CHECK(version.sink.Wait(sent));
     CHECK(Eventually([&] { return version.version().drained(); }));
@@ -69,14 +69,14 @@ TEST(inline_runs_here_what_is_known_to_be_short) {
 TEST(inline_responds_before_submit_returns) {
   Bench bench(Batching(8));
   bench.Ask({1});
-  InlineTick tick;
-  bench.version.Submit({bench.version.requests.Floats({7})}, &tick);
+  InlineTime inline_time;
+  bench.version.Submit({bench.version.requests.Floats({7})}, &inline_time);
   CHECK_EQ(bench.version.sink.responses().size(), 2u);
   CHECK_EQ(bench.version.sink.Of(1).outputs.at(0).bytes, BytesOf<float>({7}));
-  CHECK(tick.spent_ns > 0);
+  CHECK(inline_time.spent_ns > 0);
 }
 
-TEST(inline_is_off_without_a_tick_or_a_budget) {
+TEST(inline_is_off_without_an_inline_time_or_a_budget) {
   Bench off(Inline(ConfigOf(FloatIo()), 0));
   for (int i = 0; i < 3; i++) off.Ask({1});
   CHECK((off.here() == std::vector<bool>{false, false, false}));
@@ -111,8 +111,8 @@ TEST(inline_leaves_an_instance_alone_whose_thread_is_in_execute_still) {
   holds = true;
   bench.Send({1});
   CHECK(entered.Wait());
-  InlineTick tick;
-  bench.Submit({bench.requests.Floats({1})}, &tick);
+  InlineTime inline_time;
+  bench.Submit({bench.requests.Floats({1})}, &inline_time);
   CHECK_EQ(bench.sink.responses().size(), 1u);
   go.Set();
   CHECK(bench.sink.Wait(3));
@@ -130,8 +130,8 @@ TEST(inline_leaves_what_is_slow_to_the_thread) {
   };
   VersionBench bench(std::move(script), Inline(ConfigOf(FloatIo()), 2 * kMs));
   for (size_t i = 0; i < 4; i++) {
-    InlineTick tick;
-    bench.Submit({bench.requests.Floats({1})}, &tick);
+    InlineTime inline_time;
+    bench.Submit({bench.requests.Floats({1})}, &inline_time);
     CHECK(bench.sink.Wait(i + 1));
   }
   CHECK(!here);
@@ -152,8 +152,8 @@ TEST(inline_does_not_learn_from_what_fails_early_how_long_others_take) {
   VersionBench bench(std::move(script), Inline(ConfigOf(FloatIo()), 2 * kMs));
   size_t sent = 0;
   const auto send = [&](float value) {
-    InlineTick tick;
-    bench.Submit({bench.requests.Floats({value})}, &tick);
+    InlineTime inline_time;
+    bench.Submit({bench.requests.Floats({value})}, &inline_time);
     CHECK(bench.sink.Wait(++sent));
     CHECK(Eventually([&] { return bench.version().statistics().execution_count == sent; }));
   };
@@ -175,8 +175,8 @@ TEST(inline_leaves_models_whose_time_depends_on_data_to_their_threads) {
   };
   VersionBench bench(std::move(script), Batching(8));
   for (size_t i = 0; i < 4; i++) {
-    InlineTick tick;
-    bench.Submit({bench.requests.Floats({1})}, &tick);
+    InlineTime inline_time;
+    bench.Submit({bench.requests.Floats({1})}, &inline_time);
     CHECK(bench.sink.Wait(i + 1));
     CHECK(Eventually([&] { return bench.version().drained(); }));
   }
@@ -200,8 +200,8 @@ TEST(inline_ends_for_good_with_a_run_that_takes_far_too_long) {
   VersionBench bench(std::move(script), Inline(ConfigOf(FloatIo()), kMs));
   size_t sent = 0;
   const auto ask = [&] {
-    InlineTick tick;
-    bench.Submit({bench.requests.Floats({1})}, &tick);
+    InlineTime inline_time;
+    bench.Submit({bench.requests.Floats({1})}, &inline_time);
     CHECK(bench.sink.Wait(++sent));
     CHECK(Eventually([&] { return bench.version().drained(); }));
   };
@@ -231,8 +231,8 @@ TEST(inline_waits_for_nobody_who_runs) {
   bench.version.Send({1});
   CHECK(bench.runs->Started(2));
   // The instance is busy, so this request must queue without blocking.
-  InlineTick tick;
-  bench.version.Submit({bench.version.requests.Floats({1})}, &tick);
+  InlineTime inline_time;
+  bench.version.Submit({bench.version.requests.Floats({1})}, &inline_time);
   CHECK_EQ(bench.version.sink.responses().size(), 1u);
   bench.runs->Open();
   CHECK(bench.version.sink.Wait(3));
@@ -250,9 +250,9 @@ TEST(inline_runs_a_whole_tick_batch_after_batch) {
 TEST(inline_gives_the_rest_of_a_tick_to_the_thread_where_it_does_not_fit) {
   Bench bench(Batching(2));
   bench.Ask({2});
-  InlineTick tick;
-  tick.spent_ns = kGenerousNs;
-  bench.version.Submit({bench.version.requests.Floats({1, 2})}, &tick);
+  InlineTime inline_time;
+  inline_time.spent_ns = kGenerousNs;
+  bench.version.Submit({bench.version.requests.Floats({1, 2})}, &inline_time);
   CHECK(bench.version.sink.Wait(2));
   CHECK(Eventually([&] { return bench.version.version().drained(); }));
   CHECK((bench.here() == std::vector<bool>{false, false}));
@@ -291,8 +291,8 @@ TEST(inline_fails_a_backend_that_throws_and_goes_on) {
   };
   VersionBench bench(std::move(script), Batching(2));
   for (size_t i = 0; i < 6; i++) {
-    InlineTick tick;
-    bench.Submit({bench.requests.Floats(std::vector<float>(1 + i % 2, 1))}, &tick);
+    InlineTime inline_time;
+    bench.Submit({bench.requests.Floats(std::vector<float>(1 + i % 2, 1))}, &inline_time);
     CHECK(bench.sink.Wait(i + 1));
     CHECK(bench.sink.Of(static_cast<uint32_t>(i)).status.ok() == (i % 2 == 0));
     CHECK(Eventually([&] { return bench.version().drained(); }));

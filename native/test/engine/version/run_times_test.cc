@@ -2,7 +2,7 @@
 #include "engine/version/run_times.h"
 
 #include "engine/base/clock.h"
-#include "engine/version/inline_tick.h"
+#include "engine/version/inline_time.h"
 #include "engine_fixture.h"
 
 namespace tritonts::test {

@@ -203,8 +203,8 @@ TEST(warmup_measures_what_may_run_inline) {
   config.inline_budget_ns = 10'000'000'000;
   VersionBench bench(ScriptOf(runs), Warmed(std::move(config), {Sample("a")}));
   const auto ask = [&](std::vector<float> values) {
-    InlineTick tick;
-    bench.Submit({bench.requests.Floats(values)}, &tick);
+    InlineTime inline_time;
+    bench.Submit({bench.requests.Floats(values)}, &inline_time);
     CHECK(Eventually([&] { return bench.version().drained(); }));
     return runs->runs().back().thread == std::this_thread::get_id();
   };

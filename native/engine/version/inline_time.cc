@@ -1,4 +1,4 @@
-#include "engine/version/inline_tick.h"
+#include "engine/version/inline_time.h"
 
 #include <algorithm>
 
@@ -6,21 +6,21 @@ namespace tritonts {
 
 namespace {
 
-thread_local InlineTick* instance_tick = nullptr;
+thread_local InlineTime* instance_time = nullptr;
 
 }  // namespace
 
-InlineTick* InlineTick::OfInstance() {
-  return instance_tick;
+InlineTime* InlineTime::OfInstance() {
+  return instance_time;
 }
 
-InstanceTickScope::InstanceTickScope(InlineTick* tick) {
-  tick->of_instance = true;
-  instance_tick = tick;
+InstanceTimeScope::InstanceTimeScope(InlineTime* inline_time) {
+  inline_time->of_instance = true;
+  instance_time = inline_time;
 }
 
-InstanceTickScope::~InstanceTickScope() {
-  instance_tick = nullptr;
+InstanceTimeScope::~InstanceTimeScope() {
+  instance_time = nullptr;
 }
 
 void ThreadWatch::Begin(uint64_t now_ns) {

@@ -1,11 +1,12 @@
-// The time that a thread spends on batches which another instance's thread would otherwise run. A
-// tick counts how long the thread has run such batches, and how long it had a core for them. There
-// are two kinds of such batches:
-// - Inline batches run on the JS thread that submitted them. Their tick is one turn of the event
+// The time that a thread spends on batches which another instance's thread would otherwise run.
+// InlineTime counts how long the thread has run such batches, and how long it had a core for them.
+// The count restarts with each period, and a version's budget holds for one period. There are two
+// kinds of such batches:
+// - Inline batches run on the JS thread that submitted them. The period is one tick of the event
 //   loop.
 // - Guests run on the thread of an instance whose responses made them ready. Guests are steps of an
-//   ensemble; their tick is one of the instance's own batches. Calls of Python models are guests,
-//   too, on the thread of the instance's channel; their tick is one read of the stub's messages.
+//   ensemble; the period is one of the instance's own batches. Calls of Python models are guests,
+//   too, on the thread of the instance's channel; the period is one read of the stub's messages.
 // docs/architecture.md describes both ("Inline runs", "Ensembles").
 //
 // Owned and used by one thread.
@@ -40,22 +41,22 @@ class ThreadWatch {
   uint64_t began_ns_ = 0;
 };
 
-struct InlineTick {
-  uint64_t spent_ns = 0;
+struct InlineTime {
+  uint64_t spent_ns = 0;  // in this period
   ThreadWatch watch = ThreadWatch();
   bool of_instance = false;  // its batches are guests
 
-  // The tick of the instance whose thread this is; null on other threads.
-  static InlineTick* OfInstance();
+  // The inline time of the instance whose thread this is; null on other threads.
+  static InlineTime* OfInstance();
 };
 
-// Makes `tick` the tick of the calling instance's thread for the lifetime of this object.
-class InstanceTickScope {
+// Makes `inline_time` the one of the calling instance's thread for the lifetime of this object.
+class InstanceTimeScope {
  public:
-  explicit InstanceTickScope(InlineTick* tick);
-  ~InstanceTickScope();
-  InstanceTickScope(const InstanceTickScope&) = delete;
-  InstanceTickScope& operator=(const InstanceTickScope&) = delete;
+  explicit InstanceTimeScope(InlineTime* inline_time);
+  ~InstanceTimeScope();
+  InstanceTimeScope(const InstanceTimeScope&) = delete;
+  InstanceTimeScope& operator=(const InstanceTimeScope&) = delete;
 };
 
 }  // namespace tritonts

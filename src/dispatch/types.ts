@@ -121,7 +121,7 @@ export interface DispatchRequest {
   /** Priority, time-out and parameters for schedulers and models, as words of a record; undefined: none. */
   readonly attributes: Int32Array | undefined;
   /**
-   * The owner of the request, for `Dispatcher.cancelAll`. An owner costs less than a signal, which keeps a list
+   * The owner of the request, for `EngineConnection.cancelAll`. An owner costs less than a signal, which keeps a list
    * of its requests.
    */
   readonly owner: object | undefined;
@@ -141,8 +141,8 @@ export type EntryPoint = (...args: never[]) => unknown;
 /** Where a request was made: the public function that is being called, or the stack frames of its caller. */
 export type Origin = EntryPoint | string;
 
-/** Options of a dispatcher. */
-export interface DispatcherOptions {
+/** Options of an engine connection. */
+export interface EngineConnectionOptions {
   /** The maximum total size of slabs, in bytes. */
   readonly maxInFlightBytes: number;
   /** Whether errors of queued requests show the line that made the request. */

@@ -2,7 +2,7 @@
 
 import { insistOnAnswer } from '../addon/memory.js';
 import type { NativeServer } from '../addon/native/server.js';
-import type { Dispatcher } from '../dispatch/dispatcher.js';
+import type { EngineConnection } from '../dispatch/engine-connection.js';
 import { TritonError, unavailable } from '../errors.js';
 import { slicesDone } from '../slices.js';
 import type { Registry } from '../registry/registry.js';
@@ -19,11 +19,11 @@ const settleMs = 1000;
  */
 export async function closeServer(
   native: NativeServer,
-  dispatcher: Dispatcher,
+  connection: EngineConnection,
   registry: Registry,
   timeoutMs: number,
 ): Promise<void> {
-  dispatcher.flush();
+  connection.flush();
   registry.cancelLoads();
   registry.settle();
   const abandoned = await insistOnAnswer<readonly string[]>((done) => {
@@ -31,12 +31,12 @@ export async function closeServer(
   });
   // Every request has its response now, which is on its way to this thread. New loads are refused. A load
   // that began may wait for a file system that does not answer, so the wait has a limit.
-  await endsWithin(Promise.all([dispatcher.idle(), registry.settled()]), settleMs);
+  await endsWithin(Promise.all([connection.idle(), registry.settled()]), settleMs);
   // Answers that came may be on their way to become classes.
   await endsWithin(slicesDone(), timeoutMs);
   await registry.end();
   native.join();
-  await dispatcher.detach(unavailable('CLOSED', 'the server is closed'));
+  await connection.detach(unavailable('CLOSED', 'the server is closed'));
   if (abandoned.length > 0) {
     throw new TritonError(
       'INTERNAL',
@@ -47,11 +47,11 @@ export async function closeServer(
 }
 
 /** Ends this environment's connection to a server that another environment created. */
-export async function closeConnection(dispatcher: Dispatcher, timeoutMs: number): Promise<void> {
-  dispatcher.refuse();
-  dispatcher.flush();
-  await endsWithin(dispatcher.idle(), timeoutMs);
-  await dispatcher.detach(
+export async function closeConnection(connection: EngineConnection, timeoutMs: number): Promise<void> {
+  connection.refuse();
+  connection.flush();
+  await endsWithin(connection.idle(), timeoutMs);
+  await connection.detach(
     new TritonError('CANCELLED', 'the connection to the server was closed before the request ran'),
   );
 }

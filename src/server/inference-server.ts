@@ -3,7 +3,7 @@
 import { addon } from '../addon/load.js';
 import type { NativeServer } from '../addon/native/server.js';
 import { checkObject, readOptions } from '../argument-checks.js';
-import type { Dispatcher } from '../dispatch/dispatcher.js';
+import type { EngineConnection } from '../dispatch/engine-connection.js';
 import { invalidArgument, TritonError, unavailable } from '../errors.js';
 import type { ServerOptions } from '../options.js';
 import type { Metric, MetricOptions } from '../api/metric.js';
@@ -88,7 +88,7 @@ export class InferenceServer implements ModelServer, AsyncDisposable {
   readonly #devices: () => readonly string[];
   readonly #metrics: ServerMetrics;
   readonly #native: NativeServer;
-  readonly #dispatcher: Dispatcher;
+  readonly #connection: EngineConnection;
   readonly #table: ModelTable;
   /** Undefined on an attached server, which cannot load and unload. */
   readonly #registry: Registry | undefined;
@@ -103,11 +103,11 @@ export class InferenceServer implements ModelServer, AsyncDisposable {
         'InferenceServer has no public constructor: use await createServer(modelRepository)',
       );
     }
-    const { native, dispatcher, registry, explicit, repositories, devices, caller } = parts;
+    const { native, connection, registry, explicit, repositories, devices, caller } = parts;
     const { captureStacks, name, strictReadiness, metrics } = parts;
     this.#native = native;
-    this.#dispatcher = dispatcher;
-    this.#table = new ModelTable(native, dispatcher, caller);
+    this.#connection = connection;
+    this.#table = new ModelTable(native, connection, caller);
     this.#handles = new ModelHandles(native, this.#table);
     this.#registry = registry;
     // The first request of a model that was warmed up is not to read what was published of it.
@@ -121,7 +121,7 @@ export class InferenceServer implements ModelServer, AsyncDisposable {
     this.#shared = { captureStacks, name, strictReadiness, metrics };
     this.#devices = devices;
     this.#metrics = new ServerMetrics(this, native, this.#table, metrics, devices);
-    watchServer(this.#table, { native, dispatcher, repositories });
+    watchServer(this.#table, { native, connection, repositories });
   }
 
   /**
@@ -134,7 +134,7 @@ export class InferenceServer implements ModelServer, AsyncDisposable {
    */
   get handle(): ServerHandle {
     // Attached connections end on their own.
-    if (this.#registry) forgetServer(this.#dispatcher);
+    if (this.#registry) forgetServer(this.#connection);
     this.#handle ??= Object.freeze({
       ...ownHandle(this.#native, this.#shared),
       devices: Object.freeze([...this.#devices()]),
@@ -150,7 +150,7 @@ export class InferenceServer implements ModelServer, AsyncDisposable {
    * response.statusCode = server.ready ? 200 : 503;
    */
   get ready(): boolean {
-    if (this.#closing || this.#dispatcher.closed) return false;
+    if (this.#closing || this.#connection.closed) return false;
     return !this.#shared.strictReadiness || isReady(indexOf(this.#table));
   }
 
@@ -454,9 +454,9 @@ export class InferenceServer implements ModelServer, AsyncDisposable {
   }
 
   async #close(timeoutMs: number): Promise<void> {
-    forgetServer(this.#dispatcher);
-    if (this.#registry) await closeServer(this.#native, this.#dispatcher, this.#registry, timeoutMs);
-    else await closeConnection(this.#dispatcher, timeoutMs);
+    forgetServer(this.#connection);
+    if (this.#registry) await closeServer(this.#native, this.#connection, this.#registry, timeoutMs);
+    else await closeConnection(this.#connection, timeoutMs);
   }
 
   #control(what: string): Registry {

@@ -1,14 +1,14 @@
 /** The parts that a server is made of, when it is created or attached. */
 
 import type { NativeServer } from '../addon/native/server.js';
-import type { Dispatcher } from '../dispatch/dispatcher.js';
+import type { EngineConnection } from '../dispatch/engine-connection.js';
 import type { Registry } from '../registry/registry.js';
 import type { SharedOptions } from '../server-handle.js';
 
 /** See the head of this file. */
 export interface ServerParts extends SharedOptions {
   readonly native: NativeServer;
-  readonly dispatcher: Dispatcher;
+  readonly connection: EngineConnection;
   /** Loads and unloads models; undefined for a connection to another environment's server. */
   readonly registry: Registry | undefined;
   /** Whether models are loaded and unloaded on request. */

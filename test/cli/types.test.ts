@@ -78,7 +78,7 @@ test('the types of the package are one file that names nothing internal', async 
     imports.filter((from) => from?.startsWith('.')),
     [],
   );
-  for (const internal of ['@internal', 'ModelHandle', 'Dispatcher', 'NativeServer']) {
+  for (const internal of ['@internal', 'ModelHandle', 'EngineConnection', 'NativeServer']) {
     assert.ok(!text.includes(internal), internal);
   }
 });

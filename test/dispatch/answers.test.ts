@@ -235,12 +235,12 @@ test('a closed port takes no more, and all that waits is rejected before detach(
   const sent = await bench.askMany(30_000);
   const late = bench.ask([1]);
   bench.port.closed = true;
-  assert.equal(bench.dispatcher.closed, true);
+  assert.equal(bench.connection.closed, true);
   const error = new TritonError('UNAVAILABLE', 'the server is closed');
-  await bench.dispatcher.detach(error);
+  await bench.connection.detach(error);
   for (const { error: one } of [...sent, late]) assert.equal(one, error);
   assert.equal(bench.port.held, 0);
-  assert.equal(bench.dispatcher.epoch, -1);
+  assert.equal(bench.connection.epoch, -1);
   const { submissions } = bench.port;
   bench.port.signal(0);
   await turn();
@@ -257,7 +257,7 @@ test('the event loop is held while somebody waits, and not for those nobody wait
   controller.abort();
   assert.equal(bench.port.held, 0);
   let idle = false;
-  const waiting = bench.dispatcher.idle().then(() => (idle = true));
+  const waiting = bench.connection.idle().then(() => (idle = true));
   assert.equal(bench.port.held, 1);
   await turn();
   assert.equal(idle, false);

@@ -190,7 +190,7 @@ test('whoever stops cancels what is its own alone', async () => {
   bench.version.groupRoom = 16;
   const owner = {};
   const asked = [owner, undefined, owner, owner, {}].map((one, i) => bench.ask([i], { owner: one }));
-  bench.dispatcher.cancelAll(owner);
+  bench.connection.cancelAll(owner);
   const [to] = bench.port.sent;
   assert.deepEqual(bench.port.cancelled, [
     [

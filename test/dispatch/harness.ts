@@ -1,13 +1,13 @@
 /**
- * A dispatcher over a {@link FakePort}, a model version with float inputs, and the outcomes of its requests.
+ * An engine connection over a {@link FakePort}, a model version with float inputs, and the outcomes of its requests.
  */
 
 import assert from 'node:assert/strict';
 import { setImmediate as turn } from 'node:timers/promises';
 import { pageBytes } from '../../src/addon/layout.js';
-import { Dispatcher } from '../../src/dispatch/dispatcher.js';
+import { EngineConnection } from '../../src/dispatch/engine-connection.js';
 import type {
-  DispatcherOptions,
+  EngineConnectionOptions,
   DispatchRequest,
   DispatchTarget,
   EntryPoint,
@@ -133,15 +133,15 @@ export const usual: DispatchRequest = {
 
 /** See the head of this file. */
 export class Bench {
-  readonly dispatcher: Dispatcher;
+  readonly connection: EngineConnection;
   readonly port: FakePort;
   readonly version: FakeVersion = new FakeVersion();
 
-  constructor({ maxInFlightBytes = 2 ** 26, captureStacks = false }: Partial<DispatcherOptions> = {}) {
+  constructor({ maxInFlightBytes = 2 ** 26, captureStacks = false }: Partial<EngineConnectionOptions> = {}) {
     const holder: { port?: FakePort } = {};
     const attach = (onPages: (count: number) => void, external: boolean): FakePort =>
       (holder.port = new FakePort(onPages, external));
-    this.dispatcher = Dispatcher.attach({ attach }, { maxInFlightBytes, captureStacks });
+    this.connection = EngineConnection.attach({ attach }, { maxInFlightBytes, captureStacks });
     assert.ok(holder.port);
     this.port = holder.port;
   }
@@ -150,7 +150,7 @@ export class Bench {
   ask(input: readonly number[], options?: Options, second?: readonly number[]): Asked {
     const asked = new Asked();
     const request = options ? { ...usual, ...options } : usual;
-    this.dispatcher.send(this.version, this.version.encode(input, second), request, asked, entry);
+    this.connection.send(this.version, this.version.encode(input, second), request, asked, entry);
     return asked;
   }
 
@@ -172,7 +172,7 @@ export class Bench {
   /** Waits, in turns of the event loop, until no request is in flight. */
   async idle(): Promise<void> {
     const ended = new Asked();
-    void this.dispatcher.idle().then(() => {
+    void this.connection.idle().then(() => {
       ended.resolve(undefined);
     });
     for (let turns = 0; !ended.settled; turns++) {

@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { addon } from '../../src/addon/load.js';
 import type { NativeServer } from '../../src/addon/native/server.js';
-import { Dispatcher } from '../../src/dispatch/dispatcher.js';
+import { EngineConnection } from '../../src/dispatch/engine-connection.js';
 import type { DispatchRequest, RegionRange } from '../../src/dispatch/types.js';
 import { unavailable } from '../../src/errors.js';
 import type { InferenceServer, ModelObject } from '../../src/index.js';
@@ -36,7 +36,7 @@ function requestOf(first: First, targets: readonly (RegionRange | undefined)[]):
 function send(bench: Bench, first: First, targets: readonly (RegionRange | undefined)[]): Asked {
   const asked = new Asked();
   const origin = 'here';
-  bench.dispatcher.send(bench.version, encode(first, [8]), requestOf(first, targets), asked, origin);
+  bench.connection.send(bench.version, encode(first, [8]), requestOf(first, targets), asked, origin);
   return asked;
 }
 
@@ -70,7 +70,7 @@ test('a request that uses regions is a group of its own, also among others of th
   const request = requestOf({ region: 5, offset: 0, byteSize: 4, count: 1 }, []);
   const inputs = encode({ region: 5, offset: 0, byteSize: 4, count: 1 });
   bench.ask([1]);
-  for (let i = 0; i < 3; i++) bench.dispatcher.send(bench.version, inputs, request, new Asked(), 'here');
+  for (let i = 0; i < 3; i++) bench.connection.send(bench.version, inputs, request, new Asked(), 'here');
   bench.ask([1]);
   await turn();
   assert.deepEqual(
@@ -122,18 +122,18 @@ test('a request that no version took goes to the next one with its regions', asy
   assert.deepEqual(asked.outcome, { shape: [3], byteSize: 4 });
 });
 
-/** A file with the floats 1, 2, …, 8 as a region, and a dispatcher of its own, on a server. */
+/** A file with the floats 1, 2, …, 8 as a region, and an engine connection of its own, on a server. */
 class Shared {
   readonly native: NativeServer;
   readonly region: number;
   readonly #path: string;
-  readonly #dispatcher: Dispatcher;
+  readonly #connection: EngineConnection;
 
   private constructor(native: NativeServer, path: string, region: number) {
     this.native = native;
     this.#path = path;
     this.region = region;
-    this.#dispatcher = Dispatcher.attach(native, { maxInFlightBytes: 2 ** 26, captureStacks: false });
+    this.#connection = EngineConnection.attach(native, { maxInFlightBytes: 2 ** 26, captureStacks: false });
   }
 
   static async open(t: Context, server: InferenceServer): Promise<Shared> {
@@ -144,7 +144,7 @@ class Shared {
     const region = native.registerRegion('numbers', path, 0, 32);
     assert.ok(typeof region === 'number');
     const shared = new Shared(native, path, region);
-    t.after(() => shared.#dispatcher.detach(unavailable('CLOSED', 'the test is over')));
+    t.after(() => shared.#connection.detach(unavailable('CLOSED', 'the test is over')));
     return shared;
   }
 
@@ -173,7 +173,7 @@ class Shared {
     const [shape, values] = [shapes[0] ?? [], data[0]];
     if (values) inputs.set(0, shape, values, byteLengths[0] ?? 0);
     else inputs.setElsewhere(0, shape);
-    this.#dispatcher.send(new FakeVersion(uid), inputs, requestOf(first, targets), asked, 'here');
+    this.#connection.send(new FakeVersion(uid), inputs, requestOf(first, targets), asked, 'here');
     await settled;
     return { outcome: asked.outcome, message: asked.error?.message };
   }

@@ -115,16 +115,16 @@ test('a request that is too big for a record is refused, and keeps nothing', asy
 
 test('a first input that another thread has made longer meanwhile is refused, and keeps nothing', async () => {
   const bench = new Bench();
-  const { dispatcher, version } = bench;
+  const { connection, version } = bench;
   const grown = new EncodedInputs(2);
   // The array had four bytes when it was counted.
   grown.set(0, [1, 1], new Float32Array(64), 4);
   const asked = new Asked();
   assert.throws(() => {
-    dispatcher.send(version, grown, usual, asked, () => undefined);
+    connection.send(version, grown, usual, asked, () => undefined);
   }, /fake.*enlarged/);
   // It must not wait for a flush, because none is scheduled.
-  await dispatcher.idle();
+  await connection.idle();
   const next = bench.ask([3]);
   await turn();
   assert.deepEqual(sentOf(bench), ['1×1']);
@@ -134,7 +134,7 @@ test('a first input that another thread has made longer meanwhile is refused, an
 
 test('what such an input came with is not that of the next request in its group', async () => {
   const bench = new Bench();
-  const { dispatcher, version } = bench;
+  const { connection, version } = bench;
   version.groupRoom = 8;
   const first = bench.ask([1]);
   const grown = new EncodedInputs(2);
@@ -145,7 +145,7 @@ test('what such an input came with is not that of the next request in its group'
     signal: new AbortController().signal,
   };
   assert.throws(() => {
-    dispatcher.send(version, grown, options, new Asked(), () => undefined);
+    connection.send(version, grown, options, new Asked(), () => undefined);
   }, /enlarged/);
   const next = bench.ask([3]);
   await turn();

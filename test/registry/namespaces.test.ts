@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createEngine } from '../../src/addon/engine.js';
-import { Dispatcher } from '../../src/dispatch/dispatcher.js';
+import { EngineConnection } from '../../src/dispatch/engine-connection.js';
 import { unavailable } from '../../src/errors.js';
 import type { InferenceServer } from '../../src/index.js';
 import { Registry } from '../../src/registry/registry.js';
@@ -64,9 +64,9 @@ async function serve(
     },
   };
   const registry = new Registry(native, options, host, sources);
-  const dispatcher = Dispatcher.attach(native, options);
+  const connection = EngineConnection.attach(native, options);
   const server = newServer({
-    ...{ native, dispatcher, registry, explicit: true, repositories: ['.'], devices: () => ['cpu'] },
+    ...{ native, connection, registry, explicit: true, repositories: ['.'], devices: () => ['cpu'] },
     ...shared,
   });
   t.after(() => server.close({ timeoutMs: 0 }));

@@ -127,7 +127,7 @@ function addListening(cancels: CancelList, one: Listening): void {
   }
 }
 
-/** See the head of this file. A dispatcher has one. */
+/** See the head of this file. An engine connection has one. */
 export class Cancellation {
   readonly #native: NativePort;
   readonly #submission: Submission;

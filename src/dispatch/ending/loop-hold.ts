@@ -2,7 +2,7 @@
 
 import type { NativePort } from '../../addon/native/port.js';
 
-/** See the head of this file. A dispatcher has one. */
+/** See the head of this file. An engine connection has one. */
 export class LoopHold {
   readonly #native: Pick<NativePort, 'ref' | 'unref'>;
   /** Number of sent requests that have a waiter. */

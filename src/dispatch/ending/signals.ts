@@ -26,7 +26,7 @@ export function reasonOf(signal: AbortSignal): unknown {
   return getReason.call(signal);
 }
 
-/** See the head of this file. A dispatcher has one. */
+/** See the head of this file. An engine connection has one. */
 export class Signals {
   readonly #known: Map<AbortSignal, Listened> = new Map();
   /** The signal that was looked up last, because many requests share one signal. */

@@ -16,7 +16,7 @@ interface Refusal {
   readonly status: NativeStatus;
 }
 
-/** See the head of this file. A dispatcher has one. */
+/** See the head of this file. An engine connection has one. */
 export class Refusals {
   readonly #groups: Groups;
   readonly #cancellation: Cancellation;

@@ -88,7 +88,7 @@ export class DoomedGroup implements Doomed {
   }
 }
 
-/** See the head of this file. A dispatcher has one. */
+/** See the head of this file. An engine connection has one. */
 export class Rejections {
   readonly #owner: Settled;
   #queue: Doomed[] = [];

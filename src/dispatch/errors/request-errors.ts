@@ -1,4 +1,4 @@
-/** The errors that a dispatcher creates itself, and the callers' stack frames in them. */
+/** The errors that an engine connection creates itself, and the callers' stack frames in them. */
 
 import { nativeError } from '../../addon/status.js';
 import { TritonError, unavailable } from '../../errors.js';

@@ -23,7 +23,7 @@ export interface SentCounter {
   sent(count: number): void;
 }
 
-/** See the head of this file. A dispatcher has one. */
+/** See the head of this file. An engine connection has one. */
 export class Groups {
   /** All groups by index. */
   readonly all: Group[] = [];
@@ -50,7 +50,7 @@ export class Groups {
    * Adds a request to the open group, or to a new one. Returns the group; the request is its last.
    *
    * @param encoded - Copied before this returns. No code of the caller runs in this method.
-   * @param shape - See `Dispatcher.send`. Without it, `encoded` has the request's inputs.
+   * @param shape - See `EngineConnection.send`. Without it, `encoded` has the request's inputs.
    * @throws {@link TritonError} UNAVAILABLE if there is no memory; INVALID_ARG if the request is too large for
    *   a record, or if another thread has just made its array longer. The request is then not kept.
    */

@@ -6,9 +6,9 @@ import type { Group } from './group.js';
 import { isStreamWaiter, type SentStream } from '../responses/streams.js';
 import type { DispatchRequest, DispatchTarget, Origin, Waiter } from '../types.js';
 
-/** Sends requests. A dispatcher is one. */
+/** Sends requests. An engine connection is one. */
 export interface Resender {
-  /** See `Dispatcher.send`. */
+  /** See `EngineConnection.send`. */
   send(
     target: DispatchTarget,
     inputs: EncodedInputs,

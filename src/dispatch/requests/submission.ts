@@ -38,7 +38,7 @@ const inputWords = 6;
 const regionInputWords = 2;
 const targetWords = 6;
 
-/** See the head of this file. A dispatcher has one. */
+/** See the head of this file. An engine connection has one. */
 export class Submission {
   readonly #native: NativePort;
   readonly #external: boolean;

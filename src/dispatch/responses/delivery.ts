@@ -22,7 +22,7 @@ export interface Delivered {
   read(): void;
 }
 
-/** See the head of this file. A dispatcher has one. */
+/** See the head of this file. An engine connection has one. */
 export class Delivery {
   readonly #native: Pick<NativePort, 'look'>;
   readonly #reader: ResponseReader;

@@ -22,7 +22,7 @@ export class Client {
     return this.#gone;
   }
 
-  /** Sets the canceller of the requests. Any handle of the server will do, because all share one dispatcher. */
+  /** Sets the canceller of the requests. Any handle of the server will do, because all share one engine connection. */
   sentBy(canceller: Canceller): void {
     this.#canceller = canceller;
   }

@@ -2,7 +2,7 @@
 
 import { addon } from '../../addon/load.js';
 import { checkObject } from '../../argument-checks.js';
-import { Dispatcher } from '../../dispatch/dispatcher.js';
+import { EngineConnection } from '../../dispatch/engine-connection.js';
 import { invalidArgument, unavailable } from '../../errors.js';
 import { newServer, type InferenceServer } from '../inference-server.js';
 import type { OwnHandle, ServerHandle } from '../../server-handle.js';
@@ -58,10 +58,10 @@ export function connect(
 ): InferenceServer | undefined {
   const native = addon().findServer(id);
   if (!native) return undefined;
-  const dispatcher = Dispatcher.attach(native, { maxInFlightBytes: attachLimit, captureStacks });
+  const connection = EngineConnection.attach(native, { maxInFlightBytes: attachLimit, captureStacks });
   const server = newServer({
     native,
-    dispatcher,
+    connection,
     registry: undefined,
     explicit: false,
     captureStacks,
@@ -72,7 +72,7 @@ export function connect(
     devices,
     caller,
   });
-  if (!dispatcher.closed) return server;
+  if (!connection.closed) return server;
   void server.close({ timeoutMs: 0 });
   return undefined;
 }

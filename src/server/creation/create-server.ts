@@ -1,7 +1,7 @@
 /** Creates servers. */
 
 import { spinCores } from '../../scheduling/spin.js';
-import { Dispatcher } from '../../dispatch/dispatcher.js';
+import { EngineConnection } from '../../dispatch/engine-connection.js';
 import { checkObject } from '../../argument-checks.js';
 import { invalidArgument, TritonError, unavailable } from '../../errors.js';
 import { registeredBackends } from '../../javascript/versions/registered-backends.js';
@@ -110,10 +110,10 @@ async function create(
     },
   };
   const registry = new Registry(native, resolved, host, sourcesOf(native, resolved));
-  const dispatcher = Dispatcher.attach(native, resolved);
+  const connection = EngineConnection.attach(native, resolved);
   const server = newServer({
     native,
-    dispatcher,
+    connection,
     registry,
     explicit: resolved.modelControlMode === 'explicit',
     ...shared,

@@ -7,7 +7,7 @@
 
 import { insistOnAnswer } from '../../addon/memory.js';
 import type { NativeServer } from '../../addon/native/server.js';
-import type { Dispatcher } from '../../dispatch/dispatcher.js';
+import type { EngineConnection } from '../../dispatch/engine-connection.js';
 import { unavailable } from '../../errors.js';
 import { releaseAllFiles } from '../../registry/sources/held-files.js';
 import type { ModelTable } from './model-table.js';
@@ -15,7 +15,7 @@ import type { ModelTable } from './model-table.js';
 /** The parts of a dropped server that have to be ended. None of them may refer to the table. */
 export interface Left {
   readonly native: NativeServer;
-  readonly dispatcher: Dispatcher;
+  readonly connection: EngineConnection;
   /**
    * The repositories of the server, for the warning; undefined for a connection to another environment's
    * server.
@@ -27,15 +27,15 @@ const tables = new FinalizationRegistry<Left>((left) => void end(left));
 
 /** Ends a server, or a connection to one, when its table is dropped, until {@link forgetServer}. */
 export function watchServer(table: ModelTable, left: Left): void {
-  tables.register(table, left, left.dispatcher);
+  tables.register(table, left, left.connection);
 }
 
 /** Stops watching a server, which its users or the end of its environment will close. */
-export function forgetServer(dispatcher: Dispatcher): void {
-  tables.unregister(dispatcher);
+export function forgetServer(connection: EngineConnection): void {
+  tables.unregister(connection);
 }
 
-async function end({ native, dispatcher, repositories }: Left): Promise<void> {
+async function end({ native, connection, repositories }: Left): Promise<void> {
   const what =
     repositories === undefined
       ? 'the connection of attachServer() to a server'
@@ -45,7 +45,7 @@ async function end({ native, dispatcher, repositories }: Left): Promise<void> {
     { code: 'TRITONTS_DROPPED' },
   );
   // Callers that wait for a response get it first.
-  await dispatcher.idle();
+  await connection.idle();
   if (repositories !== undefined) {
     await insistOnAnswer<readonly string[]>((done) => {
       native.close(0, done);
@@ -53,5 +53,5 @@ async function end({ native, dispatcher, repositories }: Left): Promise<void> {
     await releaseAllFiles(native);
     native.join();
   }
-  await dispatcher.detach(unavailable('CLOSED', 'the server is closed'));
+  await connection.detach(unavailable('CLOSED', 'the server is closed'));
 }

@@ -186,8 +186,8 @@ export class ModelHandle implements Model {
         { model: this.name },
       );
     }
-    const { dispatcher } = this.#table;
-    return mapModel(this, items, options, dispatcher.captureStacks ? framesBelow(entry.map) : '');
+    const { connection } = this.#table;
+    return mapModel(this, items, options, connection.captureStacks ? framesBelow(entry.map) : '');
   }
 
   statistics(): ModelStatistics {
@@ -223,7 +223,7 @@ export class ModelHandle implements Model {
     const ready = this.#current();
     // Most requests. The rest of #send would make this too long for V8 to inline.
     if (ready.isPlain && options.outputs === undefined && options.into === undefined) {
-      ready.send(this.#table.dispatcher, inputs, options.request, waiter, origin);
+      ready.send(this.#table.connection, inputs, options.request, waiter, origin);
     } else {
       this.#send(inputs, options, waiter, origin);
     }
@@ -292,14 +292,14 @@ export class ModelHandle implements Model {
     }
     // The encoded inputs must be copied before any code of the caller runs again, so nothing may come in
     // between.
-    const { dispatcher } = this.#table;
-    const group = dispatcher.send(ready, ready.encode(inputs), request, done, origin);
-    return isStream ? dispatcher.sentStream(group, done) : undefined;
+    const { connection } = this.#table;
+    const group = connection.send(ready, ready.encode(inputs), request, done, origin);
+    return isStream ? connection.sentStream(group, done) : undefined;
   }
 
   /** Cancels the requests in flight that were sent for `owner`. They reject soon. */
   cancelAll(owner: object): void {
-    this.#table.dispatcher.cancelAll(owner);
+    this.#table.connection.cancelAll(owner);
   }
 
   /** How many items fill two batches of every instance, which keeps all instances busy. */
@@ -328,11 +328,11 @@ export class ModelHandle implements Model {
 
   #current(): ReadyVersion {
     const ready = this.#ready;
-    return ready && this.#table.dispatcher.tickEpoch === this.#epoch ? ready : this.#resolve();
+    return ready && this.#table.connection.tickEpoch === this.#epoch ? ready : this.#resolve();
   }
 
   #resolve(): ReadyVersion {
-    const { epoch } = this.#table.dispatcher;
+    const { epoch } = this.#table.connection;
     if (this.#ready && epoch === this.#epoch) return this.#ready;
     this.#ready = undefined;
     this.#ready = this.#table.resolve(this.key, this.version);

@@ -41,7 +41,7 @@ export class ModelHandles {
     if (typeof (name as unknown) !== 'string')
       throw invalidArgument(`expected a model's name but received ${typeof name}`);
     const pinned = checkVersion(version);
-    const { epoch } = this.#table.dispatcher;
+    const { epoch } = this.#table.connection;
     const kept = pinned === undefined ? this.#newest : this.#pinned;
     // A name may have any characters, a version has only digits.
     const asked = pinned === undefined ? name : `${pinned}\0${name}`;

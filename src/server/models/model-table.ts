@@ -4,7 +4,7 @@
 
 import { findModel } from '../../addon/find-model.js';
 import type { NativeServer } from '../../addon/native/server.js';
-import type { Dispatcher } from '../../dispatch/dispatcher.js';
+import type { EngineConnection } from '../../dispatch/engine-connection.js';
 import { didYouMean } from '../../suggest.js';
 import { TritonError, unavailable, type TritonErrorReason } from '../../errors.js';
 import { keyText, type ModelKey } from '../../model-key.js';
@@ -23,7 +23,7 @@ export interface TableEntry {
 
 /** See the head of this file. */
 export class ModelTable {
-  readonly dispatcher: Dispatcher;
+  readonly connection: EngineConnection;
   readonly #server: NativeServer;
   readonly #entries: ModelKeyMap<TableEntry> = new ModelKeyMap();
   /** Requests in flight refer to the table weakly, so that they do not keep a dropped server alive. */
@@ -32,10 +32,10 @@ export class ModelTable {
   /** Of {@link ServerParts}. */
   readonly caller: (() => number) | undefined;
 
-  constructor(server: NativeServer, dispatcher: Dispatcher, caller?: () => number) {
+  constructor(server: NativeServer, connection: EngineConnection, caller?: () => number) {
     this.#server = server;
     this.caller = caller;
-    this.dispatcher = dispatcher;
+    this.connection = connection;
   }
 
   /** All models that a repository knows, sorted by name. */
@@ -96,7 +96,7 @@ export class ModelTable {
    * @throws {@link TritonError} UNAVAILABLE.
    */
   checkOpen(): void {
-    if (this.dispatcher.closed) throw unavailable('CLOSED', 'the server is closed');
+    if (this.connection.closed) throw unavailable('CLOSED', 'the server is closed');
   }
 
   /**

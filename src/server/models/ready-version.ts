@@ -4,7 +4,7 @@
  */
 
 import { datatypeOf, deepFreeze, fullDims, hasRowsInValues, type ModelConfig } from '../../config/index.js';
-import type { Dispatcher } from '../../dispatch/dispatcher.js';
+import type { EngineConnection } from '../../dispatch/engine-connection.js';
 import { mostRoom } from '../../dispatch/requests/groups.js';
 import type { DispatchRequest, DispatchTarget, Origin, Waiter } from '../../dispatch/types.js';
 import type { Timings } from '../../api/timings.js';
@@ -163,12 +163,12 @@ export class ReadyVersion implements DispatchTarget {
   }
 
   /**
-   * Sends a request of a version that {@link isPlain}. See `Dispatcher.send`.
+   * Sends a request of a version that {@link isPlain}. See `EngineConnection.send`.
    *
    * @throws {@link TritonError} Any code, for a request that cannot be sent. Its waiter is not called then.
    */
   send(
-    dispatcher: Dispatcher,
+    connection: EngineConnection,
     inputs: Inputs,
     request: DispatchRequest,
     waiter: Waiter<unknown>,
@@ -177,18 +177,18 @@ export class ReadyVersion implements DispatchTarget {
     const encoder = this.#encoder;
     // The inputs must be copied before any code of the caller runs again, so nothing may come in between.
     if (!encoder.hasOne || this.#adjusts) {
-      dispatcher.send(this, this.encode(inputs), request, waiter, origin);
+      connection.send(this, this.encode(inputs), request, waiter, origin);
       return;
     }
     const value = encoder.readOnly(inputs);
     const shape = encoder.shapeOf(value);
     if (shape === undefined) {
-      dispatcher.send(this, encoder.encodeValue(value), request, waiter, origin);
+      connection.send(this, encoder.encodeValue(value), request, waiter, origin);
       return;
     }
     // It has a shape, so its class is the input's.
     const data = value as WireArray;
-    dispatcher.send(this, encoder.encoded, request, waiter, origin, shape, data);
+    connection.send(this, encoder.encoded, request, waiter, origin, shape, data);
   }
 
   rowsOf({ shapes }: EncodedInputs): number {

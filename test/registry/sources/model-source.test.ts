@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { test } from 'node:test';
 import { createEngine } from '../../../src/addon/engine.js';
-import { Dispatcher } from '../../../src/dispatch/dispatcher.js';
+import { EngineConnection } from '../../../src/dispatch/engine-connection.js';
 import { unavailable } from '../../../src/errors.js';
 import type { InferenceServer, ServerOptions } from '../../../src/index.js';
 import { Registry } from '../../../src/registry/registry.js';
@@ -46,9 +46,9 @@ async function serve(
     },
   };
   const registry = new Registry(native, options, host, [source]);
-  const dispatcher = Dispatcher.attach(native, options);
+  const connection = EngineConnection.attach(native, options);
   const server = newServer({
-    ...{ native, dispatcher, registry, explicit: true, repositories: [source.place], devices: () => ['cpu'] },
+    ...{ native, connection, registry, explicit: true, repositories: [source.place], devices: () => ['cpu'] },
     ...shared,
   });
   t.after(() => server.close({ timeoutMs: 0 }));

@@ -32,13 +32,13 @@ import { resendSome } from './requests/moved.js';
 import type { Owner } from './owner.js';
 import { SentStream, type Canceller } from './responses/streams.js';
 import { Submission } from './requests/submission.js';
-import type { DispatcherOptions, DispatchRequest, DispatchTarget, Origin, Waiter } from './types.js';
+import type { EngineConnectionOptions, DispatchRequest, DispatchTarget, Origin, Waiter } from './types.js';
 
 /** Differs from every epoch. */
 const unread = -2;
 
-/** See the head of this file. `Dispatcher.attach` creates one. */
-export class Dispatcher implements Owner, Canceller {
+/** See the head of this file. `EngineConnection.attach` creates one. */
+export class EngineConnection implements Owner, Canceller {
   readonly #native: NativePort;
   /** Whether errors of queued requests show the line that made the request. */
   readonly captureStacks: boolean;
@@ -59,7 +59,7 @@ export class Dispatcher implements Owner, Canceller {
    */
   tickEpoch: number = unread;
 
-  private constructor(native: NativePort, { maxInFlightBytes, captureStacks }: DispatcherOptions) {
+  private constructor(native: NativePort, { maxInFlightBytes, captureStacks }: EngineConnectionOptions) {
     this.captureStacks = captureStacks;
     this.#native = native;
     const external = native.external();
@@ -87,15 +87,15 @@ export class Dispatcher implements Owner, Canceller {
    *
    * @throws {@link TritonError} UNAVAILABLE if there is no memory for the connection.
    */
-  static attach(server: Pick<NativeServer, 'attach'>, options: DispatcherOptions): Dispatcher {
+  static attach(server: Pick<NativeServer, 'attach'>, options: EngineConnectionOptions): EngineConnection {
     const external = process.env['TRITONTS_NO_EXTERNAL_BUFFERS'] !== '1';
     // The engine delivers nothing before the first request.
-    const holder: { dispatcher?: Dispatcher } = {};
-    const native = server.attach((count) => holder.dispatcher?.deliver(count), external);
+    const holder: { connection?: EngineConnection } = {};
+    const native = server.attach((count) => holder.connection?.deliver(count), external);
     if (!native) throw unavailable('NO_MEMORY', 'no memory for a connection to the server');
-    const dispatcher = new Dispatcher(native, options);
-    holder.dispatcher = dispatcher;
-    return dispatcher;
+    const connection = new EngineConnection(native, options);
+    holder.connection = connection;
+    return connection;
   }
 
   /**

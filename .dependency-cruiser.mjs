@@ -49,9 +49,9 @@ export default {
     ),
     error(
       'protocol',
-      'What endpoints and clients share knows neither.',
+      'What endpoints and clients share knows neither, and no server: clients load it, too.',
       { path: folders('protocol') },
-      { path: folders('endpoints', 'client', 'cli') },
+      { path: folders('endpoints', 'client', 'cli', 'server', ...middle, 'backends', 'addon') },
     ),
     error(
       'client',
@@ -111,7 +111,7 @@ export default {
       'leaves',
       'What everything may import imports next to nothing.',
       {
-        path: '^src/(errors|suggest|argument-checks|foreign-content|lazy|listen|model-key|most-threads|printable|queue|time-limit|version)\\.ts$',
+        path: '^src/(errors|suggest|argument-checks|foreign-content|lazy|listen|model-key|most-parameters|most-threads|printable|queue|time-limit|version)\\.ts$',
       },
       { path: '^src/', pathNot: '^src/(errors|suggest)\\.ts$' },
     ),

@@ -4,7 +4,7 @@
  */
 
 import { invalidArgument, type TritonError } from '../../errors.js';
-import { mostParameters } from '../../server/requests/request-attributes.js';
+import { mostParameters } from '../../most-parameters.js';
 import type { ParameterValue, Parameters } from '../../protocol/parameters.js';
 import { Fraction, parseExactly } from '../../protocol/json-exact.js';
 import { scanJson, type JsonTraits } from './json-scan.js';

@@ -1,7 +1,7 @@
 /** Fields that requests and responses of inference share: parameters, and a tensor's name, datatype and shape. */
 
 import { invalidArgument } from '../../errors.js';
-import { mostParameters } from '../../server/requests/request-attributes.js';
+import { mostParameters } from '../../most-parameters.js';
 import type { ParameterValue } from '../parameters.js';
 import { unreadable, wireType, type ProtoReader } from '../protobuf/reader.js';
 import type { ProtoWriter } from '../protobuf/writer.js';

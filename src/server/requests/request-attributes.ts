@@ -9,6 +9,7 @@ import {
 } from '../../addon/layout.js';
 import { invalidArgument } from '../../errors.js';
 import type { RequestParameters } from '../../api/results.js';
+import { mostParameters } from '../../most-parameters.js';
 
 /** Of an infer's or a map's options. */
 export interface AttributeOptions {
@@ -101,9 +102,6 @@ function checkCount(model: string, option: string, value: unknown): void {
   if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return;
   throw refusal(model, option, 'an integer of at least 0', show(value));
 }
-
-/** The most parameters of a request, or of one of its tensors: each is an object, however few bytes it has. */
-export const mostParameters: number = 4096;
 
 /** @throws {@link TritonError} INVALID_ARG beyond {@link mostParameters}. */
 function checkParameterCount(model: string, count: number): void {

@@ -3,7 +3,7 @@ import { launch } from './launch.mjs';
 
 const rounds = '[--rounds <n>] [--window <ms>]';
 
-launch('npm run bench', {
+await launch('npm run bench', {
   '': {
     does: 'The benchmark: ours beside what people use today.',
     options: `[--quick] [--only <model or part>]… [--html [file]] [--readme [--stored]] [--json] [--threads <n> | --defaults] ${rounds}`,

@@ -1,10 +1,13 @@
-// The common part of the commands test and bench: each is a table of programs, and the first argument selects one.
+// The common part of the commands test, bench and demo: each is a table of programs, and the first argument selects one.
 import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { build } from './build.mjs';
 import { pythonWith } from './python-environment.mjs';
+import { quietly } from './quietly.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
@@ -14,17 +17,22 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
  * A program has
  *   does     a description in a line
  *   options  the options and arguments after its name, for the usage
- *   run      a file and the arguments that precede the others
+ *   first    programs that run before it; if one fails, nothing follows
+ *   run      a file and the arguments that precede the others; '{folder}' is a new folder that is removed at the end
  *   then     further programs, which run afterwards whether or not it succeeds
  *   numbers  options with a number, passed to all programs as environment variables, and in arguments in place of
  *            '{option}': by name, the variable and its default. Without a default the number comes from the clock.
- *   python   a requirements file and the ignored folder of a Python environment with them, which is created first
+ *   python   a requirements file and the ignored folder of a Python environment with them, which is created first;
+ *            it runs the files that end in '.py'
  *   node     options of Node
  *   builds   the parts of the build that it needs (default: all)
  *
  * The program named '' runs if the first argument names no program.
+ *
+ * @param progress - A build of all parts shows one line, and its output only if it fails.
  */
-export function launch(command, programs, args = process.argv.slice(2)) {
+export async function launch(command, programs, { progress = false } = {}) {
+  const args = process.argv.slice(2);
   const [first = ''] = args;
   const name = first.startsWith('-') || first.includes('/') ? '' : first;
   if (!Object.hasOwn(programs, name)) {
@@ -40,25 +48,37 @@ export function launch(command, programs, args = process.argv.slice(2)) {
     console.log(help(command, name === '' ? programs : { [name]: programs[name] }));
     return;
   }
-  const { run, then = [], node = [], builds, numbers = {}, python } = programs[name];
-  if (!build(builds)) {
+  const { first: before = [], run, then = [], node = [], builds, numbers = {}, python } = programs[name];
+  const built =
+    progress && builds === undefined
+      ? await quietly('Building', process.execPath, [join(root, 'scripts', 'build.mjs')])
+      : build(builds);
+  if (!built) {
     process.exitCode = 1;
     return;
   }
   const rest = name === '' ? args : args.slice(1);
   const values = readNumbers(numbers, rest);
   if (values === undefined) return;
-  if (python !== undefined) pythonWith(join(root, python[0]), python[1]);
+  const interpreter = python && pythonWith(join(root, python[0]), python[1]);
   const env = { ...process.env };
   for (const [option, [variable]] of Object.entries(numbers)) env[variable] = values[option];
-  for (const [file, ...always] of [run, ...then]) {
+  const steps = [...before, run, ...then];
+  if (steps.flat().includes('{folder}')) {
+    const folder = mkdtempSync(join(tmpdir(), 'tritonts-'));
+    process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
+    values.folder = folder;
+  }
+  for (const [at, [file, ...always]] of steps.entries()) {
     const filled = always.map((one) => one.replace(/^\{(\w+)\}$/, (_, option) => values[option]));
-    const more = Object.keys(numbers).length > 0 ? [] : rest;
-    const result = spawnSync(process.execPath, [...node, join(root, file), ...filled, ...more], {
+    const more = at < before.length || Object.keys(numbers).length > 0 ? [] : rest;
+    const [program, options] = file.endsWith('.py') ? [interpreter, []] : [process.execPath, node];
+    const result = spawnSync(program, [...options, join(root, file), ...filled, ...more], {
       ...{ cwd: root, stdio: 'inherit', env },
     });
     if (result.error) throw result.error;
     process.exitCode ||= result.status ?? 1;
+    if (at < before.length && process.exitCode !== 0) return;
   }
 }
 

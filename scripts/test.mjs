@@ -5,7 +5,7 @@ const tests = 'scripts/node-tests.mjs';
 const sanitized = 'scripts/sanitized-tests.mjs';
 const choice = '[part/of/a/path]… [--without=part/of/a/path]… [--option=value of node --test]…';
 
-launch('npm test', {
+await launch('npm test', {
   '': {
     does: 'The Node tests: all, or those whose path has one of the parts, such as server/ or /errors. A part has a slash.',
     options: `[--copies] [--plain] [--no-inline] [--no-spin] ${choice}`,

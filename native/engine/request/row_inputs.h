@@ -7,6 +7,11 @@
 // slot and zeros for bytes (empty strings), whose responses are dropped. If zeros would be wrong,
 // as in shape tensors, the slot also has an overlay.
 //
+// A tensor about the whole batch (Triton: batch inputs) is cut into parts, one for each slot, which
+// the collector concatenates. A part's first dim need not be the slot's number of rows, and may be
+// 0. For example, the first slot has two elements of a tensor with one element more than the batch
+// has slots.
+//
 // Ownership: a run owns its RowInputs, and uses them again for later batches. They are filled under
 // the version's lock. Then they are read-only until the run is done, and any thread that holds the
 // run may read them.

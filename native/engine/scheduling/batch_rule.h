@@ -9,7 +9,6 @@
 // beyond the largest preferred size does not wait. A delay of 0 never waits. Requests are never
 // split and never overtake others of their shape. Requests that are bound to other instances are
 // ignored.
-// instances are not looked at.
 //
 // With `across_shapes`, a request of another shape does not close the batch. The walk passes over
 // it and takes requests of the batch's shape from behind it. The head of the queue always leads a

@@ -7,7 +7,8 @@
 // instance, repeatedly until a full pass yields no batch: a batch taken by one instance can unblock
 // requests for another.
 //
-// Only Enqueue allocates memory and may throw std::bad_alloc.
+// Only Enqueue may throw std::bad_alloc. Next allocates memory only for overlays; without it, Next
+// selects no batch and asks to be called again (`wake_at_ns`).
 #pragma once
 
 #include <cstdint>

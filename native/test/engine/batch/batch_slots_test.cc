@@ -1,103 +1,8 @@
 // What a batch carries besides requests: empty slots, injected inputs, kept outputs.
-#include <optional>
-
-#include "engine/batch/collector.h"
 #include "engine/version/check_request.h"
-#include "slot_scheduler.h"
-#include "version_fixture.h"
+#include "slot_fixture.h"
 
 namespace tritonts::test {
-
-namespace {
-
-constexpr uint32_t kSlots = 4;
-
-// x and the injected inputs; y and the kept output.
-ModelIo SlotIo() {
-  ModelIo io = FloatIo();
-  TensorSpec ready{"ready", DataType::kFp32, {-1, 1}, false};
-  TensorSpec state{"state", DataType::kFp32, {-1, 1}, false};
-  ready.internal = state.internal = true;
-  io.inputs.push_back(ready);
-  io.inputs.push_back(state);
-  io.outputs.push_back(state);
-  return io;
-}
-
-std::vector<float> FloatsOf(const Buffer& buffer) {
-  std::vector<float> values(buffer.size / sizeof(float));
-  if (!values.empty()) std::memcpy(values.data(), buffer.data, buffer.size);
-  return values;
-}
-
-// How the rows of a batch are answered.
-enum class Answer { kTogether, kEach, kOneByOne };
-
-// A model of running sums: y = x + state, which is also the next state.
-class SumBench {
- public:
-  explicit SumBench(Answer answer, Script script = {}) {
-    if (!script.execute) {
-      script.execute = [this, answer](uint32_t, Run& run) { Sum(run, answer); };
-    }
-    VersionConfig config = ConfigOf(SlotIo());
-    config.scheduler = [this] { return std::make_unique<SlotScheduler>(kSlots, states); };
-    bench.emplace(std::move(script), std::move(config));
-  }
-
-  Request* Make(uint32_t slot, float x) {
-    Request* request = bench->requests.Floats({x});
-    request->header->priority = slot;
-    return request;
-  }
-  // The output for request `number`.
-  float Of(uint32_t number) {
-    SeenResponse seen = bench->sink.Of(number);
-    CHECK(seen.status.ok());
-    // The kept output is in no response.
-    CHECK_EQ(seen.outputs.size(), 1u);
-    CHECK(seen.outputs.contains(0));
-    float value = 0;
-    std::memcpy(&value, seen.outputs[0].bytes.data(), sizeof(value));
-    return value;
-  }
-
-  void Sum(Run& run, Answer answer) {
-    Gathered x;
-    Gathered ready;
-    Gathered state;
-    CHECK(Gather(run, 0, true, &x).ok());
-    CHECK(Gather(run, SlotStates::kReady, true, &ready).ok());
-    CHECK(Gather(run, SlotStates::kState, true, &state).ok());
-    const auto rows = static_cast<int64_t>(run.total_batch_size());
-    CHECK(state.shape == (std::vector<int64_t>{rows, 1}));
-    readies.push_back(FloatsOf(ready.buffer));
-    std::vector<float> sums = FloatsOf(x.buffer);
-    const std::vector<float> before = FloatsOf(state.buffer);
-    for (size_t i = 0; i < sums.size(); i++) sums[i] += before[i];
-    const int64_t tail[] = {1};
-    const int64_t shape[] = {1, 1};
-    if (answer == Answer::kTogether) {
-      for (const uint32_t index : {0u, SlotStates::kNextState}) {
-        run.SetOutput(index, DataType::kFp32, tail, sums.data(), sums.size() * 4, nullptr);
-      }
-      return run.RespondAll(Status::Ok());
-    }
-    for (uint32_t i = 0; i < run.requests().size(); i++) {
-      for (const uint32_t index : {0u, SlotStates::kNextState}) {
-        run.SetRequestOutput(i, index, DataType::kFp32, shape, &sums[i], 4, nullptr);
-      }
-      if (answer == Answer::kOneByOne) run.Respond(i, Status::Ok());
-    }
-    if (answer == Answer::kEach) run.RespondAll(Status::Ok());
-  }
-
-  const std::shared_ptr<SlotStates> states = std::make_shared<SlotStates>();
-  std::vector<std::vector<float>> readies;  // by batch
-  std::optional<VersionBench> bench;
-};
-
-}  // namespace
 
 TEST(batch_slots_have_injected_inputs_and_keep_outputs) {
   for (const Answer answer : {Answer::kTogether, Answer::kEach, Answer::kOneByOne}) {
@@ -115,7 +20,7 @@ TEST(batch_slots_have_injected_inputs_and_keep_outputs) {
     CHECK_EQ(bench.states->Of(2), 5.0f);
     // A null row keeps no output.
     CHECK_EQ(bench.states->kept(), 4u);
-    CHECK(bench.readies == (std::vector<std::vector<float>>{{1, 0, 1}, {1}, {1}}));
+    CHECK(bench.readies() == (std::vector<std::vector<float>>{{1, 0, 1}, {1}, {1}}));
   }
 }
 
@@ -277,7 +182,7 @@ TEST(collector_concatenates_ragged_inputs_and_tells_their_elements) {
   CHECK(bench.sink.Wait(3));
   CHECK(counts == (std::vector<int64_t>{3, 0, 1}));
   CHECK(all.shape == (std::vector<int64_t>{4}));
-  CHECK(FloatsOf(all.buffer) == (std::vector<float>{1, 2, 3, 4}));
+  CHECK(ValuesOf(all.buffer) == (std::vector<float>{1, 2, 3, 4}));
 }
 
 }  // namespace tritonts::test

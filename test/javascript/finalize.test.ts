@@ -89,3 +89,27 @@ test('a limit that is none is refused', async () => {
     /expected an integer of at least 0 for options\.finalizeTimeoutMs but received -1/,
   );
 });
+
+// Reading the port of such a thread once crashed the process.
+for (const [how, body] of [
+  ['that ends its thread', 'process.exit(1);'],
+  [
+    'during which its thread dies',
+    `setTimeout(() => { throw new Error('late'); }, 1);
+     return new Promise(() => undefined);`,
+  ],
+] as const) {
+  test(`a finalize ${how} harms nobody, in unloads, reloads and close`, async (t) => {
+    const options = { modelControlMode: 'explicit', loadModels: ['m'] } as const;
+    const server = await serve(t, { m: finalizing(body) }, options);
+    for (let i = 0; i < 6; i++) {
+      await server.infer('m', { x: new Float32Array(16) });
+      if (i % 2 === 0) await server.loadModel('m', { force: true });
+      else {
+        await server.unloadModel('m');
+        await server.loadModel('m');
+      }
+    }
+    await server.close();
+  });
+}

@@ -83,9 +83,7 @@ export class InstanceThread {
     let finalizing: () => void = () => undefined;
     this.#finalizing = new Promise((resolve) => (finalizing = resolve));
     this.#ended = new Promise((resolve) => {
-      const take = this.#reader(port1, finalizing, resolve);
-      port1.on('message', take);
-      port1.once('close', resolve);
+      port1.on('message', this.#reader(port1, finalizing, resolve));
     });
     port1.unref();
     const levels = levelsOf(this.#log);
@@ -112,7 +110,14 @@ export class InstanceThread {
   /** Makes the function that takes the thread's messages. */
   #reader(port: MessagePort, finalizing: () => void, ended: () => void): (message: InstanceMessage) => void {
     const log = new LogReader(this.#log, this.#model);
+    let open = true;
+    port.once('close', () => {
+      open = false;
+      ended();
+    });
     this.#readRest = (): void => {
+      // Node crashes when a port is read that is closed or just closing.
+      if (!open) return;
       // Messages that a thread sent before it died are still in the port.
       for (let rest = receiveMessageOnPort(port); rest !== undefined; rest = receiveMessageOnPort(port))
         take(rest.message as InstanceMessage);

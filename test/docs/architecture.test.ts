@@ -67,36 +67,65 @@ test('one infer has at most 25 stations, each a file and a function that scripts
   );
 });
 
-test('the first infer passes all stations that are in JavaScript', async (t) => {
+test('the first infer passes all stations that are in JavaScript, in their order', async (t) => {
   const stations = [
     ...section('### One `infer`, station by station').matchAll(
       /^\d+\. `(src\/[^`]+)\.ts`, `(?:\w+\.)?([^`]+)`/gm,
     ),
   ].map(([, file = '', name = '']) => `${file} ${name}`);
-  const server = await createServer(join(root, 'examples/digits/models'));
-  t.after(() => server.close());
+  assert.ok(stations.length > 8, `${stations.length} stations`);
   const session = new Session();
   session.connect();
+  t.after(() => {
+    session.disconnect();
+  });
   const post = promisify<string, object, unknown>(session.post.bind(session));
+  /** Runs the first infer of a new server. */
+  const firstInfer = async (): Promise<void> => {
+    const server = await createServer(join(root, 'examples/digits/models'));
+    try {
+      await server.model('digits').infer({ image: new Float32Array(64) });
+    } finally {
+      await server.close();
+    }
+  };
+
+  // The functions that run, with their places.
   await post('Profiler.enable', {});
   await post('Profiler.startPreciseCoverage', { callCount: true, detailed: false });
-  await server.model('digits').infer({ image: new Float32Array(64) });
+  await firstInfer();
   // The answer of the inspector, as its protocol defines it.
   const { result } = (await post(
     'Profiler.takePreciseCoverage',
     {},
   )) as Profiler.TakePreciseCoverageReturnType;
-  session.disconnect();
-  const passed = result.flatMap(({ url, functions }) =>
-    functions
-      .filter(({ ranges }) => (ranges[0]?.count ?? 0) > 0)
-      .map(({ functionName }) => `${url.replace(/^.*\/dist\/(.*)\.js$/, '$1')} ${functionName}`),
-  );
-  assert.ok(stations.length > 8, `${stations.length} stations`);
-  assert.deepEqual(
-    stations.filter((station) => !passed.includes(station)),
-    [],
-  );
+  await post('Profiler.disable', {});
+
+  // A breakpoint in each station notes it, and never stops, because its condition is false.
+  const passed: string[] = [];
+  Object.assign(globalThis, { passedStations: passed });
+  t.after(() => {
+    Reflect.deleteProperty(globalThis, 'passedStations');
+  });
+  await post('Debugger.enable', {});
+  for (const { url, functions } of result) {
+    const file = url.replace(/^.*\/dist\/(.*)\.js$/, '$1');
+    for (const { functionName, ranges } of functions) {
+      const station = `${file} ${functionName}`;
+      const begin = ranges[0]?.startOffset;
+      if (!stations.includes(station) || begin === undefined) continue;
+      const before = readFileSync(fileURLToPath(url), 'utf8').slice(0, begin).split('\n');
+      await post('Debugger.setBreakpointByUrl', {
+        url,
+        lineNumber: before.length - 1,
+        columnNumber: before.at(-1)?.length,
+        condition: `passedStations.push(${JSON.stringify(station)}) < 0`,
+      });
+    }
+  }
+  await firstInfer();
+  await post('Debugger.disable', {});
+  assert.deepEqual([...new Set(passed)], stations);
 });
 
 test('each answer to where to look is a file with a name in it', () => {

@@ -31,12 +31,12 @@ export function* metricsText(sources: MetricsSources): Sliced<string> {
     text.family(name, 'gauge', help);
     text.add(name, '', value);
   };
-  gauge('nv_cpu_utilization', 'Share of their time that the processors work, 0 to 1', utilization);
-  gauge('nv_cpu_memory_total_bytes', 'Memory that may be used', totalBytes);
-  gauge('nv_cpu_memory_used_bytes', 'Memory that is used', usedBytes);
+  gauge('nv_cpu_utilization', 'Busy share of all processors, 0 to 1', utilization);
+  gauge('nv_cpu_memory_total_bytes', 'Memory of the machine or container', totalBytes);
+  gauge('nv_cpu_memory_used_bytes', 'Used memory of the machine or container', usedBytes);
   addGpus(text, gpus);
   if (gpus.length > 0) addPools(text, gpus, addon().gpuPools());
-  gauge('tritonts_in_flight_bytes', 'Bytes that requests in flight hold', inFlightBytes);
+  gauge('tritonts_in_flight_bytes', 'Bytes of requests in flight', inFlightBytes);
   yield* custom.addTo(text);
   return yield* text.text();
 }

@@ -24,7 +24,7 @@ export interface VersionSample {
 
 /** The phases of a request, in the engine's order (`latency_phase.h`), with name and description. */
 const phases: readonly (readonly [name: string, key: PhaseKey, what: string])[] = [
-  ['request', 'success', 'from call to answer'],
+  ['request', 'success', 'from call to response'],
   ['queue', 'queue', 'in the queue'],
   ['compute_input', 'computeInput', 'for gathering inputs'],
   ['compute_infer', 'computeInfer', 'for the model itself'],
@@ -105,36 +105,36 @@ function addInstances(
 }
 
 function declare(text: Exposition): void {
-  text.family('nv_inference_request_success', 'counter', 'Requests that were answered');
+  text.family('nv_inference_request_success', 'counter', 'Successful requests');
   text.family(
     'nv_inference_request_failure',
     'counter',
     'Requests that failed after they were queued, by reason',
   );
-  text.family('nv_inference_count', 'counter', 'Rows of batches, of requests that were answered');
-  text.family('nv_inference_exec_count', 'counter', 'Batches that ran, failed ones too');
+  text.family('nv_inference_count', 'counter', 'Rows of successful requests');
+  text.family('nv_inference_exec_count', 'counter', 'Batches that ran, including failed ones');
   for (const [phase, , what] of phases) {
     text.family(
       `nv_inference_${phase}_duration_us`,
       'counter',
-      `Microseconds of all answered requests ${what}`,
+      `Microseconds of all successful requests ${what}`,
     );
   }
   for (const [phase, , what] of phases) {
     text.family(
       `nv_inference_${phase}_duration_us_bucket`,
       'counter',
-      `Answered requests by their microseconds ${what}: those that took le or less`,
+      `Successful requests that took at most le microseconds ${what}`,
     );
   }
-  text.family('nv_inference_pending_request_count', 'gauge', 'Requests that wait and are in no batch yet');
-  text.family('nv_model_load_duration_secs', 'gauge', 'Seconds that loading the version took');
+  text.family('nv_inference_pending_request_count', 'gauge', 'Requests that wait for a batch');
+  text.family('nv_model_load_duration_secs', 'gauge', 'Seconds for loading the version');
   text.family(firstResponseFamily, 'histogram', 'Milliseconds from request to first response');
   for (const [phase, , what] of phases) {
     text.family(
       `nv_inference_${phase}_summary_us`,
       'summary',
-      `Microseconds of answered requests ${what}; quantiles of the last minute`,
+      `Microseconds of successful requests ${what}: quantiles of the last minute`,
     );
   }
   text.family(
@@ -142,7 +142,7 @@ function declare(text: Exposition): void {
     'counter',
     'Requests that were refused before they were queued, mostly because the queue was full',
   );
-  text.family('tritonts_inference_reruns', 'counter', 'Batches that ran half of a failed batch again');
+  text.family('tritonts_inference_reruns', 'counter', 'Runs of halves of batches that failed as a whole');
 }
 
 /** Adds the metrics of a version as a whole. */

@@ -46,7 +46,7 @@ test('the text of a server after known requests', async (t) => {
   const le = (bound: string): string => `{_team="search",le="${bound}",model="add",version="1"}`;
   const reason = (of: string): string => `{_team="search",model="add",reason="${of}",version="1"}`;
   const what: Readonly<Record<(typeof phases)[number], string>> = {
-    request: 'from call to answer',
+    request: 'from call to response',
     queue: 'in the queue',
     compute_input: 'for gathering inputs',
     compute_infer: 'for the model itself',
@@ -57,7 +57,7 @@ test('the text of a server after known requests', async (t) => {
     `# TYPE ${name} ${type}`,
   ];
   assert.deepEqual(timeless(server.metrics()), [
-    ...family('nv_inference_request_success', 'counter', 'Requests that were answered'),
+    ...family('nv_inference_request_success', 'counter', 'Successful requests'),
     `nv_inference_request_success${labels} 4`,
     ...family(
       'nv_inference_request_failure',
@@ -67,15 +67,15 @@ test('the text of a server after known requests', async (t) => {
     ...['REJECTED', 'CANCELED', 'BACKEND', 'OTHER'].map(
       (why) => `nv_inference_request_failure${reason(why)} 0`,
     ),
-    ...family('nv_inference_count', 'counter', 'Rows of batches, of requests that were answered'),
+    ...family('nv_inference_count', 'counter', 'Rows of successful requests'),
     `nv_inference_count${labels} 7`,
-    ...family('nv_inference_exec_count', 'counter', 'Batches that ran, failed ones too'),
+    ...family('nv_inference_exec_count', 'counter', 'Batches that ran, including failed ones'),
     `nv_inference_exec_count${labels} 2`,
     ...phases.flatMap((phase) => [
       ...family(
         `nv_inference_${phase}_duration_us`,
         'counter',
-        `Microseconds of all answered requests ${what[phase]}`,
+        `Microseconds of all successful requests ${what[phase]}`,
       ),
       `nv_inference_${phase}_duration_us${labels} TIME`,
     ]),
@@ -83,14 +83,14 @@ test('the text of a server after known requests', async (t) => {
       ...family(
         `nv_inference_${phase}_duration_us_bucket`,
         'counter',
-        `Answered requests by their microseconds ${what[phase]}: those that took le or less`,
+        `Successful requests that took at most le microseconds ${what[phase]}`,
       ),
       ...bounds.map((bound) => `nv_inference_${phase}_duration_us_bucket${le(bound)} SOME`),
       `nv_inference_${phase}_duration_us_bucket${le('+Inf')} 4`,
     ]),
-    ...family('nv_inference_pending_request_count', 'gauge', 'Requests that wait and are in no batch yet'),
+    ...family('nv_inference_pending_request_count', 'gauge', 'Requests that wait for a batch'),
     `nv_inference_pending_request_count${labels} 0`,
-    ...family('nv_model_load_duration_secs', 'gauge', 'Seconds that loading the version took'),
+    ...family('nv_model_load_duration_secs', 'gauge', 'Seconds for loading the version'),
     `nv_model_load_duration_secs${labels} TIME`,
     ...family(
       'tritonts_inference_request_refused',
@@ -98,15 +98,15 @@ test('the text of a server after known requests', async (t) => {
       'Requests that were refused before they were queued, mostly because the queue was full',
     ),
     `tritonts_inference_request_refused${labels} 0`,
-    ...family('tritonts_inference_reruns', 'counter', 'Batches that ran half of a failed batch again'),
+    ...family('tritonts_inference_reruns', 'counter', 'Runs of halves of batches that failed as a whole'),
     `tritonts_inference_reruns${labels} 0`,
-    ...family('nv_cpu_utilization', 'gauge', 'Share of their time that the processors work, 0 to 1'),
+    ...family('nv_cpu_utilization', 'gauge', 'Busy share of all processors, 0 to 1'),
     'nv_cpu_utilization TIME',
-    ...family('nv_cpu_memory_total_bytes', 'gauge', 'Memory that may be used'),
+    ...family('nv_cpu_memory_total_bytes', 'gauge', 'Memory of the machine or container'),
     'nv_cpu_memory_total_bytes TIME',
-    ...family('nv_cpu_memory_used_bytes', 'gauge', 'Memory that is used'),
+    ...family('nv_cpu_memory_used_bytes', 'gauge', 'Used memory of the machine or container'),
     'nv_cpu_memory_used_bytes TIME',
-    ...family('tritonts_in_flight_bytes', 'gauge', 'Bytes that requests in flight hold'),
+    ...family('tritonts_in_flight_bytes', 'gauge', 'Bytes of requests in flight'),
     'tritonts_in_flight_bytes 0',
   ]);
 });

@@ -8,7 +8,7 @@ import type { ModelConfig } from '../../config/index.js';
 import type { LocalFiles } from '../sources/model-source.js';
 
 /** Where the file of a version's model is. */
-export interface ModelFile {
+export interface FoundModelFile {
   /** The file of the first device. If the version's files are in memory, the name of one of them. */
   readonly path: string;
   /** The file of each device, in the order of the devices. */
@@ -30,7 +30,7 @@ export function findModelFile(
   version: number,
   { directory, file }: LocalFiles,
   inMemory: Readonly<Record<string, NativeBytes>> | undefined,
-): ModelFile {
+): FoundModelFile {
   const names = fileNames(config, devices);
   const pathOf = (name: string): string =>
     inMemory ? name : (file ?? `${directory}${sep}${version}${sep}${name}`);

@@ -150,7 +150,7 @@ class CallWords {
 };
 
 // Parses parameters from private bytes. Returns false if they are invalid.
-bool ReadParameters(std::string_view bytes, std::vector<RequestParameter>* out) {
+bool ReadParameters(std::string_view bytes, RequestBuilder* builder) {
   while (!bytes.empty()) {
     uint32_t numbers[3];
     if (bytes.size() < sizeof(numbers)) return false;
@@ -158,8 +158,7 @@ bool ReadParameters(std::string_view bytes, std::vector<RequestParameter>* out) 
     bytes.remove_prefix(sizeof(numbers));
     const auto [type, name, size] = numbers;
     if (name > bytes.size() || size > bytes.size() - name) return false;
-    RequestParameter parameter;
-    parameter.name = std::string(bytes.substr(0, name));
+    const std::string_view key = bytes.substr(0, name);
     const std::string_view value = bytes.substr(name, size);
     bytes.remove_prefix(size_t{name} + size);
     if (type != 0 && size != 8) return false;
@@ -169,12 +168,11 @@ bool ReadParameters(std::string_view bytes, std::vector<RequestParameter>* out) 
       std::memcpy(&whole, value.data(), 8);
       std::memcpy(&real, value.data(), 8);
     }
-    if (type == 0) parameter.value = std::string(value);
-    if (type == 1) parameter.value = whole;
-    if (type == 2) parameter.value = real;
-    if (type == 3) parameter.value = whole != 0;
+    if (type == 0) builder->AddParameter(key, std::string(value));
+    if (type == 1) builder->AddParameter(key, whole);
+    if (type == 2) builder->AddParameter(key, real);
+    if (type == 3) builder->AddParameter(key, whole != 0);
     if (type > 3) return false;
-    out->push_back(std::move(parameter));
   }
   return true;
 }
@@ -200,8 +198,8 @@ bool Channel::OnCall(const Message& message) {
   const std::shared_ptr<Executor> executor = server ? server->FindExecutor(uid) : nullptr;
   RequestHeader& header = call->header();
   RequestBuilder builder({&header, call.get(), executor.get(), NowNs()});
-  header.priority = static_cast<uint64_t>(words.Take());
-  header.timeout_ns = static_cast<uint64_t>(words.Take()) * 1000;
+  const auto priority = static_cast<uint64_t>(words.Take());
+  builder.SetAttributes(priority, static_cast<uint64_t>(words.Take()));
   const auto said = static_cast<uint64_t>(words.Take());
   const auto said_bytes = static_cast<uint64_t>(words.Take());
   if (!words.good() || (said_bytes > 0 && !IsUp(said, said_bytes))) {
@@ -210,7 +208,7 @@ bool Channel::OnCall(const Message& message) {
   if (said_bytes > (uint64_t{16} << 20))
     return Break("protocol violation: more than 16 MiB of parameters in a call");
   const std::string own(segment_->memory.data() + (said_bytes > 0 ? said : 0), said_bytes);
-  if (!ReadParameters(own, &header.parameters))
+  if (!ReadParameters(own, &builder))
     return Break("protocol violation: malformed parameters of a call");
   for (size_t i = words.TakeCount(); i > 0; i--) {
     builder.Want(static_cast<uint32_t>(words.Take()));

@@ -136,16 +136,13 @@ Status Port::ParseInputs(SubmissionReader* reader, const GroupRecord& record,
 Status Port::ParseAttributes(SubmissionReader* reader, const GroupRecord& record,
                              const std::string& model, RequestBuilder* builder) {
   if (record.attributes == 0) return Status::Ok();
-  RequestHeader* const header = &builder->header();
   AttributesReader attributes;
   if (const char* cut = reader->Attributes(record, &attributes)) return Malformed(cut);
+  uint64_t priority = 0;
   uint64_t timeout_us = 0;
   uint32_t count = 0;
-  if (const char* fault = attributes.Head(&header->priority, &timeout_us, &count)) {
-    return Malformed(fault);
-  }
-  header->timeout_ns = std::min(timeout_us, UINT64_MAX / 1000) * 1000;
-  header->parameters.reserve(count);
+  if (const char* fault = attributes.Head(&priority, &timeout_us, &count)) return Malformed(fault);
+  builder->SetAttributes(priority, timeout_us, count);
   for (; count > 0; count--) {
     ParameterRecord read;
     if (const char* fault = attributes.Parameter(&read)) return Malformed(fault);
@@ -153,16 +150,14 @@ Status Port::ParseAttributes(SubmissionReader* reader, const GroupRecord& record
       builder->CallBy(static_cast<uint32_t>(ValueOf<int32_t>(read.value)), model);
       continue;
     }
-    RequestParameter& parameter = header->parameters.emplace_back();
-    parameter.name = read.name;
     if (read.kind == layout::kStringParameter) {
-      parameter.value = std::string(read.value);
+      builder->AddParameter(read.name, std::string(read.value));
     } else if (read.kind == layout::kIntegerParameter) {
-      parameter.value = ValueOf<int64_t>(read.value);
+      builder->AddParameter(read.name, ValueOf<int64_t>(read.value));
     } else if (read.kind == layout::kDoubleParameter) {
-      parameter.value = ValueOf<double>(read.value);
+      builder->AddParameter(read.name, ValueOf<double>(read.value));
     } else {
-      parameter.value = ValueOf<int32_t>(read.value) != 0;
+      builder->AddParameter(read.name, ValueOf<int32_t>(read.value) != 0);
     }
   }
   return Status::Ok();

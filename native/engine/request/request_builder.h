@@ -23,7 +23,9 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <variant>
 
 #include "engine/base/rules.h"
 #include "engine/memory/memory_copier.h"
@@ -121,6 +123,15 @@ class RequestBuilder {
     header_.wanted.assign(outputs.begin(), outputs.end());
   }
   void Want(uint32_t output) { header_.wanted.push_back(output); }
+  // The caller's priority and time-out; 0: not given. `parameters` is how many will be added.
+  void SetAttributes(uint64_t priority, uint64_t timeout_us, size_t parameters = 0) {
+    header_.priority = priority;
+    header_.timeout_ns = std::min(timeout_us, UINT64_MAX / 1000) * 1000;
+    header_.parameters.reserve(parameters);
+  }
+  void AddParameter(std::string_view name, std::variant<std::string, int64_t, double, bool> value) {
+    header_.parameters.push_back({std::string(name), std::move(value)});
+  }
   // The batch with this number makes the requests (call_graph.h).
   void CallBy(uint32_t number, const std::string& model) {
     header_.call = Call::Make(number, model);

@@ -67,15 +67,15 @@ TEST(a_builder_leaves_nothing_of_the_last_use_of_a_header) {
     builder.Keep(&input, block, 60);
     builder.SetRows(4);
     builder.Want(2);
-    header.priority = 7;
-    header.timeout_ns = 8;
-    header.parameters.push_back({"name", int64_t{9}});
+    builder.SetAttributes(7, 8, 1);
+    builder.AddParameter("name", int64_t{9});
     builder.CallBy(CallGraph::Get().Name(caller, 0), "m");
     builder.Finish();
   }
   CHECK_EQ(header.inputs()[0].byte_size(), 60u);
   CHECK(header.inputs()[0].first_chunks[0].owner);
   CHECK_EQ(header.level, 107u);
+  CHECK_EQ(header.timeout_ns, 8000u);
   CHECK(header.call);
   Noting other;
   RequestBuilder builder({&header, &sink, &other, 15, 16, 2});
@@ -101,6 +101,15 @@ TEST(a_builder_leaves_nothing_of_the_last_use_of_a_header) {
   builder.Finish();
   CHECK_EQ(header.level, 100u);
   caller->End();
+}
+
+TEST(a_builder_takes_a_timeout_beyond_all_nanoseconds_as_the_longest_one) {
+  Noting executor;
+  RecordingSink sink;
+  RequestHeader header;
+  RequestBuilder builder({&header, &sink, &executor});
+  builder.SetAttributes(0, UINT64_MAX);
+  CHECK_EQ(header.timeout_ns, UINT64_MAX / 1000 * 1000);
 }
 
 TEST(a_request_that_serves_another_one_says_the_same) {

@@ -54,7 +54,6 @@ const engineFolders = {
     'engine/statistics',
     'engine/waiting',
     'engine/version',
-    'engine/server',
   ],
   'engine/server': [
     'engine',
@@ -111,8 +110,10 @@ const files = filesOf('engine', 'platform', 'device', 'inbox', 'json', 'python',
 
 const folderOf = (file) => dirname(file);
 const faults = [];
-/** Headers by the header that includes them. */
+/** The headers that a header includes. */
 const includes = new Map();
+/** The other folders that the files of a folder include. */
+const arrows = new Map();
 const textOf = (file) => readFileSync(join(root, file), 'utf8');
 
 /** The files that a file includes, and the names of those that do not exist. */
@@ -160,23 +161,31 @@ for (const file of files) {
       faults.push(`${file}: ${folderOf(file)} may not include ${target}`);
   }
   if (file.endsWith('.h')) includes.set(file, found);
+  const others = arrows.get(folderOf(file)) ?? new Set();
+  for (const target of found) if (folderOf(target) !== folderOf(file)) others.add(folderOf(target));
+  arrows.set(folderOf(file), others);
 }
 
-/** A circle of includes that contains the header; undefined if there is none. */
-function circle(file, path, done) {
-  if (path.includes(file)) return [...path.slice(path.indexOf(file)), file];
-  if (done.has(file)) return undefined;
-  for (const next of includes.get(file) ?? []) {
-    const found = circle(next, [...path, file], done);
+/** A circle that can be reached from the header or folder; undefined if there is none. */
+function circle(graph, from, path, done) {
+  if (path.includes(from)) return [...path.slice(path.indexOf(from)), from];
+  if (done.has(from)) return undefined;
+  for (const next of graph.get(from) ?? []) {
+    const found = circle(graph, next, [...path, from], done);
     if (found) return found;
   }
-  done.add(file);
+  done.add(from);
   return undefined;
 }
 const done = new Set();
 for (const file of includes.keys()) {
-  const found = circle(file, [], done);
+  const found = circle(includes, file, [], done);
   if (found) faults.push(`headers include each other: ${found.join(' -> ')}`);
+}
+const doneFolders = new Set();
+for (const folder of arrows.keys()) {
+  const found = circle(arrows, folder, [], doneFolders);
+  if (found) faults.push(`folders include each other: ${found.join(' -> ')}`);
 }
 
 for (const fault of faults) console.error(fault);

@@ -13,6 +13,8 @@
 
 namespace tritonts {
 
+class Server;
+
 class PortWrap : public Wrapped<PortWrap> {
  public:
   static Napi::Function Define(Napi::Env env);

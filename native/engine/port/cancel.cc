@@ -4,7 +4,6 @@
 
 #include "engine/port/port.h"
 #include "engine/request/executor.h"
-#include "engine/server/server.h"
 
 namespace tritonts {
 

@@ -8,7 +8,6 @@
 #include "engine/backend.h"
 #include "engine/port/port.h"
 #include "engine/request/request_builder.h"
-#include "engine/server/server.h"
 #include "engine/version/check_request.h"
 
 namespace tritonts {
@@ -62,10 +61,10 @@ Port::VersionRequests* Port::RequestsOf(uint32_t uid) {
   if (known != executors_.end()) {
     executor = known->second;
   } else {
-    executor = server_->FindExecutor(uid);
+    executor = host_->FindExecutor(uid);
     if (executor) {
       executors_.emplace(uid, executor);
-    } else if (!server_->WasGiven(uid)) {
+    } else if (!host_->WasGiven(uid)) {
       return nullptr;
     }
   }

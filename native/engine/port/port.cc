@@ -5,7 +5,6 @@
 #include "engine/base/clock.h"
 #include "engine/memory/port_memory.h"
 #include "engine/port/writer.h"
-#include "engine/server/server.h"
 
 namespace tritonts {
 
@@ -19,15 +18,15 @@ static_assert(layout::kPages + 2 * layout::kMostPages <= kHeaderWords);
 
 }  // namespace
 
-Port::Port(std::shared_ptr<Server> server, std::function<void()> wake)
-    : server_(std::move(server)),
-      budget_(server_->budget()),
+Port::Port(std::shared_ptr<PortHost> host, std::function<void()> wake)
+    : host_(std::move(host)),
+      budget_(host_->budget()),
       no_memory_(Status::Unavailable(Reason::kNoMemory, "no memory for the request")),
       no_response_(Status::Unavailable(Reason::kNoMemory, std::string(ResponseWriter::kNoMemory))),
       header_(PortMemory::Create(layout::kHeaderBytes)),
       submission_(PortMemory::Create(layout::kSubmissionWords * 4)),
       pages_(&budget_),
-      waker_(std::move(wake), server_->spin_cores()) {
+      waker_(std::move(wake), host_->spin_cores()) {
   if (header_) {
     auto* words = static_cast<HeaderWord*>(header_->data());
     for (size_t i = 0; i < kHeaderWords; i++) new (words + i) HeaderWord(0);
@@ -101,8 +100,8 @@ void Port::Acknowledge(uint32_t epoch) {
   if (epoch == acknowledged_.load(std::memory_order_relaxed)) return;
   acknowledged_.store(epoch, std::memory_order_release);
   // JavaScript will not submit to versions that were retired before this epoch.
-  std::erase_if(executors_, [&](const auto& entry) { return !server_->Serves(entry.first); });
-  server_->WakeReaper();
+  std::erase_if(executors_, [&](const auto& entry) { return !host_->Serves(entry.first); });
+  host_->WakeReaper();
 }
 
 void Port::Detach() {
@@ -119,7 +118,7 @@ void Port::Detach() {
   pages_.ForgetHanded();
   budget_.Release(std::exchange(unread_charge_, 0));
   if (some_wait_) RespondToWaiting();
-  server_->WakeReaper();
+  host_->WakeReaper();
   if (self_) Drop(1);
 }
 

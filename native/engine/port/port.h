@@ -44,6 +44,7 @@
 #include "engine/memory/buffer.h"
 #include "engine/port/input_memory.h"
 #include "engine/port/pages.h"
+#include "engine/port/port_host.h"
 #include "engine/port/port_layout.h"
 #include "engine/port/reader.h"
 #include "engine/port/slots.h"
@@ -58,15 +59,13 @@ namespace tritonts {
 class Executor;
 struct InputTensor;
 class RequestBuilder;
-class Server;
 
 class Port final : public ResponseSink, public std::enable_shared_from_this<Port> {
  public:
   // `wake` is as for Waker. Throws std::bad_alloc.
-  Port(std::shared_ptr<Server> server, std::function<void()> wake);
+  Port(std::shared_ptr<PortHost> host, std::function<void()> wake);
   ~Port() override;
 
-  Server& server() { return *server_; }
   // Whether the constructor got the memory that the port needs.
   bool ready() const { return ready_; }
   Block* header() const { return header_.get(); }
@@ -233,8 +232,8 @@ class Port final : public ResponseSink, public std::enable_shared_from_this<Port
 
   [[no_unique_address]] const ThreadChecker thread_;
   const std::thread::id js_thread_ = std::this_thread::get_id();
-  const std::shared_ptr<Server> server_;
-  Budget& budget_;  // the server's
+  const std::shared_ptr<PortHost> host_;  // the server
+  Budget& budget_;                        // the server's
   // Made beforehand, for when there is no memory for a message.
   const Status no_memory_;
   const Status no_response_;

@@ -6,13 +6,12 @@
 #include "engine/port/port.h"
 #include "engine/request/region_use.h"
 #include "engine/request/request_builder.h"
-#include "engine/server/server.h"
 
 namespace tritonts {
 
 StatusOr<Buffer> Port::RangeOf(uint32_t region, uint64_t offset, uint64_t size_of_one,
                                uint32_t requests) const {
-  const std::shared_ptr<const Region> known = server_->regions().Find(region);
+  const std::shared_ptr<const Region> known = host_->regions().Find(region);
   if (!known) {
     return Status::NotFound("shared memory region " + std::to_string(region) +
                             " is not registered, but a request names " +

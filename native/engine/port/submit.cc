@@ -6,7 +6,6 @@
 #include "engine/port/port.h"
 #include "engine/request/admission.h"
 #include "engine/request/executor.h"
-#include "engine/server/server.h"
 
 namespace tritonts {
 
@@ -14,7 +13,7 @@ Block* Port::StageInput(size_t size, uint32_t uid, uint32_t* id) {
   CheckThread();
   const auto known = executors_.find(uid);
   const std::shared_ptr<Executor> executor =
-      known != executors_.end() ? known->second : server_->FindExecutor(uid);
+      known != executors_.end() ? known->second : host_->FindExecutor(uid);
   return inputs_.Stage(size, id, uid, executor ? executor->InputBlock(size) : BlockRef());
 }
 

@@ -57,7 +57,7 @@ struct OpenResult {
   ModelDescription description;
 };
 
-class Server : public std::enable_shared_from_this<Server> {
+class Server : public std::enable_shared_from_this<Server>, public PortHost {
  public:
   // Null: the system has no threads or no memory for it.
   static std::shared_ptr<Server> Create(const ServerOptions& options);
@@ -67,7 +67,7 @@ class Server : public std::enable_shared_from_this<Server> {
   // end, and begins no further runs.
   static void TerminateAll();
 
-  ~Server();
+  ~Server() override;
   uint32_t id() const { return id_; }
 
   // --- Loading. All but StartAtOnce queue a task for a loader thread. Every callback is called
@@ -130,24 +130,21 @@ class Server : public std::enable_shared_from_this<Server> {
 
   // --- Environments. Makes a port; null: out of memory.
   std::shared_ptr<Port> Attach(std::function<void()> wake);
-  // Notes a change that the reaper may wait for: of a port, a load or a version.
-  void WakeReaper();
+  // See PortHost.
+  void WakeReaper() override;
 
   // The version of a model with instances; null: no such version, or it is an ensemble.
   std::shared_ptr<ModelVersion> FindVersion(uint32_t uid) const;
   // The version or ensemble with this uid; null: none.
   std::shared_ptr<Served> FindServed(uint32_t uid) const;
 
-  // --- For ports. The executor that takes requests for `uid`; null: none, or it has not started.
-  std::shared_ptr<Executor> FindExecutor(uint32_t uid) const;
-  bool Serves(uint32_t uid) const;
-  // Whether this uid was ever assigned.
-  bool WasGiven(uint32_t uid) const;
-  // The bytes in flight of all ports.
-  Budget& budget() { return budget_; }
-  // The registered regions, for ports and for whoever registers memory.
-  RegionTable& regions() { return regions_; }
-  uint32_t spin_cores() const { return options_.spin_cores; }
+  // --- For ports (port_host.h).
+  std::shared_ptr<Executor> FindExecutor(uint32_t uid) const override;
+  bool Serves(uint32_t uid) const override;
+  bool WasGiven(uint32_t uid) const override;
+  Budget& budget() override { return budget_; }
+  RegionTable& regions() override { return regions_; }
+  uint32_t spin_cores() const override { return options_.spin_cores; }
   uint64_t in_flight_bytes() const { return budget_.used(); }
 
  private:

@@ -240,7 +240,7 @@ void ServerWrap::FindNvml(const Napi::CallbackInfo& info) {
 }
 
 void ServerWrap::WatchGpus(const Napi::CallbackInfo& info) {
-  server_->Keep(device::GpuWatch::Share(std::chrono::milliseconds(NumberOf(info[0]))));
+  server_->AddCompanion(device::GpuWatch::Share(std::chrono::milliseconds(NumberOf(info[0]))));
 }
 
 void ServerWrap::Publish(const Napi::CallbackInfo& info) {

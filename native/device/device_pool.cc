@@ -77,7 +77,7 @@ Status DevicePool::AllocateApart(size_t size, Range* range) {
   return status;
 }
 
-bool DevicePool::Keep(const Range& range) try {
+bool DevicePool::Recycle(const Range& range) try {
   if (!range.pooled) return false;
   const std::lock_guard lock(mutex_);
   idle_[SizeClass(range.size)].push_back(range);
@@ -88,7 +88,7 @@ bool DevicePool::Keep(const Range& range) try {
 }
 
 void DevicePool::Give(const Range& range) {
-  if (Keep(range)) return;
+  if (Recycle(range)) return;
   if (!range.pooled) {
     // A call on a lost device fails and frees nothing.
     (void)gpu_.call().MemFree(range.address);

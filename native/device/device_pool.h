@@ -34,9 +34,9 @@ class DevicePool {
   StatusOr<Range> Take(size_t size);
   // Frees a range. No work on the device may use it any more.
   void Give(const Range& range);
-  // Keeps a freed range for reuse, without calling the driver, and so without the context. Returns
-  // false if the range needs Give instead.
-  bool Keep(const Range& range);
+  // Takes a freed range back for reuse, without calling the driver, and so without the context.
+  // Returns false if the range needs Give instead.
+  bool Recycle(const Range& range);
   // Frees all idle ranges. Take must not be called afterwards.
   void End();
 

@@ -30,7 +30,7 @@ class Gpu::TensorBlock final : public Block, private Job {
     tensors_->changed.notify_all();
   }
   void Dispose() override {
-    if (!gpu_.memory().Keep(range_)) return gpu_.submission().Submit(this);
+    if (!gpu_.memory().Recycle(range_)) return gpu_.submission().Submit(this);
     delete this;
   }
   void Enqueue() override {

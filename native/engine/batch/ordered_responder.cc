@@ -31,7 +31,7 @@ void OrderedResponder::Deliver(Delivery* delivery) {
   // The run and its version may be gone before the order has finished.
   const std::shared_ptr<ResponseOrder> order = context_->order;
   if (order->GiveNow(this, delivery)) return;
-  Keep(delivery);
+  MakeIndependent(delivery);
   bool held = false;
   {
     std::lock_guard lock(members_->lock());
@@ -46,9 +46,9 @@ void OrderedResponder::Deliver(Delivery* delivery) {
   responder_->Finish(delivery);
 }
 
-void OrderedResponder::Keep(Delivery* delivery) {
+void OrderedResponder::MakeIndependent(Delivery* delivery) {
   try {
-    KeepOutputs(delivery);
+    HoldOutputs(delivery);
   } catch (const std::bad_alloc&) {
     delivery->spoilt = true;
   }
@@ -60,7 +60,7 @@ void OrderedResponder::Keep(Delivery* delivery) {
   }
 }
 
-void OrderedResponder::KeepOutputs(Delivery* delivery) {
+void OrderedResponder::HoldOutputs(Delivery* delivery) {
   std::vector<OutputTensor>& outputs = delivery->outputs;
   size_t dims = 0;
   for (const OutputTensor& output : outputs) dims += output.tail.size();

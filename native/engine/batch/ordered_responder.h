@@ -67,8 +67,8 @@ class OrderedResponder final : private OrderedRun {
   void Passed() override;
 
   // Makes a delivery independent of memory that is valid only during the call that made it.
-  void Keep(Delivery* delivery);
-  void KeepOutputs(Delivery* delivery);
+  void MakeIndependent(Delivery* delivery);
+  void HoldOutputs(Delivery* delivery);
 
   RunMembers* const members_;
   RunClock* const clock_;

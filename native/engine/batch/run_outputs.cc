@@ -56,10 +56,10 @@ BlockRef RunOutputs::Add(uint32_t request, const OutputTensor& tensor,
   } else if (IsTooLarge(request, declared)) {
     declared.status = Status::Internal(TooLarge(tensor));
   }
-  return Keep(request, std::move(declared));
+  return Store(request, std::move(declared));
 }
 
-BlockRef RunOutputs::Keep(uint32_t request, Declared declared) {
+BlockRef RunOutputs::Store(uint32_t request, Declared declared) {
   const uint32_t index = declared.tensor.index;
   if (request == Run::kAll) {
     for (Declared& known : whole_) {

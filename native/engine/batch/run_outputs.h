@@ -96,7 +96,7 @@ class RunOutputs {
   bool IsTooLarge(uint32_t request, const Declared& declared) const;
   std::string TooLarge(const OutputTensor& tensor) const;
   std::string Complaint(uint32_t request, const Declared& declared) const;
-  BlockRef Keep(uint32_t request, Declared declared);
+  BlockRef Store(uint32_t request, Declared declared);
   // Whether the sink of the requests takes an output where it is.
   static bool Takes(std::span<Request* const> requests, const OutputTensor& tensor);
   // The rows `first_row` to `past_row` of an output for all requests.

@@ -231,8 +231,8 @@ class Flight {
   // Stores an output as a tensor. Not ok: its shape does not match the model's configuration.
   Status Put(const FlightStep& from, const OutputTensor& output, Buffer buffer, Tensor* tensor,
              Part* part) const;
-  // Keeps an output's bytes: shares their owner, or copies them. Not ok: out of memory.
-  StatusOr<Buffer> Keep(const FlightStep& step, const OutputTensor& output, size_t size);
+  // Shares the owner of an output's bytes, or copies them. Not ok: out of memory.
+  StatusOr<Buffer> ShareOrCopy(const FlightStep& step, const OutputTensor& output, size_t size);
   // Whether an output has the memory of an input of the step. Marks such inputs as shared.
   bool SharesInput(const FlightStep& step, const Buffer& buffer);
   void AnswerEach();

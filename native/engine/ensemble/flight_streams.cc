@@ -130,7 +130,7 @@ void Flight::TakeOutput(FlightStep* from, const Response& response) {
   for (const OutputTensor& output : response.outputs) {
     const int32_t mapping = binding.mapping_of[output.index];
     if (mapping < 0) continue;
-    auto kept = from->flight->Keep(*from, output, output.size);
+    auto kept = from->flight->ShareOrCopy(*from, output, output.size);
     Status status = kept.status();
     Tensor& tensor = tensors_[plan.outputs[static_cast<size_t>(mapping)].tensor];
     if (status.ok()) status = Put(*from, output, kept.take(), &tensor, &tensor.all);

@@ -32,7 +32,8 @@ struct BatchTimes {
 
 }  // namespace
 
-StatusOr<Buffer> Flight::Keep(const FlightStep& step, const OutputTensor& output, size_t size) {
+StatusOr<Buffer> Flight::ShareOrCopy(const FlightStep& step, const OutputTensor& output,
+                                     size_t size) {
   const auto* const data = static_cast<const char*>(output.data);
   void* const place = const_cast<char*>(data);
   if (size == 0) return Buffer{place, 0, MemoryKind::kHost, 0, {}};
@@ -134,7 +135,7 @@ void Flight::Take(FlightStep* step, const Response& response) {
       if (!Claim(&tensor, step->number)) continue;
       if (count_ > 1) tensor.touched.store(true, std::memory_order_relaxed);
       Part& part = count_ > 1 ? tensor.parts[position] : tensor.all;
-      auto kept = Keep(*step, output, output.size);
+      auto kept = ShareOrCopy(*step, output, output.size);
       Status status = kept.status();
       if (status.ok()) status = Put(*step, output, kept.take(), &tensor, &part);
       if (!status.ok()) return FailOne(position, status, false, true);
@@ -166,7 +167,7 @@ void Flight::TakeAlike(FlightStep* step, const AlikeResponses& alike, size_t fir
       Tensor& tensor = tensors_[plan.outputs[static_cast<size_t>(mapping)].tensor];
       if (!Claim(&tensor, step->number)) continue;
       output.data = static_cast<const char*>(output.data) + first * output.size;
-      auto kept = Keep(*step, output, output.size * count_);
+      auto kept = ShareOrCopy(*step, output, output.size * count_);
       Status status = kept.status();
       if (status.ok()) {
         Buffer buffer = kept.take();

@@ -155,7 +155,7 @@ void Server::Join() {
   companions.swap(companions_);
 }
 
-void Server::Keep(std::shared_ptr<const void> companion) {
+void Server::AddCompanion(std::shared_ptr<const void> companion) {
   std::lock_guard lock(mutex_);
   companions_.push_back(std::move(companion));
 }

@@ -126,7 +126,7 @@ class Server : public std::enable_shared_from_this<Server>, public PortHost {
   void Join();
 
   // Shares ownership of an object until Join.
-  void Keep(std::shared_ptr<const void> companion);
+  void AddCompanion(std::shared_ptr<const void> companion);
 
   // --- Environments. Makes a port; null: out of memory.
   std::shared_ptr<Port> Attach(std::function<void()> wake);

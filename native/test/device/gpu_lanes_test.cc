@@ -30,7 +30,7 @@ TEST(gpu_copies_the_inputs_of_a_batch_while_the_one_before_is_computed) {
   bench.Ask({2});
   CHECK(WaitUntilDone(GpuWork::kUp, copied + 2));
   CHECK_EQ(DoneOf(GpuWork::kKernels), computed);
-  kernels.LetGo();
+  kernels.Release();
   CHECK(bench.sink.Wait(2));
   CHECK(bench.Answered(0, 1));
   CHECK(bench.Answered(1, 2));
@@ -50,7 +50,7 @@ TEST(gpu_computes_a_batch_while_the_outputs_of_the_one_before_are_copied) {
     CHECK(WaitUntilDone(GpuWork::kKernels, computed + i));
   }
   CHECK(bench.sink.responses().empty());
-  down.LetGo();
+  down.Release();
   CHECK(bench.sink.Wait(2));
   for (const uint32_t i : {0U, 1U}) {
     const std::string row = BytesOf(Row(static_cast<float>(i) + 2));
@@ -72,7 +72,7 @@ TEST(gpu_copies_small_outputs_of_a_batch_that_is_alone_where_it_was_computed) {
   // This batch is not alone, so it is copied on a separate stream.
   CHECK(WaitUntilDone(GpuWork::kUp, copied + 2));
   CHECK_EQ(DoneOf(GpuWork::kKernels), computed + 1);
-  down.LetGo();
+  down.Release();
   CHECK(bench.sink.Wait(2));
   CHECK(bench.Answered(0, 1));
   CHECK(bench.Answered(1, 2));
@@ -91,7 +91,7 @@ TEST(gpu_has_no_more_batches_under_way_than_max_concurrency) {
     }
     const auto first = static_cast<uint32_t>(most);
     for (uint32_t i = first; i < first + 4; i++) bench.Ask({static_cast<float>(i)});
-    kernels.LetGo();
+    kernels.Release();
     CHECK(bench.sink.Wait(first + 4));
     for (uint32_t i = 0; i < first + 4; i++) CHECK(bench.Answered(i, static_cast<float>(i)));
     CHECK_EQ(DoneOf(GpuWork::kKernels), computed + most + 1);
@@ -119,7 +119,7 @@ TEST(gpu_makes_exactly_the_calls_that_a_batch_needs) {
         asked++;
         CHECK(WaitUntilDone(GpuWork::kUp, copied + i + 1));
       }
-      kernels.LetGo();
+      kernels.Release();
       CHECK(bench.sink.Wait(asked));
     };
     ask(4);
@@ -152,10 +152,10 @@ TEST(gpu_tells_the_times_of_a_batch_by_the_device_s_clock) {
   const int64_t computed = DoneOf(GpuWork::kKernels);
   bench.Ask({1});
   Pass(kTime);
-  up.LetGo();
+  up.Release();
   CHECK(WaitUntilDone(GpuWork::kKernels, computed + 1));
   Pass(kTime);
-  down.LetGo();
+  down.Release();
   CHECK(bench.sink.Wait(1));
   const Statistics statistics = bench.version().statistics();
   CHECK(statistics.compute_input.ns >= kTime);
@@ -183,7 +183,7 @@ TEST(gpu_spins_for_the_end_of_batches_only_if_it_is_told_to) {
     bench.Ask({1});
     const int64_t asked = CallsOf("cuEventQuery");
     CHECK(Eventually([&] { return CallsOf("cuEventQuery") > asked + 1000; }));
-    kernels.LetGo();
+    kernels.Release();
     CHECK(bench.sink.Wait(51));
     // No batch is under way.
     const int64_t last = CallsOf("cuEventQuery");

@@ -52,7 +52,7 @@ void CheckOthersGoOn(VersionBench& bench) {
   CHECK(Eventually([&] { return DoneOf(GpuWork::kUp) == copied + 4; }));
   LoseGpu(0);
   CHECK(bench.sink.Wait(2));
-  kernels.LetGo();
+  kernels.Release();
   CHECK(bench.sink.Wait(count));
   const Outcomes outcomes = OutcomesOf(bench, count);
   CHECK_EQ(outcomes.failed, 2u);

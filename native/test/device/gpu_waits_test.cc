@@ -64,7 +64,7 @@ TEST(gpu_batch_ends_although_the_question_for_its_event_waits_in_the_driver) {
     const WaitingCall call(*gpu);
     // The finishing thread checks whether the GPU is lost.
     CHECK(WaitingCall::HoldsUp(1));
-    kernels.LetGo();
+    kernels.Release();
     CHECK(bench.sink.Wait(1));
     CHECK(bench.Answered(0, 1));
   }
@@ -99,7 +99,7 @@ TEST(gpu_tensor_is_dropped_without_waiting_for_who_allocates) {
       dropped = true;
     });
     CHECK(Eventually([&] { return dropped.load(); }));
-    kernels.LetGo();
+    kernels.Release();
     CHECK(bench.sink.Wait(1));
     allocates.join();
     drops.join();

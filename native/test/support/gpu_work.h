@@ -35,7 +35,7 @@ class HeldWork {
   ~HeldWork() { Hold(false); }
   HeldWork(const HeldWork&) = delete;
   HeldWork& operator=(const HeldWork&) = delete;
-  void LetGo() { Hold(false); }
+  void Release() { Hold(false); }
 
  private:
   void Hold(bool held) { OfDriver<void(int, bool)>("fakeCudaHold")(kind_, held); }

@@ -59,7 +59,7 @@ RUNTIME_TEST_FROM(23, onnxruntime_on_a_gpu_does_not_wait_for_a_batch) {
   bench.Ask({1, 4}, Rows(2));
   CHECK(Eventually([&] { return DoneOf(GpuWork::kUp) == copied + 2; }));
   CHECK(bench.sink.responses().empty());
-  kernels.LetGo();
+  kernels.Release();
   CHECK(bench.sink.Wait(2));
   CHECK(bench.Answer(0) == PlusOneOf(Rows(1)));
   CHECK(bench.Answer(1) == PlusOneOf(Rows(2)));
@@ -384,7 +384,7 @@ RUNTIME_TEST_FROM(23, onnxruntime_on_a_gpu_survives_each_failing_call_of_the_dri
         bench.Ask({1, 4}, Rows(1));
         if (function == std::string("cuStreamWaitEvent"))
           CHECK(Eventually([&] { return CallsOf(function) > called + after; }));
-        kernels.LetGo();
+        kernels.Release();
         CHECK(bench.sink.Wait(i + 2));
       }
       bench.Ask({1, 4}, Rows(1));

@@ -135,7 +135,7 @@ TEST(tensorrt_survives_the_failure_of_each_call_of_the_driver) {
       if (beside > 0) bench.Ask({0});
       bench.Ask({1});
       CHECK(Eventually([&, name = function] { return CallsOf(name) > called + fails; }));
-      kernels.LetGo();
+      kernels.Release();
       CHECK(bench.sink.Wait(beside + 1));
       const Status status = bench.StatusOf(beside);
       CHECK(!status.ok());

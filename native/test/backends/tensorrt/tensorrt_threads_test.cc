@@ -16,10 +16,10 @@ class HeldEnqueueing {
   HeldEnqueueing(const std::string& op, const std::string& which) : library_(FakeTensorRt(which)) {
     Hold(op);
   }
-  ~HeldEnqueueing() { LetGo(); }
+  ~HeldEnqueueing() { Release(); }
   HeldEnqueueing(const HeldEnqueueing&) = delete;
   HeldEnqueueing& operator=(const HeldEnqueueing&) = delete;
-  void LetGo() { Hold(""); }
+  void Release() { Hold(""); }
   int held() const { return Of<int()>(library_, "fakeInferHeld")(); }
 
  private:
@@ -51,10 +51,10 @@ void CheckOthersGoOn(const ModelSpec& held_spec, const std::string& op, const Mo
     CHECK(answered);
     CHECK(answered && other.Answered(0, 7));
     // Otherwise its thread would not end.
-    if (!answered) enqueueing.LetGo();
+    if (!answered) enqueueing.Release();
   }
   CHECK(held.sink.responses().empty());
-  enqueueing.LetGo();
+  enqueueing.Release();
   CHECK(held.sink.Wait(1));
   CHECK_EQ(held.StatusOf(0).message(), "");
 }
@@ -80,7 +80,7 @@ TEST(tensorrt_with_the_policy_blocking_has_a_thread_for_each_instance) {
       bench.Ask({static_cast<float>(i)});
       CHECK(Eventually([&] { return enqueueing.held() == i; }));
     }
-    enqueueing.LetGo();
+    enqueueing.Release();
     CHECK(bench.sink.Wait(3));
     // Row i is i + 1.
     for (uint32_t i = 0; i < 3; i++) CHECK(bench.Answered(i, static_cast<float>(i)));

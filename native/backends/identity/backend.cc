@@ -1,3 +1,4 @@
+// The backend whose models return their inputs, after a delay if one is configured.
 #include <algorithm>
 #include <charconv>
 #include <chrono>

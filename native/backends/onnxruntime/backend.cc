@@ -1,3 +1,4 @@
+// The backend for ONNX models: opens ONNX Runtime's library, and opens models with it.
 #include <algorithm>
 #include <map>
 #include <mutex>

@@ -33,7 +33,8 @@ class PublishedModels {
   // The model that a name alone means: the one namespace's that has it. NOT_FOUND: none has it.
   // INVALID_ARG: several have it; the message names them.
   StatusOr<ModelKey> Resolve(std::string_view name) const;
-  // Whether a model of this name still has this revision. Each publication has another one.
+  // Whether a model of this name still has this revision, whatever its namespace. No two
+  // publications of a server have the same revision, so it identifies the model, too.
   bool IsCurrent(std::string_view name, uint64_t revision) const;
   // The published models, sorted by name, then by namespace.
   std::vector<ModelKey> Keys() const;

@@ -1,3 +1,5 @@
+// The backend for TensorRT plans: checks the settings, and opens the plans on the GPUs of the
+// instances.
 #include <fstream>
 #include <iterator>
 #include <utility>
@@ -15,7 +17,9 @@ namespace {
 StatusOr<std::string> BytesOf(const ModelSpec& spec, const std::string& path) {
   if (!spec.files.empty()) {
     const auto file = spec.files.find(path);
-    if (file == spec.files.end()) return Status::NotFound("there is no " + path);
+    if (file == spec.files.end())
+      return Status::NotFound("the file '" + path +
+                              "' is not among the given files: pass its bytes with the others");
     return *file->second;
   }
   std::ifstream file(platform::NativePath(path), std::ios::binary);

@@ -1,6 +1,7 @@
 #include "engine/batch/collector.h"
 
 #include <cstring>
+#include <string>
 
 #include "engine/request/shape_values.h"
 
@@ -10,6 +11,15 @@ namespace {
 
 Status MissingInSome() {
   return Status::InvalidArg("the input is present in only some requests of the batch");
+}
+
+// The values of a shape tensor, separated by commas.
+std::string TextOf(const char* values, DataType datatype, size_t size) {
+  std::string text;
+  for (size_t i = 0, count = size / ByteSize(datatype); i < count; i++) {
+    text += (i > 0 ? ", " : "") + std::to_string(ShapeValueAt(values, datatype, i));
+  }
+  return text;
 }
 
 // Whether two buffers belong to one allocation, like slices of an output. Adjacent addresses are
@@ -219,10 +229,26 @@ Status GatherShapeValues(Run& run, uint32_t index, Gathered* out) {
     char* const values = static_cast<char*>(block->data());
     const bool is_first = at == 0;
     const size_t width = ByteSize(input->datatype);
-    if (input->byte_size() != size || size < width ||
-        !CopyShapeValues(request, *input, is_first ? values : values + size) ||
-        (!is_first && std::memcmp(values + width, values + size + width, size - width) != 0)) {
-      return Status::InvalidArg("a batch has requests with different values of a shape tensor");
+    const auto which = [&] { return "request " + std::to_string(at) + " of the batch"; };
+    if (width == 0 || size < width) {
+      return Status::InvalidArg(which() + " has " + std::to_string(size) +
+                                " bytes of a shape tensor: expected at least one value");
+    }
+    if (input->byte_size() != size) {
+      return Status::InvalidArg(which() + " has " + std::to_string(input->byte_size()) +
+                                " bytes of a shape tensor, and the first one has " +
+                                std::to_string(size));
+    }
+    char* const here = is_first ? values : values + size;
+    if (!CopyShapeValues(request, *input, here)) {
+      return Status::InvalidArg(which() +
+                                " has values of a shape tensor that are not in host memory");
+    }
+    if (!is_first && std::memcmp(values + width, here + width, size - width) != 0) {
+      return Status::InvalidArg(which() + " has the values " + TextOf(here, input->datatype, size) +
+                                " of a shape tensor, and the first one has " +
+                                TextOf(values, input->datatype, size) +
+                                ": only the first value, the number of rows, may differ");
     }
   }
   if (!first) return Status::Ok();

@@ -168,8 +168,11 @@ void ModelVersion::OnReschedule(Request* request) {
     } else if (!aborted_.ok()) {
       refused = aborted_;
     } else if (warming()) {
-      refused = MakeStatus(
-          [] { return Status::Unsupported("a request of a warm-up cannot be queued again"); });
+      refused = MakeStatus([&] {
+        return Status::Unsupported("model '" + name_ +
+                                   "': a request of a warm-up cannot be queued again: do not "
+                                   "reschedule it, or configure no model_warmup");
+      });
     } else if (!dispatcher_->MakeRoom(1)) {
       refused = context_.no_memory;
     } else {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "engine/request/model_io.h"
 #include "engine/request/request_builder.h"
 
 namespace tritonts {
@@ -38,16 +39,16 @@ void FillRandom(char* data, size_t size, uint64_t seed) {
 WarmupRequests::WarmupRequests(const WarmupSample& sample, Executor* version) {
   uint64_t seed = 0;
   for (const WarmupInput& input : sample.inputs) {
+    const std::string name = "input '" + version->io().inputs[input.index].name + "'";
     if (input.given && input.given->size() != input.size) {
-      made_ = Status::InvalidArg("input " + std::to_string(input.index) + ": expected " +
-                                 std::to_string(input.size) + " bytes but its data has " +
-                                 std::to_string(input.given->size()));
+      made_ = Status::InvalidArg(name + ": expected " + std::to_string(input.size) +
+                                 " bytes but its data has " + std::to_string(input.given->size()));
       return;
     }
     data_.push_back(MakeData(input, ++seed));
     if (data_.back()) continue;
-    made_ = Status::Unavailable(Reason::kNoMemory,
-                                "no memory for its " + std::to_string(input.size) + " bytes");
+    made_ = Status::Unavailable(
+        Reason::kNoMemory, name + ": no memory for its " + std::to_string(input.size) + " bytes");
     return;
   }
   headers_.resize(sample.batch_size);

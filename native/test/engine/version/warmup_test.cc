@@ -362,7 +362,7 @@ TEST(warmup_refuses_data_of_another_size) {
     const Status status = bench.version().Start(Warmed(ConfigOf(FloatIo(), 1), {std::move(file)}));
     CHECK(status.code() == Code::kInvalidArg);
     CHECK_EQ(status.message(),
-             "failed to run warmup sample 'file': input 0: expected 8 bytes but "
+             "failed to run warmup sample 'file': input 'x': expected 8 bytes but "
              "its data has " +
                  std::to_string(size));
   }

@@ -47,7 +47,7 @@ export async function ask(
   signal: AbortSignal,
 ): Promise<unknown> {
   const { model, name, settings, log, native, host } = source;
-  const questions = new Questions(native, host);
+  const questions = new Questions(model, native, host);
   const stub = new StubProcess({
     model,
     name,
@@ -110,7 +110,7 @@ export class PythonInstance {
     const { model, name, settings, native, host, log } = this.#source;
     const channel = this.#makeChannel();
     this.#channel = channel;
-    const questions = new Questions(native, host);
+    const questions = new Questions(model, native, host);
     let stub: StubProcess;
     try {
       stub = new StubProcess({

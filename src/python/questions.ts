@@ -39,12 +39,18 @@ export function stubTensors(tensors: ModelConfig['input'] | ModelConfig['output'
   });
 }
 
+/** What a model asks; `answer` has the answers. */
+const questions = ['resolve', 'ready', 'load', 'unload', 'metric', 'measure'];
+/** What a model does with a metric. */
+const actions = ['increment', 'set', 'observe', 'value'];
+
 function textOf(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 
 /** See the head of this file. Each process has its own. */
 export class Questions {
+  readonly #asker: string;
   readonly #native: NativeServer;
   readonly #host: VersionHost;
   /** The metrics of a model that is only checked. They are never shown. */
@@ -53,7 +59,9 @@ export class Questions {
   /** The numbers by which the process refers to metrics. */
   readonly #numbers: Map<Metric, number> = new Map();
 
-  constructor(native: NativeServer, host: VersionHost) {
+  /** @param asker - The name of the model that asks. */
+  constructor(asker: string, native: NativeServer, host: VersionHost) {
+    this.#asker = asker;
     this.#native = native;
     this.#host = host;
   }
@@ -79,7 +87,7 @@ export class Questions {
       case 'measure':
         return this.#measure(Number(given['metric']), textOf(given['action']), Number(given['by']));
       default:
-        throw invalidArgument(`unknown question '${ask}'`);
+        throw this.#unknown('question', ask, questions);
     }
   };
 
@@ -165,13 +173,23 @@ export class Questions {
     return number;
   }
 
+  #unknown(what: string, given: string, known: readonly string[]): TritonError {
+    return invalidArgument(
+      `model '${this.#asker}': expected ${known.join(', ')} as ${what} but received '${given}'`,
+    );
+  }
+
   #measure(number: number, action: string, by: number): number {
     const metric = this.#metrics[number];
-    if (metric === undefined) throw invalidArgument('unknown metric');
+    if (metric === undefined) {
+      throw invalidArgument(
+        `model '${this.#asker}': expected the number of one of its ${this.#metrics.length} metrics but received ${number}`,
+      );
+    }
     if (action === 'increment') metric.increment(by);
     else if (action === 'set') metric.set(by);
     else if (action === 'observe') metric.observe(by);
-    else if (action !== 'value') throw invalidArgument(`unknown action '${action}'`);
+    else if (action !== 'value') throw this.#unknown('action of a metric', action, actions);
     return action === 'value' ? valueOf(metric) : 0;
   }
 }

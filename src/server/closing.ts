@@ -52,6 +52,10 @@ export async function closeConnection(connection: EngineConnection, timeoutMs: n
   connection.flush();
   await endsWithin(connection.idle(), timeoutMs);
   await connection.detach(
-    new TritonError('CANCELLED', 'the connection to the server was closed before the request ran'),
+    new TritonError(
+      'CANCELLED',
+      'the connection to the server was closed before the request ran: wait for the answers before close(), or ' +
+        'give close() a longer timeoutMs',
+    ),
   );
 }

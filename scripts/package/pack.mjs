@@ -67,7 +67,7 @@ const [{ files }] = JSON.parse(
 const published = files.map(({ path }) => path).filter((path) => !path.startsWith('build/'));
 for (const path of published) {
   mkdirSync(dirname(join(folder, path)), { recursive: true });
-  if (path.endsWith('.js')) {
+  if (/\.c?js$/.test(path)) {
     // Source maps are not published.
     const text = readFileSync(join(root, path), 'utf8').replace(/^\/\/# sourceMappingURL=.*\n?/gm, '');
     writeFileSync(join(folder, path), text, { mode: statSync(join(root, path)).mode });

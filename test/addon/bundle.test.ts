@@ -74,7 +74,7 @@ await server.close();`);
       '1/model.mjs': 'export default { execute: (requests) => requests.map(() => ({})) };',
     });
     assert.match(said, /^MISSING/);
-    assert.match(said, /model-thread\.js', which JavaScript models need/);
+    assert.match(said, /model-thread-entry\.cjs', which JavaScript models need/);
     assert.match(said, advice);
   });
 

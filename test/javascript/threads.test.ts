@@ -131,6 +131,16 @@ test('a close during initialize ends the load', async (t) => {
 const run = promisify(execFile);
 const child = fileURLToPath(new URL('children/idle.js', import.meta.url));
 
+// Node aborts the process if a thread is terminated while it requires an ES module.
+test('a thread requires no ES module of the package', async (t) => {
+  const text = `import { createRequire } from 'node:module';
+    const required = Object.keys(createRequire(import.meta.url).cache).filter((file) => !file.includes('node_modules'));
+    if (required.some((file) => !file.endsWith('.cjs'))) throw new Error('required: ' + required);
+    ${executing(adds)}`;
+  const server = await serve(t, { m: script(text) });
+  assert.deepEqual(floats(await server.infer('m', { x: row(1) })), [...row(2)]);
+});
+
 test('an idle server with threads does not keep the process alive, whose output names instances', async (t) => {
   const text = executing(`console.log('one\\ntwo'); console.error('three'); ${adds}`);
   const repository = await writeRepository(await temporaryFolder(t), { m: script(text) });

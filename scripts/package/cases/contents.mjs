@@ -36,6 +36,7 @@ export const cases = [
         'dist/src/metrics/serve.cjs',
         'dist/src/metrics/serve.d.cts',
         'dist/src/metrics/serve.d.ts',
+        'dist/src/server/creation/model-thread-entry.cjs',
         'python/stub.py',
         'python/triton_python_backend_utils.py',
         'python/tritonts_stub/serve.py',

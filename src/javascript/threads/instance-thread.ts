@@ -185,7 +185,7 @@ export class InstanceThread {
   #makePool(): Pool {
     const { resourceLimits, env, execArgv } = this.#options;
     const pool = makePool({
-      filename: ownFile('dist/src/server/creation/model-thread.js', 'which JavaScript models need'),
+      filename: ownFile('dist/src/server/creation/model-thread-entry.cjs', 'which JavaScript models need'),
       minThreads: 1,
       maxThreads: 1,
       // Otherwise an idle thread blocks in Atomics.wait, and its event loop stands still.

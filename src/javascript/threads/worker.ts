@@ -1,6 +1,7 @@
 /**
  * The work of a model's thread. A task either completes a configuration, or starts the instance, which then serves
- * until it is closed. Piscina runs `src/server/creation/model-thread.ts`, which calls this.
+ * until it is closed. Piscina runs `src/server/creation/model-thread-entry.cts`, which calls this through
+ * `model-thread.ts`.
  */
 
 import type { MessagePort } from 'node:worker_threads';

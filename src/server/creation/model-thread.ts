@@ -1,4 +1,4 @@
-/** What Piscina runs on the thread of a JavaScript model's instance. */
+/** The tasks of a model's thread, with the connection to its server. `model-thread-entry.cts` imports it. */
 
 import { createRequire } from 'node:module';
 import {

@@ -35,6 +35,12 @@ const faults = [
   'wrong_request',
   'held',
   'tells',
+  'keeps_nothing',
+  'kept_too_few_bytes',
+  'kept_wrong_datatype',
+  'answers_null_rows',
+  'throws_at_null_row',
+  'wrong_ragged_rows',
 ] as const;
 
 /** A fault that a request may ask for. */

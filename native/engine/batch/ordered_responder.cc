@@ -28,10 +28,16 @@ void OrderedResponder::SkipAll(std::span<Request* const> requests) {
 void OrderedResponder::Deliver(Delivery* delivery) {
   if (delivery->positions.empty()) return responder_->Finish(delivery);
   responder_->SetOutputs(delivery);
+  // Responses that are kept until their turn may become errors, for lack of memory.
+  const bool has_kept = !delivery->kept.outputs.empty();
+  if (has_kept) {
+    MakeIndependent(delivery);
+    responder_->GiveToKeeper(*delivery);
+  }
   // The run and its version may be gone before the order has finished.
   const std::shared_ptr<ResponseOrder> order = context_->order;
   if (order->GiveNow(this, delivery)) return;
-  MakeIndependent(delivery);
+  if (!has_kept) MakeIndependent(delivery);
   bool held = false;
   {
     std::lock_guard lock(members_->lock());

@@ -147,6 +147,7 @@ bool Responder::PrepareAlike(Delivery* delivery) {
 
 void Responder::Deliver(Delivery* delivery) {
   SetOutputs(delivery);
+  GiveToKeeper(*delivery);
   Give(*delivery, 0, delivery->responses.size());
   Finish(delivery);
 }
@@ -160,7 +161,6 @@ void Responder::SetOutputs(Delivery* delivery) {
     offset += delivery->output_counts[i];
   }
   if (!delivery->uncounted.empty()) Fetch(delivery);
-  if (!delivery->kept.outputs.empty()) GiveToKeeper(delivery->kept);
 }
 
 void Responder::Fetch(Delivery* delivery) {
@@ -181,11 +181,16 @@ void Responder::Fetch(Delivery* delivery) {
   }
 }
 
-void Responder::GiveToKeeper(const KeptOutputs& kept) {
+void Responder::GiveToKeeper(const Delivery& delivery) {
+  const KeptOutputs& kept = delivery.kept;
+  size_t i = 0;  // the response; both lists are in the order of the slots
   for (size_t at = 0, past = 0; at < kept.slots.size(); at = past) {
-    while (past < kept.slots.size() && kept.slots[past] == kept.slots[at]) past++;
-    additions_->keeper()->Keep(*(*members_)[kept.slots[at]], kept.slots[at],
-                               std::span(kept.outputs).subspan(at, past - at));
+    const uint32_t slot = kept.slots[at];
+    while (past < kept.slots.size() && kept.slots[past] == slot) past++;
+    const Request* const request = (*members_)[slot];
+    while (delivery.responses[i].request != request) i++;
+    if (!delivery.responses[i].status.ok()) continue;
+    additions_->keeper()->Keep(*request, slot, std::span(kept.outputs).subspan(at, past - at));
   }
 }
 

@@ -46,9 +46,11 @@ class Responder {
   void Deliver(Delivery* delivery);
 
   // --- The parts of Deliver, for responses that leave in an order. Without the lock. SetOutputs
-  // links responses to their outputs, fetches outputs that a sink does not take where they are, and
-  // passes kept outputs to their keeper.
+  // links responses to their outputs, and fetches outputs that a sink does not take where they are.
+  // Some responses may become errors.
   void SetOutputs(Delivery* delivery);
+  // Passes kept outputs to their keeper. After this, no response may become an error.
+  void GiveToKeeper(const Delivery& delivery);
   // Passes some of the responses to their sinks.
   void Give(const Delivery& delivery, size_t first, size_t count);
   // Called when all responses were passed on. Returns the delivery to the pool.
@@ -64,7 +66,6 @@ class Responder {
                           Response* response);
   // Copies outputs in memory that their sink does not take to host memory.
   void Fetch(Delivery* delivery);
-  void GiveToKeeper(const KeptOutputs& kept);
 
   RunMembers* const members_;
   RunClock* const clock_;

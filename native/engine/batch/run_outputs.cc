@@ -6,6 +6,22 @@
 
 namespace tritonts {
 
+namespace {
+
+// The name of an output that the keeper keeps and that is not among `kept`; null: there is none.
+const std::string* MissingOf(const ModelIo& io, const OutputKeeper& keeper,
+                             std::span<const OutputTensor> kept) {
+  for (uint32_t index = 0; index < io.outputs.size(); index++) {
+    const auto is = [index](const OutputTensor& output) { return output.index == index; };
+    if (keeper.Keeps(index) && std::none_of(kept.begin(), kept.end(), is)) {
+      return &io.outputs[index].name;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace
+
 void RunOutputs::Begin(const RunContext* context, std::span<Request* const> requests,
                        const OutputKeeper* keeper) {
   context_ = context;
@@ -128,6 +144,15 @@ Status RunOutputs::Take(uint32_t position, const Request& request,
       if (status.ok()) Hand(declared.tensor, position, request, tensors, kept);
     }
     Drop(position, blocks);
+  }
+  // The next batch of the slot would have a state that is too old.
+  if (status.ok() && keeper_ && context_->io && !context_->decoupled && !request.header->null_row) {
+    const std::span<const OutputTensor> own = std::span(kept->outputs).subspan(kept_before);
+    if (const std::string* name = MissingOf(*context_->io, *keeper_, own)) {
+      status = Status::Internal("model '" + context_->model + "', output '" + *name +
+                                "': expected in each response, because the engine keeps it; its "
+                                "backend returned none");
+    }
   }
   if (!status.ok()) {
     tensors->resize(before);

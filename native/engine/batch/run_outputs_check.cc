@@ -100,6 +100,14 @@ bool RunOutputs::MakesSense(uint32_t request, const Declared& declared) const {
        !std::is_sorted(declared.offsets.begin(), declared.offsets.end()))) {
     return false;
   }
+  // The rows of each request have the elements that the shape says.
+  for (uint32_t i = 0; !declared.offsets.empty() && i < first_rows_.size(); i++) {
+    const size_t first = first_rows_[i];
+    const size_t bytes = declared.offsets[first + RowsOf(i)] - declared.offsets[first];
+    const auto own = static_cast<size_t>(CountElements(int64_t{RowsOf(i)}, tensor.tail));
+    const size_t width = ByteSize(tensor.datatype);
+    if (width == 0 ? bytes / 4 < own : bytes != own * width) return false;
+  }
   const auto count = static_cast<size_t>(elements);
   // Each string is preceded by its length.
   if (tensor.datatype == DataType::kBytes) return tensor.size / 4 >= count;

@@ -27,7 +27,8 @@ enum class ClosedBy : uint8_t {
 class OutputKeeper {
  public:
   virtual ~OutputKeeper() = default;
-  // Whether output `index` is kept. The answer is constant.
+  // Whether output `index` is kept. The answer is constant. A response without a kept output is an
+  // error, unless the model is decoupled.
   virtual bool Keeps(uint32_t index) const = 0;
   // Takes the kept outputs that a response to `request` would have carried, before the response is
   // delivered. They are valid during this call; the keeper copies them or shares their blocks.

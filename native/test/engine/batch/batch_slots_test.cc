@@ -72,6 +72,10 @@ TEST(batch_slots_that_are_empty_take_all_that_is_said_of_them) {
       run.Release(i);
       if (first) run.Reschedule(i);
     }
+    const std::vector<float> states(run.total_batch_size());
+    const int64_t tail[] = {1};
+    run.SetOutput(SlotStates::kNextState, DataType::kFp32, tail, states.data(), 4 * states.size(),
+                  nullptr);
     run.RespondAll(Status::Ok());
   };
   SumBench bench(Answer::kTogether, std::move(script));

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <mutex>
 #include <new>
 #include <stdexcept>
@@ -20,12 +21,36 @@ namespace tritonts {
 namespace {
 
 constexpr const char* kNames[] = {
-    "none",          "fails",          "unavailable",    "throws",
-    "throws_other",  "lacks_memory",   "hangs",          "hangs_until_terminated",
-    "answers_twice", "answers_late",   "never_answers",  "wrong_rows",
-    "negative_dim",  "huge_shape",     "unknown_output", "wrong_datatype",
-    "too_few_bytes", "too_many_bytes", "other_thread",   "allocates_too_much",
-    "slow",          "wrong_request",  "held",           "tells",
+    "none",
+    "fails",
+    "unavailable",
+    "throws",
+    "throws_other",
+    "lacks_memory",
+    "hangs",
+    "hangs_until_terminated",
+    "answers_twice",
+    "answers_late",
+    "never_answers",
+    "wrong_rows",
+    "negative_dim",
+    "huge_shape",
+    "unknown_output",
+    "wrong_datatype",
+    "too_few_bytes",
+    "too_many_bytes",
+    "other_thread",
+    "allocates_too_much",
+    "slow",
+    "wrong_request",
+    "held",
+    "tells",
+    "keeps_nothing",
+    "kept_too_few_bytes",
+    "kept_wrong_datatype",
+    "answers_null_rows",
+    "throws_at_null_row",
+    "wrong_ragged_rows",
 };
 static_assert(std::size(kNames) == static_cast<size_t>(Fault::kCount));
 
@@ -58,8 +83,9 @@ struct Orders {
   std::chrono::milliseconds destroy{0};
   std::string hang_file;
   std::string release_file;
-  int fault_input = -1;  // position of the input that selects a fault
-  int ran_output = -1;   // position of the output that describes the run
+  int fault_input = -1;               // position of the input that selects a fault
+  int ran_output = -1;                // position of the output that describes the run
+  std::map<uint32_t, DataType> kept;  // outputs that the engine keeps
 };
 
 // The fault of a load at one of its steps.
@@ -92,8 +118,24 @@ class FaultInstance final : public Instance {
     ran_shapes_.assign(run.requests().size(), {});
     run.MarkInputsReady();
     run.MarkComputed();
+    bool null_rows_answer = false;
+    bool null_rows_throw = false;
+    bool ragged = false;
     for (uint32_t i = 0; i < run.requests().size(); i++) {
-      if (!OfTheRun(FaultOf(run, i))) Respond(run, i, FaultOf(run, i));
+      const Fault fault = FaultOf(run, i);
+      null_rows_answer = null_rows_answer || fault == Fault::kAnswersNullRows;
+      null_rows_throw = null_rows_throw || fault == Fault::kThrowsAtNullRow;
+      ragged = ragged || fault == Fault::kWrongRaggedRows;
+    }
+    if (ragged) return RespondRagged(run);
+    for (uint32_t i = 0; i < run.requests().size(); i++) {
+      const bool null_row = run.requests()[i]->header->null_row;
+      if (null_row && null_rows_throw) throw std::runtime_error("an injected exception");
+      if (null_row && null_rows_answer) {
+        Respond(run, i, Fault::kAnswersTwice);
+      } else if (!OfTheRun(faults_[i])) {
+        Respond(run, i, faults_[i]);
+      }
     }
     for (uint32_t i = 0; i < run.requests().size(); i++) {
       const Fault fault = faults_[i];
@@ -176,6 +218,34 @@ class FaultInstance final : public Instance {
                          shape, block->data(), size, block.get());
   }
 
+  // Declares the outputs that the engine keeps.
+  void DeclareKept(Run& run, uint32_t position, Fault fault) {
+    if (fault == Fault::kKeepsNothing) return;
+    const InputTensor* input = run.input(position, 0);
+    const size_t lacks = fault == Fault::kKeptTooFewBytes ? sizeof(float) : 0;
+    for (const auto& [index, datatype] : orders_.kept) {
+      Declare(run, position, index, fault == Fault::kKeptWrongDatatype ? DataType::kInt8 : datatype,
+              input->shape, input->byte_size() - lacks);
+    }
+  }
+
+  // Responds to all requests with output 0, of which the first row lacks a byte.
+  static void RespondRagged(Run& run) {
+    const size_t rows = run.total_batch_size();
+    const InputTensor& input = *run.input(0, 0);
+    const std::vector<int64_t> tail(input.shape.begin() + 1, input.shape.end());
+    const size_t size = input.byte_size() / run.requests()[0]->header->batch_size;
+    const BlockRef block = run.pool().Acquire(rows * size);
+    if (!block) return run.RespondAll(Status::Unavailable(Reason::kNoMemory, "no memory"));
+    std::memset(block->data(), 0, rows * size);
+    std::vector<size_t> offsets;
+    for (size_t row = 0; row <= rows; row++) {
+      offsets.push_back(row == 1 && rows > 1 ? size - 1 : row * size);
+    }
+    run.SetRaggedOutput(0, input.datatype, tail, block->data(), offsets, block.get());
+    run.RespondAll(Status::Ok());
+  }
+
   // Declares output `index` with the first `size` bytes of input 0.
   static void Declare(Run& run, uint32_t position, uint32_t index, DataType datatype,
                       std::span<const int64_t> shape, size_t size) {
@@ -194,6 +264,7 @@ class FaultInstance final : public Instance {
     const DataType datatype = input->datatype;
     std::vector<int64_t> shape(input->shape.begin(), input->shape.end());
     Status status = Status::Ok();
+    DeclareKept(run, position, fault);
     switch (fault) {
       case Fault::kTells:
         status = Status::Internal(Attributes(*run.requests()[position]));
@@ -331,6 +402,9 @@ class FaultModel final : public Model {
     }
     for (size_t i = 0; i < io.outputs.size(); i++) {
       if (io.outputs[i].name == "ran") orders_.ran_output = static_cast<int>(i);
+      if (io.outputs[i].internal) {
+        orders_.kept[static_cast<uint32_t>(i)] = io.outputs[i].datatype;
+      }
     }
     return LoadFault(orders_, "configure");
   }

@@ -1,10 +1,12 @@
 // A backend that misbehaves on demand, for tests. Only tritonts_faults.node and test programs
 // contain it.
 //
-// Output 0 is input 0, as in the identity backend, unless a fault is requested. A request selects a
+// Output 0 is input 0, as in the identity backend, unless a fault is requested. So is each output
+// that the engine keeps (TensorSpec::internal). A request selects a
 // fault by its number in the INT32 input "fault" (absent or 0: none). A model's settings select a
 // fault for all its requests. Each request of a batch has its own fault. A fault of the whole run
-// (it throws, hangs or is slow) happens after the other requests got their responses.
+// (it throws, hangs or is slow) happens after the other requests got their responses. A null row
+// has the fault of requests that select none.
 //
 // An INT32 output "ran" of dims [3] contains, in each row, the run's number (from 1), the request's
 // position in its batch, and the row's position.
@@ -49,6 +51,12 @@ enum class Fault : int32_t {
   kWrongRequest,          // responds to requests that are not in the batch
   kHeld,                  // waits until release_file exists or it is terminated
   kTells,                 // INTERNAL, with a text of the request's parameters and attributes
+  kKeepsNothing,          // no kept output
+  kKeptTooFewBytes,       // a kept output has 4 bytes less than the shape says
+  kKeptWrongDatatype,     // a kept output is INT8
+  kAnswersNullRows,       // null rows get a good response with outputs, then errors
+  kThrowsAtNullRow,       // answers the requests before the first null row, then throws
+  kWrongRaggedRows,       // output 0 of the whole batch, whose first row lacks a byte
   kCount,
 };
 

@@ -1,13 +1,17 @@
 #include "contract_backend.h"
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <cstring>
 #include <deque>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <thread>
+#include <vector>
 
+#include "engine/batch/collector.h"
 #include "fake_device.h"
 
 namespace tritonts::test {
@@ -80,6 +84,17 @@ class Latch {
 struct Shared {
   FakeDevice device;
   Workers workers;
+  // The positions of tensors. Set before the first run.
+  uint32_t way = 1;
+  std::optional<uint32_t> kept;
+  std::optional<uint32_t> strings;
+};
+
+// The inputs of a batch.
+struct Inputs {
+  Gathered x;
+  std::vector<int64_t> counts;  // elements of x, by request
+  Gathered ways;
 };
 
 class ContractInstance final : public Instance {
@@ -115,9 +130,62 @@ class ContractInstance final : public Instance {
 
  private:
   void RespondEach(Run* run, const std::shared_ptr<Latch>& latch) {
+    Inputs inputs;
+    const Status gathered = GatherInputs(run, &inputs);
     run->MarkComputed();
+    DeclareStrings(run);
     const auto count = static_cast<uint32_t>(run->requests().size());
-    for (uint32_t i = 0; i < count; i++) RespondTo(run, i, latch);
+    for (uint32_t i = 0; i < count; i++) {
+      if (gathered.ok()) {
+        RespondTo(run, i, inputs, latch);
+      } else {
+        run->Respond(i, gathered);
+        latch->Arrive();
+      }
+    }
+  }
+
+  Status GatherInputs(Run* run, Inputs* inputs) {
+    if (Status status = GatherRagged(*run, 0, &inputs->x, &inputs->counts); !status.ok()) {
+      return status;
+    }
+    if (Status status = Gather(*run, shared_->way, true, &inputs->ways); !status.ok())
+      return status;
+    const size_t count = run->requests().size();
+    const size_t rows = run->total_batch_size();
+    if (inputs->counts.size() == count && inputs->ways.buffer.size == rows * sizeof(int32_t)) {
+      return Status::Ok();
+    }
+    return Status::Internal("the gathered inputs have another size");
+  }
+
+  // Each response takes its rows.
+  void DeclareStrings(Run* run) {
+    if (!shared_->strings) return;
+    static constexpr int64_t kTail[] = {1};
+    std::string text;
+    std::vector<size_t> offsets{0};
+    for (size_t row = 0; row < run->total_batch_size(); row++) {
+      text += TextOf(row);
+      offsets.push_back(text.size());
+    }
+    const BlockRef block = run->pool().Acquire(text.size() + sizeof(size_t) * (offsets.size() + 1));
+    // The offsets must stay valid until the last response, too.
+    const size_t past = (text.size() + sizeof(size_t) - 1) / sizeof(size_t);
+    auto* const kept_offsets = static_cast<size_t*>(block->data()) + past;
+    std::memcpy(block->data(), text.data(), text.size());
+    std::copy(offsets.begin(), offsets.end(), kept_offsets);
+    run->SetRaggedOutput(*shared_->strings, DataType::kBytes, kTail, block->data(),
+                         {kept_offsets, offsets.size()}, block.get());
+  }
+
+  // Declares the output that the engine keeps.
+  void DeclareKept(Run* run, uint32_t position) {
+    if (!shared_->kept) return;
+    static constexpr int64_t kShape[] = {1, 1};
+    static constexpr float kNext = 1;
+    run->SetRequestOutput(position, *shared_->kept, DataType::kFp32, kShape, &kNext, sizeof(kNext),
+                          nullptr);
   }
 
   static Buffer BytesOf(Run* run, uint32_t position, uint32_t index) {
@@ -126,8 +194,9 @@ class ContractInstance final : public Instance {
   }
 
   // The caller holds the run.
-  void RespondTo(Run* run, uint32_t position, const std::shared_ptr<Latch>& latch) {
-    auto* asked = static_cast<char*>(BytesOf(run, position, 1).data);
+  void RespondTo(Run* run, uint32_t position, const Inputs& inputs,
+                 const std::shared_ptr<Latch>& latch) {
+    auto* asked = static_cast<char*>(BytesOf(run, position, shared_->way).data);
     int32_t number = 0;
     std::memcpy(&number, asked, sizeof(number));
     switch (static_cast<Way>(number % 16)) {
@@ -157,6 +226,9 @@ class ContractInstance final : public Instance {
       case Way::kDevice:
         Echo(run, position, true, MemoryKind::kDevice);
         break;
+      case Way::kGathers:
+        EchoGathered(run, position, inputs);
+        break;
       case Way::kReleases:
         EchoReleased(run, position);
         break;
@@ -185,11 +257,25 @@ class ContractInstance final : public Instance {
     const std::vector<int64_t> shape(input.shape.begin(), input.shape.end());
     auto place = run->Output(position, 0, input.datatype, shape, kind);
     Status status = place.status();
+    DeclareKept(run, position);
     if (status.ok()) status = CopyBytes(BytesOf(run, position, 0), place.value(), run->memory());
     run->Respond(position, status, final || !status.ok());
   }
 
-  static void EchoReleased(Run* run, uint32_t position) {
+  void EchoGathered(Run* run, uint32_t position, const Inputs& inputs) {
+    const InputTensor& input = *run->input(position, 0);
+    const std::vector<int64_t> shape(input.shape.begin(), input.shape.end());
+    size_t before = 0;
+    for (uint32_t i = 0; i < position; i++) before += static_cast<size_t>(inputs.counts[i]);
+    const Buffer& all = inputs.x.buffer;
+    const char* const own = static_cast<char*>(all.data) + before * ByteSize(input.datatype);
+    DeclareKept(run, position);
+    run->SetRequestOutput(position, 0, input.datatype, shape, own, input.byte_size(),
+                          all.owner.get());
+    run->Respond(position, Status::Ok());
+  }
+
+  void EchoReleased(Run* run, uint32_t position) {
     const InputTensor& input = *run->input(position, 0);
     const DataType datatype = input.datatype;
     const std::vector<int64_t> shape(input.shape.begin(), input.shape.end());
@@ -197,6 +283,7 @@ class ContractInstance final : public Instance {
     std::memcpy(copy->data(), BytesOf(run, position, 0).data, input.byte_size());
     const size_t size = input.byte_size();
     run->Release(position);
+    DeclareKept(run, position);
     run->SetRequestOutput(position, 0, datatype, shape, copy->data(), size, copy.get());
     run->Respond(position, Status::Ok());
   }
@@ -210,7 +297,16 @@ class ContractModel final : public Model {
  public:
   explicit ContractModel(bool asynchronous) : asynchronous_(asynchronous) {}
   ModelDescription Describe() const override { return {}; }
-  Status Configure(const ModelIo&, std::string_view) override { return Status::Ok(); }
+  Status Configure(const ModelIo& io, std::string_view) override {
+    for (uint32_t i = 0; i < io.inputs.size(); i++) {
+      if (io.inputs[i].name == "way") shared_->way = i;
+    }
+    for (uint32_t i = 0; i < io.outputs.size(); i++) {
+      if (io.outputs[i].internal) shared_->kept = i;
+      if (io.outputs[i].datatype == DataType::kBytes) shared_->strings = i;
+    }
+    return Status::Ok();
+  }
   bool starts_at_once() const override { return true; }
   StatusOr<std::unique_ptr<Instance>> CreateInstance(const InstanceSpec&) override {
     return std::unique_ptr<Instance>(new ContractInstance(shared_, asynchronous_));

@@ -1,7 +1,7 @@
 // Everything that the contract allows a backend, combined, with blocking and asynchronous
 // instances.
 #include "contract_backend.h"
-#include "version_fixture.h"
+#include "slot_fixture.h"
 
 namespace tritonts::test {
 
@@ -67,7 +67,68 @@ void AskAll(const char* asynchronous, uint32_t instances, uint64_t inline_budget
   CHECK_EQ(statistics.success.count + statistics.fail.count, uint64_t{kThreads} * kEach);
 }
 
+// Batches with slots, injected inputs, kept outputs, ragged inputs and strings.
+void AskSlots(const char* asynchronous, uint32_t instances, bool ordered) {
+  VersionBench bench(std::make_unique<ContractBackend>(),
+                     {"m", 1, "", {{"asynchronous", asynchronous}}});
+  SlotOptions options;
+  options.instances = instances;
+  options.ragged = true;
+  const auto states = std::make_shared<SlotStates>(kSlots);
+  VersionConfig config = ConfigOf(SlotIo(true), instances);
+  const auto way_input = static_cast<uint32_t>(config.io.inputs.size());
+  config.io.inputs.push_back({"way", DataType::kInt32, {-1, 1}, false});
+  config.io.outputs.push_back({"text", DataType::kBytes, {-1, 1}, false});
+  config.decoupled = true;
+  config.preserve_ordering = ordered;
+  config.scheduler = [&] { return std::make_unique<SlotScheduler>(kSlots, states, options); };
+  CHECK(bench.version().Start(std::move(config)).ok());
+  constexpr uint32_t kEach = 90;
+  const uint32_t sequences = kSlots * instances - 1;
+  size_t expected = 0;
+  size_t failures = 0;
+  for (uint32_t i = 0; i < kEach * sequences; i++) {
+    const auto way = static_cast<Way>(i % static_cast<uint32_t>(Way::kCount));
+    expected += 1 + ResponsesBefore(way);
+    if (way == Way::kStreamsAndFails) failures++;
+    auto number = static_cast<int32_t>(way);
+    if (way == Way::kGoesRound) number += 16;
+    Request* const request = bench.requests.Add(1);
+    const std::vector<float> x(1 + i % 5, static_cast<float>(i));
+    bench.requests.Input(request, 0, DataType::kFp32, {1, static_cast<int64_t>(x.size())},
+                         BytesOf(x));
+    bench.requests.Input(request, way_input, DataType::kInt32, {1, 1}, BytesOf<int32_t>({number}));
+    request->header->priority = i % sequences;
+    bench.Submit({request});
+  }
+  CHECK(bench.sink.Wait(expected));
+  CHECK(Eventually([&] {
+    return bench.version().statistics().success.count + failures == uint64_t{kEach} * sequences;
+  }));
+  size_t ok = 0;
+  for (const SeenResponse& seen : bench.sink.responses()) {
+    if (!seen.status.ok()) continue;
+    ok++;
+    CHECK_EQ(seen.outputs.at(0).bytes,
+             BytesOf(std::vector<float>(1 + seen.slot % 5, static_cast<float>(seen.slot))));
+    const std::string& text = seen.outputs.at(2).bytes;
+    CHECK_EQ(text, TextOf(static_cast<size_t>(text[0])));
+    CHECK_EQ(seen.outputs.size(), 2u);
+  }
+  CHECK_EQ(ok, expected - failures);
+  CHECK_EQ(states->kept(), ok);
+  CHECK_EQ(states->misplaced(), 0u);
+}
+
 }  // namespace
+
+TEST(contract_holds_for_batches_with_more_than_requests) {
+  for (const bool ordered : {false, true}) {
+    AskSlots("0", 1, ordered);
+    AskSlots("0", 2, ordered);
+    AskSlots("1", 2, ordered);
+  }
+}
 
 TEST(contract_holds_for_blocking_instances) {
   AskAll("0", 1, 0);

@@ -14,9 +14,10 @@ namespace tritonts::test {
 struct SchedulerView {
   std::atomic<uint64_t> now_ns{0};
   std::atomic<size_t> waiting{0};
-  std::atomic<uint32_t> occupied{0};  // one bit per instance
-  std::atomic<uint32_t> broken{0};    // violations of rules
-  std::atomic<uint64_t> kept{0};      // number of kept outputs
+  std::atomic<uint32_t> occupied{0};        // one bit per instance
+  std::atomic<uint32_t> broken{0};          // violations of rules
+  std::atomic<uint64_t> kept{0};            // number of kept outputs
+  std::atomic<ClosedBy> closed_by[3] = {};  // why each instance's last batch was closed
 };
 
 // Keeps output 1.
@@ -60,7 +61,10 @@ class ClockedScheduler final : public Scheduler {
   void Next(uint32_t instance, uint64_t, Batch* batch) override {
     if (view_->occupied & 1u << instance) view_->broken++;
     inner_->Next(instance, view_->now_ns, batch);
-    if (!batch->members.empty()) view_->occupied |= 1u << instance;
+    if (!batch->members.empty()) {
+      view_->occupied |= 1u << instance;
+      view_->closed_by[instance] = batch->closed_by;
+    }
     if (keeper_ && !batch->members.empty()) AddTo(batch);
     Note();
   }

@@ -12,7 +12,8 @@ bool ModelRun::all_done() const {
 VersionModel::VersionModel(Setup setup)
     : setup_(std::move(setup)),
       preferred_(setup_.preferred),
-      instances_(setup_.asynchronous.size()) {
+      instances_(setup_.asynchronous.size()),
+      neighbour_(static_cast<uint32_t>(instances_.size())) {
   if (preferred_.empty()) preferred_.push_back(setup_.max_batch_size);
 }
 
@@ -77,9 +78,18 @@ VersionModel::Head VersionModel::HeadOf(const std::vector<Life*>& eligible) cons
   for (Life* life : eligible) {
     const bool may_pass = setup_.across && !setup_.ordered && leader->bound == Life::kUnbound &&
                           life->bound == Life::kUnbound && SamePart(leader, life);
-    const bool alike = life->width == leader->width;
-    if ((!alike || passed > 0) && !may_pass) head.closed = true;
-    if (alike && sum + life->rows > setup_.max_batch_size) head.closed = true;
+    const bool alike = setup_.ragged || life->width == leader->width;
+    if (sum >= setup_.max_batch_size) {
+      head.closed_by = ClosedBy::kFull;
+      head.closed = true;
+    } else if ((!alike || passed > 0) && !may_pass) {
+      const bool level = passed > 0 && !SamePart(leader, life);
+      head.closed_by = level ? ClosedBy::kPriority : ClosedBy::kShape;
+      head.closed = true;
+    } else if (alike && sum + life->rows > setup_.max_batch_size) {
+      head.closed_by = ClosedBy::kFull;
+      head.closed = true;
+    }
     if (head.closed) break;
     if (alike) {
       sum += life->rows;
@@ -91,12 +101,22 @@ VersionModel::Head VersionModel::HeadOf(const std::vector<Life*>& eligible) cons
     }
     head.first_ns = std::min(head.first_ns, life->arrival_ns);
   }
-  if (passed >= *std::min_element(preferred_.begin(), preferred_.end())) head.closed = true;
-  if (sum >= *std::max_element(preferred_.begin(), preferred_.end())) head.closed = true;
+  if (head.closed) return head;
+  if (sum >= setup_.max_batch_size) {
+    head.closed_by = ClosedBy::kFull;
+  } else if (sum >= *std::max_element(preferred_.begin(), preferred_.end())) {
+    head.closed_by = ClosedBy::kPreferred;
+  } else if (passed > 0) {
+    head.closed_by = ClosedBy::kShape;
+  }
+  head.closed = passed >= *std::min_element(preferred_.begin(), preferred_.end()) ||
+                sum >= *std::max_element(preferred_.begin(), preferred_.end());
   return head;
 }
 
-std::vector<Life*> VersionModel::BatchOf(const std::vector<Life*>& eligible) const {
+std::vector<Life*> VersionModel::BatchOf(const std::vector<Life*>& eligible,
+                                         ClosedBy* closed_by) const {
+  *closed_by = ClosedBy::kFull;
   if (eligible.empty()) return {};
   if (setup_.max_batch_size == 0) return {eligible.front()};
   Head head = HeadOf(eligible);
@@ -107,7 +127,10 @@ std::vector<Life*> VersionModel::BatchOf(const std::vector<Life*>& eligible) con
   const auto late = [this](uint64_t since_ns) {
     return setup_.delay_ns > 0 && now_ns - since_ns >= setup_.delay_ns;
   };
+  *closed_by = head.closed || setup_.delay_ns == 0 ? head.closed_by : ClosedBy::kDelay;
   if (best > 0 && !late(head.oldest_ns)) {
+    const bool full = best == head.batch.size() && head.closed_by == ClosedBy::kFull;
+    *closed_by = full ? ClosedBy::kFull : ClosedBy::kPreferred;
     head.batch.resize(best);
   } else if (setup_.delay_ns > 0 && !late(head.first_ns) && !head.closed) {
     head.batch.clear();
@@ -148,10 +171,12 @@ void VersionModel::Ask(uint32_t awake) {
 
 void VersionModel::Offer(uint32_t instance) {
   if (instances_[instance].occupied) return;
-  std::vector<Life*> batch = BatchOf(EligibleFor(instance));
+  ClosedBy closed_by = ClosedBy::kNothingMore;
+  std::vector<Life*> batch = BatchOf(EligibleFor(instance), &closed_by);
   if (batch.empty()) return;
   for (Life* life : batch) Forget(life);
   ModelRun* const run = MakeRun(instance, std::move(batch), turns_.end());
+  run->closed_by = closed_by;
   instances_[instance].occupied = true;
   if (setup_.gate > 0 && (inside_.size() >= setup_.gate || !line_.empty())) {
     line_.push_back(instance);
@@ -174,8 +199,21 @@ std::vector<uint32_t> VersionModel::Leave(uint32_t instance) {
   return let_in;
 }
 
+void VersionModel::NeighbourComes() {
+  if (inside_.size() < setup_.gate && line_.empty()) {
+    inside_.insert(neighbour_);
+  } else {
+    line_.push_back(neighbour_);
+  }
+}
+
+void VersionModel::NeighbourLeaves() {
+  BeginHeld(Leave(neighbour_));
+}
+
 void VersionModel::BeginHeld(const std::vector<uint32_t>& let_in) {
   for (const uint32_t instance : let_in) {
+    if (instance == neighbour_) continue;
     if (ModelRun* run = std::exchange(instances_[instance].held, nullptr)) {
       instances_[instance].next = run;
     }
@@ -464,7 +502,7 @@ void VersionModel::RespondTo(ModelRun* run, uint32_t position, const Expected& r
 }
 
 void VersionModel::Respond(ModelRun* run, uint32_t position, Code code, bool final,
-                           const std::vector<std::vector<float>>& values) {
+                           const std::vector<std::vector<float>>& values, bool keeps) {
   if (run->failed_whole || (position == kAll ? run->all_done() : run->done[position])) return;
   if (std::exchange(run->repeatable, false) && position == kAll && code == Code::kInternal) {
     run->failed_whole = true;
@@ -475,7 +513,12 @@ void VersionModel::Respond(ModelRun* run, uint32_t position, Code code, bool fin
     Expected response{code, final};
     response.ran = true;
     if (code == Code::kOk && !values.empty()) response.values = values[i];
-    const bool is_kept = setup_.adds && position == kAll && !response.values.empty();
+    const bool lacks = code == Code::kOk && setup_.adds && !keeps && !setup_.decoupled();
+    if (lacks) {
+      response.code = Code::kInternal;
+      response.values.clear();
+    }
+    const bool is_kept = setup_.adds && code == Code::kOk && keeps;
     if (is_kept && !run->done[i] && !run->batch[i]->cancelled) kept_++;
     RespondTo(run, i, response);
   }

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "engine/base/status.h"
+#include "engine/scheduling/batch.h"
 
 namespace tritonts::test {
 
@@ -44,6 +45,7 @@ struct Setup {
   bool across = false;   // requests with other shapes are passed over
   bool ordered = false;  // responses leave in the order of their requests
   bool adds = false;     // batches carry more than requests (clocked_scheduler.h)
+  bool ragged = false;   // requests of any width run together
   uint32_t gate = 0;     // number of instances that may run at a time; 0: no limit
   bool halves = false;   // a batch that fails as a whole runs again in halves
   bool runs_inline = false;
@@ -77,7 +79,7 @@ struct Life {
   uint32_t id = 0;
   uint32_t header = 0;  // id of the first request with the same header
   uint32_t rows = 1;
-  uint32_t width = 1;  // only requests of equal width run together
+  uint32_t width = 1;  // unless inputs are ragged, only requests of equal width run together
   uint32_t bound = kUnbound;
   uint64_t arrival_ns = 0;
   uint32_t priority = 0;
@@ -96,6 +98,7 @@ struct ModelRun {
   std::vector<Life*> batch;
   std::vector<bool> done;  // by position
   uint32_t rows = 0;
+  ClosedBy closed_by = ClosedBy::kNothingMore;
   bool begun = false;
   bool returned = false;      // Execute has returned
   bool freed = false;         // its instance is free
@@ -153,13 +156,21 @@ class VersionModel {
   // Execute returned or threw.
   void Returned(ModelRun* run, bool threw = false);
   void InstanceFree(ModelRun* run);
-  // `values`: of the output, by position; empty: none declared.
+  // `values`: of the output, by position; empty: none declared. `keeps`: whether the output that
+  // the engine keeps is declared.
   void Respond(ModelRun* run, uint32_t position, Code code, bool final,
-               const std::vector<std::vector<float>>& values);
+               const std::vector<std::vector<float>>& values, bool keeps);
   void Release(ModelRun* run, uint32_t position);
   void Reschedule(ModelRun* run, uint32_t position);
   // Whether a response to the request is held back for its order.
   bool Holds(const ModelRun* run, uint32_t position);
+
+  // --- The other version at the gate, whose only instance comes and goes.
+  void NeighbourComes();
+  // Its batch has ended.
+  void NeighbourLeaves();
+  bool neighbour_waits() const { return std::count(line_.begin(), line_.end(), neighbour_) > 0; }
+  bool neighbour_inside() const { return inside_.count(neighbour_) > 0; }
 
   // --- Observable state.
   uint64_t now_ns = 1'000'000;
@@ -207,6 +218,7 @@ class VersionModel {
     uint64_t oldest_ns = 0;      // arrival of the oldest of these
     uint64_t first_ns = 0;       // the same, including requests that they passed over
     bool closed = false;         // later requests cannot join
+    ClosedBy closed_by = ClosedBy::kNothingMore;
   };
 
   uint32_t LevelOf(const Life& life) const;
@@ -216,8 +228,8 @@ class VersionModel {
   Head HeadOf(const std::vector<Life*>& eligible) const;
   void Expire();
   std::vector<Life*> EligibleFor(uint32_t instance) const;
-  // The requests that run together now; empty: they wait.
-  std::vector<Life*> BatchOf(const std::vector<Life*>& eligible) const;
+  // The requests that run together now, and why no more do; empty: they wait.
+  std::vector<Life*> BatchOf(const std::vector<Life*>& eligible, ClosedBy* closed_by) const;
   // Whether both are of one level, and both in time or both late.
   bool SamePart(const Life* one, const Life* other) const;
   void Ask(uint32_t awake);
@@ -244,6 +256,7 @@ class VersionModel {
   const Setup setup_;
   std::vector<uint32_t> preferred_;
   std::vector<InstanceState> instances_;
+  const uint32_t neighbour_;   // number of the other version's instance
   std::set<uint32_t> inside_;  // the gate
   std::deque<uint32_t> line_;  // at the gate
   uint64_t kept_ = 0;

@@ -9,6 +9,7 @@
 #include "engine/base/abandon.h"
 #include "engine/scheduling/dynamic_scheduler.h"
 #include "engine/scheduling/policy_scheduler.h"
+#include "neighbour.h"
 #include "sink.h"
 #include "timer.h"
 
@@ -77,6 +78,8 @@ Player::Player(const Schedule& schedule)
   for (const bool own : {false, true}) sinks_[own] = std::make_unique<Sink>(this, own);
 }
 
+Player::~Player() = default;
+
 bool Player::Start() {
   static PlayedBackend backend;
   version_ = std::make_shared<ModelVersion>(
@@ -92,7 +95,12 @@ bool Player::Start() {
     config.io.outputs.push_back({"kept", DataType::kFp32, {-1, -1}, false});
     config.io.inputs.back().internal = config.io.outputs.back().internal = true;
   }
-  if (setup.gate > 0) config.gate = gate_ = std::make_shared<CountingGate>(setup.gate);
+  config.io.inputs[0].ragged = setup.ragged;
+  if (setup.gate > 0) {
+    config.gate = gate_ = std::make_shared<CountingGate>(setup.gate);
+    neighbour_ = std::make_unique<Neighbour>(gate_, &timer_);
+    if (!neighbour_->started()) return false;
+  }
   for (uint32_t i = 0; i < setup.asynchronous.size(); i++) {
     config.instances.push_back({"m_" + std::to_string(i), i, MemoryKind::kHost, 0});
   }
@@ -171,6 +179,7 @@ void Player::End() {
       if (!schedule_.setup.asynchronous[run->instance] && !run->returned) Return(played, false);
       Settle();
     }
+    if (model_.neighbour_inside()) MeetNeighbour();
     Advance({Do::kAdvance, false, 11, 0});
     Settle();
   }
@@ -264,6 +273,9 @@ std::string Player::Difference() {
   const uint64_t reasons = statistics.cancelled + statistics.rejected + statistics.backend_failed;
   if (reasons > counts.fail) return "more reasons than failures";
   if (differs(view_->kept, model_.kept(), "outputs that were kept")) return out.str();
+  if (neighbour_ && !model_.abandoned() && neighbour_->runs() != model_.neighbour_inside()) {
+    return "the other version at the gate";
+  }
   if (gate_ && gate_->broken() > 0) return "an instance asked the gate twice";
   if (view_->broken > 0) return "the scheduler was asked about an instance that is not free";
   if (model_.abandoned()) return {};

@@ -29,6 +29,7 @@ namespace tritonts::test {
 
 class Player {
  public:
+  ~Player();
   // Returns a description of the failure; empty on success.
   static std::string Play(const Schedule& schedule);
 
@@ -37,6 +38,7 @@ class Player {
   class PlayedBackend;
   class PlayedModel;
   class PlayedInstance;
+  class Neighbour;
 
   // The data of requests that are submitted together and differ only in their bytes.
   struct Group {
@@ -83,7 +85,11 @@ class Player {
   void Cancel(const Step& step);
   void Respond(PlayedRun* played, const Step& step);
   void RespondToAll(PlayedRun* played, const Step& step);
+  // Responds to all, with outputs that differ in shape.
+  static void RespondToEach(PlayedRun* played, const Status& status, bool final, bool open,
+                            const std::vector<std::vector<float>>& values, bool keeps);
   void Late(const Step& step);
+  void MeetNeighbour();
   void Advance(const Step& step);
   void Return(PlayedRun* played, bool throws);
   void Abandon();
@@ -104,6 +110,8 @@ class Player {
   Slot* SlotOf(const Life& life);
   void CheckInputs(const PlayedRun& played);
   void CheckInput(const Life& life);
+  // Checks that the inputs of the batch are gathered as one ragged input.
+  void CheckRagged(const PlayedRun& played);
   void CheckResponse(const Response& response, const Life& life, const Expected& expected);
   void GiveBack(Slot* slot, bool abandoned);
   std::vector<float> Values(const Life& life, uint32_t salt) const;
@@ -125,6 +133,7 @@ class Player {
   Timer timer_;
   std::unique_ptr<Sink> sinks_[2];
   std::shared_ptr<ModelVersion> version_;
+  std::unique_ptr<Neighbour> neighbour_;  // null: no gate
   std::atomic<int> drained_{0};
   std::atomic<uint32_t> terminations_{0};
 

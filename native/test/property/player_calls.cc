@@ -39,7 +39,13 @@ void Player::OnExecute(uint32_t instance, tritonts::Run& run) {
   for (const Life* life : model->batch) wanted += std::to_string(life->id) + " ";
   if (got != wanted) return Fail(who + ": was given [ " + got + "], not [ " + wanted + "]");
   if (run.total_batch_size() != model->rows) Fail(who + ": another number of rows");
+  if (!model->half && view_->closed_by[instance] != model->closed_by) {
+    Fail(who + ": a batch that was closed by " +
+         std::to_string(static_cast<int>(view_->closed_by[instance].load())) + " instead of " +
+         std::to_string(static_cast<int>(model->closed_by)));
+  }
   CheckInputs(*one);
+  CheckRagged(*one);
   for (const PlayedRun* other : executing_[instance]) {
     // Execute may overlap only with a run that has freed its instance.
     if (asynchronous || other->parked || !other->model->freed)

@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <cstring>
 
+#include "engine/batch/collector.h"
 #include "player.h"
 #include "sink.h"
 
@@ -126,6 +128,34 @@ void Player::CheckInputs(const PlayedRun& played) {
   const ModelRun& model = *played.model;
   for (uint32_t i = 0; i < model.batch.size(); i++) {
     if (!model.done[i]) CheckInput(*model.batch[i]);
+  }
+}
+
+void Player::CheckRagged(const PlayedRun& played) {
+  const std::vector<Life*>& batch = played.model->batch;
+  const bool released =
+      std::any_of(batch.begin(), batch.end(), [](const Life* life) { return life->released; });
+  if (!schedule_.setup.ragged || released) return;
+  Gathered gathered;
+  std::vector<int64_t> counts;
+  std::vector<int64_t> wanted_counts;
+  std::vector<float> wanted;
+  for (const Life* life : batch) {
+    const std::vector<float> values = Values(*life, 0);
+    wanted_counts.push_back(static_cast<int64_t>(values.size()));
+    wanted.insert(wanted.end(), values.begin(), values.end());
+  }
+  // A null row has as many zeros as the first request has elements.
+  if (schedule_.setup.adds && batch.size() % 2 == 1) {
+    wanted_counts.push_back(wanted_counts.front());
+    wanted.insert(wanted.end(), static_cast<size_t>(wanted_counts.front()), 0.0f);
+  }
+  if (!GatherRagged(*played.run, 0, &gathered, &counts).ok())
+    Fail("a ragged input is not gathered");
+  if (counts != wanted_counts) Fail("a ragged input has other counts");
+  if (gathered.buffer.size != wanted.size() * sizeof(float) ||
+      std::memcmp(gathered.buffer.data, wanted.data(), gathered.buffer.size) != 0) {
+    Fail("a ragged input has other elements");
   }
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "neighbour.h"
 #include "player.h"
 #include "timer.h"
 
@@ -111,6 +112,8 @@ void Player::Do(const Step& step) {
       return Advance(step);
     case Do::kTimer:
       return FireTimer();
+    case Do::kNeighbour:
+      return MeetNeighbour();
     case Do::kClose: {
       const Code reason = step.a % 2 == 0 ? Code::kOk : Code::kCancelled;
       locked([&] { model_.Close(reason); });
@@ -169,18 +172,25 @@ void Player::Respond(PlayedRun* played, const Step& step) {
   Life* const life = played->model->batch[position];
   const Code code = how == 0 ? Code::kInternal : how == 1 ? Code::kUnavailable : Code::kOk;
   const std::vector<float> values = Values(*life, step.c);
+  const bool keeps = schedule_.setup.adds && code == Code::kOk && how != 2;
   bool open = false;
   {
     std::lock_guard lock(mutex_);
     open = !played->model->done[position] && !played->model->failed_whole;
     std::vector<std::vector<float>> all(played->model->batch.size());
     if (how > 3) all[position] = values;
-    model_.Respond(played->model, position, code, final, all);
+    model_.Respond(played->model, position, code, final, all, keeps);
   }
   tritonts::Run& run = *played->run;
   std::vector<int64_t> shape{int64_t{life->rows}, int64_t{life->width}};
   BlockRef block;
-  std::vector<float> own;  // the backend's own memory
+  std::vector<float> own;   // the backend's own memory
+  std::vector<float> kept;  // the same
+  if (open && keeps) {
+    kept = values;
+    run.SetRequestOutput(position, 1, DataType::kFp32, shape, kept.data(),
+                         kept.size() * sizeof(float), nullptr);
+  }
   if (open && how == 7) {
     block = run.pool().Acquire(values.size() * sizeof(float));
     std::copy(values.begin(), values.end(), static_cast<float*>(block->data()));
@@ -206,6 +216,7 @@ void Player::Respond(PlayedRun* played, const Step& step) {
   run.Respond(position, {code, "as it was told"}, final);
   // After Respond they belong to the backend again.
   std::fill(own.begin(), own.end(), -1.0f);
+  std::fill(kept.begin(), kept.end(), -1.0f);
   std::fill(shape.begin(), shape.end(), -1);
 }
 
@@ -219,6 +230,7 @@ void Player::RespondToAll(PlayedRun* played, const Step& step) {
   bool open = false;
   // Without a batch dimension, an output for all belongs to one request.
   const bool declares = how > 1;
+  const bool keeps = declares && schedule_.setup.adds;
   {
     std::lock_guard lock(mutex_);
     open = !model.all_done() && !model.failed_whole;
@@ -226,8 +238,10 @@ void Player::RespondToAll(PlayedRun* played, const Step& step) {
       values.push_back(declares ? Values(*life, step.c) : std::vector<float>());
       whole.insert(whole.end(), values.back().begin(), values.back().end());
     }
-    model_.Respond(played->model, VersionModel::kAll, code, final, values);
+    model_.Respond(played->model, VersionModel::kAll, code, final, values, keeps);
   }
+  if (schedule_.setup.ragged)
+    return RespondToEach(played, {code, "as all were told"}, final, open, values, keeps);
   // A null row has an output, too.
   if (declares) whole.resize(size_t{model.rows} * model.batch.front()->width, -1.0f);
   const bool batching = schedule_.setup.max_batch_size > 0;
@@ -244,6 +258,24 @@ void Player::RespondToAll(PlayedRun* played, const Step& step) {
     }
   }
   played->run->RespondAll({code, "as all were told"}, final);
+}
+
+void Player::RespondToEach(PlayedRun* played, const Status& status, bool final, bool open,
+                           const std::vector<std::vector<float>>& values, bool keeps) {
+  std::vector<std::vector<int64_t>> shapes;
+  for (const Life* life : played->model->batch) {
+    shapes.push_back({int64_t{life->rows}, int64_t{life->width}});
+  }
+  for (uint32_t i = 0; open && i < values.size(); i++) {
+    const size_t size = values[i].size() * sizeof(float);
+    if (size == 0) continue;
+    for (const uint32_t index : {0u, 1u}) {
+      if (index == 1 && !keeps) continue;
+      played->run->SetRequestOutput(i, index, DataType::kFp32, shapes[i], values[i].data(), size,
+                                    nullptr);
+    }
+  }
+  played->run->RespondAll(status, final);
 }
 
 void Player::Late(const Step& step) {
@@ -275,6 +307,25 @@ void Player::Advance(const Step& step) {
   const uint64_t at = ScheduledAt(version_.get());
   // Timers are sometimes late.
   if (at != 0 && at <= model_.now_ns && step.b % 2 == 0) FireTimer();
+}
+
+void Player::MeetNeighbour() {
+  if (!neighbour_ || model_.abandoned()) return;
+  bool leaves = false;
+  {
+    std::lock_guard lock(mutex_);
+    if (model_.neighbour_waits()) return;
+    leaves = model_.neighbour_inside();
+    // Another thread may have yet to call its Execute.
+    if (leaves && !neighbour_->runs()) return;
+    if (leaves) {
+      model_.NeighbourLeaves();
+    } else {
+      model_.NeighbourComes();
+    }
+  }
+  if (leaves) return neighbour_->Respond();
+  neighbour_->Submit();
 }
 
 void Player::FireTimer() {

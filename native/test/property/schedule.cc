@@ -39,6 +39,7 @@ constexpr std::array<Kind, static_cast<size_t>(Do::kCount)> kKinds = {{
     {Do::kLate, "late", 30},
     {Do::kAdvance, "advance", 80},
     {Do::kTimer, "timer", 15},
+    {Do::kNeighbour, "neighbour", 60},
     {Do::kClose, "close", 5},
     {Do::kTerminate, "terminate", 3},
     {Do::kAbort, "abort", 4},
@@ -100,6 +101,7 @@ Schedule DrawSchedule(uint64_t seed) {
   setup.runs_inline = draw.Once(2);
   setup.has_device = draw.Once(2);
   setup.adds = setup.max_batch_size > 0 && draw.Once(3);
+  setup.ragged = draw.Once(3);
   if (draw.Once(3)) setup.gate = 1 + draw.Up(1);
 
   uint32_t all = 0;
@@ -170,6 +172,7 @@ Schedule Shorten(Schedule schedule, const std::function<bool(const Schedule&)>& 
     plainer([](Schedule* one) { one->setup.has_device = false; });
     plainer([](Schedule* one) { one->setup.runs_inline = false; });
     plainer([](Schedule* one) { one->setup.adds = false; });
+    plainer([](Schedule* one) { one->setup.ragged = false; });
     plainer([](Schedule* one) { one->setup.gate = 0; });
     for (size_t i = 0; i < schedule.steps.size(); i++) {
       plainer([i](Schedule* one) { one->steps[i].inside = false; });
@@ -198,6 +201,7 @@ std::string Show(const Setup& setup) {
   if (setup.runs_inline) out << ", inline";
   if (setup.has_device) out << ", with a device";
   if (setup.adds) out << ", more than requests in batches";
+  if (setup.ragged) out << ", ragged";
   if (setup.gate > 0) out << ", at most " << setup.gate << " inside";
   return out.str();
 }

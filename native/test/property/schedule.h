@@ -26,7 +26,8 @@ enum class Do : uint8_t {
   kThrow,   // from Execute, if one is called meanwhile or waits
   kLate,    // a call of a run that is over
   kAdvance,
-  kTimer,  // without a reason
+  kTimer,      // without a reason
+  kNeighbour,  // the other version at the gate gets a request, or responds to it
   kClose,
   kTerminate,
   kAbort,

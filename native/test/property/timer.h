@@ -8,10 +8,17 @@
 
 namespace tritonts::test {
 
-// 0: none. Only one version at a time is played. Thread-safe.
-inline std::atomic<uint64_t>& ScheduledAt(TimerClient*) {
+// The version that shares a gate with the played one. Thread-safe.
+inline std::atomic<TimerClient*>& OtherClient() {
+  static std::atomic<TimerClient*> other{nullptr};
+  return other;
+}
+
+// 0: none. Only one version at a time is played, beside the other one. Thread-safe.
+inline std::atomic<uint64_t>& ScheduledAt(TimerClient* client) {
   static std::atomic<uint64_t> at_ns{0};
-  return at_ns;
+  static std::atomic<uint64_t> at_ns_of_other{0};
+  return client && client == OtherClient() ? at_ns_of_other : at_ns;
 }
 
 }  // namespace tritonts::test

@@ -51,12 +51,13 @@ enum class Fault : int32_t {
   kWrongRequest,          // responds to requests that are not in the batch
   kHeld,                  // waits until release_file exists or it is terminated
   kTells,                 // INTERNAL, with a text of the request's parameters and attributes
-  kKeepsNothing,          // no kept output
-  kKeptTooFewBytes,       // a kept output has 4 bytes less than the shape says
-  kKeptWrongDatatype,     // a kept output is INT8
-  kAnswersNullRows,       // null rows get a good response with outputs, then errors
-  kThrowsAtNullRow,       // answers the requests before the first null row, then throws
-  kWrongRaggedRows,       // output 0 of the whole batch, whose first row lacks a byte
+  // Of batches with slots.
+  kKeepsNothing,       // no kept output
+  kKeptTooFewBytes,    // a kept output has 4 bytes less than the shape says
+  kKeptWrongDatatype,  // a kept output is INT8
+  kAnswersNullRows,    // null rows get a good response with outputs, then errors
+  kThrowsAtNullRow,    // answers the requests before the first null row, then throws
+  kWrongRaggedRows,    // output 0 of the whole batch, whose first row lacks a byte
   kCount,
 };
 

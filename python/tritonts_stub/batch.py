@@ -1,5 +1,6 @@
 """Batches: track which of their requests are answered, and send the answers."""
 
+import os
 import threading
 from collections import deque
 
@@ -67,7 +68,7 @@ class Batch:
             if open_:
                 body = Body(self)
                 body.error(-1, error._number(), error.message())
-                self._end(body)
+                self._send(body, range(len(self.answered)))
         self.settle()
         return open_
 
@@ -98,15 +99,15 @@ class Batch:
         ]
         with self.lock:
             if self.senders or not self._give_together(results):
-                body = Body(self, in_place=True)
+                body, final = Body(self, in_place=True), []
                 for position, result in enumerate(results):
                     if result is None or self.answered[position]:
                         continue
                     body.response(position, result, True)
-                    self._answered(position)
+                    final.append(position)
                 # If senders have answered all requests before, the batch has ended already.
                 if body.words:
-                    self._send(body)
+                    self._send(body, final)
         self.part()
 
     @staticmethod
@@ -124,10 +125,10 @@ class Batch:
             return False
         memory = self.instance.memory
         place, offset, count, flags = together.write(self, columns)
-        self.open = 0
-        self.answered = [True] * len(self.attributes)
-        self.instance.under_way.pop(self.number, None)
-        memory.send(mem.ANSWER, self.number, offset, count, mem.LAST | flags, place)
+        self._end_with(
+            range(len(self.answered)),
+            lambda _: memory.send(mem.ANSWER, self.number, offset, count, mem.LAST | flags, place),
+        )
         return True
 
     def part(self):
@@ -136,6 +137,12 @@ class Batch:
             if self.open > 0:
                 self.instance.memory.send(mem.PART, self.number)
         self.settle()
+
+    def end_process(self):
+        """Ends the process if not even an error can be sent. The server then fails the requests and starts it anew."""
+        # In a process that the model has forked, the requests belong to its parent.
+        if not self.instance.memory.is_left:
+            os._exit(1)
 
     # --- Responses through senders.
 
@@ -153,21 +160,34 @@ class Batch:
         self.cancelled = {*self.cancelled, position}
         return True
 
-    def _answered(self, position):
-        if not self.answered[position]:
+    def _send(self, body, final=(), last=False):
+        """Sends a body with the final responses to the requests at these positions.
+
+        Called with the lock, so that no message of this batch follows its end.
+        """
+        self._end_with(final, lambda ends: body.send(last or ends))
+
+    def _end_with(self, final, send):
+        """Marks requests as answered, and sends their final responses. If that fails, the requests are open again.
+
+        They are marked before, because the batch's number is free once its last response is sent.
+        """
+        final = [position for position in final if not self.answered[position]]
+        for position in final:
             self.answered[position] = True
-            self.open -= 1
-
-    def _end(self, body):
-        self.open = 0
-        self.answered = [True] * len(self.answered)
-        self._send(body)
-
-    def _send(self, body):
-        """Sends a body. Called with the lock, so that no message of this batch follows its end."""
-        if self.open == 0:
-            self.instance.under_way.pop(self.number, None)
-        body.send(self.open == 0)
+        self.open -= len(final)
+        ends = bool(final) and self.open == 0
+        under_way = self.instance.under_way
+        known = under_way.pop(self.number, None) if ends else None
+        try:
+            send(ends)
+        except BaseException:
+            for position in final:
+                self.answered[position] = False
+            self.open += len(final)
+            if known is not None:
+                under_way[self.number] = known
+            raise
 
     def respond(self, position, response, final):
         """Sends a response. Returns the error's text, or None."""
@@ -188,10 +208,9 @@ class Batch:
                 body.end(position)
             elif not (self.sent and position in self.sent):
                 body.error(position, TritonError.INTERNAL, "the model sent no response")
-            if final or (single and response is not None):
-                self._answered(position)
+            ends = final or (single and response is not None)
             if body.words:
-                self._send(body)
+                self._send(body, [position] if ends else ())
         self.settle()
         return None
 
@@ -204,10 +223,7 @@ class Batch:
         if self.abandoned is None:
             self.abandoned = deque()
         self.abandoned.append((position, why))
-        try:
-            self.settle()
-        except mem.MemoryFault:
-            pass  # The server is gone, or this is a process that the model has forked.
+        self.settle()
 
     def settle(self):
         """Sends the errors that `abandon` has noted. Called after every release of the lock."""
@@ -220,7 +236,8 @@ class Batch:
                     body = Body(self)
                     text = "model '%s': no answer: %s" % (self.instance.model, why)
                     body.error(position, TritonError.INTERNAL, text)
-                    self._answered(position)
-                    self._send(body)
+                    self._send(body, [position])
+            except mem.MemoryFault:
+                self.end_process()
             finally:
                 self.lock.release()

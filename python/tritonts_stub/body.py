@@ -144,11 +144,5 @@ class Body:
         body = Body(batch, is_fault=True)
         code = code_of(TritonModelException("", "UNAVAILABLE", "NO_MEMORY"))
         body.error(position, code, "model '%s': %s" % (batch.instance.model, text))
-        before = batch.open
-        if position >= 0:
-            batch._answered(position)
         # A response that was not final is final now.
-        ends = before > 0 and batch.open == 0
-        if ends:
-            batch.instance.under_way.pop(batch.number, None)
-        body.send(last or ends)
+        batch._send(body, [position] if position >= 0 else (), last)

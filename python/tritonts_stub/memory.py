@@ -73,6 +73,8 @@ class Memory:
         self.base = lib.tritonts_base(self._stub)
         self.size = lib.tritonts_size(self._stub)
         self.bytes = memoryview((ctypes.c_char * self.size).from_address(self.base)).cast("B")
+        #: Whether this is a process that the model has forked.
+        self.is_left = False
         self._message = Message()
         self._message_pointer = ctypes.byref(self._message)
         os.register_at_fork(after_in_child=self._leave)
@@ -82,6 +84,7 @@ class Memory:
 
         Garbage collection in the child must not free places of objects that the parent still has.
         """
+        self.is_left = True
         self.next = self.send = self.allocate = self.wait_for = _refuse
         self.free = self.reset = _ignore
 

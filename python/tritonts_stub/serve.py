@@ -268,7 +268,13 @@ class Loop:
         """Fails all requests without a final response with the exception that the model has raised."""
         if isinstance(error, (SystemExit, KeyboardInterrupt)):
             raise error
-        if not batch.fail(self._error_of(error)):
+        try:
+            failed = batch.fail(self._error_of(error))
+        except mem.MemoryFault as fault:
+            print("no answer can be sent: %s" % fault, file=sys.stderr)
+            batch.end_process()
+            raise
+        if not failed:
             self._instance.control.log(ERROR, "execute() raised an exception after its last response\n" + _trace(error))
 
     def _error_of(self, error):

@@ -50,6 +50,29 @@ function memories(): number {
   }).length;
 }
 
+const closing = 'os.closerange(3, 4)';
+const noAnswers = {
+  'returns errors': `${closing}
+        return [pb_utils.InferenceResponse(error=pb_utils.TritonError("e")) for request in requests]`,
+  'returns outputs': `${closing}
+        return [answer(array(request)) for request in requests]`,
+  'drops a sender': `${closing}
+        requests[0].get_response_sender()
+        return None`,
+} as const;
+for (const [how, way] of Object.entries(noAnswers)) {
+  test(`a process that can send no answer ends, and is started anew: ${how}`, { skip }, async (t) => {
+    const text = `def execute(self, requests):
+    if array(requests[0])[0, 0] == 1:
+        ${way}
+    return [answer(array(request) + 1) for request in requests]`;
+    const server = await serving(t, { add: script(text, { maxBatchSize: 1 }) });
+    const { code, reason, message } = await rejection(server.infer('add', { x: row(1) }));
+    assert.deepEqual([code, reason], ['UNAVAILABLE', 'INSTANCE_ENDED'], message);
+    assert.deepEqual(floats(await server.infer('add', { x: row(2) })), [...row(3)]);
+  });
+}
+
 // Keeps a sanitizer from reporting the crash that the model causes on purpose.
 const quietly = 'import signal; signal.signal(signal.SIGSEGV, signal.SIG_DFL)';
 const deaths = {

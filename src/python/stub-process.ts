@@ -107,7 +107,9 @@ export class StubProcess {
       detached: true,
     });
     this.#child = child;
+    let reason: string | undefined;
     const end = (why: string): void => {
+      reason ??= why;
       options.log.warn(`model '${options.model}': its process ${why}, so the server ends it`, {
         model: options.model,
       });
@@ -120,7 +122,7 @@ export class StubProcess {
       },
       longest: longestLine,
       tooLong: () => {
-        end('sent a line of more than ${longestLine} characters');
+        end(`sent a line of more than ${longestLine} characters`);
       },
       room: () => this.#answers.room(),
     });
@@ -128,8 +130,9 @@ export class StubProcess {
     this.#print(this.#child.stdout, 'info');
     this.#print(this.#child.stderr, 'warn');
     this.ended = new Promise((resolve) => {
-      this.#child.once('error', (error) => {
-        this.#unstarted = error;
+      // A process may report several errors.
+      this.#child.on('error', (error) => {
+        this.#unstarted ??= error;
         resolve(error.message);
       });
       this.#child.once('exit', (code, signal) => {
@@ -139,9 +142,11 @@ export class StubProcess {
         this.endedByItself = code === 0;
         disown(child);
         const how =
-          signal === null
-            ? `its process has ended with code ${code ?? 0}`
-            : `its process was ended by ${signal}`;
+          reason !== undefined
+            ? `its process ${reason}, so the server ended it`
+            : signal === null
+              ? `its process has ended with code ${code ?? 0}`
+              : `its process was ended by ${signal}`;
         // Its last lines are still in the socket. A child of the process may keep the socket open.
         const timer = setTimeout(resolve, lastWordsMs, how);
         void heard.then(() => {

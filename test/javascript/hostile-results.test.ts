@@ -35,6 +35,12 @@ const hostile: Readonly<Record<string, (requests: readonly ModelRequest[]) => un
       },
     })),
   'a revoked proxy': revoked,
+  'an array of a huge length': () => Object.assign([], { length: 2 ** 32 - 1 }),
+  'a proxy of a huge length': (requests) =>
+    new Proxy(
+      requests.map(() => ({ y: [1] })),
+      { get: (target, key): unknown => (key === 'length' ? 2 ** 53 : Reflect.get(target, key)) },
+    ),
   'a revoked proxy as a result': (requests) => requests.map(revoked),
   'an error whose message throws': (requests) =>
     requests.map(() =>

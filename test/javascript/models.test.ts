@@ -120,6 +120,15 @@ test('a model completes its configuration, as far as it is not written', async (
   assert.deepEqual(floats(await server.infer('add', { x: row(1) })), [...row(2)]);
 });
 
+test('completeConfig that returns what cannot be cloned fails the load by name', async (t) => {
+  for (const value of ['() => 1', '{ max_batch_size() {} }']) {
+    const text = `export default class { static completeConfig() { return (${value}); } execute() {} }`;
+    const error = await rejection(serve(t, { add: script(text) }));
+    assert.equal(error.code, 'INVALID_ARG');
+    assert.match(error.message, /model 'add': expected completeConfig .* could not be cloned/);
+  }
+});
+
 test('completeConfig that returns something else fails the load by name', async (t) => {
   const text = `export default class { static completeConfig() { return { backend: 'x' }; } execute() {} }`;
   const error = await rejection(serve(t, { add: script(text) }));

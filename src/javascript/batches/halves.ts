@@ -62,7 +62,7 @@ async function run(
 ): Promise<readonly unknown[]> {
   try {
     const given = await execute(requests);
-    const results = areAwaited(given) ? await settled(model, given) : given;
+    const results = areAwaited(given, requests.length) ? await settled(model, given) : given;
     const wrong = notResults(model, requests.length, results);
     if (wrong !== undefined) throw wrong;
     // `notResults` has checked that it is an array.

@@ -269,8 +269,11 @@ export class OutputStreams {
     };
     try {
       const left = iterator.leave();
-      if (!(left instanceof Promise)) return;
-      const leaving: Promise<unknown> = left.catch(warn).finally(() => this.#leaving.delete(leaving));
+      // Promises of other realms are no instances of this realm's Promise.
+      if (!isThenable(left)) return;
+      const leaving: Promise<unknown> = Promise.resolve(left)
+        .catch(warn)
+        .finally(() => this.#leaving.delete(leaving));
       this.#leaving.add(leaving);
     } catch (error) {
       warn(error);

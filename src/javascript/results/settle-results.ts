@@ -12,16 +12,21 @@ export function isThenable(value: unknown): value is PromiseLike<unknown> {
   );
 }
 
-/** Whether one of the results is a promise, as those of `requests.map(async …)` are. */
-export function areAwaited(results: unknown): results is readonly unknown[] {
+/**
+ * Whether one of the results is a promise, as those of `requests.map(async …)` are.
+ *
+ * @param count - The number of requests. An array of another length is not read, because it may be huge; `notResults`
+ *   reports it.
+ */
+export function areAwaited(results: unknown, count: number): results is readonly unknown[] {
   try {
-    if (!Array.isArray(results)) return false;
+    if (!Array.isArray(results) || results.length !== count) return false;
   } catch {
-    // A revoked proxy. The next reader reports it.
+    // A proxy that is revoked, or throws. The next reader reports it.
     return false;
   }
   try {
-    for (const result of results) if (isThenable(result)) return true;
+    for (let i = 0; i < count; i++) if (isThenable(results[i])) return true;
   } catch {
     // Reading a result has thrown. `settled` handles each result by itself.
     return true;

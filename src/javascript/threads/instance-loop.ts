@@ -211,7 +211,7 @@ export class InstanceLoop {
     }
     // Promise.resolve makes a well-behaved promise of a thenable that throws or settles twice.
     if (waits) this.#await(batch, Promise.resolve(results));
-    else if (areAwaited(results)) this.#awaitEach(batch, results);
+    else if (areAwaited(results, batch.requests.length)) this.#awaitEach(batch, results);
     else this.#sendResults(batch, results);
   }
 
@@ -226,7 +226,7 @@ export class InstanceLoop {
     this.#awaited++;
     promised.then(
       (results: unknown) => {
-        if (areAwaited(results)) this.#awaitEach(batch, results);
+        if (areAwaited(results, batch.requests.length)) this.#awaitEach(batch, results);
         else this.#sendResults(batch, results);
         this.#settled();
       },

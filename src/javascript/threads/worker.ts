@@ -6,8 +6,8 @@
 
 import type { MessagePort } from 'node:worker_threads';
 import type { ModelConfig, ModelConfigInput } from '../../config/index.js';
-import { type TritonError, unavailable } from '../../errors.js';
-import { failureOf, type Failure } from '../batches/failures.js';
+import { TritonError, unavailable } from '../../errors.js';
+import { failureOf, textOf, type Failure } from '../batches/failures.js';
 import { InstanceLoop } from './instance-loop.js';
 import { importModel, initializeModel, makeModel } from './load-module.js';
 import { portLogger, type levelsOf, type LoggedMessage } from '../model-logger.js';
@@ -73,7 +73,15 @@ export async function work(task: CompleteTask | ServeTask, connect: Connect): Pr
 async function complete({ model, url, config }: CompleteTask): Promise<TaskOutcome> {
   const exported = await importModel(model, url);
   if (!('completeConfig' in exported) || typeof exported.completeConfig !== 'function') return {};
-  return { completed: await exported.completeConfig(config) };
+  const completed: unknown = await exported.completeConfig(config);
+  try {
+    // The answer is cloned to the owner's thread.
+    return { completed: structuredClone(completed) as ModelConfigInput | undefined };
+  } catch (error) {
+    const why = error instanceof Error ? error.message : textOf(error);
+    const text = `model '${model}': expected completeConfig to return an object of plain values but it cannot be cloned: ${why}`;
+    throw new TritonError('INVALID_ARG', text, { model });
+  }
 }
 
 async function serve(

@@ -47,8 +47,9 @@ export class ModelEntries {
     for (const entry of [...this.#entries.values()]) {
       if (found.get(entry.key)) continue;
       entry.found = [];
-      // A model that left the repository without ever being loaded is forgotten.
-      if (!entry.hasVersions && !entry.given) {
+      // A model that left the repository without ever being loaded is forgotten. A load under way may still serve it, so
+      // such a model waits for the next listing.
+      if (!entry.hasVersions && !entry.given && !entry.isBusy) {
         this.#server.withdraw(entry.key);
         this.#entries.delete(entry.key);
       }

@@ -74,6 +74,11 @@ export class ModelEntry {
     return this.#last;
   }
 
+  /** Whether a load or unload of it is under way, or waits for its turn. */
+  get isBusy(): boolean {
+    return this.#last !== undefined && !this.#last.ended;
+  }
+
   /** Resolves when its loads and unloads have ended. It does not reject. */
   get settled(): Promise<unknown> {
     return this.#queue;

@@ -238,3 +238,46 @@ test('a model that moves to another place is loaded again, whatever its stamp th
   assert.deepEqual(await server.loadModel('one'), { changed: true });
   assert.deepEqual(await server.loadModel('one'), { changed: false });
 });
+
+test('a model whose load is under way is not forgotten by a listing that lacks it', async (t) => {
+  const source = addModels();
+  const server = await serve(t, source);
+  const reading = gate();
+  source.waits.set('read', reading.promise);
+  const load = server.loadModel('one');
+  await until(() => source.calls.includes('read one'));
+  source.waits.delete('read');
+  const files = [...source.files].filter(([path]) => path.startsWith('one/'));
+  for (const [path] of files) source.files.delete(path);
+  // Lists the source.
+  await server.loadModel('two');
+  for (const [path, content] of files) source.write(path, content);
+  reading.open();
+  assert.deepEqual(await load, { changed: true });
+  assert.equal(await sum(server, 'one'), 1);
+  await server.unloadModel('one');
+  assert.equal((await rejection(server.infer('one', { x: row(0) }))).code, 'NOT_FOUND');
+  await server.unloadModel('two');
+  await until(() => source.local.size === 0);
+});
+
+test('a model that leaves the repository while its load fails is forgotten by the next listing', async (t) => {
+  const source = addModels();
+  const server = await serve(t, source);
+  const reading = gate();
+  source.waits.set('read', reading.promise);
+  const load = rejection(server.loadModel('one'));
+  await until(() => source.calls.includes('read one'));
+  source.waits.delete('read');
+  for (const path of [...source.files.keys()]) if (path.startsWith('one/')) source.files.delete(path);
+  await server.loadModel('two');
+  source.faults.set('read', new Error('gone'));
+  reading.open();
+  await load;
+  source.faults.delete('read');
+  await server.loadModel('two');
+  assert.deepEqual(
+    server.index().map(({ name }) => name),
+    ['two'],
+  );
+});

@@ -12,7 +12,7 @@ import {
 } from '../schema/fields.js';
 import { fieldPath, indexPath, keyPath } from '../schema/paths.js';
 import { problemsError, reportInto, throwProblems, unplaced, type Problem, type Report } from './problems.js';
-import { writtenTwice } from './json-duplicates.js';
+import { deepest, writtenTwice } from './json-duplicates.js';
 import type { ParsedConfig } from './read.js';
 import { enumFault, tooLarge } from './scalars.js';
 
@@ -49,7 +49,9 @@ const mostNotes = 50;
 /** Notes about duplicate members in a text. As in protobuf, the last one counts, which hides a mistake. */
 function notesOf(text: string, report: Report): string[] {
   const notes: string[] = [];
-  for (const { path, isStepTensor, firstLine, line } of writtenTwice(text, mostNotes)) {
+  const found = writtenTwice(text, mostNotes);
+  if (!found) report('', `arrays and objects are nested deeper than ${deepest} levels`);
+  for (const { path, isStepTensor, firstLine, line } of found ?? []) {
     // The model's tensor would be mapped to only one of the two tensors.
     if (isStepTensor) {
       report(

@@ -46,3 +46,22 @@ test('what is written once, in whatever place, is no note', () => {
     50,
   );
 });
+
+test('a text that is nested too deeply is refused at once', () => {
+  for (const [open, close] of [
+    ['[', ']'],
+    ['{"parameters":', '}'],
+  ] as const) {
+    const depth = 50_000;
+    const error = thrown(() => read(`{"parameters":${open.repeat(depth)}1${close.repeat(depth)}}`));
+    assert.equal(error.code, 'INVALID_ARG');
+    assert.match(error.message, /arrays and objects are nested deeper than 100 levels/);
+  }
+});
+
+test('many members at a great depth take no quadratic time', () => {
+  const name = 'n'.repeat(100);
+  const members = Array.from({ length: 20_000 }, (_, i) => `"m${i}":0`).join();
+  const text = `{"parameters":{"a":{"${`${name}":{"`.repeat(90)}x":{${members},"m7":1}${'}'.repeat(93)}`;
+  assert.match(thrown(() => read(text)).message, /unknown|not a field|no field/i);
+});

@@ -195,3 +195,17 @@ void test('check tells what is wrong with an ensemble', async (t) => {
   assert.match(problems['wrong'] ?? '', /no repository has a model 'nobody'/);
   assert.match(problems['circle'] ?? '', /a model cannot need itself: circle → circle/);
 });
+
+void test('ensembles that share their steps at many levels are loaded again without a pause', async (t) => {
+  // There are 2^26 ways from the top to the bottom.
+  const levels = Array.from({ length: 26 }, (_, level) => level);
+  const shared = Object.fromEntries(
+    levels.flatMap((level) =>
+      ['a', 'b'].map((name) => [`${name}${level + 1}`, ensemble(chain([`a${level}`, `b${level}`]))]),
+    ),
+  );
+  const top = ensemble(chain(['a26', 'b26']));
+  const server = await serve(t, { a0: onnx(), b0: onnx(), ...shared, top }, explicit);
+  await server.loadModel('top');
+  assert.deepEqual(await server.loadModel('top', { force: true }), { changed: true });
+});

@@ -70,6 +70,8 @@ export class Ensembles {
   readonly #open: Map<number, OpenEnsemble> = new Map();
   /** By uid. */
   readonly #requiring: Map<number, Requiring> = new Map();
+  /** The same by model: the search for circles asks for those of one model. */
+  readonly #byEntry: Map<ModelEntry, Set<Requiring>> = new Map();
   /** Which loads wait for which models. */
   readonly #waits: Map<ModelEntry, readonly ModelEntry[]> = new Map();
 
@@ -92,11 +94,12 @@ export class Ensembles {
     load: Wait,
   ): Promise<readonly ModelEntry[]> {
     const parts: ModelEntry[] = [];
+    const passed = new Set<ModelEntry>();
     for (const name of composingModels(config)) {
       const part = resolveStep(config, source, name, () => this.#host.resolve(name, entry.key.namespace));
       if (!part) continue;
       parts.push(part);
-      const chain = this.#chain(part, entry);
+      const chain = this.#chain(part, entry, passed);
       if (chain === undefined) continue;
       throw new TritonError(
         'INVALID_ARG',
@@ -131,6 +134,7 @@ export class Ensembles {
         cause,
       });
     const parts: ModelEntry[] = [];
+    const passed = new Set<ModelEntry>();
     for (const name of names) {
       let part: ModelEntry | undefined;
       try {
@@ -140,7 +144,7 @@ export class Ensembles {
       }
       if (!part) throw fault('INVALID_ARG', `no repository has a model '${name}'`);
       parts.push(part);
-      const chain = this.#chain(part, entry);
+      const chain = this.#chain(part, entry, passed);
       if (chain) throw fault('INVALID_ARG', `a model cannot require itself: ${chainText(entry, chain)}`);
     }
     await this.#loadAll(entry, parts, load, (part, reason) =>
@@ -152,7 +156,7 @@ export class Ensembles {
   /** Notes that a version of a model in JavaScript or Python is open, until {@link forget}. */
   noteRequired(uid: number, entry: ModelEntry, parts: readonly ModelEntry[]): void {
     if (parts.length === 0) return;
-    this.#requiring.set(uid, { entry, parts });
+    this.#note(this.#requiring, uid, { entry, parts });
     entry.runsOn(parts);
   }
 
@@ -179,25 +183,38 @@ export class Ensembles {
     }
   }
 
-  /** The models over which a model waits for another; undefined if it does not. */
-  #chain(
-    from: ModelEntry,
-    to: ModelEntry,
-    passed: ReadonlySet<ModelEntry> = new Set(),
-  ): ModelEntry[] | undefined {
-    if (from === to) return [to];
-    if (passed.has(from)) return undefined;
-    const next = this.#waits.get(from) ?? this.partsOf(from);
-    for (const part of next) {
-      const rest = this.#chain(part, to, new Set([...passed, from]));
-      if (rest) return [from, ...rest];
+  /**
+   * The models over which a model waits for another; undefined if it does not.
+   *
+   * @param passed - The models that earlier searches for `to` have visited. It gets those of this one.
+   */
+  #chain(from: ModelEntry, to: ModelEntry, passed: Set<ModelEntry>): ModelEntry[] | undefined {
+    const cameFrom = new Map<ModelEntry, ModelEntry | undefined>([[from, undefined]]);
+    for (const one of cameFrom.keys()) {
+      if (one === to) {
+        const chain: ModelEntry[] = [];
+        for (let at: ModelEntry | undefined = one; at; at = cameFrom.get(at)) chain.unshift(at);
+        return chain;
+      }
+      if (passed.has(one)) continue;
+      passed.add(one);
+      for (const part of this.#waits.get(one) ?? this.partsOf(one)) {
+        if (!cameFrom.has(part)) cameFrom.set(part, one);
+      }
     }
     return undefined;
   }
 
-  /** The models that an open ensemble or JavaScript model needs. */
+  /** The models that an open ensemble or JavaScript model needs, each once. */
   partsOf(entry: ModelEntry): readonly ModelEntry[] {
-    return this.#users().flatMap((one) => (one.entry === entry ? one.parts : []));
+    return [...new Set([...(this.#byEntry.get(entry) ?? [])].flatMap(({ parts }) => parts))];
+  }
+
+  #note<T extends Requiring>(users: Map<number, T>, uid: number, user: T): void {
+    users.set(uid, user);
+    const known = this.#byEntry.get(user.entry);
+    if (known) known.add(user);
+    else this.#byEntry.set(user.entry, new Set([user]));
   }
 
   /** All that need others. */
@@ -220,7 +237,7 @@ export class Ensembles {
     const { batchSizeCompleted } = finished;
     const notes = [...finished.notes, ...compiled.notes];
     const uid = server.addEnsemble(config.name, plan, this.#host.latenciesOf(config));
-    this.#open.set(uid, { entry, uid, config, source, parts });
+    this.#note(this.#open, uid, { entry, uid, config, source, parts });
     entry.runsOn(parts);
     const uids = versions.map((version) => version.uid);
     const error = server.bindEnsemble(uid, uids);
@@ -251,8 +268,13 @@ export class Ensembles {
 
   /** A version is retired. */
   forget(uid: number): void {
+    const user = this.#open.get(uid) ?? this.#requiring.get(uid);
+    if (!user) return;
     this.#open.delete(uid);
     this.#requiring.delete(uid);
+    const left = this.#byEntry.get(user.entry);
+    left?.delete(user);
+    if (left?.size === 0) this.#byEntry.delete(user.entry);
   }
 
   /** Whether an open version of this model is an ensemble. */

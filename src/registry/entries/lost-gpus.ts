@@ -38,15 +38,10 @@ export class LostGpus {
     this.#host = host;
   }
 
-  /** Looks from now on, as long as versions are on GPUs. Call it when one is served. */
-  watch(): void {
-    if (
-      this.#timer ||
-      ![...this.#host.entries()].some((entry) =>
-        servedBy(entry).some(({ descriptor }) => gpusOf(descriptor).length > 0),
-      )
-    )
-      return;
+  /** Looks from now on, as long as versions are on GPUs. Call it when versions of a model were loaded. */
+  watch(entry: ModelEntry): void {
+    // Only this model: to look at all of them would make many loads take quadratic time.
+    if (this.#timer || !servedBy(entry).some(({ descriptor }) => gpusOf(descriptor).length > 0)) return;
     // A server that its program drops ends, so the timer must not hold it.
     const weak = new WeakRef(this);
     const timer = setInterval(() => {

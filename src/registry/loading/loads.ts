@@ -152,7 +152,7 @@ export class Loads {
       );
       this.#reports.finish();
       for (const version of versions) this.#report(call, key, version, 'READY');
-      lostGpus.watch();
+      lostGpus.watch(entry);
       if (loading.warmed) this.#tellWarmed(key);
       if (changed) events.loaded(key, versions, performance.now() - begun, () => entry.notes());
       else events.unchanged(key, versions);

@@ -54,7 +54,8 @@ function checkOptions(options: unknown): { port: number; host: string } {
  *
  * @param server - The server with the metrics. Closing the endpoint or the server does not close the other one.
  * @returns The endpoint, already listening.
- * @throws {@link TritonError} INVALID_ARG for wrong options, UNAVAILABLE if it cannot listen on the port.
+ * @throws {@link TritonError} INVALID_ARG for wrong options, UNAVAILABLE if the server is closed or the port
+ *   cannot be listened on.
  *
  * @example
  * import { serveMetrics } from 'tritonts/metrics';
@@ -67,6 +68,8 @@ export async function serveMetrics(
   if (typeof (server as Partial<MetricsSource> | null)?.metrics !== 'function')
     throw expected('a server', 'serveMetrics', server);
   const { port, host } = checkOptions(options);
+  // A closed server has none. Other sources need none.
+  (server as { readonly metadata?: () => unknown }).metadata?.();
   const turns = new Turns();
   const http = createServer((request, response) => {
     // Discard the request's body.

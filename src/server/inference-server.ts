@@ -320,7 +320,7 @@ export class InferenceServer implements ModelServer, AsyncDisposable {
 
   /**
    * Unloads a model. Resolves when its requests have ended and its memory is free; at once, if one of these asks
-   * for it. Unloading a model that is not loaded succeeds. Triton: `TRITONSERVER_ServerUnloadModel`.
+   * for it. As in Triton, it succeeds for a model that is not loaded, and for a name that no model has. Triton: `TRITONSERVER_ServerUnloadModel`.
    *
    * @param name - The model's name.
    * @param options - See {@link UnloadModelOptions}.

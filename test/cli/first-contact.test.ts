@@ -16,6 +16,9 @@ size 12345
 `;
 const text = (content: string): Uint8Array => new TextEncoder().encode(content);
 const onnxFile = addModel();
+const javascript = `backend: "javascript"
+input [ { name: "x" data_type: TYPE_FP32 dims: [ 1 ] } ]
+output [ { name: "y" data_type: TYPE_FP32 dims: [ 1 ] } ]`;
 
 /** Models as newcomers write them, and the expected messages. */
 const models: readonly (readonly [what: string, model: RepositoryModel, ...told: RegExp[]])[] = [
@@ -30,6 +33,16 @@ const models: readonly (readonly [what: string, model: RepositoryModel, ...told:
     /no version folder.* holds config\.pbtxt, net\.onnx\. Move net\.onnx to .*\/m\/1\/model\.onnx$/,
   ],
   ['an empty folder', { files: {} }, /no version folder.* is empty\. Put the model at .*\/m\/1\/model\.onnx/],
+  [
+    'a JavaScript model without a version folder',
+    { config: javascript, files: { 'model.mjs': text('export default {};') } },
+    /no version folder.*Move model\.mjs to .*\/m\/1\/model\.mjs$/,
+  ],
+  [
+    'a configuration alone',
+    { config: javascript },
+    /no version folder.* holds config\.pbtxt\. Put the model at .*\/m\/1\/model\.js, or/,
+  ],
   ['a version called v1', { versions: { v1: onnxFile } }, /no version folder.* holds v1\. Rename v1 to 1$/],
   [
     'a file of another name',
@@ -80,6 +93,30 @@ for (const [what, model, told] of models) {
   });
 }
 
+test('an ensemble without a version folder is told to have an empty one', async (t) => {
+  const step =
+    'step [ { model_name: "part" model_version: -1 input_map { key: "x" value: "x" } output_map { key: "y" value: "y" } } ]';
+  const folder = await writeRepository(await temporaryFolder(t), {
+    m: {
+      config: `platform: "ensemble"
+input [ { name: "x" data_type: TYPE_FP32 dims: [ 16 ] } ]
+output [ { name: "y" data_type: TYPE_FP32 dims: [ 16 ] } ]
+ensemble_scheduling { ${step} }`,
+    },
+    part: identity(),
+  });
+  const { message } = await rejection(start(t, folder));
+  assert.match(message, /no file, but it needs an empty version folder: mkdir .*\/m\/1$/m);
+});
+
+test('a link that leads nowhere is told in place of the file', async (t) => {
+  const config = 'backend: "onnxruntime"';
+  const folder = await writeRepository(await temporaryFolder(t), { m: { config, versions: { '1': {} } } });
+  await symlink('/no/such/file', join(folder, 'm', '1', 'model.onnx'));
+  const { message } = await rejection(start(t, folder));
+  assert.match(message, /'.*model\.onnx' is a link to '\/no\/such\/file', which does not exist$/);
+});
+
 /** Paths that newcomers pass instead of a repository. */
 const repositories: readonly (readonly [
   what: string,
@@ -104,14 +141,26 @@ const repositories: readonly (readonly [
     "a model's own folder",
     ['m/1/model.onnx'],
     'm',
-    /\/m' is the folder of one model.*: give '[^']*(?<!\/m)'$/,
+    /\/m' is a model's folder .*Pass its parent '[^']*(?<!\/m)'$/,
   ],
-  ['one with an empty version', ['m/1/model.onnx', 'm/2/notes.txt'], 'm', /is the folder of one model/],
+  ['one with an empty version', ['m/1/model.onnx', 'm/2/notes.txt'], 'm', /is a model's folder/],
   [
     "a version's folder",
     ['m/1/model.onnx'],
     'm/1',
-    /holds model\.onnx, as a version of a model does: give '/,
+    /holds model\.onnx, as a version of a model does: give '[^']*(?<!\/m)'$/,
+  ],
+  [
+    "a JavaScript version's folder",
+    ['m/1/model.mjs'],
+    'm/1',
+    /as a version of a model does: give '[^']*(?<!\/m)'$/,
+  ],
+  [
+    'a folder with a number as its name',
+    ['2/net.onnx'],
+    '2',
+    /give the file itself, '.*\/2\/net\.onnx', to serve it alone$/,
   ],
 ];
 

@@ -52,6 +52,13 @@ test('other paths answer with nothing, other methods with 405', async (t) => {
   }
 });
 
+test('a closed server is not served', async (t) => {
+  const server = await serve(t, { echo: identity() });
+  await server.close();
+  const { code, reason } = await rejection(serveMetrics(server, { port: 0 }));
+  assert.deepEqual([code, reason], ['UNAVAILABLE', 'CLOSED']);
+});
+
 test('a closed server answers 503, with the reason', async (t) => {
   const server = await serve(t, { echo: identity() });
   const endpoint = await endpointOf(t, server);

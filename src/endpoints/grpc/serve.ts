@@ -47,8 +47,8 @@ export interface GrpcEndpoint extends AsyncDisposable {
  *
  * @param server - The server to serve. It goes on when the endpoint is closed; close the endpoint first.
  * @returns The endpoint, already listening.
- * @throws {@link TritonError} INVALID_ARG for wrong options, UNAVAILABLE if it cannot listen on the port, CANCELLED
- *   if the signal has already fired, UNSUPPORTED if Node disallows code generation from strings.
+ * @throws {@link TritonError} INVALID_ARG for wrong options, UNAVAILABLE if the server is closed or the port cannot be
+ *   listened on, CANCELLED if the signal has already fired, UNSUPPORTED if Node disallows code generation from strings.
  *
  * @example
  * import { serveGrpc } from 'tritonts/grpc';
@@ -62,6 +62,8 @@ export async function serveGrpc(
     throw expected('an InferenceServer', 'serveGrpc', server);
   checkCodeFromStrings('serveGrpc');
   const checked = checkGrpcOptions(options);
+  // A closed server has none.
+  server.metadata();
   let closing = false;
   const handler = new GrpcHandler(server, checked, () => closing);
   const http = createHttp2Server(checked);

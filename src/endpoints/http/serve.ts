@@ -89,8 +89,8 @@ export function httpHandler(server: InferenceServer, options: HttpHandlerOptions
  *
  * @param server - The server to serve. It goes on when the endpoint is closed; close the endpoint first.
  * @returns The endpoint, already listening.
- * @throws {@link TritonError} INVALID_ARG for wrong options, UNAVAILABLE if it cannot listen on the port, CANCELLED
- *   if the signal has already fired.
+ * @throws {@link TritonError} INVALID_ARG for wrong options, UNAVAILABLE if the server is closed or the port cannot be
+ *   listened on, CANCELLED if the signal has already fired.
  *
  * @example
  * import { serveHttp } from 'tritonts/http';
@@ -102,6 +102,8 @@ export async function serveHttp(
 ): Promise<HttpEndpoint> {
   checkServer(server, 'serveHttp');
   const checked = checkServeOptions(options);
+  // A closed server has none.
+  server.metadata();
   let closing = false;
   const handler = new HttpHandler(server, checked, () => closing, true);
   const connections = new Set<Connection>();

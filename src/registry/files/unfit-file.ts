@@ -4,7 +4,7 @@
  */
 
 import { closeSync, constants, openSync, readSync, statSync } from 'node:fs';
-import { open, readFile, realpath, stat, type FileHandle } from 'node:fs/promises';
+import { open, readFile, readlink, realpath, stat, type FileHandle } from 'node:fs/promises';
 import { basename, dirname, extname, isAbsolute, join, normalize } from 'node:path';
 import type { NativeBytes } from '../../addon/native/folder.js';
 import { unavailable } from '../../errors.js';
@@ -242,6 +242,8 @@ const families: readonly RegExp[] = [/\.onnx$/i, /\.(?:[mc]?js|ts)$/i, /\.py$/i,
 async function missingFile(path: string): Promise<string> {
   const folder = dirname(path);
   const name = basename(path);
+  const target = await readlink(path).catch(() => undefined);
+  if (target !== undefined) return `its file '${path}' is a link to '${target}', which does not exist`;
   const entries = await listFolder(folder);
   const fact = `its file ${name} is not there: '${folder}' ${contentText(entries)}`;
   const family = families.find((end) => end.test(name));

@@ -50,8 +50,8 @@ export async function prepareModel(
     gpus: gpuFinder(options, (name) => customCode(name, options) !== undefined),
     instanceKind: options.instanceKind,
   };
-  const throwIfEmpty = async (): Promise<void> => {
-    if (files.versions.length === 0 && source.whyNoVersions) throw await source.whyNoVersions(folder);
+  const throwIfEmpty = async (file?: string): Promise<void> => {
+    if (files.versions.length === 0 && source.whyNoVersions) throw await source.whyNoVersions(folder, file);
   };
   // If there is a configuration, its problems are reported first.
   if (!override && !files.config) await throwIfEmpty();
@@ -60,7 +60,7 @@ export async function prepareModel(
   const note = misnamedNote(files.misnamedConfig);
   if (note !== undefined) options.log.warn(`model '${folder.name}': ${note}`, { model: folder.name });
   const prepared = withNote(prepareConfig(parsed, context), note);
-  await throwIfEmpty();
+  await throwIfEmpty(prepared.config.ensemble_scheduling ? '' : prepared.config.default_model_filename);
   return {
     prepared,
     parsed,

@@ -47,10 +47,13 @@ async function listOf(source: ModelSource, signal: AbortSignal): Promise<readonl
 /** The error for sources without any model. */
 export async function noModelsError(sources: readonly ModelSource[]): Promise<TritonError> {
   const reasons = await Promise.all(sources.map(whyNoModels));
+  const facts = reasons.map(({ fact }) => fact).join('; ');
+  const { example } = reasons.find((reason) => reason.example !== undefined) ?? {};
   return new TritonError(
     'INVALID_ARG',
-    `${reasons.map(({ fact }) => fact).join('; ')}. A model is a folder with numbered version folders, such as ` +
-      (reasons[0]?.example ?? 'models/digits/1/model.onnx'),
+    example === undefined
+      ? facts
+      : `${facts}. A model is a folder with numbered version folders, such as ${example}`,
   );
 }
 

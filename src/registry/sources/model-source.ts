@@ -62,8 +62,8 @@ export interface LocalFiles {
 export interface NoModels {
   /** What was expected and what there is instead, without a stop at its end. */
   readonly fact: string;
-  /** Where the file of a model could be. */
-  readonly example: string;
+  /** Where the file of a model could be; undefined if the fact says already what to give instead. */
+  readonly example: string | undefined;
 }
 
 /**
@@ -119,8 +119,12 @@ export interface ModelSource {
   /** Why {@link list} found nothing. Without it the error says no more than that. */
   whyNoModels?(): Promise<NoModels>;
 
-  /** The error for a model without versions. Without it the error says no more than that. */
-  whyNoVersions?(model: ListedModel): Promise<TritonError>;
+  /**
+   * The error for a model without versions. Without it the error says no more than that.
+   *
+   * @param file - The name of the model's file in a version, if the configuration tells; empty for a model without a file.
+   */
+  whyNoVersions?(model: ListedModel, file: string | undefined): Promise<TritonError>;
 }
 
 /** How messages name a model's place. */

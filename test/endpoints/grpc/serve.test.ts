@@ -170,6 +170,13 @@ test('one connection more than maxConnections is closed, and the others go on', 
   );
 });
 
+test('a closed server is not served', async (t) => {
+  const server = await serve(t, { m: identity() });
+  await server.close();
+  const { code, reason } = await rejection(serveGrpc(server, { port: 0 }));
+  assert.deepEqual([code, reason], ['UNAVAILABLE', 'CLOSED']);
+});
+
 test('early pings are counted', async (t) => {
   const server = await serve(t, { m: identity() });
   const strict = session(t, await endpointOf(t, server, { maxPingStrikes: 1 }));

@@ -207,6 +207,13 @@ test('TLS', async (t) => {
   assert.match(wrong.message, /options\.tls cannot be used/);
 });
 
+test('a closed server is not served', async (t) => {
+  const server = await serve(t, { m: identity() });
+  await server.close();
+  const { code, reason } = await rejection(serveHttp(server, { port: 0 }));
+  assert.deepEqual([code, reason], ['UNAVAILABLE', 'CLOSED']);
+});
+
 test('a port that is in use is told', async (t) => {
   const server = await serve(t, { m: identity() });
   const { address } = await endpointOf(t, server);

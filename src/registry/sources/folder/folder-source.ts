@@ -39,7 +39,7 @@ export class FolderSource implements ModelSource {
     return whyNoModels(this.place);
   }
 
-  whyNoVersions(model: ListedModel): Promise<TritonError> {
-    return noVersionError(model);
+  whyNoVersions(model: ListedModel, file: string | undefined): Promise<TritonError> {
+    return noVersionError(model, file);
   }
 }

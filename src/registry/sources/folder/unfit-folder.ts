@@ -2,31 +2,57 @@
  * Errors for folders that are no repository, or no model: what was expected, what there is, and what to do.
  */
 
-import { basename, dirname, join } from 'node:path';
+import { basename, dirname, extname, join } from 'node:path';
 import { TritonError } from '../../../errors.js';
-import { contentText, listFolder, onnxFiles } from '../../files/listing.js';
+import { contentText, listFolder, onnxFiles, type ListedEntry } from '../../files/listing.js';
 import type { ListedModel, NoModels } from '../model-source.js';
 
 const isVersion = (name: string): boolean => /^\d+$/.test(name);
 
-/** The error for a model without a version folder. */
-export async function noVersionError({ name, path }: ListedModel): Promise<TritonError> {
+/**
+ * The error for a model without a version folder.
+ *
+ * @param file - The name of the model's file, if the configuration tells; empty for a model without a file.
+ */
+export async function noVersionError(
+  { name, path }: ListedModel,
+  file: string | undefined,
+): Promise<TritonError> {
   const entries = await listFolder(path);
   const fact =
     `model '${name}': there is no version folder (a version is a folder with a number as its name, ` +
     `such as ${name}/1): '${path}' ${contentText(entries)}`;
-  const [onnx] = onnxFiles(entries);
+  const found = modelFileAmong(entries, file);
   const folders = entries.filter(({ isDirectory }) => isDirectory).map((entry) => entry.name);
   const named =
     folders.find((folder) => numberIn(folder) !== undefined) ?? (await versionAlike(path, folders));
-  const file = onnx ?? 'model.onnx';
   const advice =
-    onnx !== undefined
-      ? `Move ${file} to ${join(path, '1', 'model.onnx')}`
+    found !== undefined
+      ? `Move ${found} to ${join(path, '1', nameInVersion(found, file))}`
       : named !== undefined
         ? `Rename ${/^[\w.-]+$/.test(named) ? named : `'${named}'`} to ${numberIn(named) ?? 1}`
-        : `Put the model at ${join(path, '1', 'model.onnx')}, or remove the folder from the repository if it is not a model`;
+        : file === ''
+          ? `This model has no file, but it needs an empty version folder: mkdir ${join(path, '1')}`
+          : `Put the model at ${join(path, '1', file ?? 'model.onnx')}, or remove the folder from the repository if it is not a model`;
   return new TritonError('INVALID_ARG', `${fact}. ${advice}`, { model: name });
+}
+
+const isScript = (name: string): boolean => /\.[mc]?js$/i.test(name);
+
+/** The model's file where it lies beside the version folders by mistake. */
+function modelFileAmong(entries: readonly ListedEntry[], file: string | undefined): string | undefined {
+  if (file === undefined) return onnxFiles(entries)[0];
+  return entries.find(
+    ({ name, isDirectory }) =>
+      !isDirectory &&
+      extname(file) !== '' &&
+      (extname(name).toLowerCase() === extname(file).toLowerCase() || (isScript(file) && isScript(name))),
+  )?.name;
+}
+
+/** The name that the file should have in a version. A script keeps its kind, which Node knows by the extension. */
+function nameInVersion(found: string, file = 'model.onnx'): string {
+  return isScript(file) ? `${basename(file, extname(file))}${extname(found)}` : file;
 }
 
 /** The number that a folder was probably meant to have; undefined if it has none. */
@@ -66,25 +92,31 @@ export async function refuseModelAsRepository(
     return;
   throw new TritonError(
     'INVALID_ARG',
-    `model repository '${repository}' is the folder of one model, with its versions (${first.name} ` +
-      `${contentText(entries)}), but a repository is a folder of models: give '${dirname(repository)}'`,
+    `'${repository}' is a model's folder (${first.name} ${contentText(entries)}). ` +
+      `Pass its parent '${dirname(repository)}'`,
   );
 }
 
 /** Why a repository has no models. */
 export async function whyNoModels(repository: string): Promise<NoModels> {
-  return {
-    fact: await noModelsText(repository),
-    example: join(repository, 'digits', '1', 'model.onnx'),
-  };
-}
-
-async function noModelsText(repository: string): Promise<string> {
   const entries = await listFolder(repository);
   const fact = `model repository '${repository}' has no models: it ${contentText(entries)}`;
+  if (await isVersionFolder(repository, entries)) {
+    const advice = `as a version of a model does: give '${dirname(dirname(repository))}'`;
+    return { fact: `${fact}, ${advice}`, example: undefined };
+  }
   const [onnx] = onnxFiles(entries);
-  if (onnx === undefined) return fact;
-  return isVersion(basename(repository))
-    ? `${fact}, as a version of a model does: give '${dirname(dirname(repository))}'`
-    : `${fact}: give the file itself, '${join(repository, onnx)}', to serve it alone`;
+  if (onnx !== undefined) {
+    const advice = `give the file itself, '${join(repository, onnx)}', to serve it alone`;
+    return { fact: `${fact}: ${advice}`, example: undefined };
+  }
+  return { fact, example: join(repository, 'digits', '1', 'model.onnx') };
+}
+
+/** Whether a folder with a number as its name is a version, and not a repository of that name. */
+async function isVersionFolder(folder: string, entries: readonly ListedEntry[]): Promise<boolean> {
+  if (!isVersion(basename(folder)) || entries.length === 0) return false;
+  if (entries.some(({ name, isDirectory }) => !isDirectory && /^model\.\w+$/.test(name))) return true;
+  const beside = await listFolder(dirname(folder));
+  return beside.some(({ name }) => name === 'config.pbtxt');
 }

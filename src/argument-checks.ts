@@ -2,6 +2,7 @@
 
 import { didYouMean } from './suggest.js';
 import { invalidArgument } from './errors.js';
+import { printableLine } from './printable.js';
 
 /**
  * A value as text for messages. It runs no code of the caller, so a value whose conversion to text would throw
@@ -9,9 +10,10 @@ import { invalidArgument } from './errors.js';
  */
 export function show(value: unknown): string {
   if (typeof value === 'function') return 'a function';
-  if (typeof value === 'string') return `'${value}' of type string`;
+  if (typeof value === 'string') return `'${printableLine(value)}' of type string`;
   if (typeof value === 'object' && value !== null) return Array.isArray(value) ? 'an array' : 'an object';
-  return `${String(value)} of type ${typeof value}`;
+  const text = String(value);
+  return value === undefined || value === null ? text : `${text} of type ${typeof value}`;
 }
 
 /** The error for a value of the wrong kind. */
@@ -19,14 +21,21 @@ export function expected(what: string, path: string, value: unknown): Error {
   return invalidArgument(`expected ${what} for ${path} but received ${show(value)}`);
 }
 
-/** Throws for unknown keys. */
-export function checkKeys(value: object, known: readonly string[], path: string): void {
+/**
+ * Throws for unknown keys.
+ *
+ * @param why - Returns why a key is refused, if there is more to say of it than that it is unknown.
+ */
+export function checkKeys(
+  value: object,
+  known: readonly string[],
+  path: string,
+  why?: (key: string) => string | undefined,
+): void {
   for (const key in value) {
-    if (!known.includes(key) && Object.hasOwn(value, key)) {
-      throw invalidArgument(
-        `unknown key '${key}' in ${path}${didYouMean(key, known)}; it takes ${known.join(', ')}`,
-      );
-    }
+    if (known.includes(key) || !Object.hasOwn(value, key)) continue;
+    const near = why?.(key) ?? `${didYouMean(key, known)}; it takes ${known.join(', ')}`;
+    throw invalidArgument(`unknown key '${printableLine(key)}' in ${path}${near}`);
   }
 }
 
@@ -43,14 +52,20 @@ export type Given<T> = Readonly<Partial<Record<keyof T, unknown>>>;
  * Reads options, each of which is optional. `null` counts as absent, like `undefined`, both for one option and
  * for the whole `value`, because many programs write `null` for an absent value.
  *
+ * @param why - As for {@link checkKeys}.
  * @returns A copy of the options that are present. Each of the caller's getters has run once.
  * @throws {@link TritonError} INVALID_ARG if `value` is not an object, and for unknown keys.
  */
-export function readOptions<T>(value: unknown, known: readonly (keyof T & string)[], path: string): Given<T> {
+export function readOptions<T>(
+  value: unknown,
+  known: readonly (keyof T & string)[],
+  path: string,
+  why?: (key: string) => string | undefined,
+): Given<T> {
   const read: Partial<Record<keyof T, unknown>> = {};
   const given = value ?? {};
   checkObject(given, path);
-  checkKeys(given, known, path);
+  checkKeys(given, known, path, why);
   for (const key of known) {
     const member: unknown = (given as Given<T>)[key];
     if (member !== undefined && member !== null) read[key] = member;

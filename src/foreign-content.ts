@@ -12,9 +12,12 @@ function latin1(head: Uint8Array): string {
 
 /** Whether the bytes begin like text in UTF-16 or UTF-32, with or without a byte order mark. */
 function isWide(head: Uint8Array): boolean {
-  const [a, b, c] = head;
+  const [a, b, c, d] = head;
   if ((a === 0xff && b === 0xfe) || (a === 0xfe && b === 0xff)) return true;
-  return (a === 0) !== (b === 0) || (a === 0 && (c === 0xfe || c === 0));
+  if (a === 0 && b === 0) return c === 0xfe || c === 0;
+  // A single NUL is a fault of another kind.
+  const isNext = head.byteLength < 4 || (c === 0) !== (d === 0) || (c === 0 && d === 0);
+  return (a === 0) !== (b === 0) && isNext;
 }
 
 /**

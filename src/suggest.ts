@@ -32,9 +32,20 @@ export function suggest(word: string, candidates: Iterable<string>): string | un
   return best;
 }
 
-/** The end of a message about a misspelt word: ` (did you mean …?)`, or nothing. */
+/** The shortest beginning of a name that suggests it. */
+const shortestBeginning = 4;
+/** A beginning that more names have suggests none of them. */
+const mostBegun = 3;
+
+/** The end of a message about a misspelt or shortened word: ` (did you mean …?)`, or nothing. */
 export function didYouMean(word: string, candidates: Iterable<string>): string {
-  const meant = suggest(word, candidates);
+  const all = [...candidates];
+  const meant = suggest(word, all);
+  const written = simplify(word);
+  const longer = all.filter((name) => simplify(name).startsWith(written));
+  const begun = written.replace(/^_+/, '').length >= shortestBeginning && longer.length <= mostBegun;
+  if (begun && longer.length > 0 && (meant === undefined || longer.includes(meant)))
+    return ` (did you mean ${longer.join(' or ')}?)`;
   return meant === undefined ? '' : ` (did you mean ${meant}?)`;
 }
 

@@ -38,3 +38,9 @@ test('didYouMean() is empty without a near miss', () => {
   assert.equal(didYouMean('outptu', names), ' (did you mean output?)');
   assert.equal(didYouMean('zebra', names), '');
 });
+
+test('didYouMean() names all that a shortened word may mean', () => {
+  assert.equal(didYouMean('metr', names), ' (did you mean metric_tags?)');
+  assert.equal(didYouMean('type_fp', names), ' (did you mean TYPE_FP32 or TYPE_FP16?)');
+  assert.equal(didYouMean('in', names), '');
+});

@@ -43,11 +43,13 @@ function below(text: string): void {
 function print(model: CheckedModel, withConfig: boolean, told: Map<string, string>): void {
   const { name, ok, backend, versions, problems, notes, config } = model;
   const shown = printableLine(name);
+  // An ensemble has a platform in place of a backend.
+  const kind = backend === '' && config?.ensemble_scheduling ? 'ensemble' : backend;
   const list =
     versions.length === 0 ? '' : `, version${versions.length === 1 ? '' : 's'} ${versions.join(', ')}`;
   const count = problems.length === 1 ? '1 problem' : `${problems.length} problems`;
   console.log(
-    `${ok ? 'ok    ' : 'FAILED'} ${shown}${backend === '' ? '' : ` (${printableLine(backend)}${list})`}${ok ? '' : `: ${count}`}`,
+    `${ok ? 'ok    ' : 'FAILED'} ${shown}${kind === '' ? '' : ` (${printableLine(kind)}${list})`}${ok ? '' : `: ${count}`}`,
   );
   for (const { code, message, version } of problems) {
     const about = version !== undefined && versions.length > 1 ? ` version ${version}:` : '';

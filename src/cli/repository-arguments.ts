@@ -50,9 +50,18 @@ export function parsed<T>(
   try {
     return parse();
   } catch (error) {
-    const text = unknownOption(args, options) ?? (error instanceof Error ? error.message : String(error));
+    const text = unknownOption(args, options) ?? optionFault(error);
     throw invalidArgument(`${text}\n\n${help}`, { cause: error });
   }
+}
+
+/** The message for an option whose value is missing, or should be. */
+function optionFault(error: unknown): string {
+  const text = error instanceof Error ? error.message : String(error);
+  const [, name, lacks] =
+    /^Option '(?:-\w, )?(--[\w-]+)[^']*' (argument missing|argument is ambiguous)?/.exec(text) ?? [];
+  if (name === undefined) return text;
+  return lacks === undefined ? `${name} takes no value` : `${name} needs a value`;
 }
 
 /** The message for the first unknown option; undefined if all are known. */

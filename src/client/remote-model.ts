@@ -8,6 +8,7 @@ import type { ModelMetadata } from '../index.js';
 import {
   checkInferOptions,
   inferKeys,
+  whyRefused,
   SharedOptions,
   type CheckedOptions,
 } from '../server/requests/infer-options.js';
@@ -164,7 +165,7 @@ export class ModelOfServer implements RemoteModel {
 
   #check(options: unknown): RemoteOptions {
     // Each option is checked below.
-    const given = readOptions<InferOptions>(options, inferKeys, 'infer options') as InferOptions;
+    const given = readOptions<InferOptions>(options, inferKeys, 'infer options', whyRefused) as InferOptions;
     const { parent } = given;
     if (parent !== undefined) {
       const text = `model '${this.name}': options.parent is only for models of this process`;

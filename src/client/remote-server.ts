@@ -134,7 +134,8 @@ export class ServerOfProtocol implements RemoteServer {
   }
 
   async statistics(name?: string, version?: string | number): Promise<RemoteStatistics[]> {
-    return this.#protocol.statistics(checkOptionalName(name), checkVersion(version));
+    const model = checkOptionalName(name);
+    return this.#protocol.statistics(model, checkVersion(version, model, 'all'));
   }
 
   async close(options: { readonly timeoutMs?: number | undefined } = {}): Promise<void> {
@@ -150,7 +151,7 @@ export class ServerOfProtocol implements RemoteServer {
 
   #handle(name: string, given: string | number | undefined): ModelOfServer {
     checkModelName(name);
-    const version = checkVersion(given);
+    const version = checkVersion(given, name);
     const key = `${version ?? ''}/${name}`;
     let model = this.#models.get(key);
     if (model === undefined) {

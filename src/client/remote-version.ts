@@ -110,7 +110,7 @@ export class RemoteVersion {
       const target = into[name];
       if (target === undefined) outputs[name] = tensorFactory(datatype)(shape, bytes);
       else {
-        targetMemory(name, datatype, shape, bytes.byteLength, target).set(new Uint8Array(bytes));
+        targetMemory(this.#model, name, datatype, shape, bytes.byteLength, target).set(new Uint8Array(bytes));
         outputs[name] = tensorInto(datatype, shape, target);
       }
     }

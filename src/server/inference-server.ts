@@ -349,7 +349,7 @@ export class InferenceServer implements ModelServer, AsyncDisposable {
   statistics(name?: string, version?: string | number): ModelStatistics[] {
     this.#table.checkOpen();
     const model = checkOptionalName(name);
-    return serverStatistics(this.#native, this.#table, model, checkVersion(version));
+    return serverStatistics(this.#native, this.#table, model, checkVersion(version, model, 'all'));
   }
 
   /**
@@ -370,7 +370,7 @@ export class InferenceServer implements ModelServer, AsyncDisposable {
     const asked = readOptions<typeof options>(options, ['version'], 'explain options');
     const { uid, version, config, unbatched } = this.#table.resolve(
       this.#table.keyOf(name),
-      checkVersion(asked.version),
+      checkVersion(asked.version, name),
     );
     const step = config.ensemble_scheduling?.step[0];
     if (step) {

@@ -7,6 +7,8 @@
  * the typed arrays before they are copied.
  */
 
+import { types } from 'node:util';
+import { suggest } from '../suggest.js';
 import { BytesWriter, countElements, isBytesElement, wordsOfWire } from './bytes.js';
 import { describe, quote } from './describe.js';
 import type { ElementType } from './elements.js';
@@ -76,6 +78,13 @@ function draftList(plan: InputPlan, list: readonly unknown[], shape: readonly nu
   return { plan, value: list, count, data: sink.finish(), shape };
 }
 
+/** The key that was probably meant to be `name`, at the end of a message. */
+function misspelt(value: object, name: string): string {
+  if (types.isProxy(value)) return '';
+  const near = Object.keys(value).find((key) => suggest(key, [name]) !== undefined);
+  return near === undefined ? '' : ` (did you mean '${name}' by ${quote(near)}?)`;
+}
+
 function checkDatatype(plan: InputPlan, datatype: unknown, shape: readonly number[]): void {
   if (datatype === undefined || datatype === plan.datatype) return;
   const got = typeof datatype === 'string' ? quote(datatype) : describe(datatype);
@@ -91,7 +100,7 @@ function draftObject(plan: InputPlan, given: Given, known: readonly number[] | u
   const { value, shape: givenShape, datatype, wire, data } = given;
   if (givenShape === undefined) {
     const got = describe(value);
-    throw mismatch(plan, got === 'an object' ? "an object without 'shape'" : got);
+    throw mismatch(plan, got === 'an object' ? `an object without 'shape'${misspelt(value, 'shape')}` : got);
   }
   const shape = known ?? readShape(plan, givenShape);
   checkDatatype(plan, datatype, shape);
@@ -104,7 +113,10 @@ function draftObject(plan: InputPlan, given: Given, known: readonly number[] | u
   }
   if (Array.isArray(data)) return draftList(plan, data, shape);
   const draft = draftFlat(plan, data, shape);
-  if (draft === undefined) throw mismatch(plan, `${describe(data)} for 'data'`);
+  if (draft === undefined) {
+    const near = data === undefined ? misspelt(value, 'data') : '';
+    throw mismatch(plan, `${describe(data)} for 'data'${near}`);
+  }
   return draft;
 }
 

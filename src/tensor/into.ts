@@ -46,6 +46,7 @@ export function checkInto(model: string, output: string, datatype: Datatype, tar
  *   meanwhile.
  */
 export function targetMemory(
+  model: string,
   output: string,
   datatype: Datatype,
   shape: readonly number[],
@@ -56,7 +57,10 @@ export function targetMemory(
   if (memory?.byteLength === bytes) return memory;
   const got = memory === undefined ? 'an array that has lost its buffer' : describe(target);
   const expected = `an array for ${datatype} ${formatShape(shape)}`;
-  throw invalidArgument(`output '${output}': expected ${expected} in options.into, but got ${got}`);
+  throw invalidArgument(
+    `model '${model}', output '${output}': expected ${expected} in options.into, but got ${got}`,
+    { model, tensor: output },
+  );
 }
 
 /** A tensor whose data is the caller's array. `checkInto` has checked the array's class. */

@@ -2,6 +2,7 @@
  * Nested arrays: checks their shape and encodes their elements, in one walk that reads each property once.
  */
 
+import { types } from 'node:util';
 import type { TritonError } from '../errors.js';
 import type { Refuse } from './elements.js';
 import { describe } from './describe.js';
@@ -74,6 +75,32 @@ function flatShape(
   return plan.variableDims === 1 && plan.batchRank === 1 ? undefined : cutShape(plan, length, 0, array);
 }
 
+/** How many entries of a level are looked at for the reason of a wrong shape. */
+const mostLooked = 1024;
+
+/** The value at an index, without code of the caller; undefined where that code would have to run. */
+function plainAt(array: readonly unknown[], index: number): unknown {
+  return Object.getOwnPropertyDescriptor(array, index)?.value;
+}
+
+/** The first place of nested arrays whose length or kind differs from that of its neighbours; undefined if there is none. */
+function raggedPlace(array: readonly unknown[], path: readonly number[] = []): string | undefined {
+  if (types.isProxy(array)) return undefined;
+  const first = plainAt(array, 0);
+  for (let i = 0; i < Math.min(array.length, mostLooked); i++) {
+    const child = plainAt(array, i);
+    const here = [...path, i];
+    if (Array.isArray(child) !== Array.isArray(first))
+      return `${describe(child)}${formatPath(here)}, where others have ${Array.isArray(first) ? 'arrays' : 'an element'}`;
+    if (!Array.isArray(child) || !Array.isArray(first) || types.isProxy(child)) continue;
+    if (child.length !== first.length)
+      return `length ${child.length}${formatPath(here)}, where others have ${first.length}`;
+    const deeper = raggedPlace(child, here);
+    if (deeper !== undefined) return deeper;
+  }
+  return undefined;
+}
+
 class NestedWalk {
   readonly plan: InputPlan;
   /** Lengths along the first element of each level; complete when the first row is reached. */
@@ -85,9 +112,11 @@ class NestedWalk {
   #count: number | undefined;
   #flatShape: readonly number[] | undefined;
   readonly #refuse: Refuse;
+  readonly #outermost: readonly unknown[];
 
-  constructor(plan: InputPlan) {
+  constructor(plan: InputPlan, outermost: readonly unknown[]) {
     this.plan = plan;
+    this.#outermost = outermost;
     this.#lastLevel = plan.rank - 1;
     this.#refuse = (index, value) => elementError(plan, [...this.#path, index], value);
   }
@@ -122,7 +151,7 @@ class NestedWalk {
   #walkFlat(array: readonly unknown[], length: number, first: unknown): void {
     this.#count = length;
     // Check the length before reading the other elements: there may be too many.
-    this.#flatShape = flatShape(this.plan, array, length);
+    this.#flatShape = this.#orRagged(() => flatShape(this.plan, array, length));
     const sink = (this.#sink = createSink(this.plan, length));
     const row = [first];
     for (let i = 1; i < length; i++) {
@@ -189,10 +218,22 @@ class NestedWalk {
     );
   }
 
+  /** Does a check of the shape. Where arrays of different lengths are the reason that it fails, the error says so. */
+  #orRagged<T>(check: () => T): T {
+    try {
+      return check();
+    } catch (error) {
+      const place = raggedPlace(this.#outermost);
+      throw place === undefined ? error : refusal(this.plan, `ragged nesting: ${place}`);
+    }
+  }
+
   /** Creates the sink, as soon as the shape is known and valid. */
   #openSink(): ElementSink {
     if (this.#sink === undefined) {
-      checkShape(this.plan, this.shape);
+      this.#orRagged(() => {
+        checkShape(this.plan, this.shape);
+      });
       this.#sink = createSink(this.plan, elementCount(this.shape));
     }
     return this.#sink;
@@ -202,7 +243,7 @@ class NestedWalk {
 /** Encodes nested arrays, or a flat one. */
 export function encodeNested(plan: InputPlan, array: readonly unknown[]): Walked {
   if (plan.rank === 0) throw mismatch(plan, 'an array; pass { data, shape: [] }');
-  const walk = new NestedWalk(plan);
+  const walk = new NestedWalk(plan, array);
   walk.walk(array, 0);
   return walk.finish();
 }

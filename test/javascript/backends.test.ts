@@ -186,7 +186,7 @@ void suite('registerBackend', () => {
     assert.equal(seven.code, 'INVALID_ARG');
     assert.match(
       seven.message,
-      /model 'm': expected the default export of .*seven\.mjs to be a class or an object/s,
+      /model 'm': expected the default export of .*seven\.mjs' to be a class or an object/s,
     );
   });
 

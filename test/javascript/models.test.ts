@@ -144,7 +144,7 @@ const failures: Readonly<Record<string, readonly [string, RegExp, string]>> = {
   ],
   'initialize rejects with no error': [
     `export default class { async initialize() { throw 'a word'; } execute() {} }`,
-    /model 'add'.*threw a word/s,
+    /model 'add'.*initialize failed: it threw 'a word'/s,
     'INTERNAL',
   ],
   'the file has a fault': [`export default class {`, /model 'add'/, 'INTERNAL'],

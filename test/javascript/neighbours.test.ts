@@ -15,7 +15,7 @@ import { executing, script } from './harness.js';
 /** Expressions for the result of the bad request, which may use `request`, and the expected errors. */
 const bad: Readonly<Record<string, readonly [string, RegExp]>> = {
   'a promise that rejects': [`Promise.reject(new Error('rejected'))`, /rejected/],
-  'an async function that throws what is no Error': [`(async () => { throw 'text'; })()`, /threw text/],
+  'an async function that throws what is no Error': [`(async () => { throw 'text'; })()`, /threw 'text'/],
   'a getter then that throws': [`({ get then() { throw new Error('then'); } })`, /then/],
   'a Map': [`new Map([['y', request.inputs.x]])`, /a Map/],
   'a Set of promises that reject': [`new Set([Promise.reject(new Error('unseen'))])`, /a Set/],

@@ -7,7 +7,7 @@ import { adds, byFirst, executing, script } from './harness.js';
 const ways: Readonly<Record<number, readonly [string, string, RegExp]>> = {
   1: [`throw new Error('a sync throw');`, 'INTERNAL', /model 'm': a sync throw/],
   2: [`return Promise.reject(new Error('a rejection'));`, 'INTERNAL', /model 'm': a rejection/],
-  3: [`return Promise.reject('a word');`, 'INTERNAL', /model 'm': threw a word/],
+  3: [`return Promise.reject('a word');`, 'INTERNAL', /model 'm': it threw 'a word'/],
   4: [`return [];`, 'INTERNAL', /model 'm': expected execute to return an array of 1 results.*array of 0/],
   5: [`return undefined;`, 'INTERNAL', /array of 1 results.*undefined/],
   6: [

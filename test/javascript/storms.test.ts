@@ -54,7 +54,7 @@ test('completeConfig that throws or rejects fails the load with its message and 
     const text = `export default class { static completeConfig() { ${body} } execute() {} }`;
     const error = await rejection(serve(t, { m: script(text) }));
     assert.equal(error.code, 'INTERNAL');
-    assert.match(error.message, /model 'm': no shapes/);
+    assert.match(error.message, /model 'm': completeConfig failed: no shapes \(model\.js:1\)/);
   }
 });
 

@@ -75,8 +75,8 @@ for (const options of [{ exitOnError: false }, { modelControlMode: 'explicit' }]
 
 void suite('createServer rejects, and does not throw, for', () => {
   const cases: readonly (readonly [string, readonly unknown[], RegExp])[] = [
-    ['no argument', [], /expected an object for options but received undefined/],
-    ['a number', [7], /expected an object for options/],
+    ['no argument', [], /expected the path of a model repository, or options, but received undefined$/],
+    ['a number', [7], /expected the path of a model repository, or options, but received 7 of type number$/],
     ['an empty list', [[]], /expected at least one folder/],
     ['an unknown option', ['models', { exitOnEror: false }], /did you mean exitOnError\?/],
     ['options that are no object', ['models', true], /expected an object for options but received true/],
@@ -100,7 +100,7 @@ void suite('createServer rejects, and does not throw, for', () => {
 test('a repository that is not there is NOT_FOUND, and is named', async () => {
   const error = await rejection(createServer('/no/such/models'));
   assert.equal(error.code, 'NOT_FOUND');
-  assert.match(error.message, /'\/no\/such\/models' cannot be read: ENOENT/);
+  assert.match(error.message, /'\/no\/such\/models': there is no such folder \(working directory: \//);
 });
 
 test('one missing repository among others is enough', async (t) => {

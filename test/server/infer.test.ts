@@ -180,6 +180,12 @@ test('a result may be the next input', async (t) => {
 void suite('options that are wrong reject:', () => {
   const cases: readonly (readonly [string, unknown, RegExp])[] = [
     ['an unknown key', { ouputs: [] }, /unknown key 'ouputs' in infer options \(did you mean outputs\?\)/],
+    ['a time without its unit', { timeout: 5 }, /\(did you mean timeoutUs or timeoutMs\?\)/],
+    [
+      'a sequence',
+      { sequenceId: 5 },
+      /unknown key 'sequenceId' in infer options: sequences are not supported yet$/,
+    ],
     ['no object', 7, /expected an object for infer options but received 7/],
     [
       'an id that is a number',
@@ -195,7 +201,11 @@ void suite('options that are wrong reject:', () => {
       /unknown output 'summ' \(did you mean sum\?\); it has sum, difference/,
     ],
     ['an output twice', { outputs: ['sum', 'sum'] }, /output 'sum' is requested twice/],
-    ['an output that is no name', { outputs: [5] }, /expected names in options\.outputs but received number/],
+    [
+      'an output that is no name',
+      { outputs: [5] },
+      /expected a name for options\.outputs\[0\] but received 5 of type number/,
+    ],
   ];
   for (const [title, options, message] of cases) {
     test(title, async (t) => {

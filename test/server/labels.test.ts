@@ -214,6 +214,6 @@ for (const classification of [-1, 1.5, NaN, '2', true]) {
     const outputs = [{ name: 'scores', classification: classification as number }];
     const error = await rejection(server.infer('m', { x: [[4, 3, 2, 1]] }, { outputs }));
     assert.equal(error.code, 'INVALID_ARG');
-    assert.match(error.message, /'scores'.*for classification but received/);
+    assert.match(error.message, /'scores'.*for options\.outputs\[\d\]\.classification but received/);
   });
 }

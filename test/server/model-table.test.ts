@@ -46,7 +46,7 @@ test('a pinned version that does not exist has a handle that is not ready', asyn
   assert.equal(model.ready, false);
   const error = thrown(() => model.config);
   assert.equal(error.code, 'NOT_FOUND');
-  assert.match(error.message, /model 'a', version 7 is not available: its ready versions are 1/);
+  assert.match(error.message, /model 'a', version 7 is not available: the ready versions: 1/);
 });
 
 void suite('a name that is not a string is refused:', () => {

@@ -163,7 +163,7 @@ test('a pinned version that the policy no longer chooses is NOT_FOUND, with thos
   await server.loadModel('add');
   const error = await rejection(pinned.infer({ x: row() }));
   assert.equal(error.code, 'NOT_FOUND');
-  assert.equal(error.message, "model 'add', version 1 is not available: its ready versions are 2");
+  assert.equal(error.message, "model 'add', version 1 is not available: the ready versions: 2");
   assert.equal(pinned.ready, false);
 });
 

@@ -307,7 +307,7 @@ const wrong: readonly (readonly [what: string, sample: string, field: RegExp, te
     'a file that is not there',
     sample('data_type: TYPE_FP32 dims: 16 input_data_file: "y.bin"'),
     /input_data_file$/,
-    /warmup.y\.bin cannot be read: ENOENT/,
+    /warmup.y\.bin cannot be read: there is no such file/,
   ],
   [
     'a folder for a file',

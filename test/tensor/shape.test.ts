@@ -219,6 +219,8 @@ const misshapen: readonly [readonly number[], number, unknown, string][] = [
     { data: [1], shape: new Array(2000).fill(1) },
     'expected FP32 of shape [N,-1], 1 ≤ N ≤ 8, but got a shape of rank 2000',
   ],
+  [[4], 8, [[1, 2], [3]], 'ragged nesting: length 1 at [1], where others have 2'],
+  [[4], 8, [1, [2]], 'ragged nesting: an array at [1], where others have an element'],
   [[2], 8, [[1, 2], [3]], 'ragged nesting: length 1 at [1], where others have 2'],
   [[2], 8, [[1, 2], 3], 'ragged nesting: 3 at [1], where others have arrays'],
   [[2], 8, [[1, 2], Float32Array.of(3)], 'ragged nesting: length 1 at [1], where others have 2'],

@@ -79,6 +79,15 @@ function isEqual(type: Flag['kind']['type'], a: string, b: string): boolean {
   return type === 'integer' ? Number(a) === Number(b) : a === b;
 }
 
+/** The flag that was probably meant, at the end of a message. */
+function nearFlag(written: string): string {
+  const name = written.replace(/^-+/, '').replace(/=.*$/s, '');
+  return didYouMean(
+    `--${name}`,
+    [...flags.keys()].map((flag) => `--${flag}`),
+  );
+}
+
 /**
  * Parses a command line: `--flag=value` or `--flag value`. Any other argument is a model repository.
  *
@@ -100,7 +109,7 @@ export function parseFlags(args: readonly string[]): FlagValues {
       continue;
     }
     if (!arg.startsWith('--')) {
-      if (arg.startsWith('-')) faults.push(`unknown flag ${arg}`);
+      if (arg.startsWith('-')) faults.push(`unknown flag ${arg}${nearFlag(arg)}`);
       else add('model-repository', arg);
       continue;
     }
@@ -108,7 +117,7 @@ export function parseFlags(args: readonly string[]): FlagValues {
     const name = arg.slice(2, equals < 0 ? undefined : equals);
     const flag = flags.get(name);
     if (flag === undefined) {
-      faults.push(`unknown flag --${name}${didYouMean(name, flags.keys())}`);
+      faults.push(`unknown flag --${name}${nearFlag(name)}`);
       // The next argument may be the unknown flag's value, so it is skipped.
       if (equals < 0 && args[i + 1]?.startsWith('-') === false) i++;
       continue;

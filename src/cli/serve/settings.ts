@@ -1,5 +1,6 @@
 /** Turns flags into the options of the server, of its endpoints and of the log. */
 
+import { backends } from '../../backends/index.js';
 import { invalidArgument } from '../../errors.js';
 import { checkServeOptions } from '../../endpoints/http/options.js';
 import { restrictedGroups } from '../../endpoints/http/routes.js';
@@ -8,6 +9,7 @@ import { canReusePort } from '../../endpoints/service/listen-options.js';
 import type { MetricsConfig } from '../../metrics/metrics-config.js';
 import type { ServeMetricsOptions } from '../../metrics/serve.js';
 import type { BackendConfig, ServerOptions } from '../../options.js';
+import { didYouMean } from '../../suggest.js';
 import { grpcSettings, type GrpcSettings } from './grpc-settings.js';
 import type { LogSettings } from './log.js';
 import type { FlagValues } from './parse-flags.js';
@@ -50,6 +52,17 @@ function pair(flag: string, text: string, shape: string): readonly [string, stri
   return [text.slice(0, at), text.slice(at + 1)];
 }
 
+/** @throws {@link TritonError} INVALID_ARG for a backend or an option that does not exist. */
+function checkBackendOption(text: string, name: string, key: string): void {
+  const known = backends().get(name);
+  const [what, word, names] =
+    known === undefined ? ['backend', name, [...backends().keys()]] : ['option', key, known.optionKeys];
+  if (names.includes(word)) return;
+  throw invalidArgument(
+    `--backend-config=${text}: unknown ${what} '${word}'${didYouMean(word, names)}; there are ${names.join(', ')}`,
+  );
+}
+
 function backendConfig(
   values: FlagValues,
   ignored: string[],
@@ -70,6 +83,7 @@ function backendConfig(
       );
     } else {
       const name = backend === '' ? 'onnxruntime' : backend;
+      checkBackendOption(text, name, key);
       config.set(name, { ...config.get(name), [key]: value });
     }
   }
@@ -245,5 +259,22 @@ export function settingsOf(values: FlagValues): ServeSettings {
     },
     ignored,
   };
+  checkPorts(settings);
   return settings;
+}
+
+/** @throws {@link TritonError} INVALID_ARG where two endpoints have one port. */
+function checkPorts({ http, grpc, metrics }: ServeSettings): void {
+  const ports = [
+    ['http', http?.port],
+    ['grpc', grpc?.options.port],
+    ['metrics', metrics?.port],
+  ] as const;
+  for (const [index, [name, port]] of ports.entries()) {
+    const same = ports
+      .slice(0, index)
+      .find(([, other]) => other === port && port !== undefined && port !== 0);
+    if (same)
+      throw invalidArgument(`--${same[0]}-port and --${name}-port are both ${port}: each needs its own`);
+  }
 }

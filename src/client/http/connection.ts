@@ -84,6 +84,7 @@ function refusalOf(
   headers: IncomingMessage['headers'],
   body: Uint8Array,
   model: string | undefined,
+  asked: string,
 ): Refusal {
   const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8');
   let message = text.trim() === '' ? `the server answered with status ${status}` : text.slice(0, 4096);
@@ -93,6 +94,8 @@ function refusalOf(
   } catch {
     // If it is not JSON, its text is the message.
   }
+  // A server's answer to a path that is none of its calls.
+  if (status === 404 && message === 'Not Found') message = `the server does not know ${asked}: Not Found`;
   const reason = reasonNamed(headers[reasonHeader]) ?? reasons[status];
   return { status, error: new TritonError(codes[status] ?? 'UNKNOWN', message, { model, reason }) };
 }
@@ -150,6 +153,7 @@ export class Connection {
     if (this.#calls.closed) return Promise.reject(alreadyClosed(model));
     if (signal?.aborted === true) return Promise.reject(cancelled(signal, model));
     const timeoutMs = own ?? this.#options.timeoutMs;
+    const target = `${this.#url.pathname.replace(/\/$/, '')}${path}`;
     return new Promise((resolve, reject) => {
       const length = body?.reduce((sum, part) => sum + part.byteLength, 0);
       const sent = this.#send({
@@ -157,7 +161,7 @@ export class Connection {
         protocol: this.#url.protocol,
         hostname: this.#url.hostname.replace(/^\[(.*)\]$/, '$1'),
         port: this.#url.port,
-        path: `${this.#url.pathname.replace(/\/$/, '')}${path}`,
+        path: target,
         method,
         ...(this.#auth !== undefined && { auth: this.#auth }),
         headers: {
@@ -205,7 +209,7 @@ export class Connection {
           resolve(
             status === 200
               ? { headers: response.headers, body: whole }
-              : refusalOf(status, response.headers, whole, model),
+              : refusalOf(status, response.headers, whole, model, `${method} ${this.#url.origin}${target}`),
           );
         });
         response.on('error', broken);

@@ -1,5 +1,6 @@
 /** Goes through the tokens of a text, following the part of the grammar that does not depend on the schema. */
 
+import { positionIn } from './positions.js';
 import {
   characterName,
   endOfText,
@@ -15,6 +16,8 @@ import {
 const deepest = 100;
 
 const marks = '{}<>[]:,;';
+/** Quotes that editors of texts write in place of straight ones. */
+const curlyQuotes = '“”„‟‘’‚‛«»';
 
 /** See the head of this file. */
 export class TokenCursor {
@@ -34,6 +37,11 @@ export class TokenCursor {
   protected offsetOf(token: number): number {
     this.#offsets ??= offsetsOf(this.text);
     return this.#offsets[token] ?? this.text.length;
+  }
+
+  /** The line of a token, from 1. */
+  protected lineOf(token: number): number {
+    return positionIn(this.text, this.offsetOf(token)).line;
   }
 
   /** The next token. */
@@ -71,8 +79,14 @@ export class TokenCursor {
     if (token === endOfText) {
       throw new SyntaxFault(inside.at, `the block that begins here is not closed with ${inside.close}`);
     }
-    const json = token === '{' ? ' (no braces go around the whole; is this JSON?)' : '';
-    this.#unexpected(token, 'the name of a field', json);
+    const isMark = token === ']' || token === '}' || token === '>';
+    const more =
+      token === '{'
+        ? ' (no braces go around the whole; is this JSON?)'
+        : isMark && inside.close !== endOfText
+          ? ` (the block that begins on line ${this.lineOf(inside.at)} is not closed with ${inside.close})`
+          : '';
+    this.#unexpected(token, 'the name of a field', more);
   }
 
   /**
@@ -185,7 +199,8 @@ export class TokenCursor {
       const slashes = this.text.slice(offset, offset + 2);
       throw new SyntaxFault(this.at, `${slashes} does not begin a comment here: write # before a comment`);
     }
-    const character = characterName(this.text.codePointAt(offset) ?? 0);
-    throw new SyntaxFault(this.at, `unexpected character ${character}`);
+    const code = this.text.codePointAt(offset) ?? 0;
+    const advice = curlyQuotes.includes(String.fromCodePoint(code)) ? ': write straight quotes, "…"' : '';
+    throw new SyntaxFault(this.at, `unexpected character ${characterName(code)}${advice}`);
   }
 }

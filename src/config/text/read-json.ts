@@ -71,7 +71,11 @@ function parse(text: string, report: Report): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    return report('', `the text is not JSON: ${error instanceof Error ? error.message : String(error)}`);
+    const reason = error instanceof Error ? error.message : String(error);
+    const advice = /^\s*[{[]/.test(text)
+      ? ''
+      : '. A configuration here is JSON, or an object; the text format is for config.pbtxt files';
+    return report('', `the text is not JSON: ${reason}${advice}`);
   }
 }
 

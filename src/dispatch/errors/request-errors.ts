@@ -43,6 +43,8 @@ export function allocate(bytes: number): ArrayBuffer {
 
 /** The error for a response that cannot be turned into a result. */
 export function unusable(error: unknown, model: string): TritonError {
+  // It names the model and the output already.
+  if (error instanceof TritonError && error.tensor !== undefined) return error;
   const coded = error instanceof TritonError ? error.code : 'INTERNAL';
   const reason = error instanceof Error ? error.message : String(error);
   return new TritonError(coded, `model '${model}': its outputs cannot be used: ${reason}`, {

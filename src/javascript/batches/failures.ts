@@ -1,5 +1,7 @@
 /** Converts errors that models throw to a form that can be cloned to another thread, and back. */
 
+import { basename } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { withOrigin } from '../../addon/status.js';
 import { TritonError, type TritonErrorCode, type TritonErrorReason } from '../../errors.js';
 import { absentPackage } from '../threads/app-packages.js';
@@ -25,22 +27,46 @@ export function textOf(value: unknown): string {
   }
 }
 
+/** The part of a load that failed, and the model's file. */
+export interface FailedStep {
+  readonly step: string;
+  /** Undefined if the program gave the code. */
+  readonly url: string | undefined;
+}
+
+/** The place in the model's file that an error came from, in brackets; '' if it is unknown. */
+function placeIn(url: string | undefined, thrown: Error): string {
+  if (url === undefined) return '';
+  const at = (thrown.stack ?? '').indexOf(`${url}:`);
+  const line = at < 0 ? undefined : /^\d+/.exec((thrown.stack ?? '').slice(at + url.length + 1))?.[0];
+  return line === undefined ? '' : ` (${basename(fileURLToPath(url))}:${line})`;
+}
+
 /**
  * Converts an error of a model. A TritonError keeps its code and reason. A missing package gets the reason MISSING.
+ *
+ * @param failed - Where the model was being loaded. It is told of errors that do not explain themselves.
  */
-export function failureOf(model: string, thrown: unknown): Failure {
+export function failureOf(model: string, thrown: unknown, failed?: FailedStep): Failure {
   let code: TritonErrorCode = 'INTERNAL';
   let reason: TritonErrorReason | undefined;
   let text: string;
+  /** The text of the error itself. */
+  let own: string;
   let stack: unknown;
   try {
     if (thrown instanceof TritonError) ({ code, reason } = thrown);
-    text = thrown instanceof Error ? textOf(thrown.message) : `threw ${String(thrown)}`;
+    text = thrown instanceof Error ? textOf(thrown.message) : `it threw ${textShown(thrown)}`;
     stack = thrown instanceof Error ? thrown.stack : undefined;
+    own = text;
+    const explains = thrown instanceof TritonError || thrown instanceof SyntaxError;
+    if (failed && !explains)
+      text = `${failed.step} failed: ${text}${thrown instanceof Error ? placeIn(failed.url, thrown) : ''}`;
     const absent = absentPackage(thrown);
-    if (absent !== undefined) [code, reason, text] = ['UNAVAILABLE', 'MISSING', absent];
+    if (absent !== undefined) [code, reason, text, own] = ['UNAVAILABLE', 'MISSING', absent, absent];
   } catch {
-    text = 'threw an unreadable value';
+    text = 'it threw an unreadable value';
+    own = text;
   }
   text = cut(text);
   const message = text.startsWith(`model '${model}'`) ? text : `model '${model}': ${text}`;
@@ -48,8 +74,12 @@ export function failureOf(model: string, thrown: unknown): Failure {
     code,
     reason,
     message,
-    origin: typeof stack === 'string' ? { message: text, stack: cut(stack) } : undefined,
+    origin: typeof stack === 'string' ? { message: cut(own), stack: cut(stack) } : undefined,
   };
+}
+
+function textShown(value: unknown): string {
+  return typeof value === 'string' ? `'${value}'` : String(value);
 }
 
 function cut(text: string): string {

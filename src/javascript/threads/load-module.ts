@@ -12,6 +12,10 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return (typeof value === 'object' || typeof value === 'function') && value !== null;
 }
 
+function shownFile(url: string): string {
+  return url.startsWith('file:') ? `'${fileURLToPath(url)}'` : url;
+}
+
 /**
  * The model that a file exports.
  *
@@ -29,7 +33,7 @@ export async function importModel(model: string, url: string): Promise<ModelExpo
   if (isModelExport(found)) return found;
   throw new TritonError(
     'INVALID_ARG',
-    `model '${model}': expected the default export of ${url} to be a class or an object with the function execute`,
+    `model '${model}': expected the default export of ${shownFile(url)} to be a class or an object with the function execute`,
     { model },
   );
 }
@@ -69,6 +73,14 @@ export function makeModel(exported: ModelExport): JavaScriptModel {
   return typeof exported === 'function' ? new exported() : exported;
 }
 
+/** Warns of a function that a class has where nobody calls it. */
+function warnOfUncalled(model: object, logger: ModelLogger): void {
+  const { constructor }: { readonly constructor?: unknown } = model;
+  if (!('completeConfig' in model) || typeof constructor !== 'function' || constructor === Object) return;
+  if ('completeConfig' in constructor) return;
+  logger.warn('completeConfig is not called, because it is not static: write static completeConfig(config)');
+}
+
 /**
  * Calls a model's `initialize` with its context.
  *
@@ -82,6 +94,7 @@ export async function initializeModel(
   server: () => ModelServer,
 ): Promise<void> {
   const { model: name, version, config, instance, directory } = spec;
+  if (instance.index === 0) warnOfUncalled(model, logger);
   await model.initialize?.({
     name,
     version: String(version),

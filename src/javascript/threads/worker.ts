@@ -63,15 +63,23 @@ export interface ConnectedServer extends ModelServer {
 /** Does a task. */
 export async function work(task: CompleteTask | ServeTask, connect: Connect): Promise<TaskOutcome> {
   const model = task.kind === 'complete' ? task.model : task.spec.model;
+  const progress = { step: 'the import', url: task.url };
   try {
-    return task.kind === 'complete' ? await complete(task) : await serve(task, connect);
+    return task.kind === 'complete' ? await complete(task, progress) : await serve(task, connect, progress);
   } catch (error) {
-    return { failure: failureOf(model, error) };
+    return { failure: failureOf(model, error, progress) };
   }
 }
 
-async function complete({ model, url, config }: CompleteTask): Promise<TaskOutcome> {
+/** What a task is doing, for its error. */
+interface Progress {
+  step: string;
+  readonly url: string;
+}
+
+async function complete({ model, url, config }: CompleteTask, progress: Progress): Promise<TaskOutcome> {
   const exported = await importModel(model, url);
+  progress.step = 'completeConfig';
   if (!('completeConfig' in exported) || typeof exported.completeConfig !== 'function') return {};
   const completed: unknown = await exported.completeConfig(config);
   try {
@@ -87,9 +95,13 @@ async function complete({ model, url, config }: CompleteTask): Promise<TaskOutco
 async function serve(
   { url, spec, levels, port, connection }: ServeTask,
   connect: Connect,
+  progress: Progress,
 ): Promise<TaskOutcome> {
   prefixOutput(spec.instance.name);
-  const model = makeModel(await importModel(spec.model, url));
+  const exported = await importModel(spec.model, url);
+  progress.step = 'the constructor';
+  const model = makeModel(exported);
+  progress.step = 'initialize';
   let server: ConnectedServer | undefined;
   let running: InstanceLoop | undefined;
   await initializeModel(model, spec, portLogger(port, levels), () => {

@@ -77,7 +77,7 @@ export class JavaScriptVersion implements RunningVersion {
     try {
       return await this.#unlessCancelled(asker.during(() => completeConfig(config)));
     } catch (error) {
-      throw errorOf(failureOf(model, error), model);
+      throw errorOf(failureOf(model, error, { step: 'completeConfig', url: undefined }), model);
     }
   }
 
@@ -111,8 +111,10 @@ export class JavaScriptVersion implements RunningVersion {
   }
 
   async #startHere(spec: InstanceSpec, exported: ModelExport): Promise<void> {
+    let step = 'the constructor';
     try {
       const model = makeModel(exported);
+      step = 'initialize';
       const { log, server, asker } = this.#source;
       await asker.during(() => initializeModel(model, spec, ownLogger(log, spec.model), server));
       // Loads that the model requests after `execute` has returned count as the program's, unless they name a
@@ -123,7 +125,7 @@ export class JavaScriptVersion implements RunningVersion {
       this.#here = { loop: new InstanceLoop(spec, asking, false), model };
       asker.runs(this.#here.loop.instance);
     } catch (error) {
-      throw errorOf(failureOf(spec.model, error), spec.model);
+      throw errorOf(failureOf(spec.model, error, { step, url: undefined }), spec.model);
     }
     this.#here.loop.start();
   }

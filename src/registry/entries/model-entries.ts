@@ -5,6 +5,7 @@ import { TritonError } from '../../errors.js';
 import { defaultNamespace, resolveKey, type ModelKey } from '../../model-key.js';
 import { ModelKeyMap } from '../../model-key-map.js';
 import type { GivenModel } from '../../options.js';
+import { printableLine } from '../../printable.js';
 import { didYouMean } from '../../suggest.js';
 import { findModels } from '../sources/find-models.js';
 import type { ModelSource } from '../sources/model-source.js';
@@ -95,7 +96,7 @@ export class ModelEntries {
   unknown(name: string): TritonError {
     return new TritonError(
       'NOT_FOUND',
-      `model '${name}' is in no repository${didYouMean(name, this.#entries.names())}: looked in ` +
+      `model '${printableLine(name)}' is in no repository${didYouMean(name, this.#entries.names())}: looked in ` +
         (this.#sources.map(({ place }) => place).join(', ') || 'the models given, as there is none'),
       { model: name },
     );

@@ -6,7 +6,7 @@ import { fieldError, fieldPath, indexPath, type ConfigSource, type ModelConfig }
 import type { TritonError, TritonErrorCode } from '../../errors.js';
 import { headBytes, misplacedContent } from '../../foreign-content.js';
 import type { GivenFiles } from '../sources/model-source.js';
-import { readAtMost, TooLargeError } from './read-file.js';
+import { readAtMost, TooLargeError, whyUnread } from './read-file.js';
 
 /** The most bytes of a label file: room for a million classes. */
 const maxLabelBytes = 64 * 1024 * 1024;
@@ -49,8 +49,7 @@ export async function readLabels(
       if (given && given.size() > maxLabelBytes) throw new TooLargeError(given.size(), maxLabelBytes);
       text = textOf(given ? given.copy() : await readAtMost(path, maxLabelBytes));
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
-      throw refused('INTERNAL', `label file ${path} cannot be read: ${reason}`, error);
+      throw refused('INTERNAL', `label file ${path} cannot be read: ${whyUnread(error)}`, error);
     }
     const lines = text.split(/\r\n|[\r\n]/);
     if (lines.at(-1) === '') lines.pop();

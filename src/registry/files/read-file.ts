@@ -17,6 +17,12 @@ export class TooLargeError extends Error {
   }
 }
 
+/** Why a file cannot be read. Node's text for a missing file has its path once more. */
+export function whyUnread(error: unknown): string {
+  if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return 'there is no such file';
+  return error instanceof Error ? error.message : String(error);
+}
+
 /**
  * The bytes of a file. Its size is checked first. A file that grows meanwhile or has no size is refused as
  * well.

@@ -74,6 +74,12 @@ export function readGivenModel(model: string, given: GivenModel): Override {
       : readConfig(model, config ?? {}, `options.models['${model}'].config`);
   const code = codeOf(model, given, `options.models['${model}']`);
   if (code !== undefined) return { config: asCode(read), files: undefined, code };
+  if ((files ?? undefined) === undefined) {
+    throw invalidArgument(
+      `model '${model}': expected one of files, module and execute in options.models['${model}']`,
+      { model },
+    );
+  }
   return { config: read, files: readFiles(model, files) };
 }
 

@@ -21,7 +21,7 @@ import { TritonError, type TritonErrorCode } from '../../errors.js';
 import { datatypeNumber, datatypeSize, type Datatype } from '../../tensor/datatype.js';
 import { compileReshape } from '../../tensor/reshape.js';
 import type { GivenFiles } from '../sources/model-source.js';
-import { readAtMost, TooLargeError } from '../files/read-file.js';
+import { readAtMost, TooLargeError, whyUnread } from '../files/read-file.js';
 
 /** Bytes before each string, which say how long it is. */
 const prefixBytes = 4;
@@ -215,8 +215,7 @@ class SampleReader {
         const text = `${file}: expected ${size} bytes for the sample's dims but it has ${error.size}`;
         throw this.#error('INVALID_ARG', path, text, name, error);
       }
-      const reason = error instanceof Error ? error.message : String(error);
-      const text = `warm-up file ${join(folder, inside)} cannot be read: ${reason}`;
+      const text = `warm-up file ${join(folder, inside)} cannot be read: ${whyUnread(error)}`;
       throw this.#error('INTERNAL', path, text, name, error);
     }
   }

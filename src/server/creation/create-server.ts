@@ -2,7 +2,7 @@
 
 import { spinCores } from '../../scheduling/spin.js';
 import { EngineConnection } from '../../dispatch/engine-connection.js';
-import { checkObject } from '../../argument-checks.js';
+import { checkObject, show } from '../../argument-checks.js';
 import { invalidArgument, TritonError, unavailable } from '../../errors.js';
 import { registeredBackends } from '../../javascript/versions/registered-backends.js';
 import { lazy } from '../../lazy.js';
@@ -64,6 +64,11 @@ async function create(
 ): Promise<InferenceServer> {
   const options = given ?? undefined;
   const isSource = typeof source === 'string' || source instanceof URL || Array.isArray(source);
+  if (!isSource && (typeof (source as unknown) !== 'object' || (source as unknown) === null)) {
+    throw invalidArgument(
+      `expected the path of a model repository, or options, but received ${show(source)}`,
+    );
+  }
   if (!isSource && options !== undefined) {
     throw invalidArgument('options are given twice: as the first argument and as the second');
   }

@@ -1,8 +1,9 @@
 /** Checks the arguments of a server's methods. */
 
 import type { UnloadModelOptions } from '../../api/load-options.js';
-import { expected, readOptions } from '../../argument-checks.js';
+import { expected, readOptions, show } from '../../argument-checks.js';
 import { invalidArgument } from '../../errors.js';
+import { printableLine } from '../../printable.js';
 
 /**
  * Options of {@link InferenceServer.close}.
@@ -62,9 +63,7 @@ function isText(text: string): boolean {
 export function checkModelName(name: unknown): void {
   if (typeof name === 'string' && name.trim() !== '' && name !== '..' && !name.includes('/') && isText(name))
     return;
-  throw invalidArgument(
-    `expected a model's name, without '/', but received ${typeof name === 'string' ? `'${name}'` : typeof name}`,
-  );
+  throw invalidArgument(`expected a model's name, without '/', but received ${show(name)}`);
 }
 
 /** A name that may be left out; undefined if it is. */
@@ -74,12 +73,23 @@ export function checkOptionalName(name: unknown): string | undefined {
   throw expected("a model's name", 'name', name);
 }
 
-/** A version as text; undefined if none was asked for. */
-export function checkVersion(version: unknown): string | undefined {
+/**
+ * A version as text; undefined if none was asked for.
+ *
+ * @param model - The model's name.
+ * @param without - What leaving the version out means.
+ */
+export function checkVersion(
+  version: unknown,
+  model: string | undefined,
+  without = 'the newest',
+): string | undefined {
   if (version === undefined || version === null) return undefined;
   if (typeof version === 'number' && Number.isSafeInteger(version) && version >= 0) return String(version);
   if (typeof version === 'string' && /^(0|[1-9]\d*)$/.test(version)) return version;
+  const of = model === undefined ? '' : `model '${printableLine(model)}': `;
   throw invalidArgument(
-    `expected a version number but received ${typeof version === 'string' || typeof version === 'number' ? `'${version}'` : typeof version}`,
+    `${of}expected a version number, or nothing for ${without}, but received ${show(version)}`,
+    { model },
   );
 }

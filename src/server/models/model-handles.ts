@@ -1,6 +1,7 @@
 /** The handles of a server's models: a second call for the same model returns the same handle. */
 
 import type { NativeServer } from '../../addon/native/server.js';
+import { show } from '../../argument-checks.js';
 import { invalidArgument } from '../../errors.js';
 import { sameKey } from '../../model-key.js';
 import { ModelHandle } from './model-handle.js';
@@ -39,8 +40,8 @@ export class ModelHandles {
   of(name: string, version: string | number | undefined): ModelHandle {
     this.#table.checkOpen();
     if (typeof (name as unknown) !== 'string')
-      throw invalidArgument(`expected a model's name but received ${typeof name}`);
-    const pinned = checkVersion(version);
+      throw invalidArgument(`expected a model's name but received ${show(name)}`);
+    const pinned = checkVersion(version, name);
     const { epoch } = this.#table.connection;
     const kept = pinned === undefined ? this.#newest : this.#pinned;
     // A name may have any characters, a version has only digits.

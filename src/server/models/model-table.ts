@@ -5,6 +5,7 @@
 import { findModel } from '../../addon/find-model.js';
 import type { NativeServer } from '../../addon/native/server.js';
 import type { EngineConnection } from '../../dispatch/engine-connection.js';
+import { printableLine } from '../../printable.js';
 import { didYouMean } from '../../suggest.js';
 import { TritonError, unavailable, type TritonErrorReason } from '../../errors.js';
 import { keyText, type ModelKey } from '../../model-key.js';
@@ -122,7 +123,7 @@ export class ModelTable {
     const shown = names.length > 12 ? `${names.slice(0, 12).join(', ')}, …` : names.join(', ');
     return new TritonError(
       'NOT_FOUND',
-      `unknown model '${name}'${didYouMean(name, names)}; the server's models are: ${shown === '' ? '(none)' : shown}`,
+      `unknown model '${printableLine(name)}'${didYouMean(name, names)}; the server's models are: ${shown === '' ? '(none)' : printableLine(shown)}`,
       { model: name },
     );
   }
@@ -175,7 +176,7 @@ function notReady({ key, published }: TableEntry, version: string | undefined): 
   const ready = published.versions.filter(({ state }) => state === 'READY').map((known) => known.version);
   const rest =
     ready.length > 0
-      ? `its ready versions are ${ready.join(', ')}`
+      ? `the ready versions: ${ready.join(', ')}`
       : asked.length > 0
         ? 'it was unloaded'
         : 'it is not loaded';

@@ -140,7 +140,8 @@ export class ReadyVersion implements DispatchTarget {
     this.#choice = new OutputChoice(name, this.outputs);
     this.#outputsOf = this.outputs.map(({ name: output, datatype }, i) => {
       const { dims = [], reshape } = config.output[i] ?? {};
-      return new VersionOutput(output, datatype, reshape && compileReshape(reshape.shape, dims, batching));
+      const shaped = reshape && compileReshape(reshape.shape, dims, batching);
+      return new VersionOutput(name, output, datatype, shaped);
     });
   }
 

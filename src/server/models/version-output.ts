@@ -13,12 +13,14 @@ export class VersionOutput implements TargetOutput {
   readonly name: string;
   readonly cut: TensorCutter<Datatype>;
   readonly make: TensorFactory<Datatype>;
+  readonly #model: string;
   readonly #datatype: Datatype;
   /** How the model's shape becomes the caller's, if they differ. */
   readonly #reshape: Reshape | undefined;
   readonly #shapes: OutputShapes = new OutputShapes();
 
-  constructor(name: string, datatype: Datatype, reshape: Reshape | undefined) {
+  constructor(model: string, name: string, datatype: Datatype, reshape: Reshape | undefined) {
+    this.#model = model;
     this.name = name;
     this.#datatype = datatype;
     this.cut = tensorCutter(datatype);
@@ -27,7 +29,7 @@ export class VersionOutput implements TargetOutput {
   }
 
   into(shape: readonly number[], bytes: number, target: TypedArray): IntoTarget {
-    const memory = targetMemory(this.name, this.#datatype, shape, bytes, target);
+    const memory = targetMemory(this.#model, this.name, this.#datatype, shape, bytes, target);
     return { tensor: tensorInto(this.#datatype, shape, target), memory };
   }
 

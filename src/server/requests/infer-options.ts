@@ -1,6 +1,6 @@
 /** Checks the options of requests. */
 
-import { checkKeys, checkObject } from '../../argument-checks.js';
+import { checkKeys, checkObject, show } from '../../argument-checks.js';
 import { checkTimeoutMs, withDeadline } from '../../dispatch/ending/deadlines.js';
 import type { DispatchRequest } from '../../dispatch/types.js';
 import { invalidArgument, TritonError } from '../../errors.js';
@@ -26,6 +26,11 @@ export interface CheckedOptions {
   readonly request: DispatchRequest;
   readonly outputs: InferOptions['outputs'];
   readonly into: InferOptions['into'];
+}
+
+/** Why an option of Triton's clients does not exist here. */
+export function whyRefused(key: string): string | undefined {
+  return /^sequence/i.test(key) ? ': sequences are not supported yet' : undefined;
 }
 
 /** The most characters of a request id, as in Triton's clients. */
@@ -77,7 +82,7 @@ export function checkInferOptions(
   caller?: () => number,
 ): CheckedOptions {
   checkObject(options, 'infer options');
-  checkKeys(options, inferKeys, 'infer options');
+  checkKeys(options, inferKeys, 'infer options', whyRefused);
   // One that is null is left out. They are read one by one: a copy would cost each request an object.
   const id = options.id ?? '';
   const outputs = options.outputs ?? undefined;
@@ -92,16 +97,23 @@ export function checkInferOptions(
   const { none } = shared;
   const { pinned } = none.request;
   if (typeof (id as unknown) !== 'string' || id.length > longestId) {
+    const got = typeof (id as unknown) === 'string' ? `${id.length} characters` : show(id);
     throw invalidArgument(
-      `model '${model}': expected a string of at most ${longestId} characters for options.id`,
+      `model '${model}': expected a string of at most ${longestId} characters for options.id but received ${got}`,
       { model },
     );
   }
   if (signal !== undefined && !((signal as unknown) instanceof AbortSignal)) {
-    throw invalidArgument(`model '${model}': expected an AbortSignal for options.signal`, { model });
+    throw invalidArgument(
+      `model '${model}': expected an AbortSignal for options.signal but received ${show(signal)}`,
+      { model },
+    );
   }
   if (typeof (ownOutputs as unknown) !== 'boolean') {
-    throw invalidArgument(`model '${model}': expected true or false for options.ownOutputs`, { model });
+    throw invalidArgument(
+      `model '${model}': expected true or false for options.ownOutputs but received ${show(ownOutputs)}`,
+      { model },
+    );
   }
   checkTimeoutMs(model, timeoutMs);
   let called = 0;

@@ -1,6 +1,7 @@
 /** Decides which outputs of a version a request wants, and in which form. */
 
 import { checkKeys, show } from '../../argument-checks.js';
+import { printableLine } from '../../printable.js';
 import { didYouMean } from '../../suggest.js';
 import { TritonError } from '../../errors.js';
 import { whyUnclassifiable } from '../../tensor/classification.js';
@@ -55,7 +56,8 @@ export class OutputChoice {
         tensor,
       });
     };
-    if (!Array.isArray(outputs)) return fail('expected an array of output names for options.outputs');
+    if (!Array.isArray(outputs))
+      return fail(`expected an array of output names for options.outputs but received ${show(outputs)}`);
     // An output is named once. To copy a list of holes as long as it claims to be could end the process.
     if (!(outputs.length <= mostNamed))
       return fail(
@@ -66,18 +68,18 @@ export class OutputChoice {
     if (entries.length === 0) return allOutputs; // As in Triton, an empty list means all.
     const indices: number[] = [];
     const classes: { name: string; count: number }[] = [];
-    for (const entry of entries) {
+    for (const [at, entry] of entries.entries()) {
       const asked: Readonly<Record<string, unknown>> =
         typeof entry === 'object' && entry !== null ? { ...entry } : { name: entry };
-      checkKeys(asked, ['name', 'classification'], 'options.outputs[]');
+      checkKeys(asked, ['name', 'classification'], `options.outputs[${at}]`);
       const { name } = asked;
       const classification = asked['classification'] ?? 0;
       if (typeof name !== 'string')
-        return fail(`expected names in options.outputs but received ${typeof name}`);
+        return fail(`expected a name for options.outputs[${at}] but received ${show(name)}`);
       const index = this.#names.indexOf(name);
       if (index < 0) {
         fail(
-          `unknown output '${name}'${didYouMean(name, this.#names)}; it has ${this.#names.join(', ')}`,
+          `unknown output '${printableLine(name)}'${didYouMean(name, this.#names)}; it has ${this.#names.join(', ')}`,
           name,
         );
       }
@@ -85,7 +87,7 @@ export class OutputChoice {
       indices.push(index);
       if (typeof classification !== 'number' || !Number.isSafeInteger(classification) || classification < 0) {
         return fail(
-          `output '${name}': expected a count of classes, 0 or more, for classification but received ${show(classification)}`,
+          `output '${name}': expected a count of classes, 0 or more, for options.outputs[${at}].classification but received ${show(classification)}`,
           name,
         );
       }
@@ -119,7 +121,7 @@ export class OutputChoice {
       const index = this.#names.indexOf(name);
       if (index < 0) {
         fail(
-          `unknown output '${name}' in options.into${didYouMean(name, this.#names)}; it has ${this.#names.join(', ')}`,
+          `unknown output '${printableLine(name)}' in options.into${didYouMean(name, this.#names)}; it has ${this.#names.join(', ')}`,
           name,
         );
       }

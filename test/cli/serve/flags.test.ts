@@ -145,7 +145,9 @@ test('several threads share a port where this Node can do it, and are refused by
 
 void suite('what is wrong is refused by name', () => {
   for (const [args, text] of [
-    [['--http-prot=1'], /unknown flag --http-prot \(did you mean http-port\?\)/],
+    [['--http-prot=1'], /unknown flag --http-prot \(did you mean --http-port\?\)/],
+    [['--model-repo=x'], /unknown flag --model-repo \(did you mean --model-repository\?\)/],
+    [['-http-port=1'], /unknown flag -http-port=1 \(did you mean --http-port\?\)/],
     [['-x'], /unknown flag -x/],
     [['--http-port=70000'], /expected an integer from 0 to 65535 for --http-port but received '70000'/],
     [['--exit-timeout-secs=1.5'], /expected an integer of at least 0/],

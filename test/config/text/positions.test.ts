@@ -100,6 +100,13 @@ test('a key of a million letters is cut in a path', () => {
 });
 
 for (const [name, wrong, line, message] of [
+  [
+    'an open block in a list',
+    'input [ {\n name: "x"\n ]',
+    3,
+    /found \] \(the block that begins on line 1 is not closed with }\)/,
+  ],
+  ['curly quotes', 'name: “x”', 1, /unexpected character U\+201C: write straight quotes/],
   ['an open block', 'name: "x"\ninput {\n\n', 2, /block that begins here is not closed with }/],
   ['an open list', 'input [\n{}\n', 3, /expected a comma or ] in the list of input/],
   ['a comma before ]', 'x: [ 1,\n ]', 2, /comma before ]/],

@@ -1,14 +1,29 @@
 /** The models of a repository in a folder. */
 
-import { opendir, stat } from 'node:fs/promises';
-import { sep } from 'node:path';
+import { opendir, readlink, stat } from 'node:fs/promises';
+import { basename, dirname, sep } from 'node:path';
 import { isLack, TritonError, unavailable } from '../../../errors.js';
+import { didYouMean } from '../../../suggest.js';
+import { listFolder } from '../../files/listing.js';
 import { modelOfFile } from './single-file.js';
 import type { ListedModel } from '../model-source.js';
 import { refuseModelAsRepository } from './unfit-folder.js';
 
 function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
+}
+
+/** What helps to find a folder that is not there. */
+async function whereToLook(repository: string): Promise<string> {
+  const target = await readlink(repository).catch(() => undefined);
+  if (target !== undefined) return `: it is a link to '${target}', which does not exist`;
+  const beside = (await listFolder(dirname(repository))).map(({ name }) => name);
+  const near = didYouMean(basename(repository), beside);
+  try {
+    return `${near} (working directory: ${process.cwd()})`;
+  } catch {
+    return near; // The working directory was removed.
+  }
 }
 
 async function leadsToFolder(link: string): Promise<boolean> {
@@ -61,7 +76,10 @@ export async function listModels(
   } catch (error) {
     if (error instanceof TritonError) throw error;
     if ((error as NodeJS.ErrnoException).code === 'ENOTDIR') return [await modelOfFile(repository)];
-    const text = `model repository '${repository}' cannot be read: ${reasonOf(error)}`;
+    const isAbsent = (error as NodeJS.ErrnoException).code === 'ENOENT';
+    const text = isAbsent
+      ? `model repository '${repository}': there is no such folder${await whereToLook(repository)}`
+      : `model repository '${repository}' cannot be read: ${reasonOf(error)}`;
     // It is there, and can be read when the system has what is lacking.
     if (isLack(error)) throw unavailable('NO_MEMORY', text, { cause: error });
     throw new TritonError('NOT_FOUND', text, { cause: error });

@@ -58,7 +58,7 @@ test('a link to a folder is a model, a dangling one is not', async (t) => {
 test('a repository that is not there is NOT_FOUND', async () => {
   const error = await rejection(listModels('/no/such/folder'));
   assert.equal(error.code, 'NOT_FOUND');
-  assert.match(error.message, /model repository '\/no\/such\/folder' cannot be read: ENOENT/);
+  assert.match(error.message, /model repository '\/no\/such\/folder': there is no such folder/);
   assert.ok(error.cause instanceof Error);
 });
 

@@ -8,7 +8,7 @@ import type { Stored } from './stored.js';
 export function readmeTable(stored: Stored): string {
   return [
     markdown(
-      ['model', 'at once', ...columns.map(([, title]) => title), 'beside onnxruntime-node'],
+      ['model', 'at once', ...columns.map(([, title]) => title), 'against onnxruntime-node'],
       readmeRows.map((row) => [
         row.title,
         String(row.outstanding),
@@ -16,8 +16,8 @@ export function readmeTable(stored: Stored): string {
         timesCell(rowOf(stored, row, 'onnxruntime-node')),
       ]),
     ),
-    'The best of each row is bold. The last column divides the rate of tritonts by that of `onnxruntime-node` in each round, and is the ' +
-      'median of the rounds; so it may differ from the quotient of the two medians.',
+    'The best of each row is bold. The last column divides the rate of tritonts by that of `onnxruntime-node` in each round. It is the ' +
+      'median of the rounds. So it may differ from the quotient of the two medians.',
     delaySentence(stored),
     origin(stored),
   ].join('\n\n');
@@ -91,6 +91,6 @@ function origin({ date, cpu, cores, platform, threads, rounds, versions, commit 
   return (
     `Measured on ${date}: ${cpu}, ${cores} virtual cores, ${platform}; Node ${versions.node}, ` +
     `ONNX Runtime ${versions.onnxruntime}, Piscina ${versions.piscina}, tritonts ${versions.tritonts} at ${commit}; ` +
-    `${threads} threads for everybody, medians of ${rounds} interleaved rounds. \`npm run bench -- --readme\` measures it on another machine.`
+    `${threads} threads for each library, medians of ${rounds} interleaved rounds. \`npm run bench -- --readme\` measures it on another machine.`
   );
 }

@@ -14,7 +14,7 @@ const commandOptions = {
   config: { type: 'boolean', default: false },
 } as const;
 
-const help = `Checks every model of one or several repositories as loading it would, and serves none.
+const help = `Checks every model of one or several repositories as if it were loaded, and serves none.
 
 Usage: tritonts check <repository>… [options]
 

@@ -9,7 +9,7 @@ const help = `tritonts ${packageVersion}: an inference server inside a Node.js p
 
 Usage:
   tritonts serve --model-repository=<folder> …    serve models over the network, with tritonserver's flags
-  tritonts check <repository>… [--json]           check every model of a repository as loading it would
+  tritonts check <repository>… [--json]           check every model as if it were loaded
   tritonts backends [--json]                      list the runtimes and devices of this machine, and what to install
   tritonts init <file> …                          make a model repository of an ONNX file, or of code
   tritonts init digits [repository]               copy an example model, and print a program that uses it

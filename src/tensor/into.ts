@@ -1,4 +1,7 @@
-/** Outputs that are written to the caller's arrays: `infer(inputs, { into: { y: array } })`. */
+/**
+ * Outputs for the caller's arrays: `infer(inputs, { into: { y: array } })`. Checks and wraps the arrays;
+ * src/dispatch/responses/outputs.ts writes them.
+ */
 
 import { invalidArgument } from '../errors.js';
 import type { Datatype } from './datatype.js';

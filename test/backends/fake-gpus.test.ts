@@ -269,7 +269,7 @@ test(
       reason,
       /KIND_GPU, but there is no GPU to use: the CUDA driver libcuda\.so\.1 offers no GPU/,
     );
-    assert.match(reason, /instanceKind: 'cpu' runs the model on the CPU$/);
+    assert.match(reason, /To use the CPU: instanceKind: 'cpu'$/);
   },
 );
 
@@ -280,7 +280,7 @@ test('a provider that cannot be loaded makes a model UNAVAILABLE, with its reaso
   const { state, reason = '' } = models['every'] ?? {};
   assert.equal(state, 'UNAVAILABLE');
   assert.ok(reason.includes(`CUDA provider can't be used on GPU 0: ${providerError}`), reason);
-  assert.match(reason, /instanceKind: 'cpu' runs the model on the CPU$/);
+  assert.match(reason, /To use the CPU: instanceKind: 'cpu'$/);
   assert.equal(models['cpu']?.state, 'READY');
 });
 

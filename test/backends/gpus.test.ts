@@ -100,7 +100,7 @@ test('KIND_GPU for a backend that runs on the CPU is UNSUPPORTED', async (t) => 
   assert.equal(error.code, 'UNSUPPORTED');
   assert.match(
     error.message,
-    /KIND_GPU, but the identity backend runs on the CPU only; instanceKind: 'cpu' runs/,
+    /KIND_GPU, but the identity backend runs on the CPU only\. To use the CPU: instanceKind: 'cpu'/,
   );
 });
 

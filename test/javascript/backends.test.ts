@@ -249,7 +249,7 @@ void suite('backendDirectory', () => {
       assert.equal(error.code, 'INVALID_ARG');
       const { message } = error;
       assert.ok(
-        message.includes(`unknown backend '${name}'; there are identity, javascript, onnxruntime`),
+        message.includes(`unknown backend '${name}'; the backends are identity, javascript, onnxruntime`),
         message,
       );
       assert.match(

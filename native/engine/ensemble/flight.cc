@@ -1,4 +1,4 @@
-// Prepares the requests of a flight's steps, fails and cancels them.
+// Prepares the requests of a flight's steps, fails and cancels them. relay.cc submits them.
 #include "engine/ensemble/flight.h"
 
 #include <algorithm>

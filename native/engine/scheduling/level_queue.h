@@ -1,6 +1,6 @@
 // A queue of requests under a queue policy. It is ordered by level; within a level, requests in
 // time come before delayed ones; each of these parts is FIFO. A request that has passed its
-// deadline is removed or delayed. A request beyond max_queue_size is refused.
+// deadline is removed or delayed (Expire). A request beyond max_queue_size is refused (Append).
 //
 //   level 1, in time | level 1, delayed | level 2, in time | level 2, delayed | ...
 //

@@ -203,6 +203,6 @@ function reportMissingInputs(config: ModelConfig, inputs: Tensors, report: Repor
   });
   report(
     'input',
-    `the model has ${inputs.size} inputs, of which the configuration lacks ${entries.join(', ')}`,
+    `the configuration lacks the model's ${entries.length === 1 ? 'input' : 'inputs'} ${entries.join(', ')}`,
   );
 }

@@ -157,8 +157,8 @@ function validateInstanceGroups(config: ModelConfig, context: ValidationContext,
 function validateGpus(group: ModelInstanceGroup, gpus: Gpus, path: string, report: Report): void {
   if (gpus.usable.length === 0) {
     const { code, text } = gpus.missing();
-    const help = "instanceKind: 'cpu' runs the model on the CPU";
-    report(fieldPath(path, 'kind'), `KIND_GPU, but ${text}; ${help}`, code);
+    const help = "To use the CPU: instanceKind: 'cpu'";
+    report(fieldPath(path, 'kind'), `KIND_GPU, but ${text}. ${help}`, code);
     return;
   }
   const refused = group.gpus.filter((gpu) => gpu >= 0 && !gpus.usable.includes(gpu));

@@ -214,9 +214,7 @@ export const supportTable: Readonly<Record<string, Support>> = {
   'instance_group.count': acted(
     'number of instances, on each GPU or on the CPU, which share one copy of the weights there; default: 1',
   ),
-  'instance_group.rate_limiter': hint(
-    'takes effect only with --rate-limit=execution_count, which is off in Triton by default',
-  ),
+  'instance_group.rate_limiter': hint("has an effect only with Triton's --rate-limit=execution_count"),
   'instance_group.gpus': acted(
     'ids of GPUs, default: all; INVALID_ARG with another kind than KIND_GPU, as in Triton',
   ),

@@ -46,7 +46,7 @@ function shapeFor(model: string, { name, shape }: TensorMetadata, count: number)
   const rest = count / fixed;
   if (!Number.isInteger(rest) || (last < 0 && rest !== 1)) {
     throw invalidArgument(
-      `The schema can not convert input '${name}' to a tensor: ${count} elements do not fill shape [${shape.join(',')}] of model '${model}'`,
+      `The schema cannot convert input '${name}' to a tensor: ${count} elements do not fill shape [${shape.join(',')}] of model '${model}'`,
       { model, tensor: name },
     );
   }

@@ -21,7 +21,7 @@ export type Bytes = Uint8Array<ArrayBuffer>;
 export function datatypeOfName(name: string, input: string): Datatype {
   if (Object.hasOwn(datatypeNumber, name)) return name as Datatype; // The table's keys are the datatypes.
   const known = Object.keys(datatypeNumber).join(', ');
-  throw invalidArgument(`input '${input}': unknown datatype '${name}'; there are ${known}`, {
+  throw invalidArgument(`input '${input}': unknown datatype '${name}'; the datatypes are ${known}`, {
     tensor: input,
   });
 }

@@ -205,7 +205,7 @@ export async function openVersion(
       'INVALID_ARG',
       source,
       'backend',
-      `unknown backend '${config.backend}'; there are ${knownBackends(options)}${otherBackendAdvice(config.backend)}` +
+      `unknown backend '${config.backend}'; the backends are ${knownBackends(options)}${otherBackendAdvice(config.backend)}` +
         (parsed?.value.backend === undefined && name.endsWith(`.${config.backend}`)
           ? `. It was taken from the model's name, because no file says more: write backend: "onnxruntime", say, in config.pbtxt, or name the file model.onnx`
           : ''),

@@ -1,4 +1,7 @@
-/** Promises of requests, made with as few allocations as possible. */
+/**
+ * Promises of requests, made with as few allocations as possible. Responses settle them in
+ * src/dispatch/responses/response-reader.ts.
+ */
 
 import type { Waiter } from '../../dispatch/types.js';
 import type { InferResult } from '../../api/results.js';

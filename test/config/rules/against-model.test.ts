@@ -73,7 +73,7 @@ for (const [description, text, ...patterns] of [
     model,
     `max_batch_size: 8 ${x.replace('"x"', '"X"')} ${y}`,
     /input\[0\]\.name: the model has no input "X"; its inputs are x \(did you mean x\?\)/,
-    /input: the model has 1 inputs, of which the configuration lacks "x" \(TYPE_FP32, shape \[-1,16\]\)/,
+    /input: the configuration lacks the model's input "x" \(TYPE_FP32, shape \[-1,16\]\)/,
   ],
   [
     model,
@@ -146,7 +146,7 @@ for (const [description, text, ...patterns] of [
   [
     rest,
     `max_batch_size: 8 ${x}`,
-    /input: the model has 4 inputs, of which the configuration lacks "c" \(TYPE_FP32, shape \[-1,1\]\), "s"/,
+    /input: the configuration lacks the model's inputs "c" \(TYPE_FP32, shape \[-1,1\]\), "s"/,
   ],
   [
     rest,

@@ -151,7 +151,7 @@ test('KIND_GPU without a GPU is UNAVAILABLE, whatever GPUs it lists, with the re
   assert.deepEqual(error.location, { file: 'config.pbtxt', line: 4, field: 'instance_group[0].kind' });
   assert.match(
     error.message,
-    /KIND_GPU, but there is no GPU in this test; instanceKind: 'cpu' runs the model/,
+    /KIND_GPU, but there is no GPU in this test\. To use the CPU: instanceKind: 'cpu'/,
   );
 });
 

@@ -72,7 +72,7 @@ void suite('generate', () => {
     const endpoint = await endpointOf(t, await serve(t, { m: identity() }));
     const generate = (x: unknown): ReturnType<typeof ask> =>
       ask(endpoint, '/v2/models/m/generate', { body: { x } });
-    assert.match(errorOf(await generate([1, 2, 3]), 400), /The schema can not convert input 'x'/);
+    assert.match(errorOf(await generate([1, 2, 3]), 400), /The schema cannot convert input 'x'/);
     assert.deepEqual((json(await generate([...row(), ...row()])) as { y: unknown }).y, [...row(), ...row()]);
     errorOf(await ask(endpoint, '/v2/models/nobody/generate', { body: { x: 1 } }), 404);
     const headers = { 'Content-Encoding': 'gzip' };

@@ -280,7 +280,7 @@ test('a provider that cannot be loaded makes a model UNAVAILABLE, with its reaso
   const { state, reason = '' } = models['every'] ?? {};
   assert.equal(state, 'UNAVAILABLE');
   assert.ok(reason.includes(`CUDA provider can't be used on GPU 0: ${providerError}`), reason);
-  assert.match(reason, /To use the CPU: instanceKind: 'cpu'$/);
+  assert.match(reason, /instanceKind: 'cpu' runs the model on the CPU$/);
   assert.equal(models['cpu']?.state, 'READY');
 });
 

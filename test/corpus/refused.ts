@@ -98,7 +98,7 @@ const mistakes: Readonly<Record<string, Refused>> = {
   },
   mistake_missing_input: {
     model: sumAndDifferenceModel,
-    reasons: [invalid(4, 'input', 'lacks "b" (TYPE_FP32, shape [-1,16])')],
+    reasons: [invalid(4, 'input', `lacks the model's input "b" (TYPE_FP32, shape [-1,16])`)],
   },
   mistake_preferred_size: {
     reasons: [

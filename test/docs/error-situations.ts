@@ -178,7 +178,13 @@ export const errorSituations: Readonly<Record<string, readonly Situation[]>> = {
     ({ server }) => server.infer('echo', { x: new Float32Array(15) }),
     ({ server }) => server.infer('echo', { x: { data: row(), shape: [16] } }),
     ({ server }) => server.infer('echo', { x: new Float32Array(65 * 16) }),
-    ({ server }) => server.infer('echo', { x: [[1, 2], [3]] }),
+    ({ server }) =>
+      server.infer('echo', {
+        x: [
+          [1, 2],
+          [3, 4],
+        ],
+      }),
     ({ server }) => server.infer('echo', { x: row() }, { outputs: ['z'] }),
     ({ server }) => server.infer('echo', { x: row() }, { into: { y: new Int32Array(16) } }),
     ({ server }) => server.stream('writer', asking(1), { into: { y: new Int32Array(1) } }).next(),

@@ -48,7 +48,7 @@ for (const [description, text, ...patterns] of [
   [unranked, `input { name: "x" ${type} dims: [ 2, 3, 4 ] } output { name: "y" ${type} dims: 1 }`],
   [unranked, `input { name: "x" ${type} dims: 1 reshape { } }`],
   [unranked, x.replace('FP32', 'INT64'), /input\[0\]\.data_type: .* says TYPE_INT64/],
-  [unranked, y, /input: .*lacks "x" \(TYPE_FP32, of unknown rank\)/],
+  [unranked, y, /input: .*lacks the model's input "x" \(TYPE_FP32, of unknown rank\)/],
   [model, `max_batch_size: 8 ${x} ${y}`],
   [model, `max_batch_size: 8 ${x} ${y} output { name: "z" ${type} dims: 1 reshape { } }`],
   [model, `input { name: "x" ${type} dims: [ -1, 16 ] } output { name: "y" ${type} dims: [ -1, 4 ] }`],
@@ -153,7 +153,7 @@ for (const [description, text, ...patterns] of [
     `max_batch_size: 8 ${x} sequence_batching { control_input { name: "C" } state { input_name: "s" output_name: "u" } }`,
     /control_input\[0\]\.name: the model has no input "C"/,
     /state\[0\]\.output_name: the model has no output "u"; its outputs are y, t/,
-    /input: .*lacks "c"/,
+    /input: .*lacks the model's input "c"/,
   ],
   [
     rest,

@@ -113,7 +113,7 @@ export default {
       {
         path: '^src/(errors|suggest|argument-checks|foreign-content|lazy|listen|model-key|most-parameters|most-threads|printable|queue|time-limit|version)\\.ts$',
       },
-      { path: '^src/', pathNot: '^src/(errors|suggest)\\.ts$' },
+      { path: '^src/', pathNot: '^src/(errors|printable|suggest)\\.ts$' },
     ),
   ],
   options: {

@@ -8,7 +8,7 @@ import {
   type ParsedConfig,
 } from '../config/index.js';
 import { TritonError, withModel } from '../errors.js';
-import { noteOpened, noteOpening, type RunningVersion } from '../javascript/versions/versions.js';
+import { noteLoaded, noteOpened, noteOpening, type RunningVersion } from '../javascript/versions/versions.js';
 import type { OpenedInstances, VersionSource } from './version-source.js';
 
 /** A version that its instances belong to, before the engine has it. */
@@ -42,7 +42,10 @@ export async function openInstances(
           ? prepared
           : completeWithOwn(prepared, parsed, readOwn(prepared.context.modelName, own, by), by),
       settings: { inboxes: String(version.inboxes) },
-      start: (config) => version.start(config),
+      start: (config) =>
+        version.start(config).finally(() => {
+          noteLoaded(server, version);
+        }),
       settle: end,
     };
   } catch (error) {
@@ -52,8 +55,12 @@ export async function openInstances(
 }
 
 async function settle(server: NativeServer, version: RunningVersion, uid: number | undefined): Promise<void> {
-  noteOpened(server, version, uid);
-  if (uid === undefined) await version.end();
+  if (uid !== undefined) {
+    noteOpened(server, version, uid);
+    return;
+  }
+  noteLoaded(server, version);
+  await version.end();
 }
 
 function readOwn(model: string, value: unknown, by: CompletedBy): ParsedConfig {

@@ -82,6 +82,8 @@ export class PythonInstance {
   #channel: NativePython | undefined;
   /** Whether its process takes batches. */
   #up = false;
+  /** Whether its newest process has taken batches, so that it finalizes. */
+  #hasServed = false;
   #ending = false;
   /** Whether its server closes. */
   #closing = false;
@@ -130,6 +132,7 @@ export class PythonInstance {
       throw error;
     }
     this.#stub = stub;
+    this.#hasServed = false;
     channel.closeDescriptor();
     const began = performance.now();
     let broken: string | undefined;
@@ -150,7 +153,7 @@ export class PythonInstance {
     }
     stub.release();
     channel.up();
-    this.#up = true;
+    this.#up = this.#hasServed = true;
     void stub.ended.then((how) => {
       if (this.#stub === stub) this.#up = false;
       channel.stop();
@@ -223,6 +226,10 @@ export class PythonInstance {
     clearTimeout(this.#timer);
     const stub = this.#stub;
     if (stub === undefined) return undefined;
+    if (!this.#hasServed) {
+      await this.kill();
+      return undefined;
+    }
     stub.hold();
     this.#channel?.askToEnd();
     const inTime = await finalizesWithin(stub.finalizing, stub.ended, finalizeMs);

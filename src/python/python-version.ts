@@ -48,6 +48,7 @@ export class PythonVersion implements RunningVersion {
   readonly #over = new AbortController();
   #cancel: (error: TritonError) => void = () => undefined;
   readonly #cancelled: Promise<never>;
+  #isCancelled = false;
   readonly #restarts: Map<string, string> = new Map();
   onRestart: (reason: string) => void = () => undefined;
 
@@ -65,7 +66,7 @@ export class PythonVersion implements RunningVersion {
    * @throws {@link TritonError} The exception that the model raises; UNAVAILABLE without a Python that runs it.
    */
   async complete(config: ModelConfig): Promise<Readonly<Record<string, unknown>> | undefined> {
-    const python = await this.#interpreter();
+    const python = await this.#unlessCancelled(this.#interpreter());
     const source = this.#instanceSource(0, `${this.#source.model}_complete`);
     const task = { ...this.#task('complete'), config: configText(config) };
     const completed = await this.#unlessCancelled(ask(source, python, task, this.#over.signal));
@@ -82,9 +83,8 @@ export class PythonVersion implements RunningVersion {
    *   CANCELLED if loading is cancelled.
    */
   async start(config: ModelConfig): Promise<void> {
-    const python = await this.#interpreter();
+    const python = await this.#unlessCancelled(this.#interpreter());
     const { model, version, instances, modelDirectory, settings } = this.#source;
-    if (this.#over.signal.aborted) throw this.#wasCancelled();
     const text = configText(config);
     const starts = instances.map(({ name, kind, device }, index) => {
       const instance = new PythonInstance(this.#instanceSource(index, name));
@@ -134,6 +134,7 @@ export class PythonVersion implements RunningVersion {
   }
 
   cancel(): void {
+    this.#isCancelled = true;
     this.#cancel(this.#wasCancelled());
     this.#over.abort();
     for (const instance of this.#instances) void instance.kill();
@@ -157,8 +158,13 @@ export class PythonVersion implements RunningVersion {
     } else if (late.length > 0) {
       logLateFinalize(log, model, finalizeTimeoutMs, 'its process was terminated');
     }
-    const python = await this.#python?.catch(() => undefined);
-    await python?.release();
+    const released = this.#python?.then(
+      (python) => python.release(),
+      () => undefined,
+    );
+    // A cancelled load does not wait until an archive is unpacked.
+    if (!this.#isCancelled) await released;
+    else released?.catch(() => undefined);
   }
 
   #wasCancelled(): TritonError {

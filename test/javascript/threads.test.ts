@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { fileURLToPath } from 'node:url';
 import { test } from 'node:test';
-import type { InferenceServer } from '../../src/index.js';
+import { createServer, type InferenceServer, type ModelConfigInput } from '../../src/index.js';
 import { floats, rejection, row, serve, threadCount, turn, until } from '../support/harness.js';
 import { temporaryFolder, writeRepository } from '../support/repository.js';
 import { adds, byFirst, executing, script } from './harness.js';
@@ -126,6 +128,50 @@ test('a close during initialize ends the load', async (t) => {
   await until(() => server.index().some(({ state }) => state === 'LOADING'));
   await server.close({ timeoutMs: 0 });
   assert.equal((await load).code, 'CANCELLED');
+});
+
+test('a close while initialize runs cancels the load', async (t) => {
+  const folder = await temporaryFolder(t);
+  const file = join(folder, 'runs');
+  const text = `import { writeFileSync } from 'node:fs';
+    export default class {
+      initialize() { writeFileSync(${JSON.stringify(file)}, ''); return new Promise(() => undefined); }
+      execute() {}
+    }`;
+  const server = await serve(t, { m: script(text) }, { modelControlMode: 'explicit' });
+  const load = rejection(server.loadModel('m'));
+  await until(() => existsSync(file));
+  await server.close({ timeoutMs: 0 });
+  const { code, message } = await load;
+  assert.deepEqual([code, message], ['CANCELLED', "model 'm': loading was cancelled"]);
+});
+
+test('a model of the program whose load is cancelled is finalized once it is initialized', async () => {
+  let go: () => void = () => undefined;
+  const initialized = new Promise<void>((resolve) => (go = resolve));
+  const calls: string[] = [];
+  const controller = new AbortController();
+  const config: ModelConfigInput = {
+    input: [{ name: 'x', data_type: 'TYPE_FP32', dims: [1] }],
+    output: [{ name: 'y', data_type: 'TYPE_FP32', dims: [1] }],
+  };
+  const m = {
+    config,
+    initialize: (): Promise<void> => {
+      calls.push('initialize');
+      return initialized;
+    },
+    execute: (): never[] => [],
+    finalize: (): void => {
+      calls.push('finalize');
+    },
+  };
+  const load = rejection(createServer({ models: { m }, signal: controller.signal }));
+  await until(() => calls.length > 0);
+  controller.abort();
+  assert.equal((await load).code, 'CANCELLED');
+  go();
+  await until(() => calls.includes('finalize'));
 });
 
 const run = promisify(execFile);

@@ -506,6 +506,23 @@ for (const phase of ['import', 'initialize', 'complete'] as const) {
   });
 }
 
+test('a close while initialize runs cancels the load at once', { skip }, async (t) => {
+  const text = `def initialize(self, args):\n    print("runs")\n    time.sleep(3600)\n${adds}`;
+  const { logger, lines } = recorded();
+  const options = { modelControlMode: 'explicit', logger } as const;
+  const server = await serving(t, { slow: script(text) }, options);
+  const load = rejection(server.loadModel('slow'));
+  await until(() => lines.some((line) => line.endsWith('runs')));
+  await server.close({ timeoutMs: 0 });
+  const { code, message } = await load;
+  assert.deepEqual([code, message], ['CANCELLED', "model 'slow': loading was cancelled"]);
+  assert.deepEqual(
+    lines.filter((line) => /^(error|warn)/.test(line)),
+    [],
+  );
+  assert.equal(stubs().length, 0);
+});
+
 test('npx tritonts check looks at Python models as a load would', { skip }, async (t) => {
   const text = `def initialize(self, args):
     family = pb_utils.MetricFamily(name="seen", description="Seen", kind=pb_utils.MetricFamily.COUNTER)

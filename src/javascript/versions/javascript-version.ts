@@ -55,6 +55,8 @@ export class JavaScriptVersion implements RunningVersion {
   #timer: NodeJS.Timeout | undefined;
   #cancel: (error: TritonError) => void = () => undefined;
   readonly #cancelled: Promise<never>;
+  /** Whether the version has ended, or its load was cancelled. */
+  #over = false;
   readonly #restarts: Map<string, string> = new Map();
   /** Called when an instance was restarted, with the reason for the repository index. */
   onRestart: (reason: string) => void = () => undefined;
@@ -116,7 +118,12 @@ export class JavaScriptVersion implements RunningVersion {
       const model = makeModel(exported);
       step = 'initialize';
       const { log, server, asker } = this.#source;
+      if (this.#over) throw this.#wasCancelled();
       await asker.during(() => initializeModel(model, spec, ownLogger(log, spec.model), server));
+      if (this.#isOver()) {
+        await this.#finalize(model);
+        throw this.#wasCancelled();
+      }
       // Loads that the model requests after `execute` has returned count as the program's, unless they name a
       // parent.
       const asking: JavaScriptModel = {
@@ -140,12 +147,13 @@ export class JavaScriptVersion implements RunningVersion {
 
   /** Cancels the load. */
   cancel(): void {
-    const { model } = this.#source;
-    this.#cancel(new TritonError('CANCELLED', `model '${model}': loading was cancelled`, { model }));
+    this.#over = true;
+    this.#cancel(this.#wasCancelled());
   }
 
   /** Ends the instances, which get no more batches. */
   async end(): Promise<void> {
+    this.#over = true;
     clearTimeout(this.#timer);
     const here = this.#here;
     this.#here = undefined;
@@ -159,6 +167,15 @@ export class JavaScriptVersion implements RunningVersion {
     }
     const ends = await Promise.all(this.#threads.splice(0).map((thread) => thread.end(finalizeTimeoutMs)));
     if (ends.includes(false)) logLateFinalize(log, model, finalizeTimeoutMs, 'its thread was terminated');
+  }
+
+  #isOver(): boolean {
+    return this.#over;
+  }
+
+  #wasCancelled(): TritonError {
+    const { model } = this.#source;
+    return new TritonError('CANCELLED', `model '${model}': loading was cancelled`, { model });
   }
 
   /** Calls `finalize`. Never rejects. */

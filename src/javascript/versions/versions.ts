@@ -34,12 +34,15 @@ export function noteOpening(server: NativeServer, version: RunningVersion): void
   opening.set(server, known.add(version));
 }
 
-/** Notes that the load of a version has ended: with the engine's id, or without success. */
-export function noteOpened(server: NativeServer, version: RunningVersion, uid: number | undefined): void {
-  opening.get(server)?.delete(version);
-  if (uid === undefined) return;
+/** Notes the engine's id of a version, whose instances are started next. */
+export function noteOpened(server: NativeServer, version: RunningVersion, uid: number): void {
   const known = versions.get(server) ?? new Map<number, RunningVersion>();
   versions.set(server, known.set(uid, version));
+}
+
+/** Notes that the load of a version can no longer be cancelled: its instances have started, or it has failed. */
+export function noteLoaded(server: NativeServer, version: RunningVersion): void {
+  opening.get(server)?.delete(version);
 }
 
 /** The version of this id, if JavaScript runs its instances. */
@@ -66,6 +69,7 @@ export async function endVersion(server: NativeServer, uid: number): Promise<voi
   const version = known?.get(uid);
   known?.delete(uid);
   if (version === undefined) return;
+  noteLoaded(server, version);
   const end = version.end();
   const ends = ending.get(server) ?? new Set();
   ending.set(server, ends.add(end));

@@ -52,6 +52,7 @@ Ensemble::Ensemble(uint32_t uid, std::string name, EnsemblePlan plan,
       refusal_(unloaded_) {}
 
 Ensemble::~Ensemble() {
+  EndLayers();
   TRITONTS_ASSERT(in_flight_ == 0, "an ensemble was freed with requests in flight");
 }
 

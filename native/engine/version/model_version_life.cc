@@ -49,6 +49,7 @@ ModelVersion::ModelVersion(uint32_t uid, std::string name, int64_t version, Back
           "model '" + name_ + "', version " + std::to_string(version_) + ": is being unloaded")) {}
 
 ModelVersion::~ModelVersion() {
+  EndLayers();
   TRITONTS_ASSERT(runners_.empty(), "a version was not destroyed");
 }
 

@@ -2,7 +2,9 @@
 
 namespace tritonts {
 
-Served::~Served() {
+Served::~Served() = default;
+
+void Served::EndLayers() {
   layers_.reset();
 }
 

@@ -105,11 +105,15 @@ class Served : public Executor {
   virtual void AbortAccepted(const Status& status) = 0;
   virtual bool idle() const = 0;
 
+  // Frees the layers, which may still be in a call of Accept or CancelAccepted, and waits for that.
+  // The destructor of each derived class calls it first, while those functions may still be called.
+  void EndLayers();
+
   const std::function<void()> on_drained_;
 
  private:
   std::atomic<uint32_t> users_{0};
-  // Null: there are none. Freed first: a layer's destructor may wait for a call that ends a use.
+  // Null: there are none. EndLayers frees them.
   std::unique_ptr<Layers> layers_;
 };
 

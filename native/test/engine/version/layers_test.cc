@@ -1,4 +1,9 @@
 // Layers around versions and ensembles: what they see, answer, keep and pass on.
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <thread>
+
 #include "choosing_layer.h"
 #include "ensemble_fixture.h"
 #include "port_client.h"
@@ -224,6 +229,76 @@ TEST(layers_of_a_server_that_closes_answer_what_they_keep) {
   const auto responses = client.Take();
   CHECK_EQ(responses.size(), 1u);
   CHECK(!responses.empty() && responses[0].code != Code::kOk);
+}
+
+namespace {
+
+// Passes requests on from a thread of its own, and waits for the thread when it is freed.
+class LateLayer final : public Layer {
+ public:
+  ~LateLayer() override {
+    if (thread_.joinable()) thread_.join();
+  }
+  void Submit(std::span<Request* const> requests, uint64_t now_ns, InlineTime*) noexcept override {
+    Request* const request = requests[0];
+    thread_ = std::thread([this, request, now_ns] {
+      Request* const one[] = {request};
+      Pass(one, now_ns);
+    });
+  }
+
+ private:
+  std::thread thread_;
+};
+
+// Has no room for any request.
+class FullScheduler final : public Scheduler {
+ public:
+  Status Enqueue(Request*, uint64_t) override {
+    return Status::Unavailable(Reason::kQueueFull, "the queue is full, as this long text says");
+  }
+  void Expire(uint64_t, Expired*) override {}
+  void Next(uint32_t, uint64_t, Batch*) override {}
+  void Finished(uint32_t, uint64_t) override {}
+  bool Cancel(Request*) override { return false; }
+  void Drain(RequestChain*) override {}
+  size_t waiting() const override { return 0; }
+};
+
+}  // namespace
+
+// The version refuses the request in the call of Pass, so it is drained before the call returns.
+TEST(a_version_is_freed_while_a_layer_is_still_in_a_call_of_it) {
+  Timer timer;
+  CHECK(timer.Start());
+  ScriptedBackend backend{Script{}};
+  auto model = backend.Load({});
+  std::atomic<int> calls{0};
+  Event in;
+  auto version = std::make_shared<ModelVersion>(1, "m", 1, &backend, model.take(), &timer, [&] {
+    // The first call says that the last user has gone, the second that the layers are empty.
+    if (++calls != 2) return;
+    in.Set();
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  });
+  version->Wrap(std::make_unique<LateLayer>());
+  VersionConfig config = ConfigOf(FloatIo());
+  config.scheduler = [] { return std::make_unique<FullScheduler>(); };
+  CHECK(version->Start(std::move(config)).ok());
+  RecordingSink sink;
+  Requests requests(&sink);
+  Request* const request = requests.Floats({1});
+  request->header->executor = version.get();
+  version->SetQueueKeys(request->header);
+  request->set_state(Request::State::kSubmitted);
+  Request* const one[] = {request};
+  version->Submit(one, NowNs());
+  in.Wait();
+  CHECK(Eventually([&] { return version->drained() && !version->used(); }));
+  version->Close();
+  version->Destroy();
+  version.reset();
+  CHECK(sink.Wait(1));
 }
 
 }  // namespace tritonts::test

@@ -128,7 +128,7 @@ class JsonReader {
   bool Unit(uint32_t* unit) {
     const std::string_view digits = text_.substr(at_ + 1, 4);
     const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), *unit, 16);
-    at_ += 4;
+    at_ += digits.size();
     return digits.size() == 4 && read.ptr == digits.data() + 4;
   }
 

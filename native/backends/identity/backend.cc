@@ -13,15 +13,20 @@ namespace tritonts {
 
 namespace {
 
+// A week. Delays are sums and products of parameters, and must not overflow.
+constexpr uint64_t kMostDelayMs = 604'800'000;
+
 // Reads a parameter of the configuration, if it is there.
 Status ReadParameter(const std::string& model, const Json& config, const std::string& key,
                      uint64_t* value) {
   const std::string* text = config.Member("parameters").Member(key).Member("string_value").text();
   if (!text) return Status::Ok();
   const auto result = std::from_chars(text->data(), text->data() + text->size(), *value);
-  if (result.ec != std::errc() || result.ptr != text->data() + text->size()) {
+  if (result.ec != std::errc() || result.ptr != text->data() + text->size() ||
+      *value > kMostDelayMs) {
     return Status::InvalidArg("model '" + model + "': parameter '" + key +
-                              "': expected a whole number, 0 or more, but got '" + *text + "'");
+                              "': expected a whole number from 0 to " +
+                              std::to_string(kMostDelayMs) + ", but got '" + *text + "'");
   }
   return Status::Ok();
 }
@@ -150,7 +155,8 @@ class IdentityModel final : public Model {
 
   StatusOr<std::unique_ptr<Instance>> CreateInstance(const InstanceSpec& spec) override {
     const uint64_t times = multiplier_ > 0 ? multiplier_ * std::max<uint64_t>(1, spec.index) : 1;
-    return std::unique_ptr<Instance>(new IdentityInstance(name_, io_, delay_ms_ * times));
+    const uint64_t delay_ms = std::min(delay_ms_ * times, kMostDelayMs);
+    return std::unique_ptr<Instance>(new IdentityInstance(name_, io_, delay_ms));
   }
 
  private:

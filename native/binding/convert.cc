@@ -1,6 +1,7 @@
 #include "convert.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "bytes_wrap.h"
@@ -206,6 +207,14 @@ std::string StringOf(const Napi::Value& value) {
 
 int64_t NumberOf(const Napi::Value& value) {
   return value.IsNumber() ? value.As<Napi::Number>().Int64Value() : 0;
+}
+
+std::optional<uint64_t> WholeOf(const Napi::Value& value) {
+  if (!value.IsNumber()) return std::nullopt;
+  const double number = value.As<Napi::Number>().DoubleValue();
+  constexpr double kLimit = 9007199254740992.0;  // 2^53
+  if (!(number >= 0 && number < kLimit) || number != std::floor(number)) return std::nullopt;
+  return static_cast<uint64_t>(number);
 }
 
 std::vector<double> DoublesOf(const Napi::Value& value) {

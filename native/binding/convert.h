@@ -1,7 +1,9 @@
 // Converts the engine's values to and from JavaScript. JS thread only.
 #pragma once
 
+#include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -40,6 +42,8 @@ std::pair<const void*, size_t> ViewOf(const Napi::Value& value);
 bool FlagOf(const Napi::Value& value);
 std::string StringOf(const Napi::Value& value);
 int64_t NumberOf(const Napi::Value& value);
+// A whole number from 0 to 2^53 - 1; empty for other values.
+std::optional<uint64_t> WholeOf(const Napi::Value& value);
 ModelKey ModelKeyOf(const Napi::Value& value);
 std::map<std::string, std::string> StringsOf(const Napi::Value& value);
 std::vector<TensorSpec> SpecsOf(const Napi::Value& value);

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -323,17 +324,26 @@ Napi::Value ServerWrap::InFlightBytes(const Napi::CallbackInfo& info) {
 }
 
 Napi::Value ServerWrap::RegisterRegion(const Napi::CallbackInfo& info) {
-  auto memory = MappedBlock::Map(StringOf(info[1]), static_cast<uint64_t>(NumberOf(info[2])),
-                                 static_cast<uint64_t>(NumberOf(info[3])));
+  const std::string path = StringOf(info[1]);
+  const std::optional<uint64_t> offset = WholeOf(info[2]);
+  const std::optional<uint64_t> size = WholeOf(info[3]);
+  if (path.find('\0') != std::string::npos || !offset || !size) {
+    return ToJs(info.Env(), Status::InvalidArg("expected the path of a file without NUL, an offset "
+                                               "and a size in bytes, which are whole numbers"));
+  }
+  platform::FileRange bytes;
+  auto memory = MappedBlock::Map(path, *offset, *size, &bytes);
   if (!memory.ok()) return ToJs(info.Env(), memory.status());
-  auto id = server_->regions().Add(StringOf(info[0]), memory.take());
+  auto id = server_->regions().Add(StringOf(info[0]), memory.take(), bytes);
   if (!id.ok()) return ToJs(info.Env(), id.status());
   return Napi::Number::New(info.Env(), id.value());
 }
 
 Napi::Value ServerWrap::UnregisterRegion(const Napi::CallbackInfo& info) {
-  const auto id = static_cast<uint32_t>(NumberOf(info[0]));
-  return Napi::Boolean::New(info.Env(), server_->regions().Remove(id));
+  const std::optional<uint64_t> id = WholeOf(info[0]);
+  const bool known = id && *id <= UINT32_MAX;
+  return Napi::Boolean::New(info.Env(),
+                            known && server_->regions().Remove(static_cast<uint32_t>(*id)));
 }
 
 }  // namespace tritonts

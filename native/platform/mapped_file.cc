@@ -40,6 +40,18 @@ bool Allocate([[maybe_unused]] int descriptor, [[maybe_unused]] uint64_t offset,
 #endif
 }
 
+// Closes a descriptor at the end of a scope.
+class Closer {
+ public:
+  explicit Closer(int descriptor) : descriptor_(descriptor) {}
+  ~Closer() { close(descriptor_); }
+  Closer(const Closer&) = delete;
+  Closer& operator=(const Closer&) = delete;
+
+ private:
+  const int descriptor_;
+};
+
 }  // namespace
 
 MappedFile::~MappedFile() {
@@ -52,6 +64,7 @@ bool MappedFile::Map(const std::string& path, uint64_t offset, uint64_t size, st
     *fault = "cannot open '" + path + "': " + strerror(errno);
     return false;
   }
+  const Closer closer(descriptor);
   struct stat found{};
   if (fstat(descriptor, &found) != 0) {
     *fault = "cannot read the size of '" + path + "': " + strerror(errno);
@@ -70,9 +83,10 @@ bool MappedFile::Map(const std::string& path, uint64_t offset, uint64_t size, st
     } else {
       mapped_ = static_cast<char*>(data);
       mapped_size_ = before_ + size;
+      bytes_ = {static_cast<uint64_t>(found.st_dev), static_cast<uint64_t>(found.st_ino), offset,
+                size};
     }
   }
-  close(descriptor);
   return mapped_ != nullptr;
 }
 

@@ -11,6 +11,19 @@
 
 namespace tritonts::platform {
 
+// Which bytes of which file.
+struct FileRange {
+  uint64_t device = 0;
+  uint64_t inode = 0;
+  uint64_t offset = 0;
+  uint64_t size = 0;  // 0: no file
+
+  bool Overlaps(const FileRange& other) const {
+    return device == other.device && inode == other.inode && offset < other.offset + other.size &&
+           other.offset < offset + size;
+  }
+};
+
 // Not thread-safe; the bytes may be accessed by any thread.
 class MappedFile {
  public:
@@ -25,11 +38,13 @@ class MappedFile {
 
   char* data() const { return mapped_ + before_; }
   size_t size() const { return mapped_size_ - before_; }
+  const FileRange& bytes() const { return bytes_; }
 
  private:
   char* mapped_ = nullptr;  // begins at a page
   size_t mapped_size_ = 0;
   size_t before_ = 0;  // bytes of the page before the range
+  FileRange bytes_;
 };
 
 }  // namespace tritonts::platform

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "engine/base/rules.h"
+#include "engine/request/region_use.h"
 
 namespace tritonts {
 
@@ -49,7 +50,11 @@ Response& Responder::AddResponse(uint32_t position, bool final, Delivery* delive
 void Responder::CountUnread(StreamCount* stream, std::span<const OutputTensor> outputs,
                             Response* response) {
   response->counted = StreamCount::kResponseBytes;
-  for (const OutputTensor& output : outputs) response->counted += output.size;
+  const RegionUse* const regions = response->request->header->regions.get();
+  for (const OutputTensor& output : outputs) {
+    // The server holds no bytes of an output that goes to a region.
+    if (!regions || !regions->Aims(output.index)) response->counted += output.size;
+  }
   stream->NoteSent(response->counted);
 }
 

@@ -16,10 +16,13 @@ class MappedBlock final : public Block {
  public:
   // Maps a range of an existing file. INVALID_ARG: not possible; the message says why. Throws
   // std::bad_alloc. Any thread may call it, and drop the last reference, which unmaps the range.
-  static StatusOr<BlockRef> Map(const std::string& path, uint64_t offset, uint64_t size) {
+  // `bytes` gets what it maps; null: not wanted.
+  static StatusOr<BlockRef> Map(const std::string& path, uint64_t offset, uint64_t size,
+                                platform::FileRange* bytes = nullptr) {
     auto file = std::make_unique<platform::MappedFile>();
     std::string fault;
     if (!file->Map(path, offset, size, &fault)) return Status::InvalidArg(std::move(fault));
+    if (bytes) *bytes = file->bytes();
     return BlockRef::Adopt(new MappedBlock(std::move(file)));
   }
 

@@ -4,7 +4,7 @@ namespace tritonts {
 
 StatusOr<Buffer> Region::Range(uint64_t offset, uint64_t size) const {
   const uint64_t all = memory_->size();
-  if (offset < all && size <= all - offset) {
+  if (offset <= all && size <= all - offset) {
     return Buffer{static_cast<char*>(memory_->data()) + offset, static_cast<size_t>(size),
                   memory_->kind(), memory_->device(), memory_};
   }
@@ -13,12 +13,16 @@ StatusOr<Buffer> Region::Range(uint64_t offset, uint64_t size) const {
                             " bytes at offset " + std::to_string(offset));
 }
 
-StatusOr<uint32_t> RegionTable::Add(std::string name, BlockRef memory) {
+StatusOr<uint32_t> RegionTable::Add(std::string name, BlockRef memory, platform::FileRange bytes) {
   if (memory->size() == 0) {
     return Status::InvalidArg("shared memory region '" + name + "': it has no bytes");
   }
-  const auto region = std::make_shared<const Region>(std::move(name), std::move(memory));
+  const auto region = std::make_shared<const Region>(std::move(name), std::move(memory), bytes);
   std::lock_guard lock(mutex_);
+  if (closed_) {
+    return Status::Unavailable(
+        Reason::kClosed, "shared memory region '" + region->name() + "': the server is closed");
+  }
   for (const auto& [id, known] : regions_) {
     if (known->name() == region->name()) {
       return Status(Code::kAlreadyExists,
@@ -26,6 +30,11 @@ StatusOr<uint32_t> RegionTable::Add(std::string name, BlockRef memory) {
     }
   }
   regions_.emplace(last_ + 1, region);
+  for (const auto& [id, known] : regions_) {
+    if (known == region || !known->bytes_.Overlaps(bytes)) continue;
+    known->aliased_.store(true, std::memory_order_relaxed);
+    region->aliased_.store(true, std::memory_order_relaxed);
+  }
   return ++last_;
 }
 
@@ -43,6 +52,13 @@ std::shared_ptr<const Region> RegionTable::Find(uint32_t id) const {
   std::lock_guard lock(mutex_);
   const auto known = regions_.find(id);
   return known == regions_.end() ? nullptr : known->second;
+}
+
+void RegionTable::Close() {
+  std::unordered_map<uint32_t, std::shared_ptr<const Region>> regions;  // dropped after the lock
+  std::lock_guard lock(mutex_);
+  closed_ = true;
+  regions.swap(regions_);
 }
 
 }  // namespace tritonts

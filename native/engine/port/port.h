@@ -180,12 +180,14 @@ class Port final : public ResponseSink, public std::enable_shared_from_this<Port
   Status ParseTargets(SubmissionReader* reader, const GroupRecord& record, RequestBuilder* builder,
                       Status* refusal);
   // Sets the source of an input to a region, or to a copy of the bytes there. Adds the copy's bytes
-  // for one request to `*bytes`. Not ok: the requests cannot be served.
+  // for one request to `*bytes`. Bytes that do not fit the shape are not copied: CheckRequest
+  // refuses them. Not ok: the requests cannot be served.
   Status ReadRegion(const GroupRecord& record, const InputRecord& input, InputTensor* tensor,
                     RequestBuilder* builder, uint64_t* bytes);
-  // A range of a region, for all requests of a group. Not ok: there is no such region or range.
+  // A range of a region, for all requests of a group. `aliased` gets Region::aliased (null: not
+  // wanted). Not ok: there is no such region or range.
   StatusOr<Buffer> RangeOf(uint32_t region, uint64_t offset, uint64_t size_of_one,
-                           uint32_t requests) const;
+                           uint32_t requests, bool* aliased = nullptr) const;
   // Moves the version's requests from number `first` on to requests that will be refused.
   void RefuseFrom(VersionRequests* version, size_t first, const Status& refusal);
   // Parses a group's priority, time-out, parameters and caller.
@@ -241,6 +243,7 @@ class Port final : public ResponseSink, public std::enable_shared_from_this<Port
   BlockRef header_;
   BlockRef submission_;
   InputMemory inputs_;
+  uint64_t copied_ = 0;  // the bytes of regions that the present call of Submit has copied
   Slots slots_;
   CompletionPages pages_;
   Waker waker_;

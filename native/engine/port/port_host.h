@@ -21,7 +21,7 @@ class PortHost {
   virtual bool WasGiven(uint32_t uid) const = 0;
   // The bytes in flight of all ports.
   virtual Budget& budget() = 0;
-  // The registered regions, for ports and for whoever registers memory.
+  // The registered regions, for ports, and for programs that register memory.
   virtual RegionTable& regions() = 0;
   // The number of cores that idle threads may spin on.
   virtual uint32_t spin_cores() const = 0;

@@ -1,16 +1,37 @@
 // Sources and targets of a port's requests that are regions (memory/region.h).
+#include <algorithm>
+#include <cstdint>
+#include <span>
 #include <string>
 #include <utility>
 
 #include "engine/backend.h"
+#include "engine/base/datatype.h"
 #include "engine/port/port.h"
+#include "engine/request/admission.h"
 #include "engine/request/region_use.h"
 #include "engine/request/request_builder.h"
 
 namespace tritonts {
 
+namespace {
+
+// Whether a tensor of a shape may have so many bytes. CheckRequest checks the rest.
+bool MayFit(DataType datatype, std::span<const int64_t> shape, uint64_t size) {
+  uint64_t count = std::ranges::find(shape, 0) != shape.end() ? 0 : 1;
+  for (const int64_t dim : shape) {
+    if (dim < 0 || (count > 0 && count > size / static_cast<uint64_t>(dim))) return false;
+    count *= static_cast<uint64_t>(dim);
+  }
+  if (size > kMostTensorBytes) return false;
+  // Each element of a BYTES tensor begins with its length.
+  return datatype == DataType::kBytes ? count <= size / 4 : count * ByteSize(datatype) == size;
+}
+
+}  // namespace
+
 StatusOr<Buffer> Port::RangeOf(uint32_t region, uint64_t offset, uint64_t size_of_one,
-                               uint32_t requests) const {
+                               uint32_t requests, bool* aliased) const {
   const std::shared_ptr<const Region> known = host_->regions().Find(region);
   if (!known) {
     return Status::NotFound("shared memory region " + std::to_string(region) +
@@ -18,6 +39,7 @@ StatusOr<Buffer> Port::RangeOf(uint32_t region, uint64_t offset, uint64_t size_o
                             std::to_string(size_of_one) + " bytes at its offset " +
                             std::to_string(offset));
   }
+  if (aliased) *aliased = known->aliased();
   // A size that overflows is larger than any region.
   const bool huge = size_of_one > UINT64_MAX / requests;
   return known->Range(offset, huge ? UINT64_MAX : size_of_one * requests);
@@ -31,6 +53,9 @@ Status Port::ParseTargets(SubmissionReader* reader, const GroupRecord& record,
     const char* fault = reader->Target(&target);
     if (!fault && executor && target.output >= executor->io().outputs.size()) {
       fault = "unknown output";
+    }
+    if (!fault && executor && builder->header().regions && builder->regions().Aims(target.output)) {
+      fault = "an output with two targets";
     }
     if (fault) return Status::Internal(std::string("malformed submission: ") + fault);
     if (!executor || !refusal->ok()) continue;
@@ -48,18 +73,25 @@ Status Port::ReadRegion(const GroupRecord& record, const InputRecord& input, Inp
                         RequestBuilder* builder, uint64_t* bytes) {
   const Executor& executor = *builder->header().executor;
   const TensorSpec& spec = executor.io().inputs[input.index];
-  auto found = RangeOf(input.place, input.offset, input.size, record.requests);
+  bool aliased = false;
+  auto found = RangeOf(input.place, input.offset, input.size, record.requests, &aliased);
   if (!found.ok()) return found.status();
   Buffer range = found.take();
   const size_t width = ByteSize(spec.datatype);
   // Others may write to a region at any time, and a model's output may go there. So values that are
   // checked before they are used, and ranges that outputs go to, are copied. So are ranges that the
-  // model cannot read in place.
-  const bool in_place = spec.datatype != DataType::kBytes && !spec.rows_in_values &&
+  // model cannot read in place. Whether an output goes to an aliased region cannot be seen.
+  const bool in_place = MayBeShared(spec.datatype) && !spec.rows_in_values &&
                         executor.Takes(input.index, range.kind, range.device) &&
                         reinterpret_cast<uintptr_t>(range.data) % width == 0 &&
+                        !(aliased && builder->regions().writes()) &&
                         !builder->regions().Overlaps(range);
-  if (!in_place) {
+  if (!in_place && MayFit(spec.datatype, tensor->shape, input.size)) {
+    const uint64_t copied = SumBytes(copied_, range.size);
+    if (SumBytes(budget_.used(), copied) > budget_.limit()) {
+      return Admission(executor, no_memory_).BeyondLimit(budget_, input.size);
+    }
+    copied_ = copied;
     BlockRef block = inputs_.Acquire(range.size);
     if (!block) return no_memory_;
     Buffer copy{block->data(), range.size, MemoryKind::kHost, 0, block};

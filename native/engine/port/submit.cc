@@ -77,6 +77,7 @@ Status Port::Submit(const int32_t* words, size_t count, const char* const* slab_
   CheckThread();
   const uint64_t now = NowNs();
   flushes_++;
+  copied_ = 0;
   version_count_ = 0;
   staged_blocks_.clear();
   Status status;

@@ -32,9 +32,10 @@ class Admission {
   // caller has ended (call_graph.h). Requests of one header must be adjacent.
   size_t AdmitCalls(std::span<Request*> requests) const noexcept;
 
- private:
+  // The status of a refusal of one request that needs so many bytes.
   Status BeyondLimit(const Budget& budget, uint64_t bytes) const noexcept;
 
+ private:
   const Executor& executor_;
   const Status& no_memory_;
 };

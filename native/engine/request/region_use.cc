@@ -40,7 +40,7 @@ Buffer RegionUse::Place(const Request& request, uint32_t output, size_t size) co
   const DataType datatype = request.header->executor->io().outputs[output].datatype;
   const bool aligned =
       reinterpret_cast<uintptr_t>(place.data) % std::max<size_t>(1, ByteSize(datatype)) == 0;
-  return aligned ? place : Buffer();
+  return aligned && MayBeShared(datatype) ? place : Buffer();
 }
 
 bool RegionUse::TakesOnDevice(uint32_t output, int device) const {

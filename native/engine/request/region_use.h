@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/base/datatype.h"
 #include "engine/base/status.h"
 #include "engine/memory/buffer.h"
 
@@ -19,6 +20,23 @@ namespace tritonts {
 
 class Request;
 struct OutputTensor;
+
+// Whether a model may use tensors of a type in memory that others write to meanwhile. Models use
+// values of the other types as indices, lengths or conditions, which they check before they use
+// them. So those are copied. (Integers of 8 bits are pixels and quantised numbers.)
+inline bool MayBeShared(DataType datatype) {
+  switch (datatype) {
+    case DataType::kFp16:
+    case DataType::kBf16:
+    case DataType::kFp32:
+    case DataType::kFp64:
+    case DataType::kInt8:
+    case DataType::kUint8:
+      return true;
+    default:
+      return false;
+  }
+}
 
 class RegionUse {
  public:
@@ -31,13 +49,15 @@ class RegionUse {
   // Whether any output may be written to a range of memory.
   bool Overlaps(const Buffer& range) const;
 
+  // Whether any output goes to a region.
+  bool writes() const { return !targets_.empty(); }
   // Whether inputs are read from regions.
   bool reads() const { return !held_.empty(); }
 
   // --- Whether an output goes to a region.
   bool Aims(uint32_t output) const { return Find(output) != nullptr; }
   // The place of an output of `size` bytes, for a writer on the host. Without data: the output
-  // does not fit, or a writer cannot use the place as it is.
+  // does not fit, or a writer cannot use the place as it is (MayBeShared).
   Buffer Place(const Request& request, uint32_t output, size_t size) const;
   // Whether an output is taken in memory of a device, because its region is there, too.
   bool TakesOnDevice(uint32_t output, int device) const;

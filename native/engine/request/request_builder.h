@@ -100,8 +100,8 @@ class RequestBuilder {
   }
 
   // The source is `size` bytes for each request from `range.data` on. The range's owner is kept
-  // until the last request has ended. Requests get the owner only of device memory, because whoever
-  // gets an owner may write to the memory or keep it.
+  // until the last request has ended. Requests get the owner only of device memory, because an
+  // owner may write to the memory or keep it.
   void Read(InputTensor* input, const Buffer& range, size_t size) {
     regions().Hold(range.owner);
     Pass(input, {range.data, size, range.kind, range.device,

@@ -131,6 +131,7 @@ void Server::Close(uint64_t timeout_ms, std::function<void(std::vector<std::stri
   const bool limited = timeout_ms <= UINT64_MAX / kMs / 4;
   const uint64_t limit_ns = limited ? NowNs() + timeout_ms * kMs : Retirement::kNoLimit;
   loaders_.Close();
+  regions_.Close();
   CancelLong();
   ports_.ShowClosed();
   ports_.ShowChange();

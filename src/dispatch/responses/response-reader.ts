@@ -19,7 +19,7 @@ import type { Owner } from '../owner.js';
 import type { DispatchRequest, DispatchTarget } from '../types.js';
 import type { Group } from '../requests/group.js';
 import type { Groups } from '../requests/groups.js';
-import { cutInto, hasLarge, readOutputs, skipOutputs, takeOutputs, type RecordOutput } from './outputs.js';
+import { cutInto, hasLarge, mostInRegion, readOutputs, skipOutputs, takeOutputs, type RecordOutput } from './outputs.js';
 import type { OpenPage, Pages } from './pages.js';
 import { isAborted } from '../ending/signals.js';
 import { isStreamWaiter } from './streams.js';
@@ -235,8 +235,10 @@ export class ResponseReader {
     if ((flags & countedBit) !== 0) {
       bytes = streamedBytes;
       const words = view.Int32Array;
-      // Sizes are unsigned.
-      for (let i = position; i < end; i += 4 + (words[i + 3] ?? 0)) bytes += (words[i + 2] ?? 0) >>> 0;
+      for (let i = position; i < end; i += 4 + (words[i + 3] ?? 0)) {
+        // Sizes are unsigned. The engine holds no bytes of an output that goes to a region.
+        if ((words[i + 1] ?? 0) > mostInRegion) bytes += (words[i + 2] ?? 0) >>> 0;
+      }
     }
     if (target === undefined || request === undefined || waiter === undefined || !isStreamWaiter(waiter)) {
       if (bytes > 0) this.#native.read(group.index, group.generation, at, 1, bytes);

@@ -25,9 +25,9 @@ TEST(region_gives_only_ranges_that_are_in_it) {
   CHECK_EQ(all.value().size, 64u);
   CHECK(all.value().owner.get() == memory.get());
   CHECK(region->Range(63, 1).ok());
-  CHECK(region->Range(63, 0).ok());
+  CHECK(region->Range(64, 0).ok());
   for (const auto& [offset, size] : std::vector<std::pair<uint64_t, uint64_t>>{
-           {64, 0}, {0, 65}, {63, 2}, {1, UINT64_MAX}, {UINT64_MAX, 1}, {UINT64_MAX, UINT64_MAX}}) {
+           {65, 0}, {0, 65}, {63, 2}, {1, UINT64_MAX}, {UINT64_MAX, 1}, {UINT64_MAX, UINT64_MAX}}) {
     const Status status = region->Range(offset, size).status();
     CHECK(status.code() == Code::kInvalidArg);
     CHECK_EQ(status.message(), "shared memory region 'in' has 64 bytes, but a request names " +

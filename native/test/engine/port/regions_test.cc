@@ -5,8 +5,7 @@
 #include "engine/batch/collector.h"
 #include "ensemble_fixture.h"
 #include "fake_device.h"
-#include "port_fixture.h"
-#include "region_memory.h"
+#include "region_fixture.h"
 
 namespace tritonts::test {
 
@@ -22,30 +21,6 @@ ModelIo PassIo(size_t count) {
   }
   return io;
 }
-
-PortInput FloatsIn(uint32_t index, const std::vector<float>& values) {
-  return {index, {static_cast<int32_t>(values.size()), 1}, BytesOf(values)};
-}
-
-PortInput FloatsAt(uint32_t index, int32_t rows, PortRange range) {
-  return {index, {rows, 1}, "", range};
-}
-
-std::string BytesAt(const BlockRef& memory, size_t offset, size_t size) {
-  return {static_cast<const char*>(memory->data()) + offset, size};
-}
-
-// A port, and regions.
-struct RegionBench : PortBench {
-  using PortBench::PortBench;
-
-  uint32_t Register(const std::string& name, BlockRef memory) {
-    auto id = server.server().regions().Add(name, std::move(memory));
-    CHECK(id.ok());
-    return id.value();
-  }
-  bool Unregister(uint32_t id) { return server.server().regions().Remove(id); }
-};
 
 // A model whose instances read and write the memory of a fake device.
 class DeviceBackend final : public Backend {

@@ -90,7 +90,7 @@ export interface NativeServer {
   inFlightBytes(): number;
   /**
    * Registers `size` bytes of an existing file, such as one of shared memory, from `offset` on. The requests of
-   * all environments may then name them. The file is mapped, so its bytes are shared with whoever maps it.
+   * all environments may then name them. The file is mapped, so all programs that map it share its bytes.
    *
    * @param name - For messages. No other registered region may have it.
    * @returns The region's id, or why it cannot be registered.

@@ -214,7 +214,7 @@ export async function linkedWeights(path: string): Promise<ReadonlyMap<string, s
     isLinked ||= (await realpath(path)) !== join(folder, basename(path));
     return found.size > 0 && isLinked ? found : undefined;
   } catch {
-    return undefined; // Whoever looks for what is wrong with the files says more.
+    return undefined; // The check of the files says more.
   } finally {
     await file.close();
   }

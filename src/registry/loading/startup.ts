@@ -92,7 +92,7 @@ export class Startup {
     return this.#load(entry, load);
   }
 
-  /** Loads a model once, whoever asks for it. `asker` waits for it. */
+  /** Loads a model once, however many models ask for it. `asker` waits for it. */
   async #load(entry: ModelEntry, asker?: Wait): Promise<void> {
     const known = this.#starts.get(entry);
     if (known) {

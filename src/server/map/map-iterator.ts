@@ -303,8 +303,8 @@ export class MapIterator implements AsyncIterableIterator<Yielded>, ItemConsumer
       return;
     }
     this.#refused.push(entry);
-    // What it was refused for may have ended before it is known to be refused, and then triggers nothing any more. One is sent
-    // for each that ended since: many may be refused at once.
+    // Entries that were in its way may have ended before the refusal is known, and then trigger nothing any more. So one
+    // entry is sent for each that has ended since. Many may be refused at once.
     const unused = Math.min(this.#unused, this.#endedEntries - entry.endedBefore);
     if (unused > 0) {
       this.#unused = unused - 1;

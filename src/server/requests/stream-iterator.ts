@@ -3,7 +3,7 @@
  *
  *     responses of the engine -> results that nobody has read -> calls of next()
  *
- * What is read is told to the engine, some responses at a time, so that a model that waits for its reader goes on.
+ * The iterator tells the engine how much was read, some responses at a time. A model that waits for its reader then goes on.
  */
 
 import { cancelled } from '../../dispatch/errors/request-errors.js';

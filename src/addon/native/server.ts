@@ -91,6 +91,7 @@ export interface NativeServer {
   /**
    * Registers `size` bytes of an existing file, such as one of shared memory, from `offset` on. The requests of
    * all environments may then name them. The file is mapped, so all programs that map it share its bytes.
+   * A sparse file gets all its pages at once, which takes about half a second for each GiB. The server's close unregisters it.
    *
    * @param name - For messages. No other registered region may have it.
    * @returns The region's id, or why it cannot be registered.

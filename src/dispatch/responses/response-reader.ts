@@ -19,7 +19,15 @@ import type { Owner } from '../owner.js';
 import type { DispatchRequest, DispatchTarget } from '../types.js';
 import type { Group } from '../requests/group.js';
 import type { Groups } from '../requests/groups.js';
-import { cutInto, hasLarge, mostInRegion, readOutputs, skipOutputs, takeOutputs, type RecordOutput } from './outputs.js';
+import {
+  cutInto,
+  hasLarge,
+  mostInRegion,
+  readOutputs,
+  skipOutputs,
+  takeOutputs,
+  type RecordOutput,
+} from './outputs.js';
 import type { OpenPage, Pages } from './pages.js';
 import { isAborted } from '../ending/signals.js';
 import { isStreamWaiter } from './streams.js';

@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { NativeBytes } from '../../src/addon/native/folder.js';
+import { versionFiles } from '../../src/registry/loading/override.js';
 import { chooseVersions } from '../../src/registry/loading/versions.js';
+import { MemorySource } from '../../src/registry/sources/memory-source.js';
 import { parse, whole } from '../config/helpers.js';
 import { thrown } from '../support/harness.js';
 
@@ -42,4 +45,29 @@ test('versions that are listed but missing altogether are an error that names bo
 test('the message about a model without a version folder explains what one is', () => {
   const error = thrown(() => choose('', []));
   assert.match(error.message, /there is no version folder \(a version is a folder with a number as its name/);
+});
+
+test('given files have versions as folders have: numbers that are exact', async () => {
+  const paths = ['2/model.onnx', '10/model.onnx', '9007199254740993/model.onnx', '01/model.onnx'];
+  const files = new Map(paths.map((path) => [path, {} as NativeBytes]));
+  assert.deepEqual((await new MemorySource('m', files).read()).versions, [2, 10]);
+});
+
+test('the files of many versions are grouped once', () => {
+  const count = 2000;
+  const files = new Map<string, NativeBytes>();
+  for (let version = 1; version <= count; version++) {
+    for (const name of ['a', 'b/c']) files.set(`${version}/${name}`, {} as NativeBytes);
+  }
+  files.set('labels.txt', {} as NativeBytes);
+  let passes = 0;
+  const all = files[Symbol.iterator].bind(files);
+  files[Symbol.iterator] = () => {
+    passes++;
+    return all();
+  };
+  for (let version = 1; version <= count; version++) {
+    assert.deepEqual(Object.keys(versionFiles(files, version)), ['a', 'b/c']);
+  }
+  assert.equal(passes, 1);
 });

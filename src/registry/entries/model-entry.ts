@@ -232,6 +232,7 @@ export function mergedVersions(
   versions: readonly PublishedVersion[],
   changed: readonly PublishedVersion[],
 ): PublishedVersion[] {
-  const kept = versions.filter(({ version }) => !changed.some((other) => other.version === version));
+  const numbers = new Set(changed.map(({ version }) => version));
+  const kept = versions.filter(({ version }) => !numbers.has(version));
   return [...kept, ...changed].sort((a, b) => a.version - b.version);
 }

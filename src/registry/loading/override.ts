@@ -182,12 +182,26 @@ export function releaseOverride(override: Override | undefined): void {
   if (override?.files) release(override.files);
 }
 
+/** The files of each version's folder. They are grouped once, because a model may have many versions. */
+const folders = new WeakMap<GivenFiles, ReadonlyMap<string, (readonly [string, NativeBytes])[]>>();
+
 /** A version's files by their path in its folder. */
 export function versionFiles(files: GivenFiles, version: number): Record<string, NativeBytes> {
-  const prefix = `${version}/`;
-  return Object.fromEntries(
-    [...files].flatMap(([path, content]) =>
-      path.startsWith(prefix) ? [[path.slice(prefix.length), content]] : [],
-    ),
-  );
+  let known = folders.get(files);
+  if (!known) folders.set(files, (known = filesByFolder(files)));
+  return Object.fromEntries(known.get(String(version)) ?? []);
+}
+
+function filesByFolder(files: GivenFiles): Map<string, (readonly [string, NativeBytes])[]> {
+  const grouped = new Map<string, (readonly [string, NativeBytes])[]>();
+  for (const [path, content] of files) {
+    const end = path.indexOf('/');
+    if (end < 0) continue;
+    const folder = path.slice(0, end);
+    const file = [path.slice(end + 1), content] as const;
+    const known = grouped.get(folder);
+    if (known) known.push(file);
+    else grouped.set(folder, [file]);
+  }
+  return grouped;
 }

@@ -26,7 +26,8 @@ export function chooseVersions(
     said = `latest { num_versions: ${count} }`;
   } else if (policy.specific) {
     const { versions } = policy.specific;
-    chosen = sorted.filter((version) => versions.includes(version));
+    const listed = new Set(versions);
+    chosen = sorted.filter((version) => listed.has(version));
     said = `specific { versions: [${versions.join(', ')}] }`;
   }
   if (chosen.length === 0) {

@@ -1,7 +1,7 @@
 /** A source with one model, whose files are in memory because a program gave them. */
 
 import { defaultNamespace } from '../../model-key.js';
-import { configName, misnamedConfig, versionName } from './layout.js';
+import { configName, misnamedConfig, versionName, versionsAmong } from './layout.js';
 import type {
   GivenFiles,
   ListedModel,
@@ -60,10 +60,7 @@ function filesOf(files: GivenFiles): ModelFiles {
   return {
     config: undefined,
     ...(misnamed !== undefined && { misnamedConfig: misnamed }),
-    versions: names
-      .filter((name) => versionName.test(name))
-      .map(Number)
-      .sort((a, b) => a - b),
+    versions: versionsAmong(names),
     firstVersionEntries: [...(folders.get(names.find((name) => versionName.test(name)) ?? '') ?? [])].map(
       ([name, isDirectory]) => ({
         name,

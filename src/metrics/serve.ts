@@ -4,6 +4,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo, Socket } from 'node:net';
 import { expected, readOptions } from '../argument-checks.js';
 import { listen } from '../listen.js';
+import { thrownText } from '../thrown-text.js';
 
 /** A source of metrics, such as an `InferenceServer`. */
 export interface MetricsSource {
@@ -148,6 +149,6 @@ async function textOf(server: MetricsSource): Promise<[number, string]> {
   try {
     return [200, server.scrape === undefined ? server.metrics() : await server.scrape()];
   } catch (error) {
-    return [503, `${error instanceof Error ? error.message : String(error)}\n`];
+    return [503, `${thrownText(error)}\n`];
   }
 }

@@ -5,6 +5,7 @@ import { TritonError, unavailable } from '../../errors.js';
 import { isDeadline } from '../ending/deadlines.js';
 import { reasonOf } from '../ending/signals.js';
 import type { EntryPoint } from '../types.js';
+import { thrownText } from '../../thrown-text.js';
 
 /** If many requests fail together, this many errors have a stack. The stack is the same for all of them. */
 export const withStack = 32;
@@ -46,7 +47,7 @@ export function unusable(error: unknown, model: string): TritonError {
   // It names the model and the output already.
   if (error instanceof TritonError && error.tensor !== undefined) return error;
   const coded = error instanceof TritonError ? error.code : 'INTERNAL';
-  const reason = error instanceof Error ? error.message : String(error);
+  const reason = thrownText(error);
   return new TritonError(coded, `model '${model}': its outputs cannot be used: ${reason}`, {
     model,
     reason: error instanceof TritonError ? error.reason : undefined,

@@ -25,6 +25,7 @@ import { ResultWriter } from '../results/results.js';
 import { areAwaited, isThenable, settled } from '../results/settle-results.js';
 import type { JavaScriptModel } from '../../api/javascript-model.js';
 import type { InstanceSpec } from '../versions/version-spec.js';
+import { thrownText } from '../../thrown-text.js';
 
 /** How long successive batches may hold the event loop, in milliseconds. */
 const mostMs = 1;
@@ -264,7 +265,7 @@ export class InstanceLoop {
       // There was no memory for the batch's inputs.
       const slot = this.#memory.words[0] ?? 0;
       this.#memory.words.set([2, -1, 5, ~0]);
-      const message = error instanceof Error ? error.message : String(error);
+      const message = thrownText(error);
       this.#native.answer(slot, 4, [`model '${this.#spec.model}': ${message}`], true);
       return undefined;
     }

@@ -19,6 +19,7 @@ import { makePool, type Pool } from './piscina.js';
 import type { WorkersOptions } from '../../api/javascript-model.js';
 import type { InstanceSpec } from '../versions/version-spec.js';
 import type { CompleteTask, InstanceMessage, ServeTask, TaskOutcome } from './worker.js';
+import { thrownText } from '../../thrown-text.js';
 
 /** The pause before a restart: the first and the longest. Each pause is twice the previous one. */
 const firstPauseMs = 50;
@@ -96,7 +97,7 @@ export class InstanceThread {
     const [worker] = this.#pool?.threads ?? [];
     let reason = 'its thread has ended';
     this.#pool?.on('error', (error: unknown) => {
-      reason = error instanceof Error ? error.message : String(error);
+      reason = thrownText(error);
     });
     worker?.once('exit', (code) => {
       if (this.#ending) return;
@@ -177,7 +178,7 @@ export class InstanceThread {
     this.#timer = setTimeout(() => {
       this.start(spec).catch((error: unknown) => {
         if (this.#ending) return;
-        this.#died(spec, error instanceof Error ? error.message : String(error));
+        this.#died(spec, thrownText(error));
       });
     }, pause).unref();
   }
@@ -209,7 +210,7 @@ export class InstanceThread {
       // `worker.ts` defines the outcome of a task.
       outcome = (await this.#pool.run(task, { transferList: transfer })) as TaskOutcome;
     } catch (cause) {
-      const why = cause instanceof Error ? cause.message : String(cause);
+      const why = thrownText(cause);
       throw unavailable(
         isLack(cause) ? 'NO_MEMORY' : 'INSTANCE_ENDED',
         `model '${this.#model}': its thread has ended: ${why}`,

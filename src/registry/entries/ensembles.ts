@@ -30,6 +30,7 @@ import { retire } from '../loading/load-version.js';
 import type { ModelEntry } from './model-entry.js';
 import { servedVersions } from './model-entry.js';
 import type { VersionDescriptor } from './published.js';
+import { thrownText } from '../../thrown-text.js';
 
 /** What the ensembles need of their registry. */
 export interface EnsembleHost {
@@ -140,7 +141,7 @@ export class Ensembles {
       try {
         part = this.#host.resolve(name);
       } catch (error) {
-        throw fault('INVALID_ARG', messageOf(error));
+        throw fault('INVALID_ARG', thrownText(error));
       }
       if (!part) throw fault('INVALID_ARG', `no repository has a model '${name}'`);
       parts.push(part);
@@ -173,7 +174,7 @@ export class Ensembles {
           try {
             await this.#host.loadPart(part, load);
           } catch (error) {
-            throw failed(part, error instanceof Error ? error : new Error(String(error)));
+            throw failed(part, error instanceof Error ? error : new Error(thrownText(error)));
           }
         }),
       );
@@ -314,7 +315,7 @@ export class Ensembles {
         ensemble.parts = parts;
         entry.runsOn(parts);
       } catch (error) {
-        this.#end(ensemble, `model '${model.text}' ${what}: ${messageOf(error)}`, why);
+        this.#end(ensemble, `model '${model.text}' ${what}: ${thrownText(error)}`, why);
       }
     }
   }
@@ -360,16 +361,12 @@ function resolveStep(
   } catch (error) {
     const index = config.ensemble_scheduling?.step.findIndex(({ model_name: one }) => one === name) ?? 0;
     const path = `ensemble_scheduling.step[${index}].model_name`;
-    throw fieldError('INVALID_ARG', source, path, messageOf(error), { model: config.name, cause: error });
+    throw fieldError('INVALID_ARG', source, path, thrownText(error), { model: config.name, cause: error });
   }
 }
 
 function chainText(first: ModelEntry, chain: readonly ModelEntry[]): string {
   return [first, ...chain].map(({ text }) => text).join(' → ');
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 /** Whether a model is served. */

@@ -24,6 +24,7 @@ import { mergedVersions, servedVersions, type ModelEntry } from '../entries/mode
 import type { Override } from './override.js';
 import { prepareModel } from './prepare-model.js';
 import type { PublishedModel, PublishedVersion, VersionDescriptor } from '../entries/published.js';
+import { thrownText } from '../../thrown-text.js';
 
 /** What a load needs to know of its server. */
 export interface LoadContext {
@@ -48,16 +49,26 @@ export interface LoadContext {
 }
 
 /**
- * The error as a TritonError with the model's name, which the code that looks for a runtime does not know.
+ * The error as a TritonError with the model's name, which the code that looks for a runtime does not know. It takes
+ * any value and does not throw.
  */
 export function asTritonError(error: unknown, model: string): TritonError {
-  if (error instanceof TritonError) {
+  if (isTritonError(error)) {
     if (error.model !== undefined) return error;
     const { code, reason, message, tensor, location, cause } = error;
     return new TritonError(code, message, { model, reason, tensor, location, cause });
   }
-  const message = error instanceof Error ? error.message : String(error);
+  const message = thrownText(error);
   return new TritonError('INTERNAL', `model '${model}': ${message}`, { model, cause: error });
+}
+
+function isTritonError(error: unknown): error is TritonError {
+  try {
+    return error instanceof TritonError;
+  } catch {
+    // It is a proxy that refuses the question.
+    return false;
+  }
 }
 
 /**
@@ -214,12 +225,15 @@ async function loadVersions(
   const { versions } = model;
   const composed = isEnsemble(model.prepared.config);
   // What is served may change while the load waits: a version of an ensemble may end.
-  const unserved = (version: number): boolean => !servedVersions(entry.published()).includes(version);
+  const unserved = (): ((version: number) => boolean) => {
+    const now = new Set(servedVersions(entry.published()));
+    return (version) => !now.has(version);
+  };
   const publish = (changed: readonly PublishedVersion[]): void => {
     entry.publish({ state: '', reason: '', versions: mergedVersions(entry.published().versions, changed) });
   };
   if (context.seen) {
-    publish(versions.filter(unserved).map((version) => ({ version, state: 'LOADING', reason: '' })));
+    publish(versions.filter(unserved()).map((version) => ({ version, state: 'LOADING', reason: '' })));
   }
   const required = requiredBy(model.prepared.config);
   const parts = composed
@@ -258,9 +272,10 @@ async function loadVersions(
   );
   const [first] = failed;
   if (!first) return versions;
+  const isUnserved = unserved();
   publish(
     failed
-      .filter(({ version }) => unserved(version))
+      .filter(({ version }) => isUnserved(version))
       .map(({ version, error }) => ({ version, state: 'UNAVAILABLE', reason: error.message })),
   );
   throw first.error;

@@ -4,6 +4,7 @@ import { TritonError } from '../../errors.js';
 import type { ModelKey } from '../../model-key.js';
 import { ModelKeyMap } from '../../model-key-map.js';
 import type { FoundModel, ListedModel, ModelSource, NoModels } from './model-source.js';
+import { thrownText } from '../../thrown-text.js';
 
 /** A model, and where it is. */
 export interface FoundPlaces {
@@ -38,7 +39,7 @@ async function listOf(source: ModelSource, signal: AbortSignal): Promise<readonl
     return await source.list(signal);
   } catch (error) {
     if (error instanceof TritonError) throw error;
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = thrownText(error);
     const text = `model repository '${source.place}' cannot be listed: ${reason}`;
     throw new TritonError('INTERNAL', text, { cause: error });
   }

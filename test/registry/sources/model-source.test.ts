@@ -281,3 +281,27 @@ test('a model that leaves the repository while its load fails is forgotten by th
     ['two'],
   );
 });
+
+test('a source that rejects with a value without a text fails the load with a coded error', async (t) => {
+  for (const thrown of [Object.create(null), Symbol('no text'), revoked()] as readonly unknown[]) {
+    const source = addModels();
+    const server = await serve(t, source);
+    source.faults.set('read', thrown as Error);
+    const error = await rejection(server.loadModel('one'));
+    assert.deepEqual([error.code, error.model], ['INTERNAL', 'one']);
+    assert.equal(server.index().find(({ name }) => name === 'one')?.state, 'UNAVAILABLE');
+    source.faults.clear();
+    source.faults.set('list', Object.create(null) as Error);
+    const listed = await rejection(server.loadModel('one'));
+    assert.deepEqual([listed.code, /cannot be listed/.test(listed.message)], ['INTERNAL', true]);
+    source.faults.clear();
+    assert.deepEqual(await server.loadModel('one'), { changed: true });
+  }
+});
+
+/** A proxy that throws whatever it is asked. */
+function revoked(): object {
+  const { proxy, revoke } = Proxy.revocable({}, {});
+  revoke();
+  return proxy;
+}

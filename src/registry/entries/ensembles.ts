@@ -156,8 +156,8 @@ export class Ensembles {
 
   /** Notes that a version of a model in JavaScript or Python is open, until {@link forget}. */
   noteRequired(uid: number, entry: ModelEntry, parts: readonly ModelEntry[]): void {
-    if (parts.length === 0) return;
-    this.#note(this.#requiring, uid, { entry, parts });
+    if (parts.length > 0) this.#note(this.#requiring, uid, { entry, parts });
+    // Without parts, too: an earlier version may have required models.
     entry.runsOn(parts);
   }
 

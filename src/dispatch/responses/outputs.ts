@@ -8,7 +8,7 @@ import { allocate } from '../errors/request-errors.js';
 import type { DispatchRequest, DispatchTarget, TargetOutput } from '../types.js';
 
 /** The largest offset of an output in a region. An output has at most 4 GiB. */
-export const mostInRegion = outputInRegion + 1;
+export const mostInRegion: number = outputInRegion + 1;
 
 /** An output in a response record. */
 export interface RecordOutput {

@@ -59,7 +59,7 @@ test('what is nearly a command or a flag gets a suggestion; exit code 2', async 
     [['type'], 'types'],
     [['--verison'], '--version'],
     [['help', 'int'], 'init'],
-    [['serve', '--model-repositry=.'], 'model-repository'],
+    [['serve', '--model-repositry=.'], '--model-repository'],
     [['check', '.', '--confg'], '--config'],
     [['backends', '--jsno'], '--json'],
     [['types', '.', '--ouput=x'], '--output'],

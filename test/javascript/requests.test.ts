@@ -8,8 +8,12 @@ const ways: Readonly<Record<number, readonly [string, string, RegExp]>> = {
   1: [`throw new Error('a sync throw');`, 'INTERNAL', /model 'm': a sync throw/],
   2: [`return Promise.reject(new Error('a rejection'));`, 'INTERNAL', /model 'm': a rejection/],
   3: [`return Promise.reject('a word');`, 'INTERNAL', /model 'm': it threw 'a word'/],
-  4: [`return [];`, 'INTERNAL', /model 'm': expected execute to return an array of 1 results.*array of 0/],
-  5: [`return undefined;`, 'INTERNAL', /array of 1 results.*undefined/],
+  4: [
+    `return [];`,
+    'INTERNAL',
+    /model 'm': expected execute to return one result for each of the batch's requests \(1\).*array of 0/,
+  ],
+  5: [`return undefined;`, 'INTERNAL', /batch's requests \(1\).*undefined/],
   6: [
     `return [{ z: new Float32Array(16) }];`,
     'INTERNAL',

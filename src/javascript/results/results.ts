@@ -290,7 +290,7 @@ export function notResults(model: string, requests: number, results: unknown): T
   const got = Array.isArray(results) ? `an array of ${results.length}` : describeResult(results);
   return new TritonError(
     'INTERNAL',
-    `model '${model}': expected execute to return one result for each of the ${requests} request${requests === 1 ? '' : 's'}, but it returned ${got}`,
+    `model '${model}': expected execute to return one result for each of the batch's requests (${requests}), but it returned ${got}`,
     { model },
   );
 }

@@ -114,7 +114,9 @@ test('a model that cannot be started anew is tried again and again, and close do
     }`;
   const server = await serve(t, { m: script(text) });
   await rejection(server.infer('m', { x: row(7) }));
-  await until(() => reasonOf(server).includes("3 times, most recently because model 'm': no second life"));
+  await until(() =>
+    reasonOf(server).includes("3 times, most recently because model 'm': initialize failed: no second life"),
+  );
   const waiting = rejection(server.infer('m', { x: row(1) }));
   await turn();
   await server.close({ timeoutMs: 50 });

@@ -75,30 +75,37 @@ function flatShape(
   return plan.variableDims === 1 && plan.batchRank === 1 ? undefined : cutShape(plan, length, 0, array);
 }
 
-/** How many entries of a level are looked at for the reason of a wrong shape. */
-const mostLooked = 1024;
+/** How many entries and how many levels are looked at for the reason of a wrong shape. */
+const mostLooked = 4096;
+const mostLevels = 32;
 
 /** The value at an index, without code of the caller; undefined where that code would have to run. */
 function plainAt(array: readonly unknown[], index: number): unknown {
   return Object.getOwnPropertyDescriptor(array, index)?.value;
 }
 
-/** The first place of nested arrays whose length or kind differs from that of its neighbours; undefined if there is none. */
-function raggedPlace(array: readonly unknown[], path: readonly number[] = []): string | undefined {
-  if (types.isProxy(array)) return undefined;
-  const first = plainAt(array, 0);
-  for (let i = 0; i < Math.min(array.length, mostLooked); i++) {
-    const child = plainAt(array, i);
-    const here = [...path, i];
-    if (Array.isArray(child) !== Array.isArray(first))
-      return `${describe(child)}${formatPath(here)}, where others have ${Array.isArray(first) ? 'arrays' : 'an element'}`;
-    if (!Array.isArray(child) || !Array.isArray(first) || types.isProxy(child)) continue;
-    if (child.length !== first.length)
-      return `length ${child.length}${formatPath(here)}, where others have ${first.length}`;
-    const deeper = raggedPlace(child, here);
-    if (deeper !== undefined) return deeper;
+/** Looks for the first place of nested arrays whose length or kind differs from that of its neighbours. */
+class RaggedSearch {
+  #looked = 0;
+
+  /** The place; undefined if there is none among the entries that are looked at. */
+  placeIn(array: readonly unknown[], path: readonly number[] = []): string | undefined {
+    if (types.isProxy(array) || path.length >= mostLevels) return undefined;
+    const first = plainAt(array, 0);
+    for (let i = 0; i < array.length && this.#looked < mostLooked; i++) {
+      this.#looked++;
+      const child = plainAt(array, i);
+      const here = [...path, i];
+      if (Array.isArray(child) !== Array.isArray(first))
+        return `${describe(child)}${formatPath(here)}, where others have ${Array.isArray(first) ? 'arrays' : 'an element'}`;
+      if (!Array.isArray(child) || !Array.isArray(first) || types.isProxy(child)) continue;
+      if (child.length !== first.length)
+        return `length ${child.length}${formatPath(here)}, where others have ${first.length}`;
+      const deeper = this.placeIn(child, here);
+      if (deeper !== undefined) return deeper;
+    }
+    return undefined;
   }
-  return undefined;
 }
 
 class NestedWalk {
@@ -223,7 +230,7 @@ class NestedWalk {
     try {
       return check();
     } catch (error) {
-      const place = raggedPlace(this.#outermost);
+      const place = new RaggedSearch().placeIn(this.#outermost);
       throw place === undefined ? error : refusal(this.plan, `ragged nesting: ${place}`);
     }
   }

@@ -8,6 +8,7 @@ import { endVersions, settleVersions } from '../javascript/versions/versions.js'
 import type { ModelKey } from '../model-key.js';
 import { latencyPolicy } from '../metrics/metrics-config.js';
 import type { ResolvedOptions } from '../options.js';
+import { CallOrder } from './entries/call-order.js';
 import { Ensembles } from './entries/ensembles.js';
 import { LostGpus } from './entries/lost-gpus.js';
 import { ModelEntries } from './entries/model-entries.js';
@@ -52,7 +53,8 @@ export class Registry {
         log.warn(text, {});
       },
     });
-    const parts = { server, entries, ensembles, asking: new Asking(), events: new ModelEvents(log) };
+    const order = new CallOrder();
+    const parts = { server, entries, order, ensembles, asking: new Asking(), events: new ModelEvents(log) };
     const loading = { ...parts, options, host, lostGpus };
     this.#entries = entries;
     this.#lostGpus = lostGpus;

@@ -6,6 +6,7 @@ import { TritonError } from '../errors.js';
 import type { Asking } from '../javascript/asker.js';
 import type { Log } from '../logger.js';
 import type { Wait } from '../waits.js';
+import type { CallOrder } from './entries/call-order.js';
 import type { Ensembles } from './entries/ensembles.js';
 import type { ModelEntries } from './entries/model-entries.js';
 import { servedVersions, type ModelEntry } from './entries/model-entry.js';
@@ -18,9 +19,15 @@ export interface UnloadsHost {
   readonly server: NativeServer;
   readonly log: Log;
   readonly entries: ModelEntries;
+  readonly order: CallOrder;
   readonly asking: Asking;
   readonly ensembles: Ensembles;
   readonly events: ModelEvents;
+}
+
+/** Whether the last turn of a model is an unload that has not ended. */
+function isUnloading({ last }: ModelEntry): boolean {
+  return last?.kind === 'unload' && !last.ended;
 }
 
 /** See the head of this file. */
@@ -37,10 +44,23 @@ export class Unloads {
    * @throws {@link TritonError} As `Registry.unload`.
    */
   async unload(name: string, withParts: boolean, parent: unknown): Promise<void> {
-    const { asking, entries } = this.#host;
+    const { asking, entries, order } = this.#host;
     const asker = asking.askerOf(name, parent);
-    // As in Triton, unloading an unknown model succeeds.
-    await Promise.all(entries.named(name).map((entry) => this.#unloadFor(entry, withParts, asker)));
+    const place = order.enter(name);
+    let unloads: Promise<void>[];
+    try {
+      if (place.earlier) await place.earlier;
+      // As in Triton, unloading an unknown model succeeds.
+      const models = entries.named(name);
+      // None of several is unloaded if one is refused.
+      if (models.length > 1) for (const entry of models) this.#refuseNeeded(entry, isUnloading);
+      unloads = models.map((entry) => this.#unloadFor(entry, withParts, asker));
+    } finally {
+      place.leave();
+    }
+    const results = await Promise.allSettled(unloads);
+    entries.forgetGone(name);
+    for (const result of results) if (result.status === 'rejected') throw result.reason;
   }
 
   async #unloadFor(entry: ModelEntry, withParts: boolean, asker: Wait | undefined): Promise<void> {
@@ -60,10 +80,12 @@ export class Unloads {
 
   async #unload(entry: ModelEntry, withParts: boolean, asker: Wait | undefined): Promise<void> {
     const { ensembles, events } = this.#host;
-    const parts = withParts ? ensembles.partsOf(entry) : [];
+    let parts: readonly ModelEntry[] = [];
     entry.refuseCircle('unload', asker);
     await entry.inTurn('unload', asker, async () => {
       this.#refuseNeeded(entry);
+      // What it needs is known only now: a load before this turn may have changed it.
+      if (withParts) parts = ensembles.partsOf(entry);
       const versions = servedVersions(entry.published());
       for (const { descriptor } of entry.published().versions) {
         if (descriptor) ensembles.forget(descriptor.uid);
@@ -81,9 +103,10 @@ export class Unloads {
     }
   }
 
-  #refuseNeeded(entry: ModelEntry): void {
+  /** @param isLeaving - Whether a user does not count, because its own unload comes first. */
+  #refuseNeeded(entry: ModelEntry, isLeaving: (user: ModelEntry) => boolean = () => false): void {
     const { ensembles } = this.#host;
-    const users = ensembles.usersOf(entry);
+    const users = ensembles.usersOf(entry).filter((user) => !isLeaving(user));
     if (users.length === 0) return;
     const noun = users.every((user) => ensembles.has(user)) ? 'ensemble' : 'model';
     throw new TritonError(

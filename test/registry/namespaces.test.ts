@@ -172,3 +172,38 @@ test('a step that two other namespaces have fails the ensemble, with its line', 
   assert.match(error.message, ambiguous);
   assert.match(error.message, /ensemble_scheduling\.step\[0\]\.model_name/);
 });
+
+test('a name is not ambiguous because of a model that has gone and is not served', async (t) => {
+  const [a, b] = [sourceOf('a', { m: 1 }), sourceOf('b', {})];
+  const server = await serve(t, [a, b], ['m']);
+  for (const path of [...a.files.keys()]) a.files.delete(path);
+  add(b, 'm', 3);
+  // The first one is still served.
+  await rejection(server.loadModel('m'));
+  assert.match(thrown(() => server.model('m')).message, ambiguous);
+  await server.unloadModel('m');
+  assert.equal(server.index().length, 1);
+  assert.deepEqual(await server.loadModel('m'), { changed: true });
+  assert.equal(await sum(server, 'm'), 3);
+});
+
+test('a listing forgets an unloaded model that has gone once another namespace has its name', async (t) => {
+  const [a, b] = [sourceOf('a', { m: 1 }), sourceOf('b', {})];
+  const server = await serve(t, [a, b], ['m']);
+  await server.unloadModel('m');
+  for (const path of [...a.files.keys()]) a.files.delete(path);
+  add(b, 'm', 3);
+  assert.deepEqual(await server.loadModel('m'), { changed: true });
+  assert.equal(await sum(server, 'm'), 3);
+});
+
+test('an unload of two models is refused as a whole if one is needed', async (t) => {
+  const server = await serve(t, [sourceOf('a', { m: 1 }, { e: ['m'] }), sourceOf('b', { m: 3 })], ['*']);
+  const error = await rejection(server.unloadModel('m'));
+  assert.match(error.message, /model 'a::m' cannot be unloaded: the ensemble 'a::e' needs it/);
+  assert.equal(server.index({ ready: true }).length, 3);
+  // An unload of the ensemble that comes first counts.
+  const [, unloaded] = await Promise.allSettled([server.unloadModel('e'), server.unloadModel('m')]);
+  assert.equal(unloaded.status, 'fulfilled');
+  assert.deepEqual(server.index({ ready: true }), []);
+});

@@ -7,7 +7,9 @@ import { gate, held } from '../faults/harness.js';
 import { addModel } from '../support/models.js';
 import { temporaryFolder, writeRepository } from '../support/repository.js';
 import {
+  chain,
   configText,
+  ensemble,
   floats,
   identity,
   onnx,
@@ -238,4 +240,20 @@ test('an unknown model is NOT_FOUND with the near miss and the names there are',
     error.message,
     /unknown model 'digit' \(did you mean digits\?\); the server's models are: digits, words/,
   );
+});
+
+test('loads and unloads of a model happen in the order of their calls', async (t) => {
+  const server = await serve(t, { a: identity() }, explicit);
+  const calls = [server.loadModel('a'), server.unloadModel('a')] as const;
+  await Promise.all(calls);
+  assert.deepEqual(states(server), { a: 'UNAVAILABLE' });
+  const again = [server.loadModel('a'), server.unloadModel('a'), server.loadModel('a')] as const;
+  await Promise.all(again);
+  assert.deepEqual(states(server), { a: 'READY' });
+});
+
+test('unloadDependents unloads the models of a load that was called just before', async (t) => {
+  const server = await serve(t, { a: identity(), e: ensemble(chain(['a'])) }, explicit);
+  await Promise.all([server.loadModel('e'), server.unloadModel('e', { unloadDependents: true })]);
+  assert.deepEqual(states(server), { a: 'UNAVAILABLE', e: 'UNAVAILABLE' });
 });

@@ -3,7 +3,17 @@ import { test } from 'node:test';
 import { createServer, type InferenceServer, type LoadEvent } from '../../src/index.js';
 import { addModel } from '../support/models.js';
 import { temporaryFolder, writeRepository } from '../support/repository.js';
-import { configText, identity, onnx, rejection, serve, threadCount, until } from '../support/harness.js';
+import {
+  chain,
+  configText,
+  ensemble,
+  identity,
+  onnx,
+  rejection,
+  serve,
+  threadCount,
+  until,
+} from '../support/harness.js';
 
 /** An event as a line. */
 function line({ model, version = '', state }: LoadEvent): string {
@@ -178,4 +188,23 @@ test('a signal that is aborted later does not concern the server any more', asyn
   controller.abort();
   await server.loadModel('a');
   assert.equal(server.model('a').ready, true);
+});
+
+test('what the listener throws for a step does not fail the load of its ensemble', async (t) => {
+  const thrown = new Error('not a TritonError');
+  const server = await serve(
+    t,
+    { a: identity(), e: ensemble(chain(['a'])) },
+    {
+      modelControlMode: 'explicit',
+      onProgress: ({ model }) => {
+        if (model === 'a') throw thrown;
+      },
+    },
+  );
+  await assert.rejects(server.loadModel('e'), thrown);
+  assert.deepEqual(
+    server.index({ ready: true }).map(({ name }) => name),
+    ['a', 'e'],
+  );
 });

@@ -22,13 +22,14 @@ import {
   invalidArgument,
   reasonOfPart,
   TritonError,
+  unavailable,
   type TritonErrorCode,
   type TritonErrorReason,
 } from '../../errors.js';
 import type { Wait } from '../../waits.js';
 import { retire } from '../loading/load-version.js';
 import type { ModelEntry } from './model-entry.js';
-import { servedVersions } from './model-entry.js';
+import { isServed } from './model-entry.js';
 import type { VersionDescriptor } from './published.js';
 import { thrownText } from '../../thrown-text.js';
 
@@ -73,6 +74,8 @@ export class Ensembles {
   readonly #requiring: Map<number, Requiring> = new Map();
   /** The same by model: the search for circles asks for those of one model. */
   readonly #byEntry: Map<ModelEntry, Set<Requiring>> = new Map();
+  /** The served models that loads need, until these have ended. Nobody unloads them meanwhile. */
+  readonly #held: Map<ModelEntry, Set<ModelEntry>> = new Map();
   /** Which loads wait for which models. */
   readonly #waits: Map<ModelEntry, readonly ModelEntry[]> = new Map();
 
@@ -161,18 +164,31 @@ export class Ensembles {
     entry.runsOn(parts);
   }
 
+  /** A load has ended: its versions, if there are any, need their models themselves now. */
+  endLoad(entry: ModelEntry): void {
+    this.#held.delete(entry);
+  }
+
   async #loadAll(
     entry: ModelEntry,
     parts: readonly ModelEntry[],
     load: Wait,
     failed: (part: ModelEntry, reason: Error) => Error,
   ): Promise<void> {
+    const held = new Set<ModelEntry>();
     this.#waits.set(entry, parts);
+    this.#held.set(entry, held);
     try {
       const results = await Promise.allSettled(
         parts.map(async (part) => {
           try {
+            // One that is served already is held while the others load.
+            if (isServed(part)) held.add(part);
             await this.#host.loadPart(part, load);
+            held.add(part);
+            // An unload may have had its turn before this went on.
+            if (!isServed(part))
+              throw unavailable('NOT_READY', `model '${part.text}' was unloaded meanwhile`);
           } catch (error) {
             throw failed(part, error instanceof Error ? error : new Error(thrownText(error)));
           }
@@ -283,10 +299,11 @@ export class Ensembles {
     return [...this.#open.values()].some((one) => one.entry === entry);
   }
 
-  /** The ensembles and JavaScript models that need a model, sorted. */
+  /** The ensembles and JavaScript models that need a model, or that are loading with it, sorted. */
   usersOf(entry: ModelEntry): ModelEntry[] {
-    const users = this.#users().filter(({ parts }) => parts.includes(entry));
-    return [...new Set(users.map((user) => user.entry))].sort((a, b) => (a.text < b.text ? -1 : 1));
+    const users = this.#users().flatMap((user) => (user.parts.includes(entry) ? [user.entry] : []));
+    const loading = [...this.#held].flatMap(([user, parts]) => (parts.has(entry) ? [user] : []));
+    return [...new Set([...users, ...loading])].sort((a, b) => (a.text < b.text ? -1 : 1));
   }
 
   /**
@@ -367,9 +384,4 @@ function resolveStep(
 
 function chainText(first: ModelEntry, chain: readonly ModelEntry[]): string {
   return [first, ...chain].map(({ text }) => text).join(' → ');
-}
-
-/** Whether a model is served. */
-export function isServed(entry: ModelEntry): boolean {
-  return servedVersions(entry.published()).length > 0;
 }

@@ -9,7 +9,12 @@ import { printableLine } from '../../printable.js';
 import { didYouMean } from '../../suggest.js';
 import { findModels } from '../sources/find-models.js';
 import type { ModelSource } from '../sources/model-source.js';
-import { ModelEntry } from './model-entry.js';
+import { isServed, ModelEntry } from './model-entry.js';
+
+/** Whether a repository has a model, or the program gave it. */
+function hasPlace({ found, given }: ModelEntry): boolean {
+  return found.length > 0 || given !== undefined;
+}
 
 /** See the head of this file. Models that the program gives are in the default namespace, as in Triton. */
 export class ModelEntries {
@@ -48,13 +53,27 @@ export class ModelEntries {
     for (const entry of [...this.#entries.values()]) {
       if (found.get(entry.key)) continue;
       entry.found = [];
-      // A model that left the repository without ever being loaded is forgotten. A load under way may still serve it, so
-      // such a model waits for the next listing.
-      if (!entry.hasVersions && !entry.given && !entry.isBusy) {
-        this.#server.withdraw(entry.key);
-        this.#entries.delete(entry.key);
-      }
+      // A model that left the repository without ever being loaded is forgotten.
+      if (!entry.hasVersions) this.#forget(entry);
     }
+    for (const entry of [...this.#entries.values()]) if (!hasPlace(entry)) this.forgetGone(entry.name);
+  }
+
+  /**
+   * Forgets the models of a name that are in no repository and not served, if another namespace has the name: nobody
+   * means these any more, and they would make the name ambiguous.
+   */
+  forgetGone(name: string): void {
+    const models = this.named(name);
+    if (models.length < 2 || !models.some(hasPlace)) return;
+    for (const entry of models) if (!hasPlace(entry) && !isServed(entry)) this.#forget(entry);
+  }
+
+  /** Forgets a model, unless the program gave it, or a load under way may still serve it: then a later listing does. */
+  #forget(entry: ModelEntry): void {
+    if (entry.given || entry.isBusy) return;
+    this.#server.withdraw(entry.key);
+    this.#entries.delete(entry.key);
   }
 
   /** The models of this name, one for each namespace that has it. Loads and unloads are for all of them. */

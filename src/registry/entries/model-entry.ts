@@ -227,6 +227,11 @@ export function servedVersions({ versions }: PublishedModel): number[] {
   return versions.filter(({ state }) => state === 'READY').map(({ version }) => version);
 }
 
+/** Whether a model is served. */
+export function isServed(entry: ModelEntry): boolean {
+  return servedVersions(entry.published()).length > 0;
+}
+
 /** `versions`, with those of the same number replaced and the rest added, ascending. */
 export function mergedVersions(
   versions: readonly PublishedVersion[],

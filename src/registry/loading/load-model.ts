@@ -103,7 +103,9 @@ export async function loadModel(
       return { versions: servedVersions(before), changed: false };
     }
     const files = await source.read(model, context.signal);
-    const versions = await loadVersions(context, entry, { ...found, files }, override, loaded);
+    const versions = await loadVersions(context, entry, { ...found, files }, override, loaded).finally(() => {
+      context.ensembles.endLoad(entry);
+    });
     served = { versions, old: entry.published(), stamp: override ? '' : stampAt(model, files.stamp) };
     entry.publish({
       state: '',

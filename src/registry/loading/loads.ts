@@ -10,10 +10,11 @@ import { cancelOpening } from '../../javascript/versions/versions.js';
 import { defaultNamespace, type ModelKey } from '../../model-key.js';
 import type { GivenModel, LoadEvent, ResolvedOptions } from '../../options.js';
 import type { Wait } from '../../waits.js';
-import { isServed, type Ensembles } from '../entries/ensembles.js';
+import type { Ensembles } from '../entries/ensembles.js';
+import type { CallOrder } from '../entries/call-order.js';
 import type { LostGpus } from '../entries/lost-gpus.js';
 import type { ModelEntries } from '../entries/model-entries.js';
-import { servedVersions, type ModelEntry } from '../entries/model-entry.js';
+import { isServed, servedVersions, type ModelEntry } from '../entries/model-entry.js';
 import type { ModelEvents } from '../entries/model-events.js';
 import { placeOf } from '../sources/model-source.js';
 import { asTritonError, loadModel, type LoadedModel } from './load-model.js';
@@ -28,6 +29,7 @@ export interface LoadsHost {
   /** The server, for models that call others. */
   readonly host: ModelHost;
   readonly entries: ModelEntries;
+  readonly order: CallOrder;
   readonly asking: Asking;
   readonly ensembles: Ensembles;
   readonly events: ModelEvents;
@@ -50,6 +52,8 @@ export class Loads {
   readonly #reports: LoadReports;
   /** Aborted once loads are cancelled. */
   readonly #stop: AbortController = new AbortController();
+  /** The calls of loads that are under way: a load of a part reports to that of its ensemble. */
+  readonly #calls: WeakMap<Wait, LoadCall> = new WeakMap();
   /** While a server starts, nobody has it, so nobody sees what is published during loads. */
   starting = true;
   /** Is told of models that are served and were warmed up. What it throws is ignored. */
@@ -84,7 +88,7 @@ export class Loads {
    * @throws {@link TritonError} As `Registry.load`.
    */
   async load(name: string, options: LoadModelOptions | null): Promise<boolean> {
-    const { asking, entries } = this.#host;
+    const { asking } = this.#host;
     const given: unknown = options ?? {};
     checkObject(given, 'load options');
     // Its members may be anything so far: askerOf checks the parent, and the others are read below.
@@ -93,22 +97,8 @@ export class Loads {
     const force = readForce(given);
     const call: LoadCall = {};
     try {
-      await entries.scan(this.signal);
-      // A model that is given as bytes needs no repository, and is another model than those of its name there.
-      const models =
-        (override?.files ?? override?.code)
-          ? [entries.ensure({ namespace: defaultNamespace, name })]
-          : entries.named(name);
-      for (const entry of models) entry.refuseCircle('load', asker);
-      this.#reports.expect(Math.max(1, models.length));
-      if (models.length === 0) throw this.refuseUnknown(name, call);
-      const results = await Promise.allSettled(
-        models.map(async (entry) => {
-          const changed = await this.loadKnown(entry, call, asker, override, force);
-          entry.isPart = false;
-          return changed;
-        }),
-      );
+      const loads = await this.#begin(name, call, asker, override, force);
+      const results = await Promise.allSettled(loads.map(({ changed }) => changed));
       for (const result of results) if (result.status === 'rejected') throw result.reason;
       return results.some((result) => result.status === 'fulfilled' && result.value);
     } finally {
@@ -117,15 +107,47 @@ export class Loads {
     }
   }
 
+  /** Lists the sources, and begins the loads of a name. They are in an object each, so that nobody waits for them here. */
+  async #begin(
+    name: string,
+    call: LoadCall,
+    asker: Wait | undefined,
+    override: Override | undefined,
+    force: boolean,
+  ): Promise<{ readonly changed: Promise<boolean> }[]> {
+    const { entries, order } = this.#host;
+    const place = order.enter(name);
+    try {
+      await entries.scan(this.signal);
+      await place.earlier;
+      // From here to the turns nothing waits, so that no listing forgets these models before they have theirs.
+      // A model that is given as bytes needs no repository, and is another model than those of its name there.
+      const models =
+        (override?.files ?? override?.code)
+          ? [entries.ensure({ namespace: defaultNamespace, name })]
+          : entries.named(name);
+      for (const entry of models) entry.refuseCircle('load', asker);
+      this.#reports.expect(Math.max(1, models.length));
+      if (models.length === 0) throw this.refuseUnknown(name, call);
+      const load = async (entry: ModelEntry): Promise<boolean> => {
+        const changed = await this.loadKnown(entry, call, asker, override, force);
+        entry.isPart = false;
+        return changed;
+      };
+      return models.map((entry) => ({ changed: load(entry) }));
+    } finally {
+      place.leave();
+    }
+  }
+
   /** Loads a model that another one needs, unless it is served. `load`, the load of that one, waits for it. */
   async loadPart(entry: ModelEntry, load: Wait): Promise<void> {
     if (isServed(entry)) return;
     entry.refuseCircle('load', load);
-    const call: LoadCall = {};
     this.#reports.expect(1);
-    await this.loadKnown(entry, call, load);
+    // What its listener throws is for the caller, and the load of the other one goes on.
+    await this.loadKnown(entry, this.#calls.get(load) ?? {}, load);
     entry.isPart = true;
-    throwFault(call);
   }
 
   /**
@@ -147,9 +169,10 @@ export class Loads {
     const begun = performance.now();
     const loading: Loading = { call, override, force, warmed: false };
     try {
-      const { versions, changed } = await entry.inTurn('load', asker, (turn) =>
-        this.#load(entry, turn, loading),
-      );
+      const { versions, changed } = await entry.inTurn('load', asker, (turn) => {
+        this.#calls.set(turn, call);
+        return this.#load(entry, turn, loading);
+      });
       this.#reports.finish();
       for (const version of versions) this.#report(call, key, version, 'READY');
       lostGpus.watch(entry);

@@ -118,7 +118,10 @@ async function takeTurn<Item>(
   const end = start + turnMs;
   let answers = 0;
   const call = async (first: number): Promise<void> => {
-    for (let next = first, asked = performance.now(); asked < end; next += callers) {
+    let next = first;
+    let asked = performance.now();
+    // A turn may be over before the last caller begins. Each asks once at least.
+    do {
       const item = items[next % items.length];
       if (item === undefined) throw new RangeError('there is nothing to ask about');
       await classifier.classify(item);
@@ -126,7 +129,8 @@ async function takeTurn<Item>(
       kept.latencies.add(answered - asked);
       answers += 1;
       asked = answered;
-    }
+      next += callers;
+    } while (asked < end);
   };
   await Promise.all(Array.from({ length: callers }, (_, caller) => call(caller)));
   kept.rates.push((1000 * answers) / (performance.now() - start));

@@ -19,17 +19,17 @@ export class CallOrder {
   /** A call comes. It has to leave. */
   enter(name: string): CallPlace {
     const earlier = this.#last.get(name);
-    let resolve = (): void => undefined;
-    const own = new Promise<void>((done) => {
-      resolve = done;
+    let leave = (): void => undefined;
+    const own = new Promise<void>((resolve) => {
+      // A call may leave before its turn, because it failed. Later calls still wait for the earlier ones.
+      leave = () => {
+        resolve(earlier);
+      };
     });
     this.#last.set(name, own);
-    return {
-      earlier,
-      leave: () => {
-        if (this.#last.get(name) === own) this.#last.delete(name);
-        resolve();
-      },
-    };
+    void own.then(() => {
+      if (this.#last.get(name) === own) this.#last.delete(name);
+    });
+    return { earlier, leave };
   }
 }

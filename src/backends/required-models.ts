@@ -1,9 +1,16 @@
 /** The models that a model in JavaScript or Python declares that it calls. They are loaded before it. */
 
-import type { ModelConfig } from '../config/index.js';
+import { parameterRow, type ModelConfig, type ParameterSupport } from '../config/index.js';
 
 /** Parameter: names of the models that are loaded before this one. */
 const requiresKey = 'requires';
+/** The row of {@link requiredModels}, for backends whose models call others. */
+export const requiresRow: Readonly<Record<string, ParameterSupport>> = {
+  [requiresKey]: parameterRow(
+    'acted',
+    'names of models, separated by commas, that are loaded first (not in Triton)',
+  ),
+};
 /** The field of {@link requiredModels}. */
 export const requiresField: string = `parameters["${requiresKey}"]`;
 

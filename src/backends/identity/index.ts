@@ -16,9 +16,7 @@ export const backend: Backend = {
       instance_wise_delay_multiplier: parameterRow(
         'acted',
         'instance i takes i times as long, times this value',
-        {
-          integer: true,
-        },
+        { integer: true },
       ),
     },
   },

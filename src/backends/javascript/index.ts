@@ -1,6 +1,7 @@
 /** The JavaScript backend's decisions. `src/javascript` runs its models on threads. */
 
 import { parameterRow, type ModelFile } from '../../config/index.js';
+import { requiresRow } from '../required-models.js';
 import type { Backend } from '../backend.js';
 import { openJavaScript } from './open.js';
 
@@ -18,16 +19,11 @@ export const backend: Backend = {
     files: ['model.js', 'model.mjs', 'model.cjs', 'model.ts'].map(code),
     completesItself: true,
     parameters: {
-      requires: parameterRow(
-        'acted',
-        'names of models, separated by commas, that are loaded first (not in Triton)',
-      ),
+      ...requiresRow,
       max_concurrency: parameterRow(
         'acted',
         'how many batches an instance may have under way at once (not in Triton)',
-        {
-          integer: true,
-        },
+        { integer: true },
       ),
     },
   },

@@ -32,9 +32,7 @@ export const rules: BackendRules = {
     inter_op_thread_count: parameterRow(
       'acted',
       'threads that run operators side by side, with execution_mode 1',
-      {
-        integer: true,
-      },
+      { integer: true },
     ),
     execution_mode: parameterRow('acted', '0: one operator after the other, 1: side by side', {
       integer: true,
@@ -50,16 +48,12 @@ export const rules: BackendRules = {
     'session.use_device_allocator_for_initializers': parameterRow(
       'acted',
       '1: weights do not live in the arena',
-      {
-        integer: true,
-      },
+      { integer: true },
     ),
     'session.intra_op.allow_spinning': parameterRow(
       'acted',
       '1: threads of its own that wait actively (not in Triton)',
-      {
-        integer: true,
-      },
+      { integer: true },
     ),
     profile_file_prefix: parameterRow(
       'acted',

@@ -3,6 +3,7 @@
 import { parameterRow } from '../../config/index.js';
 import type { BackendConfig } from '../../options.js';
 import { lookAtPython } from '../../python/interpreter.js';
+import { requiresRow } from '../required-models.js';
 import type { Backend, FoundProgram } from '../backend.js';
 import type { BackendContext } from '../context.js';
 import { openPython } from './open.js';
@@ -37,10 +38,7 @@ export const backend: Backend = {
   rules: {
     completesItself: true,
     parameters: {
-      requires: parameterRow(
-        'acted',
-        'names of models, separated by commas, that are loaded first (not in Triton)',
-      ),
+      ...requiresRow,
       EXECUTION_ENV_PATH: parameterRow(
         'acted',
         "the environment whose Python runs the model: a folder, or an archive of conda-pack, in the model's folder or a trusted one",

@@ -169,6 +169,7 @@ export class JavaScriptVersion implements RunningVersion {
     if (ends.includes(false)) logLateFinalize(log, model, finalizeTimeoutMs, 'its thread was terminated');
   }
 
+  /** For the compiler, which does not see that `#over` changes while something is awaited. */
   #isOver(): boolean {
     return this.#over;
   }

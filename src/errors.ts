@@ -3,6 +3,8 @@
  * library throws or rejects with is a {@link TritonError}, whatever the underlying failure was.
  */
 
+import { thrownText } from './thrown-text.js';
+
 /** Triton's error codes, without their prefix `TRITONSERVER_ERROR_`. */
 export type TritonErrorCode =
   | 'INVALID_ARG'
@@ -226,7 +228,7 @@ export class TritonError extends Error {
     const said: Partial<Record<keyof TritonErrorJSON, unknown>> = isObject(value) ? value : {};
     const code = said.name === 'TritonError' ? codeNamed(said.code) : undefined;
     if (code === undefined) {
-      return new TritonError('INTERNAL', value instanceof Error ? value.message : String(value), {
+      return new TritonError('INTERNAL', thrownText(value), {
         cause: value,
       });
     }

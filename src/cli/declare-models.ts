@@ -7,6 +7,7 @@ import { TritonError, unavailable } from '../errors.js';
 import { printable, printableLine } from '../printable.js';
 import { checkOptions, parsed, repositoryHelp, repositoryOptions } from './repository-arguments.js';
 import { checkRepository, type CheckedModel } from '../registry/check-repository.js';
+import { thrownText } from '../thrown-text.js';
 
 const commandOptions = {
   ...repositoryOptions,
@@ -89,7 +90,7 @@ async function writeDeclaration(file: string, text: string): Promise<void> {
   try {
     await writeFile(file, text);
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
+    const why = thrownText(cause);
     const advice = 'name a file in a folder that is there, such as --output tritonts-models.d.ts';
     throw unavailable('SYSTEM_REFUSED', `the declaration cannot be written to '${file}': ${why}: ${advice}`, {
       cause,

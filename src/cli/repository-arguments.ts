@@ -4,6 +4,7 @@ import { parseArgs, type ParseArgsConfig } from 'node:util';
 import { invalidArgument } from '../errors.js';
 import type { ServerOptions } from '../options.js';
 import { didYouMean } from '../suggest.js';
+import { thrownText } from '../thrown-text.js';
 
 /** The options of all such commands, for `parseArgs`. */
 export const repositoryOptions = {
@@ -57,7 +58,7 @@ export function parsed<T>(
 
 /** The message for an option whose value is missing, or should be. */
 function optionFault(error: unknown): string {
-  const text = error instanceof Error ? error.message : String(error);
+  const text = thrownText(error);
   const [, name, lacks] =
     /^Option '(?:-\w, )?(--[\w-]+)[^']*' (argument missing|argument is ambiguous)?/.exec(text) ?? [];
   if (name === undefined) return text;

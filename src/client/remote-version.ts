@@ -22,6 +22,7 @@ import { unreadable } from './failures.js';
 import type { ParameterValue } from '../protocol/parameters.js';
 import type { WireAnswer, WireInput, WireOutput, WireRequest } from './protocol.js';
 import type { RemoteInferOptions, RemoteResult } from './types.js';
+import { thrownText } from '../thrown-text.js';
 
 /** See the head of this file. */
 export class RemoteVersion {
@@ -139,7 +140,7 @@ export class RemoteVersion {
       return bytes === undefined ? new ArrayBuffer(0) : new Uint8Array(bytes).buffer;
     } catch (error) {
       // The encoder's error blames the caller's input, but the data is the server's.
-      throw unreadable(this.#model, error instanceof Error ? error.message : String(error), error);
+      throw unreadable(this.#model, thrownText(error), error);
     }
   }
 }

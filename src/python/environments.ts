@@ -5,6 +5,7 @@ import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { run } from './own-process.js';
+import { thrownText } from '../thrown-text.js';
 
 /** An unpacked archive, until it is released. */
 export interface Unpacked {
@@ -65,7 +66,7 @@ async function unpack(path: string): Promise<string> {
   } catch (error) {
     folders.delete(folder);
     await rm(folder, { recursive: true, force: true });
-    const text = error instanceof Error ? error.message : String(error);
+    const text = thrownText(error);
     throw new Error(`it cannot be unpacked: ${text.split('\n').slice(0, 2).join(' ')}`, { cause: error });
   }
   return folder;

@@ -6,6 +6,7 @@ import { environmentKey, type Environment, type PythonSettings } from './setting
 import { isLack, unavailable, type TritonError } from '../errors.js';
 import { unpacked, type Unpacked } from './environments.js';
 import { run } from './own-process.js';
+import { thrownText } from '../thrown-text.js';
 
 const oldest = '3.8';
 /** The release function of an environment that was not unpacked. */
@@ -50,7 +51,7 @@ export async function findInterpreter(
     try {
       found = await unpacked(path);
     } catch (error) {
-      throw fail(error instanceof Error ? error.message : String(error), error);
+      throw fail(thrownText(error), error);
     }
   }
   const python = ['python3', 'python']

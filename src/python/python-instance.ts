@@ -12,6 +12,7 @@ import { endsWithin } from '../time-limit.js';
 import type { Interpreter } from './interpreter.js';
 import { Questions } from './questions.js';
 import { StubProcess } from './stub-process.js';
+import { thrownText } from '../thrown-text.js';
 
 /** The pause before a restart: the first and the longest. Each pause is twice the previous one. */
 const firstPauseMs = 50;
@@ -197,8 +198,7 @@ export class PythonInstance {
       if (this.#ending || python === undefined) return;
       this.#starting = this.#begin(python);
       this.#starting.catch((error: unknown) => {
-        if (!this.#ending && !this.#closing)
-          this.#died(error instanceof Error ? error.message : String(error));
+        if (!this.#ending && !this.#closing) this.#died(thrownText(error));
       });
     }, pause).unref();
   }

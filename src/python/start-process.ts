@@ -4,6 +4,7 @@ import { spawn, type ChildProcess, type SpawnOptions } from 'node:child_process'
 import { Duplex } from 'node:stream';
 import { unavailable, type TritonError } from '../errors.js';
 import { own } from './own-process.js';
+import { thrownText } from '../thrown-text.js';
 
 /** Advice for the system's error codes. */
 const advice: Readonly<Record<string, string>> = {
@@ -53,7 +54,7 @@ export function isScarcity(error: unknown): boolean {
 /** The error for a process that did not start. */
 export function notStarted(model: string, path: string, error: unknown): TritonError {
   const { code = '' } = error as NodeJS.ErrnoException;
-  const why = advice[code] ?? (error instanceof Error ? error.message : String(error));
+  const why = advice[code] ?? thrownText(error);
   const named = code === '' ? '' : ` (${code})`;
   return unavailable(
     isScarcity(error) ? 'NO_MEMORY' : 'MISSING',

@@ -14,6 +14,7 @@ import { readLines } from './lines.js';
 import { disown } from './own-process.js';
 import { Uploads } from './uploads.js';
 import { isScarcity, notStarted, startProcess } from './start-process.js';
+import { thrownText } from '../thrown-text.js';
 
 /** A question of the model. */
 export interface Question {
@@ -323,7 +324,7 @@ export class StubProcess {
     try {
       answer = { number, value: (await this.#options.answer(question)) ?? null };
     } catch (error) {
-      const message = error instanceof Error ? error.message : String(error);
+      const message = thrownText(error);
       const code = error instanceof TritonError ? error.code : 'INTERNAL';
       const reason = error instanceof TritonError ? error.reason : undefined;
       answer = { number, error: { code, message, reason } };

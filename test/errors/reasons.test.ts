@@ -346,4 +346,5 @@ test('an error crosses threads by toJSON and from', () => {
   );
   assert.equal(TritonError.from(error), error);
   assert.deepEqual([TritonError.from(new Error('x')).code, TritonError.from(7).message], ['INTERNAL', '7']);
+  assert.equal(TritonError.from(Object.create(null)).message, 'an unreadable value was thrown');
 });

@@ -8,6 +8,7 @@ import type { ServeGrpcOptions } from '../../endpoints/grpc/serve.js';
 import { invalidArgument } from '../../errors.js';
 import type { FlagValues } from './parse-flags.js';
 import { readPattern, readRestricted } from './restricted.js';
+import { thrownText } from '../../thrown-text.js';
 
 /** See the head of this file. */
 export interface GrpcSettings {
@@ -75,7 +76,7 @@ async function read(flag: string, file: string): Promise<Buffer> {
   try {
     return await readFile(file);
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
+    const why = thrownText(cause);
     throw invalidArgument(`--${flag}: cannot read '${file}': ${why}`, { cause });
   }
 }
@@ -85,7 +86,7 @@ function checkPem(files: SecureContextOptions, names: string): void {
   try {
     createSecureContext(files);
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
+    const why = thrownText(cause);
     throw invalidArgument(`${names}: expected PEM files that fit each other: ${why}`, { cause });
   }
 }

@@ -9,6 +9,7 @@ import type {
 } from '../../endpoints/service/log-settings.js';
 import type { Log as ServerLog } from '../../logger.js';
 import { printable, printableLine } from '../../printable.js';
+import { thrownText } from '../../thrown-text.js';
 
 /** The settings of the log. */
 export interface LogSettings {
@@ -66,7 +67,7 @@ export class Log implements LogControl {
     try {
       return new Log(settings, await open(file, 'a'));
     } catch (cause) {
-      const why = cause instanceof Error ? cause.message : String(cause);
+      const why = thrownText(cause);
       throw unavailable('SYSTEM_REFUSED', `the log cannot be written to '${file}': ${why}`, { cause });
     }
   }
@@ -173,7 +174,7 @@ export class Log implements LogControl {
       // The server continues if the log cannot be written. The error is printed once to stderr.
       if (this.#isLost) return;
       this.#isLost = true;
-      const why = error instanceof Error ? error.message : String(error);
+      const why = thrownText(error);
       console.error(
         printableLine(`tritonts serve: the log cannot be written to '${this.#settings.file ?? ''}': ${why}`),
       );

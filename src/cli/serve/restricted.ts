@@ -2,6 +2,7 @@
 
 import { invalidArgument } from '../../errors.js';
 import type { FlagValues } from './parse-flags.js';
+import { thrownText } from '../../thrown-text.js';
 
 /** APIs that need a header with a secret. */
 export interface RestrictedApis<Group extends string> {
@@ -59,7 +60,7 @@ export function readPattern(flag: string, values: FlagValues): RegExp | undefine
   try {
     return new RegExp(pattern, flags);
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
+    const why = thrownText(error);
     throw invalidArgument(`expected a pattern for --${flag} but received '${text}': ${why}`);
   }
 }

@@ -7,6 +7,7 @@ import { RpcError, status } from '../../protocol/grpc/status.js';
 import { reasonHeader } from '../../protocol/statuses.js';
 import { reasonNamed, type TritonErrorReason } from '../../errors.js';
 import { causeText } from '../failures.js';
+import { thrownText } from '../../thrown-text.js';
 
 /** The outcome of a call. */
 export type Outcome =
@@ -150,7 +151,7 @@ export class Call {
       }
       this.#fail({
         status: status.internal,
-        message: `the answer cannot be read: ${error instanceof Error ? error.message : String(error)}`,
+        message: `the answer cannot be read: ${thrownText(error)}`,
       });
     }
   };

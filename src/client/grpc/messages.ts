@@ -23,6 +23,7 @@ import { elementCount } from '../../tensor/shape.js';
 import { unreadable } from '../failures.js';
 import type { ParameterValue } from '../../protocol/parameters.js';
 import type { ModelName, WireAnswer, WireOutput, WireRequest } from '../protocol.js';
+import { thrownText } from '../../thrown-text.js';
 
 /**
  * The maximum number of fields of an answer, including nested messages. Each field becomes an object, however
@@ -56,7 +57,7 @@ export function fieldsOf(type: string, bytes: Buffer, whole: boolean): object {
   try {
     return whole ? messages.readWhole(type, bytes) : messages.read(type, bytes).fields;
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
+    const why = thrownText(cause);
     throw new TritonError('INTERNAL', `the server's answer cannot be read: ${why}`, { cause });
   }
 }
@@ -202,7 +203,7 @@ export function readInferResponse(
     };
   } catch (error) {
     if (error instanceof TritonError && error.code === 'INTERNAL') throw error;
-    throw unreadable(model, error instanceof Error ? error.message : String(error), error);
+    throw unreadable(model, thrownText(error), error);
   }
 }
 
@@ -222,7 +223,7 @@ export function readStreamResponse(
       else reader.skip(tag);
     }
   } catch (cause) {
-    throw unreadable(model, cause instanceof Error ? cause.message : String(cause), cause);
+    throw unreadable(model, thrownText(cause), cause);
   }
   const answer = readInferResponse(model, response ?? new ProtoReader(Buffer.alloc(0)));
   if (error === '') return { answer };

@@ -7,6 +7,7 @@ import { elementCount } from '../../tensor/shape.js';
 import { unreadable } from '../failures.js';
 import type { ParameterValue } from '../../protocol/parameters.js';
 import type { WireAnswer, WireOutput, WireRequest } from '../protocol.js';
+import { thrownText } from '../../thrown-text.js';
 
 /** The parts of a request's body: JSON, then the inputs' bytes. */
 export type RequestBody = readonly [json: Uint8Array, ...blobs: Uint8Array[]];
@@ -78,7 +79,7 @@ export function readAnswer(
     // JSON.parse is several times as fast, but loses large integers and rejects NaN and Infinity.
     head = /[0-9]{16}|NaN|Infinity/.test(text) ? parseExactly(text) : JSON.parse(text);
   } catch (error) {
-    throw unreadable(model, error instanceof Error ? error.message : String(error), error);
+    throw unreadable(model, thrownText(error), error);
   }
   const { model_name, model_version, id, parameters, outputs }: Readonly<Record<string, unknown>> = {
     ...(head as object),

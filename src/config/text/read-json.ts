@@ -15,6 +15,7 @@ import { problemsError, reportInto, throwProblems, unplaced, type Problem, type 
 import { deepest, writtenTwice } from './json-duplicates.js';
 import type { ParsedConfig } from './read.js';
 import { enumFault, tooLarge } from './scalars.js';
+import { thrownText } from '../../thrown-text.js';
 
 /**
  * Reads a configuration in Triton's JSON form. Field names are Triton's, or protobuf's in camelCase. Enum
@@ -71,7 +72,7 @@ function parse(text: string, report: Report): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = thrownText(error);
     const advice = /^\s*[{[]/.test(text)
       ? ''
       : '. A configuration here is JSON, or an object; the text format is for config.pbtxt files';

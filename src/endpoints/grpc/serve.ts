@@ -11,6 +11,7 @@ import { InferenceServer as ServerClass } from '../../server/inference-server.js
 import { Connections } from './connections.js';
 import { GrpcHandler } from './handler.js';
 import { checkGrpcOptions, type CheckedGrpcOptions, type ServeGrpcOptions } from './options.js';
+import { thrownText } from '../../thrown-text.js';
 
 export type { GrpcRestrictedGroup } from './methods.js';
 export type { RestrictedRpcs, ServeGrpcOptions } from './options.js';
@@ -104,7 +105,7 @@ function createHttp2Server({ tls, maxConcurrentStreams, maxHeldBytes }: CheckedG
   try {
     return createSecureServer({ ...tls, ...options });
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
+    const why = thrownText(cause);
     throw new TritonError('INVALID_ARG', `options.tls cannot be used: ${why}`, { cause });
   }
 }

@@ -8,6 +8,7 @@ import { mostParameters } from '../../most-parameters.js';
 import type { ParameterValue, Parameters } from '../../protocol/parameters.js';
 import { Fraction, parseExactly } from '../../protocol/json-exact.js';
 import { scanJson, type JsonTraits } from './json-scan.js';
+import { thrownText } from '../../thrown-text.js';
 
 /** An object of a request. Only its own members count. */
 export type JsonObject = Readonly<Record<string, unknown>>;
@@ -46,7 +47,7 @@ export class JsonText {
     try {
       return JSON.parse(this.#text);
     } catch (error) {
-      const why = error instanceof Error ? error.message : String(error);
+      const why = thrownText(error);
       throw invalidArgument(`failed to parse the JSON: ${why}`);
     }
   }

@@ -18,6 +18,7 @@ import {
   type HttpHandlerOptions,
   type ServeHttpOptions,
 } from './options.js';
+import { thrownText } from '../../thrown-text.js';
 
 export type { HttpHandlerOptions, RestrictedCalls, ServeHttpOptions } from './options.js';
 export type { RestrictedGroup } from './routes.js';
@@ -169,7 +170,7 @@ function createHttpServer(
   try {
     return createTlsServer({ ...tls, ...options }, listener);
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
+    const why = thrownText(cause);
     throw new TritonError('INVALID_ARG', `options.tls cannot be used: ${why}`, { cause });
   }
 }

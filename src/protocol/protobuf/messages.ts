@@ -4,6 +4,7 @@ import type { Field, Type } from 'protobufjs';
 import { Inspection } from './inspection.js';
 import { ProtoReader, unreadable } from './reader.js';
 import { allTypes, isMessage } from './types.js';
+import { thrownText } from '../../thrown-text.js';
 
 /** Fields by name, in Triton's JSON form: enums by name, and integers as numbers, which are inexact beyond 2^53. */
 export type Fields = Readonly<Record<string, unknown>>;
@@ -103,7 +104,7 @@ export class Messages {
       return type.toObject(type.decode(bytes), asJson);
     } catch (error) {
       // The inspection checked everything except that texts are UTF-8.
-      throw unreadable(error instanceof Error ? error.message : String(error));
+      throw unreadable(thrownText(error));
     }
   }
 }

@@ -5,6 +5,7 @@
 
 import { constants, type Stats } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
+import { thrownText } from '../../thrown-text.js';
 
 /** A file that is too large to be read. */
 export class TooLargeError extends Error {
@@ -20,7 +21,7 @@ export class TooLargeError extends Error {
 /** Why a file cannot be read. Node's text for a missing file has its path once more. */
 export function whyUnread(error: unknown): string {
   if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return 'there is no such file';
-  return error instanceof Error ? error.message : String(error);
+  return thrownText(error);
 }
 
 /**

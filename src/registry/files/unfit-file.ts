@@ -17,6 +17,7 @@ import {
 } from '../../foreign-content.js';
 import { contentText, listFolder } from './listing.js';
 import { outlineOf, type Content } from './onnx-outline.js';
+import { thrownText } from '../../thrown-text.js';
 
 /** Files that were given as bytes, by their path in the version's folder. */
 type BytesByPath = Readonly<Record<string, NativeBytes>>;
@@ -230,7 +231,7 @@ export async function readLinkedFile(model: string, file: string): Promise<Uint8
     return await readFile(file);
   } catch (error) {
     // Node reads no more than 2 GiB at once.
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = thrownText(error);
     const text = `'${file}' is behind a link and cannot be read: ${reason}. Put the file itself beside the model`;
     throw unavailable('SYSTEM_REFUSED', `model '${model}': ${text}`, { model, cause: error });
   }

@@ -8,10 +8,7 @@ import { listFolder } from '../../files/listing.js';
 import { modelOfFile } from './single-file.js';
 import type { ListedModel } from '../model-source.js';
 import { refuseModelAsRepository } from './unfit-folder.js';
-
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}
+import { thrownText } from '../../../thrown-text.js';
 
 /** What helps to find a folder that is not there. */
 async function whereToLook(repository: string): Promise<string> {
@@ -79,7 +76,7 @@ export async function listModels(
     const isAbsent = (error as NodeJS.ErrnoException).code === 'ENOENT';
     const text = isAbsent
       ? `model repository '${repository}': there is no such folder${await whereToLook(repository)}`
-      : `model repository '${repository}' cannot be read: ${reasonOf(error)}`;
+      : `model repository '${repository}' cannot be read: ${thrownText(error)}`;
     // It is there, and can be read when the system has what is lacking.
     if (isLack(error)) throw unavailable('NO_MEMORY', text, { cause: error });
     throw new TritonError('NOT_FOUND', text, { cause: error });

@@ -4,6 +4,7 @@ import { lstat, stat } from 'node:fs/promises';
 import { basename, dirname, extname } from 'node:path';
 import { TritonError } from '../../../errors.js';
 import type { ListedModel, StampedFiles } from '../model-source.js';
+import { thrownText } from '../../../thrown-text.js';
 
 /** The file's name in a version, by its extension. The name decides the backend. */
 const versionFiles: Readonly<Record<string, string>> = { '.onnx': 'model.onnx' };
@@ -39,7 +40,7 @@ export async function filesOfFile(name: string, file: string): Promise<StampedFi
         .join(', '),
     };
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = thrownText(error);
     throw new TritonError('NOT_FOUND', `model '${name}': ${file} cannot be read: ${reason}`, {
       model: name,
       cause: error,

@@ -32,7 +32,7 @@ function setupText({ threads, rounds }: Setup): string {
   const who =
     threads === undefined
       ? "everybody's own threads and spinning, by which no figure of a load is judged"
-      : `${threads} thread(s) for everybody, asleep while they wait`;
+      : `${threads} thread(s) for each library, asleep while they wait`;
   return `${who}; ${rounds} interleaved round(s)`;
 }
 

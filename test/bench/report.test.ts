@@ -70,7 +70,7 @@ test('a report names machine, versions and threads, and has a line a contestant'
   const text = report(results, judge(loads, [], [figure(25)]));
   assert.match(text, /A processor, 2 core\(s\), 8 GiB/);
   assert.match(text, /Node 20\.19\.0, tritonts at abc\nONNX Runtime 1\.30\.0/);
-  assert.match(text, /2 thread\(s\) for everybody/);
+  assert.match(text, /2 thread\(s\) for each library/);
   assert.match(text, /64 {2}tritonts +430,000 +0\.13 +0\.18 +0\.50 +64\.0$/m);
   assert.match(text, /piscina +17,000 .* 25\.3$/m);
   assert.match(text, /tritonts: 1 instance; turns of 100 ms$/m);

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
-import { cp } from 'node:fs/promises';
+import { cp, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { pathToFileURL } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { invalidArgument, TritonError } from '../src/errors.js';
 import { temporaryFolder } from './support/repository.js';
 
@@ -41,8 +41,9 @@ test('other values are no TritonErrors', () => {
 
 test('instanceof holds across copies of the package', async (t) => {
   const folder = await temporaryFolder(t);
-  await cp(new URL('../src/errors.js', import.meta.url), join(folder, 'errors.mjs'));
-  const copy = (await import(pathToFileURL(join(folder, 'errors.mjs')).href)) as {
+  await cp(fileURLToPath(new URL('../src', import.meta.url)), join(folder, 'src'), { recursive: true });
+  await writeFile(join(folder, 'package.json'), '{ "type": "module" }');
+  const copy = (await import(pathToFileURL(join(folder, 'src/errors.js')).href)) as {
     TritonError: typeof TritonError;
   };
   assert.notEqual(copy.TritonError, TritonError);

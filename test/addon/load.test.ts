@@ -31,9 +31,7 @@ const local = 'build/Release/tritonts.node';
 /** A copy of the package's code in a folder without an addon. */
 async function copyOf(folder: string): Promise<{ addon: typeof addon }> {
   const source = fileURLToPath(new URL('../../src', import.meta.url));
-  await cp(join(source, 'addon'), join(folder, 'dist/src/addon'), { recursive: true });
-  for (const file of ['errors.js', 'version.js'])
-    await cp(join(source, file), join(folder, 'dist/src', file));
+  await cp(source, join(folder, 'dist/src'), { recursive: true });
   await writeFile(join(folder, 'package.json'), '{ "type": "module" }');
   const url = pathToFileURL(join(folder, 'dist/src/addon/load.js')).href;
   return (await import(url)) as { addon: typeof addon };

@@ -31,7 +31,7 @@ function tableOf(folder) {
 }
 
 for (const folder of folders) {
-  const file = join(root, folder, 'table.ts');
+  const file = join(root, folder, 'table.generated.ts');
   const table = tableOf(folder);
   if (existsSync(file) && readFileSync(file, 'utf8').replaceAll('\r\n', '\n') === table) continue;
   if (process.argv.includes('--check')) {

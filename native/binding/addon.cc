@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <random>
 
-#include "../backends/registry.h"
+#include "../backends/find_backend.h"
 #include "../platform/cores.h"
 #include "../platform/dynamic_library.h"
 #include "bytes_wrap.h"

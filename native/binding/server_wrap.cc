@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "../backends/registry.h"
+#include "../backends/find_backend.h"
 #include "../device/cuda.h"
 #include "../device/gpu_watch.h"
 #include "../engine/memory/mapped_block.h"

@@ -2,7 +2,7 @@
 
 import { differences } from './differences.js';
 import { allFieldPaths, typeText } from '../../src/config/schema/fields.js';
-import { table as backends } from '../../src/backends/table.js';
+import { table as backends } from '../../src/backends/table.generated.js';
 import { acceleratorLists } from '../../src/config/support/accelerator-support.js';
 import { commonParameters, type ParameterSupport } from '../../src/config/support/parameter-support.js';
 import { supportOf, type Support, type SupportClass } from '../../src/config/support/field-support.js';

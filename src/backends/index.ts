@@ -3,7 +3,7 @@
 import { addon } from '../addon/load.js';
 import type { RulesOfBackends } from '../config/index.js';
 import type { Backend } from './backend.js';
-import { table } from './table.js';
+import { table } from './table.generated.js';
 
 const described = new Map<string, Backend>(table.map((backend) => [backend.name, backend]));
 let rules: RulesOfBackends | undefined;

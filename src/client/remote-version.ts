@@ -8,7 +8,7 @@ import { TritonError } from '../errors.js';
 import { Fraction } from '../protocol/json-exact.js';
 import { OutputChoice } from '../server/requests/wanted-outputs.js';
 import type { EncodedInputs } from '../tensor/encoded.js';
-import { targetMemory, tensorInto } from '../tensor/into.js';
+import { targetMemory, tensorInto } from '../tensor/into-check.js';
 import { InputEncoder } from '../tensor/input.js';
 import type { Inputs } from '../tensor/inputs.js';
 import { namedValues, type NamedValuesConstructor } from '../tensor/named-values.js';

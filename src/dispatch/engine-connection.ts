@@ -4,8 +4,8 @@
  *
  * A request is identified by its group, the group's generation, and its position in the group (groups.ts).
  * Inputs are copied at once (submission.ts). The first request of a tick schedules one native call for all
- * requests of that tick. Responses arrive in pages (response-reader.ts). One turn of the event loop delivers a
- * limited number of them (delivery.ts).
+ * requests of that tick. Responses arrive in pages (settle-promises.ts). One turn of the event loop delivers a
+ * limited number of them (delivery-schedule.ts).
  */
 
 import { headerEpoch } from '../addon/layout.js';
@@ -15,8 +15,8 @@ import { TritonError, unavailable } from '../errors.js';
 import type { EncodedInputs } from '../tensor/encoded.js';
 import type { WireArray } from '../tensor/views.js';
 import { Cancellation } from './ending/cancellation.js';
-import { ResponseReader } from './responses/response-reader.js';
-import { Delivery } from './responses/delivery.js';
+import { PromiseSettler } from './responses/settle-promises.js';
+import { DeliverySchedule } from './responses/delivery-schedule.js';
 import { cancelled } from './errors/request-errors.js';
 import { scheduleFlush } from './requests/flush-schedule.js';
 import type { Group } from './requests/group.js';
@@ -26,7 +26,7 @@ import { LoopHold } from './ending/loop-hold.js';
 import { Pages } from './responses/pages.js';
 import { Refusals } from './errors/refusals.js';
 import { DoomedGroup, Rejections } from './errors/rejections.js';
-import { isAborted } from './ending/signals.js';
+import { isAborted } from './ending/signal-listeners.js';
 import { keepStack } from './errors/stacks.js';
 import { resendSome } from './requests/moved.js';
 import type { Owner } from './owner.js';
@@ -46,7 +46,7 @@ export class EngineConnection implements Owner, Canceller {
   readonly #submission: Submission;
   readonly #groups: Groups;
   readonly #pages: Pages;
-  readonly #delivery: Delivery;
+  readonly #delivery: DeliverySchedule;
   readonly #cancellation: Cancellation;
   readonly #rejections: Rejections;
   readonly #refusals: Refusals;
@@ -78,8 +78,8 @@ export class EngineConnection implements Owner, Canceller {
     this.#rejections = new Rejections(this);
     this.#cancellation = new Cancellation(native, this.#submission, this.#groups, this.#rejections, this);
     this.#refusals = new Refusals(this.#groups, this.#cancellation, this.#rejections);
-    const reader = new ResponseReader(native, this.#pages, this.#groups, this);
-    this.#delivery = new Delivery(native, reader, this);
+    const reader = new PromiseSettler(native, this.#pages, this.#groups, this);
+    this.#delivery = new DeliverySchedule(native, reader, this);
   }
 
   /**

@@ -1,6 +1,6 @@
 /** Helpers of this folder's tests: read from text, and list the problems of a check. */
 
-import { table } from '../../src/backends/table.js';
+import { table } from '../../src/backends/table.generated.js';
 import type { Gpus } from '../../src/config/rules/usable-gpus.js';
 import type { RulesOfBackends } from '../../src/config/support/backend-rules.js';
 import { expandConfig } from '../../src/config/schema/expand.js';

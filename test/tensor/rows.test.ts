@@ -7,7 +7,7 @@ import { atOnce } from '../../src/slices.js';
 import { classify } from '../../src/tensor/classification.js';
 import { datatypeNumber, datatypeSize, type Datatype } from '../../src/tensor/datatype.js';
 import { bf16, fp16 } from '../../src/tensor/half.js';
-import { tensorInto } from '../../src/tensor/into.js';
+import { tensorInto } from '../../src/tensor/into-check.js';
 import { tensorFactory } from '../../src/tensor/output.js';
 import type { AnyTensor } from '../../src/tensor/tensor.js';
 import { detach } from './encode.js';

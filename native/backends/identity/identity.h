@@ -18,7 +18,7 @@ class IdentityBackend final : public Backend {
 };
 
 namespace identity {
-// As in backends/registry.h.
+// As in backends/find_backend.h.
 Backend* MakeBackend();
 }  // namespace identity
 

@@ -6,7 +6,7 @@
 
 namespace tritonts::onnxruntime {
 
-// As in backends/registry.h.
+// As in backends/find_backend.h.
 Backend* MakeBackend();
 
 }  // namespace tritonts::onnxruntime

@@ -40,7 +40,7 @@ class TensorRtBackend final : public Backend {
 };
 
 namespace tensorrt {
-// As in backends/registry.h.
+// As in backends/find_backend.h.
 Backend* MakeBackend();
 }  // namespace tensorrt
 

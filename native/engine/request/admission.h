@@ -1,6 +1,6 @@
 // Decides which prepared requests may be submitted to an executor. Refused requests get their final
 // response here, on the calling thread, and belong to their sink again. The bound of a queue,
-// max_queue_size, is checked later, in scheduling/level_queue.cc.
+// max_queue_size, is checked later, in scheduling/policy_queue.cc.
 //
 // Both checks move the admitted requests to the front, in their order, and return their number. For
 // admitted requests without a call (RequestHeader::call) they neither allocate nor take a lock.

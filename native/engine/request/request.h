@@ -96,7 +96,7 @@ struct RequestHeader {
   // The requests are null rows: they have no caller, and fill the empty slots of a batch
   // (row_inputs.h).
   bool null_row = false;
-  // Used by the queue in which the requests wait until their deadline (level_queue.h): the number
+  // Used by the queue in which the requests wait until their deadline (policy_queue.h): the number
   // of waiting requests, the first of them, and the header's place in the heap of deadlines.
   struct Waiting {
     uint32_t count = 0;

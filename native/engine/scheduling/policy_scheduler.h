@@ -1,5 +1,5 @@
 // The dynamic batcher of a model with priority levels or queue policies: the rule of batch_rule.h
-// over the queue of level_queue.h. A batch may mix levels, highest first.
+// over the queue of policy_queue.h. A batch may mix levels, highest first.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 #include <string>
 
 #include "engine/scheduling/batch_rule.h"
-#include "engine/scheduling/level_queue.h"
+#include "engine/scheduling/policy_queue.h"
 #include "engine/scheduling/queue_policy.h"
 #include "engine/scheduling/scheduler.h"
 
@@ -32,7 +32,7 @@ class PolicyScheduler final : public Scheduler {
 
  private:
   const BatchRule rule_;
-  LevelQueue queue_;
+  PolicyQueue queue_;
 };
 
 }  // namespace tritonts

@@ -8,7 +8,7 @@ void Served::EndLayers() {
   layers_.reset();
 }
 
-void Served::Wrap(std::unique_ptr<Layer> layer) {
+void Served::AddLayer(std::unique_ptr<Layer> layer) {
   if (!layers_) {
     layers_ = std::make_unique<Layers>(
         Layers::Inside{

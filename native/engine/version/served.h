@@ -56,7 +56,7 @@ class Served : public Executor {
   }
   // Adds a layer around the model, inside of its other layers. Not thread-safe, and only before
   // requests may be prepared for the model. Throws std::bad_alloc.
-  void Wrap(std::unique_ptr<Layer> layer);
+  void AddLayer(std::unique_ptr<Layer> layer);
 
   virtual uint32_t uid() const = 0;
   // Counts every request whose final response was delivered. Throws std::bad_alloc.

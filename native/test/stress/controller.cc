@@ -2,7 +2,7 @@
 
 #include <thread>
 
-#include "backends/registry.h"
+#include "backends/find_backend.h"
 
 namespace tritonts::test {
 

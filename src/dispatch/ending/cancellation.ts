@@ -20,7 +20,7 @@ import {
   type Rejections,
   type Settled,
 } from '../errors/rejections.js';
-import { isAborted, Signals } from './signals.js';
+import { isAborted, SignalListeners } from './signal-listeners.js';
 import type { Submission } from '../requests/submission.js';
 import type { DispatchRequest, Waiter } from '../types.js';
 
@@ -134,7 +134,7 @@ export class Cancellation {
   readonly #groups: Groups;
   readonly #rejections: Rejections;
   readonly #sender: Sender;
-  readonly #signals: Signals;
+  readonly #signals: SignalListeners;
   /** Groups of this tick that have requests whose signals have no listener yet. */
   #unlistened: GroupUse[] = [];
   /** Such groups that were sent during deliveries; oldest first. */
@@ -152,7 +152,7 @@ export class Cancellation {
     this.#groups = groups;
     this.#rejections = rejections;
     this.#sender = sender;
-    this.#signals = new Signals((first) => {
+    this.#signals = new SignalListeners((first) => {
       if (!sender.detached) this.#fired(first);
     });
   }

@@ -1,5 +1,5 @@
 /**
- * Signals that abort when the `timeoutMs` of requests has passed. Requests with about the same deadline share a
+ * SignalListeners that abort when the `timeoutMs` of requests has passed. Requests with about the same deadline share a
  * signal, so memory does not grow with the number of requests. One timer waits for the earliest deadline.
  */
 

@@ -3,7 +3,7 @@
 import { nativeError } from '../../addon/status.js';
 import { TritonError, unavailable } from '../../errors.js';
 import { isDeadline } from '../ending/deadlines.js';
-import { reasonOf } from '../ending/signals.js';
+import { reasonOf } from '../ending/signal-listeners.js';
 import type { EntryPoint } from '../types.js';
 import { thrownText } from '../../thrown-text.js';
 

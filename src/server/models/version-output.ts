@@ -2,7 +2,7 @@
 
 import type { IntoTarget, StoredOutput, TargetOutput } from '../../dispatch/types.js';
 import type { Datatype } from '../../tensor/datatype.js';
-import { targetMemory, tensorInto } from '../../tensor/into.js';
+import { targetMemory, tensorInto } from '../../tensor/into-check.js';
 import { OutputShapes } from '../../tensor/output-shapes.js';
 import { tensorCutter, tensorFactory, type TensorCutter, type TensorFactory } from '../../tensor/output.js';
 import type { Reshape } from '../../tensor/reshape.js';

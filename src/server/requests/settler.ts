@@ -1,6 +1,6 @@
 /**
  * Promises of requests, made with as few allocations as possible. Responses settle them in
- * src/dispatch/responses/response-reader.ts.
+ * src/dispatch/responses/settle-promises.ts.
  */
 
 import type { Waiter } from '../../dispatch/types.js';

@@ -5,7 +5,7 @@ import { printableLine } from '../../printable.js';
 import { didYouMean } from '../../suggest.js';
 import { TritonError } from '../../errors.js';
 import { whyUnclassifiable } from '../../tensor/classification.js';
-import { checkInto } from '../../tensor/into.js';
+import { checkInto } from '../../tensor/into-check.js';
 import type { TypedArray } from '../../tensor/types.js';
 import type { TensorMetadata } from '../../api/metadata.js';
 import type { InferOptions } from '../../api/results.js';

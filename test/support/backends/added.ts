@@ -4,6 +4,6 @@
  */
 
 import { addBackends } from '../../../src/backends/index.js';
-import { table } from './table.js';
+import { table } from './table.generated.js';
 
 addBackends(table);

@@ -30,7 +30,7 @@ struct Arrival {
 };
 
 // Whether the queue accepted the request.
-bool Append(LevelQueue* queue, Request* request) {
+bool Append(PolicyQueue* queue, Request* request) {
   Status refused;
   return queue->Append({&request, 1}, &refused) == 1;
 }
@@ -274,7 +274,7 @@ TEST(policy_scheduler_takes_neighbours_in_as_it_takes_one_after_the_other) {
         std::make_shared<const QueuePolicies>(Levels(3, 2, Policy(action, dice() % 3 * 9, true)));
     struct Side {
       explicit Side(const std::shared_ptr<const QueuePolicies>& policies) : queue(policies, "m") {}
-      LevelQueue queue;
+      PolicyQueue queue;
       std::deque<RequestHeader> headers;
       std::deque<Request> requests;
       std::vector<Request*> all;
@@ -340,8 +340,8 @@ TEST(policy_scheduler_expires_in_few_steps_whatever_order_the_deadlines_have) {
   constexpr uint32_t kCount = 4096;  // a walk over all of them at each expiry: 8 million
   constexpr uint64_t kSteps = uint64_t{kCount} * 4 * 13;
   for (const OnTimeout action : {OnTimeout::kReject, OnTimeout::kDelay}) {
-    LevelQueue queue(std::make_shared<const QueuePolicies>(Levels(2, 1, Policy(action, 0, true))),
-                     "m");
+    PolicyQueue queue(std::make_shared<const QueuePolicies>(Levels(2, 1, Policy(action, 0, true))),
+                      "m");
     std::deque<RequestHeader> headers;
     std::deque<Request> requests;
     std::mt19937 dice(7);
@@ -384,7 +384,7 @@ TEST(policy_scheduler_expires_requests_of_one_header_wherever_they_wait) {
   // requeued behind the others; those in `out` are removed, before any expires.
   for (const Take& again : {Take{}, Take{0}, Take{0, 4}, Take{2, 1}, Take{3, 0, 5}}) {
     for (const Take& out : {Take{}, Take{0}, Take{1, 2}, Take{0, 1, 2}, Take{4, 0}}) {
-      LevelQueue queue(
+      PolicyQueue queue(
           std::make_shared<const QueuePolicies>(Levels(1, 1, Policy(OnTimeout::kReject, 0, true))),
           "m");
       RequestHeader headers[2];
@@ -475,7 +475,7 @@ TEST(policy_scheduler_stands_times_beyond_all_ages) {
 }
 
 TEST(policy_scheduler_keeps_few_levels_that_nobody_waits_in) {
-  LevelQueue queue(std::make_shared<const QueuePolicies>(Levels(1'000'000, 1, {})), "m");
+  PolicyQueue queue(std::make_shared<const QueuePolicies>(Levels(1'000'000, 1, {})), "m");
   // Each request has another level, and arrives after the previous one was removed.
   std::deque<RequestHeader> headers;
   std::deque<Request> requests;

@@ -25,7 +25,7 @@ class LayeredVersion {
       auto layer =
           std::make_unique<ChoosingLayer>(std::string(1, static_cast<char>('a' + i)), log, open);
       this->layers.push_back(layer.get());
-      bench_.version().Wrap(std::move(layer));
+      bench_.version().AddLayer(std::move(layer));
     }
     CHECK(bench_.version().Start(ConfigOf(FloatIo(), 1, Dynamic(8))).ok());
   }
@@ -155,9 +155,9 @@ TEST(layers_stand_around_steps_and_around_the_ensemble) {
   EnsembleBench bench(ChainOf(2),
                       {{Adding(1), ConfigOf(FloatIo())}, {Adding(1), ConfigOf(FloatIo())}});
   const auto log = std::make_shared<ChoosingLayer::Log>();
-  bench.ensemble().Wrap(std::make_unique<ChoosingLayer>("e", log));
-  bench.step(0).Wrap(std::make_unique<ChoosingLayer>("s", log));
-  bench.step(1).Wrap(std::make_unique<ChoosingLayer>("t", log));
+  bench.ensemble().AddLayer(std::make_unique<ChoosingLayer>("e", log));
+  bench.step(0).AddLayer(std::make_unique<ChoosingLayer>("s", log));
+  bench.step(1).AddLayer(std::make_unique<ChoosingLayer>("t", log));
   for (const float value : {1.f, 98.f, 99.f, 199.f, 200.f, 300.f}) bench.Send({value});
   CHECK(bench.sink.Wait(6));
   CHECK_EQ(FloatsOf(bench.sink.Of(0)), (Floats{3}));
@@ -175,7 +175,7 @@ TEST(layers_around_an_ensemble_cancel_what_flies) {
   const auto runs = std::make_shared<Runs>();
   runs->Shut();
   EnsembleBench bench(ChainOf(1), {{ScriptOf(runs), ConfigOf(FloatIo())}});
-  bench.ensemble().Wrap(
+  bench.ensemble().AddLayer(
       std::make_unique<ChoosingLayer>("e", std::make_shared<ChoosingLayer::Log>()));
   bench.Send({1});
   CHECK(runs->Started(1));
@@ -196,7 +196,7 @@ TEST(layers_keep_a_retired_version_until_what_they_keep_has_ended) {
   const uint32_t uid = opened.value();
   auto layer = std::make_unique<ChoosingLayer>("a", std::make_shared<ChoosingLayer::Log>(), false);
   ChoosingLayer* const kept = layer.get();
-  bench.server().FindServed(uid)->Wrap(std::move(layer));
+  bench.server().FindServed(uid)->AddLayer(std::move(layer));
   CHECK(bench.Start(uid, ConfigOf(FloatIo())).ok());
   client.Write(uid, 1, {OneFloat(300)});
   CHECK(client.Flush().ok());
@@ -219,7 +219,7 @@ TEST(layers_of_a_server_that_closes_answer_what_they_keep) {
   PortClient client(bench.shared());
   auto opened = bench.Open(&backend);
   const uint32_t uid = opened.value();
-  bench.server().FindServed(uid)->Wrap(
+  bench.server().FindServed(uid)->AddLayer(
       std::make_unique<ChoosingLayer>("a", std::make_shared<ChoosingLayer::Log>(), false));
   CHECK(bench.Start(uid, ConfigOf(FloatIo())).ok());
   client.Write(uid, 1, {OneFloat(250)});
@@ -281,7 +281,7 @@ TEST(a_version_is_freed_while_a_layer_is_still_in_a_call_of_it) {
     in.Set();
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   });
-  version->Wrap(std::make_unique<LateLayer>());
+  version->AddLayer(std::make_unique<LateLayer>());
   VersionConfig config = ConfigOf(FloatIo());
   config.scheduler = [] { return std::make_unique<FullScheduler>(); };
   CHECK(version->Start(std::move(config)).ok());

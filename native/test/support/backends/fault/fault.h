@@ -69,7 +69,7 @@ class FaultBackend final : public Backend {
 };
 
 namespace fault {
-// As in backends/registry.h.
+// As in backends/find_backend.h.
 Backend* MakeBackend();
 }  // namespace fault
 

@@ -35,7 +35,7 @@ class StreamBackend final : public Backend {
 };
 
 namespace stream {
-// As in backends/registry.h.
+// As in backends/find_backend.h.
 Backend* MakeBackend();
 }  // namespace stream
 

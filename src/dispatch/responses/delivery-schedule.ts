@@ -5,7 +5,7 @@
 
 import { performance } from 'node:perf_hooks';
 import { lookAgain, looksNoMore, type NativePort } from '../../addon/native/port.js';
-import type { ResponseReader } from './response-reader.js';
+import type { PromiseSettler } from './settle-promises.js';
 import { setImmediate } from '../ending/timers.js';
 import { turnIsYoung } from '../requests/turn.js';
 
@@ -23,9 +23,9 @@ export interface Delivered {
 }
 
 /** See the head of this file. An engine connection has one. */
-export class Delivery {
+export class DeliverySchedule {
   readonly #native: Pick<NativePort, 'look'>;
-  readonly #reader: ResponseReader;
+  readonly #reader: PromiseSettler;
   readonly #owner: Delivered;
   /** Whether pages are being read, or will be in the event loop's next turn. */
   #delivering = false;
@@ -33,7 +33,7 @@ export class Delivery {
   #looking = false;
   #detached = false;
 
-  constructor(native: Pick<NativePort, 'look'>, reader: ResponseReader, owner: Delivered) {
+  constructor(native: Pick<NativePort, 'look'>, reader: PromiseSettler, owner: Delivered) {
     this.#native = native;
     this.#reader = reader;
     this.#owner = owner;

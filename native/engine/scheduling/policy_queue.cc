@@ -1,4 +1,4 @@
-#include "engine/scheduling/level_queue.h"
+#include "engine/scheduling/policy_queue.h"
 
 #include <algorithm>
 #include <utility>
@@ -13,21 +13,21 @@ bool HasDeadlines(const QueuePolicy& policy) {
 
 }  // namespace
 
-LevelQueue::LevelQueue(std::shared_ptr<const QueuePolicies> policies, std::string model)
+PolicyQueue::PolicyQueue(std::shared_ptr<const QueuePolicies> policies, std::string model)
     : policies_(std::move(policies)), model_(std::move(model)), recent_(levels_.end()) {
   has_deadlines_ = HasDeadlines(policies_->general) ||
                    std::any_of(policies_->own.begin(), policies_->own.end(),
                                [](const auto& own) { return HasDeadlines(own.second); });
 }
 
-LevelQueue::Level& LevelQueue::LevelOf(const Request& request) {
+PolicyQueue::Level& PolicyQueue::LevelOf(const Request& request) {
   // Neighbours mostly have the same level.
   const uint64_t number = request.header->level;
   if (recent_ == levels_.end() || recent_->first != number) recent_ = levels_.find(number);
   return recent_->second;
 }
 
-LevelQueue::Level& LevelQueue::MakeLevel(uint64_t number) {
+PolicyQueue::Level& PolicyQueue::MakeLevel(uint64_t number) {
   if (recent_ != levels_.end() && recent_->first == number) return recent_->second;
   const auto found = levels_.find(number);
   if (found != levels_.end()) {
@@ -51,7 +51,7 @@ LevelQueue::Level& LevelQueue::MakeLevel(uint64_t number) {
   return recent_->second;
 }
 
-void LevelQueue::ForgetEmpty() {
+void PolicyQueue::ForgetEmpty() {
   std::erase_if(levels_, [](const auto& one) { return one.second.size() == 0; });
   recent_ = levels_.end();
   // The limit grows with the number of levels in use, so that the cost of each new level is
@@ -59,7 +59,7 @@ void LevelQueue::ForgetEmpty() {
   most_kept_ = std::max(kMostKept, 2 * levels_.size());
 }
 
-void LevelQueue::Insert(std::span<Request* const> requests, Level* level) {
+void PolicyQueue::Insert(std::span<Request* const> requests, Level* level) {
   Part& part = PartOf(*requests.front(), level);
   Request* behind = part.last;
   if (!behind && requests.front()->delayed) behind = level->in_time.last;
@@ -76,7 +76,7 @@ void LevelQueue::Insert(std::span<Request* const> requests, Level* level) {
   part.last = requests.back();
 }
 
-void LevelQueue::NoteDeadline(std::span<Request* const> requests, const Level& level) {
+void PolicyQueue::NoteDeadline(std::span<Request* const> requests, const Level& level) {
   RequestHeader* const header = requests.front()->header;
   RequestHeader::Waiting& waiting = header->waiting;
   if (waiting.count == 0) {
@@ -86,7 +86,7 @@ void LevelQueue::NoteDeadline(std::span<Request* const> requests, const Level& l
   waiting.count += static_cast<uint32_t>(requests.size());
 }
 
-void LevelQueue::ForgetDeadline(Request* first, size_t count) {
+void PolicyQueue::ForgetDeadline(Request* first, size_t count) {
   RequestHeader* const header = first->header;
   RequestHeader::Waiting& waiting = header->waiting;
   waiting.count -= static_cast<uint32_t>(count);
@@ -97,7 +97,7 @@ void LevelQueue::ForgetDeadline(Request* first, size_t count) {
   waiting.first = first;
 }
 
-size_t LevelQueue::Append(std::span<Request* const> requests, Status* refused) noexcept {
+size_t PolicyQueue::Append(std::span<Request* const> requests, Status* refused) noexcept {
   for (size_t taken = 0; taken < requests.size();) {
     const RequestHeader* const header = requests[taken]->header;
     size_t alike = 1;
@@ -114,7 +114,7 @@ size_t LevelQueue::Append(std::span<Request* const> requests, Status* refused) n
   return requests.size();
 }
 
-size_t LevelQueue::AppendAlike(std::span<Request* const> requests, Status* refused) {
+size_t PolicyQueue::AppendAlike(std::span<Request* const> requests, Status* refused) {
   Level& level = MakeLevel(requests.front()->header->level);
   if (const uint64_t most = level.policy->max_queue_size; most > 0) {
     const size_t room = most - std::min<uint64_t>(most, level.size());
@@ -128,19 +128,19 @@ size_t LevelQueue::AppendAlike(std::span<Request* const> requests, Status* refus
   return requests.size();
 }
 
-void LevelQueue::Leave(Part* part, const Request* first, const Request* last, size_t count) {
+void PolicyQueue::Leave(Part* part, const Request* first, const Request* last, size_t count) {
   part->size -= count;
   if (part->first == first) part->first = part->size == 0 ? nullptr : last->next;
   if (part->last == last) part->last = part->size == 0 ? nullptr : first->previous;
 }
 
-void LevelQueue::Remove(Request* request) {
+void PolicyQueue::Remove(Request* request) {
   if (has_deadlines_ && Expires(*request)) ForgetDeadline(request, 1);
   Leave(&PartOf(*request, &LevelOf(*request)), request, request, 1);
   list_.Remove(request);
 }
 
-void LevelQueue::TakeNeighbours(Request* first, size_t count, Request** taken) {
+void PolicyQueue::TakeNeighbours(Request* first, size_t count, Request** taken) {
   Request* begin = first;
   for (size_t left = has_deadlines_ ? count : 0; left > 0;) {
     Request* const one = begin;
@@ -169,7 +169,7 @@ void LevelQueue::TakeNeighbours(Request* first, size_t count, Request** taken) {
   list_.TakeNeighbours(first, count, taken);
 }
 
-void LevelQueue::ExpireHeader(RequestHeader* header, Expired* expired) {
+void PolicyQueue::ExpireHeader(RequestHeader* header, Expired* expired) {
   Request* request = header->waiting.first;
   Level& level = LevelOf(*request);
   HeapOf(level).Remove(header);
@@ -192,7 +192,7 @@ void LevelQueue::ExpireHeader(RequestHeader* header, Expired* expired) {
   }
 }
 
-void LevelQueue::Expire(uint64_t now_ns, Expired* expired) {
+void PolicyQueue::Expire(uint64_t now_ns, Expired* expired) {
   for (DeadlineHeap* const heap : {&rejected_, &delayed_}) {
     while (!heap->empty() && heap->first_ns() <= now_ns) ExpireHeader(heap->first(), expired);
   }

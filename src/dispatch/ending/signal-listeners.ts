@@ -27,7 +27,7 @@ export function reasonOf(signal: AbortSignal): unknown {
 }
 
 /** See the head of this file. An engine connection has one. */
-export class Signals {
+export class SignalListeners {
   readonly #known: Map<AbortSignal, Listened> = new Map();
   /** The signal that was looked up last, because many requests share one signal. */
   #last: Listened | undefined;

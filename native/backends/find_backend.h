@@ -2,11 +2,11 @@
 //
 // A backend is a folder with a file backend.cc. The folder's name is the backend's, and backend.cc
 // defines `Backend* tritonts::<name>::MakeBackend()`, which is called once, on any thread. The
-// registry owns the backend and never destroys it, because threads may still run at exit.
+// table owns the backend and never destroys it, because threads may still run at exit.
 //
 // CMake finds the folders and writes a table of them (backend_table.h.in), for each program its
 // own: test programs have the folders of test/support/backends/, too. So each program compiles
-// registry.cc itself.
+// find_backend.cc itself.
 // Thread-safe.
 #pragma once
 

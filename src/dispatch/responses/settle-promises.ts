@@ -29,7 +29,7 @@ import {
   type RecordOutput,
 } from './outputs.js';
 import type { OpenPage, Pages } from './pages.js';
-import { isAborted } from '../ending/signals.js';
+import { isAborted } from '../ending/signal-listeners.js';
 import { isStreamWaiter } from './streams.js';
 import type { Timings } from '../../api/timings.js';
 
@@ -48,7 +48,7 @@ const noTimings: Timings = Object.freeze({
 const utf8 = new TextDecoder();
 
 /** See the head of this file. A port has one. */
-export class ResponseReader {
+export class PromiseSettler {
   readonly #native: NativePort;
   readonly #pages: Pages;
   readonly #groups: Groups;

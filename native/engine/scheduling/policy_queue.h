@@ -34,10 +34,10 @@
 
 namespace tritonts {
 
-class LevelQueue {
+class PolicyQueue {
  public:
   // `model`: the model's name, for the error of a full queue.
-  LevelQueue(std::shared_ptr<const QueuePolicies> policies, std::string model);
+  PolicyQueue(std::shared_ptr<const QueuePolicies> policies, std::string model);
 
   bool empty() const { return list_.empty(); }
   size_t size() const { return list_.size(); }

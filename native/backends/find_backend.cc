@@ -1,4 +1,4 @@
-#include "registry.h"
+#include "find_backend.h"
 
 #include <map>
 

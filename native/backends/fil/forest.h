@@ -32,11 +32,25 @@ struct Node {
   uint32_t first_word = 0;
   uint32_t words = 0;
   // Leaves: the value; or, if the tree has leaf vectors, the position of its first value in
-  // Tree::leaf_vectors.
+  // Tree::leaf_vectors. With linear leaves, `value` is for rows in which a feature of the leaf is NaN,
+  // and `vector` the position in Tree::linear_leaves.
   double value = 0;
   uint32_t vector = 0;
   // The number or the weight of the training rows that came here, for SHAP values; NaN: unknown.
   double cover = std::numeric_limits<double>::quiet_NaN();
+};
+
+// A leaf whose value is a linear function (LightGBM): the constant, and for each of its terms, in this
+// order, the coefficient times the feature's value; all in double. Leaves may have no terms.
+struct LinearLeaf {
+  double constant = 0;
+  uint32_t first_term = 0;  // a position in Tree::linear_terms
+  uint32_t terms = 0;
+};
+
+struct LinearTerm {
+  uint32_t feature = 0;  // less than Forest::features
+  double coefficient = 0;
 };
 
 struct Tree {
@@ -44,6 +58,9 @@ struct Tree {
   std::vector<uint32_t> category_words;
   // Leaves with a value for each column: Forest::columns values a leaf.
   std::vector<double> leaf_vectors;  // empty: the tree's leaves have one value, for `column`
+  // Not empty: every leaf is linear. Never together with leaf_vectors.
+  std::vector<LinearLeaf> linear_leaves;
+  std::vector<LinearTerm> linear_terms;
   uint32_t column = 0;               // less than Forest::columns
 };
 

@@ -1,0 +1,510 @@
+// Reads LightGBM's text: a header, a block of lines for each tree, and what was trained with.
+#include <array>
+#include <cmath>
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "read_number.h"
+#include "readers.h"
+#include "refusal.h"
+#include "threshold.h"
+#include "tree_order.h"
+
+namespace tritonts::fil {
+
+namespace {
+
+// Bits of decision_type.
+constexpr int32_t kCategoryBit = 1;
+constexpr int32_t kDefaultLeftBit = 2;
+constexpr int32_t kMissingShift = 2;
+enum class Missing : int32_t { kNone = 0, kZero = 1, kNaN = 2 };
+
+// The lines of a text. Numbers count from 1.
+class Lines {
+ public:
+  explicit Lines(std::string_view text) : rest_(text) {}
+
+  // False at the end.
+  bool Next(std::string_view* line) {
+    if (rest_.empty()) return false;
+    const size_t end = rest_.find('\n');
+    *line = rest_.substr(0, end);
+    rest_ = end == std::string_view::npos ? std::string_view() : rest_.substr(end + 1);
+    if (!line->empty() && line->back() == '\r') line->remove_suffix(1);
+    number_++;
+    return true;
+  }
+  size_t number() const { return number_; }
+
+ private:
+  std::string_view rest_;
+  size_t number_ = 0;
+};
+
+std::string LineName(size_t number) {
+  return "line " + std::to_string(number);
+}
+
+// The next word of a text, which is removed from it; empty if there is none.
+std::string_view TakeWord(std::string_view* text) {
+  const size_t begin = text->find_first_not_of(" \t");
+  if (begin == std::string_view::npos) {
+    *text = {};
+    return {};
+  }
+  const size_t end = text->find_first_of(" \t", begin);
+  const std::string_view word = text->substr(begin, end - begin);
+  *text = end == std::string_view::npos ? std::string_view() : text->substr(end);
+  return word;
+}
+
+// Lines of the form name=value, of which only those with known names are kept.
+template <typename Field, size_t count>
+class Fields {
+ public:
+  using Names = std::array<const char*, count>;
+  explicit Fields(const Names& names) : names_(names) {}
+
+  void Clear() { values_.fill(std::nullopt); }
+  void Add(std::string_view line, size_t number) {
+    const size_t equals = line.find('=');
+    const std::string_view name = line.substr(0, equals);
+    for (size_t i = 0; i < count; i++) {
+      if (name != names_[i]) continue;
+      if (values_[i]) Refuse(LineName(number) + ": " + names_[i] + " is there twice");
+      values_[i] = equals == std::string_view::npos ? std::string_view() : line.substr(equals + 1);
+    }
+  }
+  bool Has(Field field) const { return values_[Index(field)].has_value(); }
+  // The value; empty if there is none.
+  std::string_view Text(Field field) const { return values_[Index(field)].value_or(""); }
+  const char* Name(Field field) const { return names_[Index(field)]; }
+
+  // A whole number of at least `least`.
+  int32_t Count(const std::string& place, Field field, int32_t least,
+                std::optional<int32_t> absent = std::nullopt) const {
+    if (!Has(field) && absent) return *absent;
+    Require(place, field);
+    int32_t value = 0;
+    if (!ReadWhole(Text(field), &value) || value < least) {
+      Refuse(place + ": expected " + Name(field) + " to be a whole number from " +
+             std::to_string(least) + ", but it is " + Shown(Text(field)));
+    }
+    return value;
+  }
+
+  // As many numbers, with spaces between them.
+  template <typename T>
+  void Numbers(const std::string& place, Field field, size_t expected, std::vector<T>* numbers) const {
+    Require(place, field);
+    std::string_view rest = Text(field);
+    numbers->clear();
+    // The file has two characters for a number at least.
+    if (expected > (rest.size() + 1) / 2) Wrong(place, field, expected, rest);
+    numbers->reserve(expected);
+    for (std::string_view word = TakeWord(&rest); !word.empty(); word = TakeWord(&rest)) {
+      if (numbers->size() == expected) Wrong(place, field, expected, Text(field));
+      T number = 0;
+      if (!ReadWhole(word, &number)) {
+        Refuse(place + ": " + Name(field) + "[" + std::to_string(numbers->size()) + "] is " +
+               Shown(word) + ": expected a " + (std::is_floating_point_v<T> ? "" : "whole ") +
+               "number" + (std::is_floating_point_v<T> ? "" : " of 32 bits"));
+      }
+      numbers->push_back(number);
+    }
+    if (numbers->size() != expected) Wrong(place, field, expected, Text(field));
+  }
+
+ private:
+  static size_t Index(Field field) { return static_cast<size_t>(field); }
+  void Require(const std::string& place, Field field) const {
+    if (!Has(field)) Refuse(place + ": expected a line '" + Name(field) + "=...', but there is none");
+  }
+  [[noreturn]] void Wrong(const std::string& place, Field field, size_t expected,
+                          std::string_view text) const {
+    size_t came = 0;
+    while (!TakeWord(&text).empty()) came++;
+    Refuse(place + ": expected " + std::to_string(expected) + " numbers of " + Name(field) +
+           ", but " + std::to_string(came) + " came");
+  }
+
+  Names names_;
+  std::array<std::optional<std::string_view>, count> values_;
+};
+
+enum class Head : size_t {
+  kTreesAnIteration,
+  kMaxFeature,
+  kObjective,
+  kAverage,
+  kTreeSizes,
+  kCount
+};
+enum class Block : size_t {
+  kLeaves,
+  kCategorySets,
+  kFeature,
+  kThreshold,
+  kDecision,
+  kLeft,
+  kRight,
+  kLeafValue,
+  kLeafCount,
+  kInnerCount,
+  kCategoryBegins,
+  kCategoryWords,
+  kIsLinear,
+  kLeafConstant,
+  kTermCounts,
+  kTermFeatures,
+  kTermCoefficients,
+  kCount
+};
+
+struct Objective {
+  std::string_view name;
+  Transform transform;
+  bool takes_sigmoid = false;  // the line may name the factor of the margin
+  bool takes_sqrt = false;     // the line may say that it was trained on roots
+};
+
+constexpr Objective kObjectives[] = {
+    {"regression", Transform::kIdentity, false, true},
+    {"regression_l1", Transform::kIdentity, false, true},
+    {"huber", Transform::kIdentity, false, true},
+    {"fair", Transform::kIdentity, false, true},
+    {"quantile", Transform::kIdentity, false, true},
+    {"mape", Transform::kIdentity, false, true},
+    {"poisson", Transform::kExp},
+    {"gamma", Transform::kExp},
+    {"tweedie", Transform::kExp},
+    {"binary", Transform::kSigmoid, true},
+    {"multiclass", Transform::kSoftmax},
+    {"multiclassova", Transform::kSigmoid, true},
+    {"cross_entropy", Transform::kSigmoid},
+    {"cross_entropy_lambda", Transform::kLog1pExp},
+    {"lambdarank", Transform::kIdentity},
+    {"rank_xendcg", Transform::kIdentity},
+    {"custom", Transform::kIdentity},
+    {"none", Transform::kIdentity},
+};
+
+class Reader {
+ public:
+  explicit Reader(std::string_view text) : text_(text), lines_(text) {}
+
+  Forest Read() {
+    ReadHead();
+    ReadTrees();
+    return std::move(forest_);
+  }
+
+ private:
+  void ReadHead() {
+    std::string_view line;
+    if (!lines_.Next(&line) || line != "tree") {
+      Refuse("line 1: expected 'tree', as LightGBM writes it, but it is " + Shown(line));
+    }
+    // The header ends at an empty line, or with the first tree.
+    while (true) {
+      if (!lines_.Next(&line)) Refuse("the file ends in its header, " + LineName(lines_.number()));
+      if (line.substr(0, 5) == "Tree=" || line == "end of trees") break;
+      head_.Add(line, lines_.number());
+    }
+    line_ = line;
+    const int32_t columns = head_.Count("the header", Head::kTreesAnIteration, 1);
+    if (static_cast<size_t>(columns) > text_.size()) {
+      Refuse("the header: num_tree_per_iteration is " + std::to_string(columns) +
+             ": expected at most one for each of the " + std::to_string(text_.size()) +
+             " bytes of the file");
+    }
+    const int32_t largest = head_.Count("the header", Head::kMaxFeature, 0);
+    forest_.features = static_cast<uint32_t>(largest) + 1;
+    forest_.columns = static_cast<uint32_t>(columns);
+    forest_.base.assign(forest_.columns, 0.0);
+    forest_.float_sums = false;
+    forest_.truncates_negatives = true;
+    forest_.averages = head_.Has(Head::kAverage);
+    ReadObjective();
+  }
+
+  void ReadObjective() {
+    // Without this line the model was trained with a function of its user's.
+    if (!head_.Has(Head::kObjective)) return;
+    std::string_view rest = head_.Text(Head::kObjective);
+    const std::string_view name = TakeWord(&rest);
+    const Objective* found = nullptr;
+    std::string known;
+    for (const Objective& objective : kObjectives) {
+      if (objective.name == name) found = &objective;
+      known += (known.empty() ? "" : ", ") + std::string(objective.name);
+    }
+    if (found == nullptr) {
+      RefuseUnsupported("the objective " + Shown(name) + " is not supported: expected one of " + known);
+    }
+    forest_.transform = found->transform;
+    for (std::string_view word = TakeWord(&rest); !word.empty(); word = TakeWord(&rest)) {
+      constexpr std::string_view kSigmoid = "sigmoid:";
+      if (found->takes_sqrt && word == "sqrt") {
+        forest_.transform = Transform::kSignedSquare;
+      } else if (found->takes_sigmoid && word.substr(0, kSigmoid.size()) == kSigmoid) {
+        float alpha = 0;
+        if (!ReadWhole(word.substr(kSigmoid.size()), &alpha) || !(alpha > 0) || std::isinf(alpha)) {
+          Refuse("the header: expected a positive number in the objective's " + Shown(word));
+        }
+        forest_.sigmoid_alpha = alpha;
+      }
+    }
+  }
+
+  void ReadTrees() {
+    while (line_ != "end of trees") {
+      uint64_t number = 0;
+      if (line_.substr(0, 5) != "Tree=" || !ReadWhole(line_.substr(5), &number) ||
+          number != forest_.trees.size()) {
+        Refuse(LineName(lines_.number()) + ": expected 'Tree=" +
+               std::to_string(forest_.trees.size()) + "' or 'end of trees', but it is " +
+               Shown(line_));
+      }
+      ReadBlock();
+      forest_.trees.push_back(MakeTree());
+    }
+    CheckCount();
+  }
+
+  // Reads the lines of a tree, and the one that begins what follows.
+  void ReadBlock() {
+    block_.Clear();
+    while (true) {
+      if (!lines_.Next(&line_)) {
+        Refuse("the file ends in " + TreeName() + ", " + LineName(lines_.number()) +
+               ": expected another tree or 'end of trees'");
+      }
+      if (line_.substr(0, 5) == "Tree=" || line_ == "end of trees") return;
+      block_.Add(line_, lines_.number());
+    }
+  }
+
+  // The header has a size for each tree.
+  void CheckCount() {
+    const size_t count = forest_.trees.size();
+    if (head_.Has(Head::kTreeSizes)) {
+      std::string_view rest = head_.Text(Head::kTreeSizes);
+      size_t expected = 0;
+      while (!TakeWord(&rest).empty()) expected++;
+      if (expected != count) {
+        Refuse("tree_sizes has " + std::to_string(expected) + " numbers, but there are " +
+               std::to_string(count) + " trees");
+      }
+    }
+    if (count % forest_.columns != 0) {
+      Refuse("expected a multiple of " + std::to_string(forest_.columns) +
+             " (num_tree_per_iteration) trees, but there are " + std::to_string(count));
+    }
+  }
+
+  std::string TreeName() const { return "tree " + std::to_string(forest_.trees.size()); }
+
+  // Makes a tree of block_. In it, inner nodes and leaves have numbers of their own. Here, the leaves
+  // follow the inner nodes.
+  Tree MakeTree() {
+    const std::string place = TreeName();
+    const int32_t leaves = block_.Count(place, Block::kLeaves, 1);
+    const auto leaf_count = static_cast<size_t>(leaves);
+    const size_t inner_count = leaf_count - 1;
+    block_.Numbers(place, Block::kLeafValue, leaf_count, &values_);
+    Tree tree;
+    tree.column = static_cast<uint32_t>(forest_.trees.size() % forest_.columns);
+    ReadLinear(place, leaf_count, &tree);
+    ReadInner(place, inner_count, &tree);
+    ReadCovers(place, inner_count, leaf_count);
+    MakeChildren(place, inner_count, leaf_count);
+    const std::vector<uint32_t> order = BreadthFirst(place, children_);
+    tree.nodes.resize(order.size());
+    uint32_t next = 1;
+    for (size_t at = 0; at < order.size(); at++) {
+      const uint32_t from = order[at];
+      Node& node = tree.nodes[at];
+      if (from >= inner_count) {
+        const size_t leaf = from - inner_count;
+        node.value = values_[leaf];
+        if (!tree.linear_leaves.empty()) node.vector = static_cast<uint32_t>(leaf);
+        if (!leaf_covers_.empty()) node.cover = leaf_covers_[leaf];
+        continue;
+      }
+      MakeSplit(place, from, next, &node);
+      if (!inner_covers_.empty()) node.cover = inner_covers_[from];
+      next += 2;
+    }
+    return tree;
+  }
+
+  void ReadInner(const std::string& place, size_t count, Tree* tree) {
+    set_begins_.clear();
+    left_.clear();
+    right_.clear();
+    if (count == 0) return;
+    block_.Numbers(place, Block::kFeature, count, &features_);
+    block_.Numbers(place, Block::kThreshold, count, &thresholds_);
+    block_.Numbers(place, Block::kDecision, count, &decisions_);
+    block_.Numbers(place, Block::kLeft, count, &left_);
+    block_.Numbers(place, Block::kRight, count, &right_);
+    const int32_t sets = block_.Count(place, Block::kCategorySets, 0, 0);
+    if (sets == 0) return;
+    block_.Numbers(place, Block::kCategoryBegins, static_cast<size_t>(sets) + 1, &set_begins_);
+    for (size_t i = 0; i < set_begins_.size(); i++) {
+      const int32_t least = i == 0 ? 0 : set_begins_[i - 1];
+      if (set_begins_[i] >= least && (i > 0 || set_begins_[0] == 0)) continue;
+      Refuse(place + ": expected cat_boundaries to rise from 0, but cat_boundaries[" +
+             std::to_string(i) + "] is " + std::to_string(set_begins_[i]));
+    }
+    block_.Numbers(place, Block::kCategoryWords, static_cast<size_t>(set_begins_.back()),
+                   &tree->category_words);
+  }
+
+  void ReadCovers(const std::string& place, size_t inner_count, size_t leaf_count) {
+    inner_covers_.clear();
+    leaf_covers_.clear();
+    if (inner_count == 0 || !block_.Has(Block::kLeafCount) || !block_.Has(Block::kInnerCount)) return;
+    block_.Numbers(place, Block::kLeafCount, leaf_count, &leaf_covers_);
+    block_.Numbers(place, Block::kInnerCount, inner_count, &inner_covers_);
+  }
+
+  void ReadLinear(const std::string& place, size_t leaf_count, Tree* tree) {
+    const int32_t is_linear = block_.Count(place, Block::kIsLinear, 0, 0);
+    if (is_linear > 1) {
+      Refuse(place + ": expected is_linear to be 0 or 1, but it is " + std::to_string(is_linear));
+    }
+    if (is_linear == 0) return;
+    std::vector<double> constants;
+    std::vector<int32_t> counts;
+    block_.Numbers(place, Block::kLeafConstant, leaf_count, &constants);
+    block_.Numbers(place, Block::kTermCounts, leaf_count, &counts);
+    tree->linear_leaves.resize(leaf_count);
+    uint64_t all = 0;
+    for (size_t i = 0; i < leaf_count; i++) {
+      if (counts[i] < 0) {
+        Refuse(place + ": num_features[" + std::to_string(i) + "] is " + std::to_string(counts[i]) +
+               ": expected 0 or more");
+      }
+      tree->linear_leaves[i] = {constants[i], static_cast<uint32_t>(all),
+                                static_cast<uint32_t>(counts[i])};
+      all += static_cast<uint64_t>(counts[i]);
+      if (all > text_.size()) {
+        Refuse(place + ": num_features[" + std::to_string(i) + "] is " + std::to_string(counts[i]) +
+               ", which is more than the file has numbers");
+      }
+    }
+    std::vector<int32_t> features;
+    std::vector<double> coefficients;
+    const auto count = static_cast<size_t>(all);
+    if (count > 0) {
+      block_.Numbers(place, Block::kTermFeatures, count, &features);
+      block_.Numbers(place, Block::kTermCoefficients, count, &coefficients);
+    }
+    tree->linear_terms.resize(count);
+    for (size_t i = 0; i < count; i++) {
+      CheckFeature(place + ", leaf_features[" + std::to_string(i) + "]", features[i]);
+      tree->linear_terms[i] = {static_cast<uint32_t>(features[i]), coefficients[i]};
+    }
+  }
+
+  void MakeChildren(const std::string& place, size_t inner_count, size_t leaf_count) {
+    const size_t count = inner_count + leaf_count;
+    if (count > 0x7fffffff) Refuse(place + ": it has too many nodes");
+    children_.name = [inner_count](uint32_t node) {
+      return node < inner_count ? "node " + std::to_string(node)
+                                : "leaf " + std::to_string(node - inner_count);
+    };
+    const auto to_one = [&](const char* field, size_t node, int32_t child) {
+      // Not -child - 1, which may overflow.
+      const int64_t at = child >= 0 ? int64_t{child} : int64_t{~child};
+      const size_t limit = child >= 0 ? inner_count : leaf_count;
+      if (static_cast<uint64_t>(at) >= limit) {
+        Refuse(place + ": " + field + "[" + std::to_string(node) + "] is " + std::to_string(child) +
+               ": expected a node from 0 to " + std::to_string(inner_count - 1) +
+               ", or a leaf from -1 to -" + std::to_string(leaf_count));
+      }
+      return static_cast<int32_t>(child >= 0 ? at : at + static_cast<int64_t>(inner_count));
+    };
+    children_.left.assign(count, kNoChild);
+    children_.right.assign(count, kNoChild);
+    for (size_t i = 0; i < inner_count; i++) {
+      children_.left[i] = to_one("left_child", i, left_[i]);
+      children_.right[i] = to_one("right_child", i, right_[i]);
+    }
+  }
+
+  void CheckFeature(const std::string& place, int32_t feature) const {
+    if (feature >= 0 && static_cast<uint32_t>(feature) < forest_.features) return;
+    Refuse(place + ": expected a feature from 0 to " + std::to_string(forest_.features - 1) +
+           " (max_feature_idx), but it is " + std::to_string(feature));
+  }
+
+  // `child` is the place of the left child. The right one follows.
+  void MakeSplit(const std::string& tree_name, uint32_t from, uint32_t child, Node* node) {
+    const auto place = [&] { return tree_name + ", node " + std::to_string(from); };
+    const int32_t feature = features_[from];
+    if (feature < 0 || static_cast<uint32_t>(feature) >= forest_.features) {
+      CheckFeature(place() + ", split_feature", feature);
+    }
+    node->feature = static_cast<uint32_t>(feature);
+    const double threshold = thresholds_[from];
+    if (std::isnan(threshold)) Refuse(place() + ": expected a threshold, but it is NaN");
+    const int32_t decision = decisions_[from];
+    const int32_t missing = decision >> kMissingShift;
+    if (decision < 0 || missing > static_cast<int32_t>(Missing::kNaN)) {
+      Refuse(place() + ": expected decision_type to be from 0 to 11, but it is " +
+             std::to_string(decision));
+    }
+    if ((decision & kCategoryBit) != 0) {
+      const auto sets = static_cast<double>(set_begins_.empty() ? 0 : set_begins_.size() - 1);
+      if (!(threshold >= 0 && threshold < sets && threshold == std::floor(threshold))) {
+        Refuse(place() + ": expected its threshold to be one of " +
+               std::to_string(static_cast<size_t>(sets)) +
+               " sets of categories, as a whole number from 0, but it is " +
+               std::to_string(threshold));
+      }
+      const auto set = static_cast<size_t>(threshold);
+      node->test = Node::Test::kCategory;
+      node->first_word = static_cast<uint32_t>(set_begins_[set]);
+      node->words = static_cast<uint32_t>(set_begins_[set + 1] - set_begins_[set]);
+      node->left = child;
+      node->right = child + 1;
+      node->missing_left = false;
+      return;
+    }
+    // Unless NaN has a way of its own, it counts as 0.
+    const bool default_left = (decision & kDefaultLeftBit) != 0;
+    const bool is_none = missing == static_cast<int32_t>(Missing::kNone);
+    SetComparison(Comparison::kLessOrEqual, threshold, child, child + 1,
+                  is_none ? 0 <= threshold : default_left, node);
+    node->zero_is_missing = missing == static_cast<int32_t>(Missing::kZero);
+  }
+
+  std::string_view text_;
+  Lines lines_;
+  std::string_view line_;  // the last one
+  Forest forest_;
+  Fields<Head, static_cast<size_t>(Head::kCount)> head_{
+      {"num_tree_per_iteration", "max_feature_idx", "objective", "average_output", "tree_sizes"}};
+  Fields<Block, static_cast<size_t>(Block::kCount)> block_{
+      {"num_leaves", "num_cat", "split_feature", "threshold", "decision_type", "left_child",
+       "right_child", "leaf_value", "leaf_count", "internal_count", "cat_boundaries",
+       "cat_threshold", "is_linear", "leaf_const", "num_features", "leaf_features", "leaf_coeff"}};
+  // Of the tree that is being read. They keep their memory for the next one.
+  Children children_;
+  std::vector<int32_t> features_, decisions_, left_, right_, set_begins_;
+  std::vector<double> thresholds_, values_, inner_covers_, leaf_covers_;
+};
+
+}  // namespace
+
+Forest ReadLightgbm(std::string_view text) {
+  return Reader(text).Read();
+}
+
+}  // namespace tritonts::fil

@@ -15,24 +15,31 @@ namespace tritonts::fil {
 
 static_assert(std::endian::native == std::endian::little, "values are read as they lie");
 
-// An array in a file, which may lie at any address. Borrowed.
+// An array in a file, which may lie at any address. It may also be a field of the structs of an array:
+// each value is then `stride` bytes behind the last one. Borrowed.
 template <typename T>
 class PackedArray {
  public:
   PackedArray() = default;
-  PackedArray(const char* bytes, size_t size) : bytes_(bytes), size_(size) {}
+  PackedArray(const char* bytes, size_t size, size_t stride = sizeof(T))
+      : bytes_(bytes), size_(size), stride_(stride) {}
 
   size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
+  // `count` of the values, from a position on.
+  PackedArray From(size_t begin, size_t count) const {
+    return {bytes_ + begin * stride_, count, stride_};
+  }
   T operator[](size_t i) const {
     T value;
-    std::memcpy(&value, bytes_ + i * sizeof(T), sizeof(T));
+    std::memcpy(&value, bytes_ + i * stride_, sizeof(T));
     return value;
   }
 
  private:
   const char* bytes_ = nullptr;
   size_t size_ = 0;
+  size_t stride_ = sizeof(T);
 };
 
 class ByteReader {
@@ -52,11 +59,7 @@ class ByteReader {
   // As many values.
   template <typename T>
   PackedArray<T> Values(const char* field, uint64_t count) {
-    if (count > left() / sizeof(T)) {
-      Refuse(place_ + "expected " + std::to_string(count) + " values of " +
-             std::to_string(sizeof(T)) + " bytes for " + field + ", but only " +
-             std::to_string(left()) + " bytes are left at byte " + std::to_string(at_));
-    }
+    Need(field, count, sizeof(T));
     const PackedArray<T> values(bytes_.data() + at_, static_cast<size_t>(count));
     at_ += static_cast<size_t>(count) * sizeof(T);
     return values;
@@ -74,9 +77,23 @@ class ByteReader {
     return bytes_.substr(at_ - size, size);
   }
 
+  // As many structs of this size. Borrowed.
+  const char* Structs(const char* field, uint64_t count, size_t size) {
+    Need(field, count, size);
+    at_ += static_cast<size_t>(count) * size;
+    return bytes_.data() + at_ - count * size;
+  }
+
   void Skip(const char* field, uint64_t bytes) { Values<char>(field, bytes); }
 
  private:
+  void Need(const char* field, uint64_t count, size_t size) const {
+    if (count <= left() / size) return;
+    Refuse(place_ + "expected " + std::to_string(count) + " values of " + std::to_string(size) +
+           " bytes for " + field + ", but only " + std::to_string(left()) +
+           " bytes are left at byte " + std::to_string(at_));
+  }
+
   std::string_view bytes_;
   size_t at_ = 0;
   std::string place_;

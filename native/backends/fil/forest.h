@@ -89,7 +89,7 @@ struct Forest {
   bool averages = false;  // margins are divided by the number of trees of a column (random forests)
   std::vector<double> base;  // added to the margins, by column, after averaging
   Transform transform = Transform::kIdentity;
-  float sigmoid_alpha = 1;
+  double sigmoid_alpha = 1;  // LightGBM has a double
   float ratio_c = 1;
 };
 

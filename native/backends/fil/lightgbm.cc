@@ -251,7 +251,7 @@ class Reader {
       if (found->takes_sqrt && word == "sqrt") {
         forest_.transform = Transform::kSignedSquare;
       } else if (found->takes_sigmoid && word.substr(0, kSigmoid.size()) == kSigmoid) {
-        float alpha = 0;
+        double alpha = 0;
         if (!ReadWhole(word.substr(kSigmoid.size()), &alpha) || !(alpha > 0) || std::isinf(alpha)) {
           Refuse("the header: expected a positive number in the objective's " + Shown(word));
         }

@@ -1,4 +1,5 @@
-// Reads a checkpoint of Treelite: the fields of its model, one after the other, without padding.
+// Reads a checkpoint of Treelite 4: the fields of its model, one after the other, without padding. Or
+// one of Treelite 3.9, which has structs of C++ for some of them, but means the same.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -16,7 +17,6 @@ namespace tritonts::fil {
 
 namespace {
 
-constexpr int32_t kMajor = 4;  // of the versions that this reads
 // The types of thresholds and leaves.
 constexpr uint8_t kFloat32 = 2;
 constexpr uint8_t kFloat64 = 3;
@@ -38,11 +38,13 @@ constexpr Postprocessor kPostprocessors[] = {
     {"exponential", Transform::kExp},
     {"exponential_standard_ratio", Transform::kExpRatio, false, true},
     {"hinge", Transform::kHinge},
+    {"max_index", Transform::kMaxIndex},
     {"signed_square", Transform::kSignedSquare},
     {"logarithm_one_plus_exp", Transform::kLog1pExp},
 };
 
-Comparison ComparisonOf(const std::string& place, int8_t code) {
+template <typename Place>
+Comparison ComparisonOf(const Place& place, int8_t code) {
   switch (code) {
     case 2:
       return Comparison::kLess;
@@ -53,9 +55,9 @@ Comparison ComparisonOf(const std::string& place, int8_t code) {
     case 5:
       return Comparison::kGreaterOrEqual;
     case 1:
-      RefuseUnsupported(place + ": its comparison is '==', which is not supported");
+      RefuseUnsupported(place() + ": its comparison is '==', which is not supported");
     default:
-      Refuse(place + ": expected a comparison from 2 to 5, but it is " + std::to_string(code));
+      Refuse(place() + ": expected a comparison from 2 to 5, but it is " + std::to_string(code));
   }
 }
 
@@ -65,7 +67,17 @@ class Reader {
 
   Forest Read() {
     const uint64_t count = ReadHead();
-    ReadModel(count);
+    constexpr size_t kLeastTreeBytes = 80;  // the counts of the arrays alone take more
+    if (count > in_.left() / kLeastTreeBytes) {
+      Refuse("the number of trees is " + std::to_string(count) + ", but only " +
+             std::to_string(in_.left()) + " bytes follow");
+    }
+    if (is_older_) {
+      ReadOlderModel();
+    } else {
+      ReadModel(count);
+    }
+    forest_.float_sums = type_ == kFloat32;
     forest_.trees.reserve(static_cast<size_t>(count));
     for (uint64_t i = 0; i < count; i++) {
       in_.SetPlace(TreeName() + ": ");
@@ -86,13 +98,14 @@ class Reader {
     const auto patch = in_.Value<int32_t>("the patch version");
     const std::string version =
         std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(patch);
-    if (major != kMajor) {
+    is_older_ = major == 3 && minor == 9;
+    if (major != 4 && !is_older_) {
       if (major < 0 || major > 99 || minor < 0 || minor > 999) {
         Refuse("expected a checkpoint of Treelite, which begins with its version, but it is " +
                version);
       }
       RefuseUnsupported("checkpoints of Treelite " + version +
-                        " are not supported: expected version 4.x");
+                        " are not supported: expected version 3.9 or 4.x");
     }
     type_ = in_.Value<uint8_t>("the type of thresholds");
     const auto leaf_type = in_.Value<uint8_t>("the type of leaves");
@@ -105,16 +118,9 @@ class Reader {
   }
 
   void ReadModel(uint64_t count) {
-    constexpr size_t kLeastTreeBytes = 100;  // the counts of the arrays alone take more
-    if (count > in_.left() / kLeastTreeBytes) {
-      Refuse("the number of trees is " + std::to_string(count) + ", but only " +
-             std::to_string(in_.left()) + " bytes follow");
-    }
-    const auto features = in_.Value<int32_t>("num_feature");
-    if (features < 0) Refuse("num_feature is " + std::to_string(features) + ": expected 0 or more");
-    forest_.features = static_cast<uint32_t>(features);
+    ReadFeatures();
     in_.Value<uint8_t>("task_type");
-    forest_.averages = Flag("average_tree_output", in_.Value<uint8_t>("average_tree_output"));
+    forest_.averages = Flag([] { return std::string("average_tree_output"); }, in_.Value<uint8_t>("average_tree_output"));
     const auto targets = in_.Value<int32_t>("num_target");
     if (targets > 1) {
       RefuseUnsupported("multi-target models are not supported: num_target is " +
@@ -150,7 +156,10 @@ class Reader {
       Refuse("tree " + std::to_string(i) + ": its target_id is " + std::to_string(tree_targets[i]) +
              ": expected 0, the only target");
     }
-    ReadPostprocessor();
+    const std::string_view name = in_.Text("postprocessor");
+    const auto alpha = in_.Value<float>("sigmoid_alpha");
+    const auto ratio = in_.Value<float>("ratio_c");
+    SetPostprocessor(name, alpha, ratio);
     const auto base = in_.Array<double>("base_scores");
     if (base.size() != forest_.columns) {
       Refuse("base_scores has " + std::to_string(base.size()) + " numbers: expected one for each of " +
@@ -165,13 +174,55 @@ class Reader {
     }
     in_.Text("attributes");
     NoExtensions("the model");
-    forest_.float_sums = type_ == kFloat32;
   }
 
-  void ReadPostprocessor() {
-    const std::string_view name = in_.Text("postprocessor");
+  void ReadFeatures() {
+    const auto features = in_.Value<int32_t>("num_feature");
+    if (features < 0) Refuse("num_feature is " + std::to_string(features) + ": expected 0 or more");
+    forest_.features = static_cast<uint32_t>(features);
+  }
+
+  // The model of 3.9. Its classes have a tree each in turn, or a value in each leaf.
+  void ReadOlderModel() {
+    enum : uint8_t { kOneColumn = 0, kTreeForClass = 1, kVectorLeaves = 2 };
+    constexpr size_t kNameBytes = 256;
+    ReadFeatures();
+    const auto task = in_.Value<uint8_t>("task_type");
+    forest_.averages = Flag([] { return std::string("average_tree_output"); }, in_.Value<uint8_t>("average_tree_output"));
+    in_.Skip("output_type, grove_per_class", 4);
+    const auto classes = in_.Value<uint32_t>("num_class");
+    const auto leaf_size = in_.Value<uint32_t>("leaf_vector_size");
+    if (task > kVectorLeaves) {
+      RefuseUnsupported("task_type is " + std::to_string(task) +
+                        ": models whose leaves are classes are not supported");
+    }
+    if (classes < 1 || classes > size_ || (task == kOneColumn && classes != 1)) {
+      Refuse("num_class is " + std::to_string(classes) + ": expected " +
+             (task == kOneColumn ? "1" : "1 to the size of the file") + " with the task_type " +
+             std::to_string(task));
+    }
+    if (leaf_size != (task == kVectorLeaves ? classes : 1)) {
+      Refuse("leaf_vector_size is " + std::to_string(leaf_size) + ": expected " +
+             std::to_string(task == kVectorLeaves ? classes : 1) + " with the task_type " +
+             std::to_string(task));
+    }
+    forest_.columns = classes;
+    leaf_size_ = leaf_size;
+    const auto name = in_.Values<char>("pred_transform", kNameBytes);
+    std::string text;
+    for (size_t i = 0; i < kNameBytes && name[i] != '\0'; i++) text += name[i];
     const auto alpha = in_.Value<float>("sigmoid_alpha");
     const auto ratio = in_.Value<float>("ratio_c");
+    SetPostprocessor(text, alpha, ratio);
+    const double base = in_.Value<float>("global_bias");
+    if (!std::isfinite(base)) {
+      Refuse("global_bias is " + std::to_string(base) + ": expected a finite number");
+    }
+    forest_.base.assign(classes, base);
+    NoExtensions("the model");
+  }
+
+  void SetPostprocessor(std::string_view name, float alpha, float ratio) {
     std::string known;
     for (const Postprocessor& one : kPostprocessors) {
       known += (known.empty() ? "" : ", ") + std::string(one.name);
@@ -190,9 +241,11 @@ class Reader {
     Refuse(std::string(field) + " is " + std::to_string(value) + ": expected a positive number");
   }
 
-  bool Flag(const std::string& field, uint8_t value) const {
+  // `field` makes the text only where it is needed.
+  template <typename Field>
+  static bool Flag(const Field& field, uint8_t value) {
     if (value <= 1) return value == 1;
-    Refuse(field + " is " + std::to_string(value) + ": expected 0 or 1");
+    Refuse(field() + " is " + std::to_string(value) + ": expected 0 or 1");
   }
 
   // Later versions may add fields to the end of each part. None has done so yet.
@@ -209,7 +262,7 @@ class Reader {
   template <typename T>
   struct Fields {
     size_t count = 0;
-    PackedArray<int8_t> type;
+    PackedArray<int8_t> type;  // 3.9: of inner nodes
     PackedArray<int32_t> left, right, feature;
     PackedArray<uint8_t> default_left;
     PackedArray<T> value, threshold;
@@ -223,6 +276,18 @@ class Reader {
     PackedArray<uint8_t> has_data_count;
     PackedArray<double> weight;
     PackedArray<uint8_t> has_weight;
+    bool packs_feature = false;  // 3.9: its highest bit is default_left
+
+    bool IsLeaf(uint32_t node) const {
+      return packs_feature ? left[node] == kNoChild
+                           : type[node] == static_cast<int8_t>(NodeType::kLeaf);
+    }
+    int32_t Feature(uint32_t node) const {
+      return packs_feature ? feature[node] & 0x7fffffff : feature[node];
+    }
+    uint8_t DefaultLeft(uint32_t node) const {
+      return packs_feature ? feature[node] < 0 : default_left[node];
+    }
   };
 
   // An array with a value for each node. Some may also have none at all.
@@ -270,24 +335,77 @@ class Reader {
   }
 
   template <typename T>
+  Fields<T> ReadOlderFields() {
+    // The struct of a node: children and feature, then the threshold or value, which is aligned.
+    constexpr size_t kValue = sizeof(T) == 4 ? 12 : 16;
+    constexpr size_t kCount = kValue + sizeof(T);
+    constexpr size_t kWeight = kCount + 8;
+    constexpr size_t kType = kWeight + 16;
+    constexpr size_t kSize = kType + 8;
+    Fields<T> f;
+    f.packs_feature = true;
+    const auto count = in_.Value<int32_t>("num_nodes");
+    in_.Value<uint8_t>("has_categorical_split");
+    f.count = static_cast<size_t>(in_.Value<uint64_t>("nodes"));
+    if (count < 1 || f.count != static_cast<size_t>(count)) {
+      Refuse(TreeName() + ": num_nodes is " + std::to_string(count) + ", and there are " +
+             std::to_string(f.count) + " nodes: expected 1 or more, as many");
+    }
+    const char* const nodes = in_.Structs("nodes", f.count, kSize);
+    const auto field = [&]<typename V>(size_t at, PackedArray<V>* values) {
+      *values = PackedArray<V>(nodes + at, f.count, kSize);
+    };
+    field(0, &f.left);
+    field(4, &f.right);
+    field(8, &f.feature);
+    field(kValue, &f.value);
+    field(kValue, &f.threshold);
+    field(kCount, &f.data_count);
+    field(kWeight, &f.weight);
+    field(kType, &f.type);
+    field(kType + 1, &f.comparison);
+    field(kType + 2, &f.has_data_count);
+    field(kType + 3, &f.has_weight);
+    field(kType + 5, &f.set_is_right);
+    f.vectors = in_.Array<T>("leaf_vector");
+    f.vector_begin = ForNodes<uint64_t>("leaf_vector_begin", f.count);
+    f.vector_end = ForNodes<uint64_t>("leaf_vector_end", f.count);
+    f.categories = in_.Array<uint32_t>("matching_categories");
+    const auto begins = ForNodes<uint64_t>("matching_categories_offset", f.count + 1);
+    f.set_begin = begins.From(0, f.count);
+    f.set_end = begins.From(1, f.count);
+    NoExtensions(TreeName());
+    NoExtensions("the nodes of " + TreeName());
+    return f;
+  }
+
+  // The class that a tree is for; -1: all of them.
+  int32_t ClassOf(size_t tree) const {
+    if (!is_older_) return class_of_tree_[tree];
+    return leaf_size_ > 1 ? -1 : static_cast<int32_t>(tree % forest_.columns);
+  }
+
+  template <typename T>
   Tree ReadTree() {
-    const Fields<T> f = ReadFields<T>();
+    const Fields<T> f = is_older_ ? ReadOlderFields<T>() : ReadFields<T>();
     const std::string name = TreeName();
     const auto place = [&name](uint32_t node) { return name + ", node " + std::to_string(node); };
     children_.left.resize(f.count);
     children_.right.resize(f.count);
     for (uint32_t i = 0; i < f.count; i++) {
-      if (f.type[i] < 0 || f.type[i] > static_cast<int8_t>(NodeType::kCategory)) {
+      const bool is_leaf = f.IsLeaf(i);
+      children_.left[i] = is_leaf ? kNoChild : f.left[i];
+      children_.right[i] = is_leaf ? kNoChild : f.right[i];
+      if (is_leaf) continue;
+      if (f.type[i] != static_cast<int8_t>(NodeType::kNumber) &&
+          f.type[i] != static_cast<int8_t>(NodeType::kCategory)) {
         Refuse(place(i) + ": expected its node_type to be 0, 1 or 2, but it is " +
                std::to_string(f.type[i]));
       }
-      const bool is_leaf = f.type[i] == static_cast<int8_t>(NodeType::kLeaf);
-      children_.left[i] = is_leaf ? kNoChild : f.left[i];
-      children_.right[i] = is_leaf ? kNoChild : f.right[i];
-      if (!is_leaf && f.left[i] == kNoChild) Refuse(place(i) + ": expected a left child, but it has none");
+      if (f.left[i] == kNoChild) Refuse(place(i) + ": expected a left child, but it has none");
     }
     const std::vector<uint32_t> order = BreadthFirst(name, children_);
-    const int32_t column = class_of_tree_[forest_.trees.size()];
+    const int32_t column = ClassOf(forest_.trees.size());
     const bool has_vectors = column == -1 && leaf_size_ > 1;
     if (column < (leaf_size_ == forest_.columns ? -1 : 0) ||
         (column >= 0 && static_cast<uint32_t>(column) >= forest_.columns) ||
@@ -311,19 +429,20 @@ class Reader {
         node.cover = static_cast<double>(f.data_count[from]);
       }
       if (children_.left[from] == kNoChild) {
-        MakeLeaf(place(from), f, from, has_vectors, &tree, &node);
+        MakeLeaf([&] { return place(from); }, f, from, has_vectors, &tree, &node);
         continue;
       }
-      const int32_t feature = f.feature[from];
+      const int32_t feature = f.Feature(from);
       if (feature < 0 || static_cast<uint32_t>(feature) >= forest_.features) {
         Refuse(place(from) + ": expected a feature from 0 to " +
                std::to_string(int64_t{forest_.features} - 1) + ", but its split_index is " +
                std::to_string(feature));
       }
       node.feature = static_cast<uint32_t>(feature);
-      const bool default_left = Flag(place(from) + ": its default_left", f.default_left[from]);
+      const bool default_left = Flag([&] { return place(from) + ": its default_left"; }, f.DefaultLeft(from));
       if (f.type[from] == static_cast<int8_t>(NodeType::kCategory)) {
-        const bool is_right = Flag(place(from) + ": its category_list_right_child", f.set_is_right[from]);
+        const bool is_right = Flag(
+            [&] { return place(from) + ": its category_list_right_child"; }, f.set_is_right[from]);
         node.test = Node::Test::kCategory;
         node.left = is_right ? next + 1 : next;
         node.right = is_right ? next : next + 1;
@@ -332,7 +451,7 @@ class Reader {
       } else {
         const auto threshold = static_cast<double>(f.threshold[from]);
         if (std::isnan(threshold)) Refuse(place(from) + ": expected a threshold, but it is NaN");
-        SetComparison(ComparisonOf(place(from), f.comparison[from]), threshold, next, next + 1,
+        SetComparison(ComparisonOf([&] { return place(from); }, f.comparison[from]), threshold, next, next + 1,
                       default_left, &node);
       }
       next += 2;
@@ -351,13 +470,13 @@ class Reader {
     tree->leaf_vectors.reserve(static_cast<size_t>(leaves * leaf_size_));
   }
 
-  template <typename T>
-  void MakeLeaf(const std::string& place, const Fields<T>& f, uint32_t from, bool has_vectors,
+  template <typename Place, typename T>
+  void MakeLeaf(const Place& place, const Fields<T>& f, uint32_t from, bool has_vectors,
                 Tree* tree, Node* node) {
     const uint64_t begin = f.vector_begin[from];
     const uint64_t end = f.vector_end[from];
     if (begin > end || end > f.vectors.size()) {
-      Refuse(place + ": its leaf vector goes from " + std::to_string(begin) + " to " +
+      Refuse(place() + ": its leaf vector goes from " + std::to_string(begin) + " to " +
              std::to_string(end) + ", but leaf_vector has " + std::to_string(f.vectors.size()) +
              " values");
     }
@@ -367,11 +486,11 @@ class Reader {
       return;
     }
     if (end - begin != leaf_size_) {
-      Refuse(place + ": its leaf vector has " + std::to_string(end - begin) + " values: expected " +
+      Refuse(place() + ": its leaf vector has " + std::to_string(end - begin) + " values: expected " +
              std::to_string(leaf_size_));
     }
     const size_t first = tree->leaf_vectors.size();
-    if (first > std::numeric_limits<uint32_t>::max()) Refuse(place + ": its tree has too many values");
+    if (first > std::numeric_limits<uint32_t>::max()) Refuse(place() + ": its tree has too many values");
     node->vector = static_cast<uint32_t>(first);
     for (uint64_t i = begin; i < end; i++) tree->leaf_vectors.push_back(f.vectors[i]);
   }
@@ -393,6 +512,7 @@ class Reader {
   ByteReader in_;
   CategorySets sets_;
   Forest forest_;
+  bool is_older_ = false;  // of 3.9
   uint8_t type_ = 0;
   uint32_t leaf_size_ = 1;
   PackedArray<int32_t> class_of_tree_;

@@ -28,7 +28,6 @@ constexpr Objective kObjectives[] = {
     {"reg:pseudohubererror", Transform::kIdentity, Link::kIdentity},
     {"reg:absoluteerror", Transform::kIdentity, Link::kIdentity},
     {"reg:quantileerror", Transform::kIdentity, Link::kIdentity},
-    {"reg:expectileerror", Transform::kIdentity, Link::kIdentity},
     {"reg:gamma", Transform::kExp, Link::kLog},
     {"reg:tweedie", Transform::kExp, Link::kLog},
     {"binary:logistic", Transform::kSigmoid, Link::kLogit},

@@ -1,12 +1,13 @@
 // Builds and runs the engine's C++ tests, which need no Node; the program that makes memory and threads fail; the one
 // that runs random schedules against a model of the engine; and the stress program.
 //
-//   node scripts/native-tests.mjs [--sanitize address,undefined | thread] [--filter TEXT | --property]
-//                                 [--seconds SECONDS] [--seed NUMBER]
+//   node scripts/native-tests.mjs [--sanitize address,undefined | thread] [--filter TEXT | --property | --trees]
+//                                 [--seconds SECONDS] [--seed NUMBER] [FILE]...
 //
 // --filter: runs only tests whose name contains TEXT, and no other program. --property: runs only random
-// schedules, for --seconds (60), with a random seed unless --seed is given. Otherwise the schedules are
-// always the same, and --seconds (3) and --seed are for the stress program. Needs CMake and a compiler. Tests
+// schedules, for --seconds (60), with a random seed unless --seed is given. --trees: in the same way, runs only
+// the program that reads damaged model files of trees, which begins with the FILEs and its own models. Otherwise
+// the schedules are always the same, and --seconds (3) and --seed are for the stress program. Needs CMake and a compiler. Tests
 // of the onnxruntime backend run if onnxruntime-node is installed.
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
@@ -17,11 +18,13 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
-const { values } = parseArgs({
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
   options: {
     sanitize: { type: 'string', default: '' },
     filter: { type: 'string' },
     property: { type: 'boolean', default: false },
+    trees: { type: 'boolean', default: false },
     seconds: { type: 'string' },
     seed: { type: 'string' },
   },
@@ -73,7 +76,8 @@ run('cmake', [
   '-DTRITONTS_CHECKS=ON',
   `-DTRITONTS_SANITIZE=${values.sanitize}`,
 ]);
-const target = values.property ? ['--target', 'tritonts_property'] : [];
+const only = values.property ? 'tritonts_property' : values.trees ? 'tritonts_tree_fuzz' : undefined;
+const target = only ? ['--target', only] : [];
 run('cmake', ['--build', build, '--parallel', String(availableParallelism()), ...target]);
 
 const suppressions = (name) => `suppressions=${join(root, 'native', 'test', name)}:print_suppressions=0`;
@@ -89,9 +93,9 @@ const env = {
 };
 const property = join(build, 'tritonts_property');
 const seed = values.seed ? ['--seed', values.seed] : [];
-if (values.property) run(property, ['--seconds', values.seconds ?? '60', ...seed], env);
+if (only) run(join(build, only), ['--seconds', values.seconds ?? '60', ...seed, ...positionals], env);
 else run(join(build, 'tritonts_tests'), values.filter ? [values.filter] : [], env);
-if (!values.filter && !values.property) {
+if (!values.filter && !only) {
   const scarcity = join(build, 'tritonts_scarcity');
   if (process.platform === 'linux' && values.sanitize === '') run(scarcity, [], env);
   else

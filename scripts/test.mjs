@@ -79,6 +79,12 @@ await launch('npm test', {
     options: '[--seconds <n>] [--seed <n>]',
     run: ['dist/test/endpoints/grpc/fuzz.js'],
   },
+  'fuzz-trees': {
+    does: 'Damaged model files of trees, under AddressSanitizer and UBSan.',
+    options: '[--seconds <n>] [--seed <n>] [file]…',
+    run: ['scripts/native-tests.mjs', '--trees', '--sanitize', 'address,undefined'],
+    builds: [],
+  },
   soak: {
     does: 'A million requests; fails where memory grows.',
     options: '[--requests <n>] [--seed <n>] [--out <folder>]',

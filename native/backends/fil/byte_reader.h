@@ -1,5 +1,5 @@
-// Reads the little-endian values of a binary file, from front to back. Each count is checked against
-// the bytes that are left before anything of its size is made.
+// Reads the little-endian values of a binary file, from front to back. Each count is checked
+// against the bytes that are left before anything of its size is made.
 #pragma once
 
 #include <bit>
@@ -15,8 +15,8 @@ namespace tritonts::fil {
 
 static_assert(std::endian::native == std::endian::little, "values are read as they lie");
 
-// An array in a file, which may lie at any address. It may also be a field of the structs of an array:
-// each value is then `stride` bytes behind the last one. Borrowed.
+// An array in a file, which may lie at any address. It may also be a field of the structs of an
+// array: each value is then `stride` bytes behind the last one. Borrowed.
 template <typename T>
 class PackedArray {
  public:

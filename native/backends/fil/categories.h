@@ -13,18 +13,18 @@ namespace tritonts::fil {
 // Categories are less than this. Rows are float, which has no larger whole number but with gaps.
 constexpr uint32_t kMostCategories = 1u << 24;
 
-// Adds sets to trees. Sets of a few large categories need more memory than they take in a file, so the
-// whole is limited: a malformed file must not exhaust the memory.
+// Adds sets to trees. Sets of a few large categories need more memory than they take in a file, so
+// the whole is limited: a malformed file must not exhaust the memory.
 class CategorySets {
  public:
   explicit CategorySets(size_t file_size);
 
-  // Begins a tree whose file lists this many categories. Its sets must not share any, or a small file
-  // could take any time.
+  // Begins a tree whose file lists this many categories. Its sets must not share any, or a small
+  // file could take any time.
   void BeginTree(size_t listed) { listed_left_ = listed; }
 
-  // Gives a node the set of the `count` categories that `list` has from `begin` on. Throws a Refusal
-  // that begins with `place`.
+  // Gives a node the set of the `count` categories that `list` has from `begin` on. Throws a
+  // Refusal that begins with `place`.
   template <typename List>
   void Add(const std::string& place, const List& list, size_t begin, size_t count, Tree* tree,
            Node* node) {

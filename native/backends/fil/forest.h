@@ -32,16 +32,16 @@ struct Node {
   uint32_t first_word = 0;
   uint32_t words = 0;
   // Leaves: the value; or, if the tree has leaf vectors, the position of its first value in
-  // Tree::leaf_vectors. With linear leaves, `value` is for rows in which a feature of the leaf is NaN,
-  // and `vector` the position in Tree::linear_leaves.
+  // Tree::leaf_vectors. With linear leaves, `value` is for rows in which a feature of the leaf is
+  // NaN, and `vector` the position in Tree::linear_leaves.
   double value = 0;
   uint32_t vector = 0;
   // The number or the weight of the training rows that came here, for SHAP values; NaN: unknown.
   double cover = std::numeric_limits<double>::quiet_NaN();
 };
 
-// A leaf whose value is a linear function (LightGBM): the constant, and for each of its terms, in this
-// order, the coefficient times the feature's value; all in double. Leaves may have no terms.
+// A leaf whose value is a linear function (LightGBM): the constant, and for each of its terms, in
+// this order, the coefficient times the feature's value; all in double. Leaves may have no terms.
 struct LinearLeaf {
   double constant = 0;
   uint32_t first_term = 0;  // a position in Tree::linear_terms
@@ -61,20 +61,20 @@ struct Tree {
   // Not empty: every leaf is linear. Never together with leaf_vectors.
   std::vector<LinearLeaf> linear_leaves;
   std::vector<LinearTerm> linear_terms;
-  uint32_t column = 0;               // less than Forest::columns
+  uint32_t column = 0;  // less than Forest::columns
 };
 
 // What happens to the sums of the leaves, called margins.
 enum class Transform : uint8_t {
   kIdentity,
-  kSigmoid,         // 1 / (1 + exp(-sigmoid_alpha * margin)), each column
-  kSoftmax,         // over the columns
-  kMaxIndex,        // multi:softmax: the index of the largest column, as one value
-  kExp,             // exp(margin)
-  kExpRatio,        // exp2(-margin / ratio_c) (treelite: exponential_standard_ratio)
-  kHinge,           // margin > 0 ? 1 : 0
-  kSignedSquare,    // sign(margin) * margin * margin
-  kLog1pExp,        // log(1 + exp(margin))
+  kSigmoid,       // 1 / (1 + exp(-sigmoid_alpha * margin)), each column
+  kSoftmax,       // over the columns
+  kMaxIndex,      // multi:softmax: the index of the largest column, as one value
+  kExp,           // exp(margin)
+  kExpRatio,      // exp2(-margin / ratio_c) (treelite: exponential_standard_ratio)
+  kHinge,         // margin > 0 ? 1 : 0
+  kSignedSquare,  // sign(margin) * margin * margin
+  kLog1pExp,      // log(1 + exp(margin))
 };
 
 struct Forest {
@@ -83,8 +83,8 @@ struct Forest {
   std::vector<Tree> trees;
   // Whether sums are float, as in XGBoost. Otherwise they are double.
   bool float_sums = true;
-  // Whether a category's value in (-1, 0) counts as 0 (LightGBM). Otherwise it is in no set. NaN goes
-  // the node's way of NaN; other negative values, and values above the set, are in no set.
+  // Whether a category's value in (-1, 0) counts as 0 (LightGBM). Otherwise it is in no set. NaN
+  // goes the node's way of NaN; other negative values, and values above the set, are in no set.
   bool truncates_negatives = false;
   bool averages = false;  // margins are divided by the number of trees of a column (random forests)
   std::vector<double> base;  // added to the margins, by column, after averaging

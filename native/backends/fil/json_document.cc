@@ -34,9 +34,7 @@ class JsonDocument final : public Document {
     Push(false);
   }
 
-  bool NextElement() override {
-    return Next(']');
-  }
+  bool NextElement() override { return Next(']'); }
 
   std::string Text() override { return String("a string"); }
 

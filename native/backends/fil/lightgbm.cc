@@ -98,7 +98,8 @@ class Fields {
 
   // As many numbers, with spaces between them.
   template <typename T>
-  void Numbers(const std::string& place, Field field, size_t expected, std::vector<T>* numbers) const {
+  void Numbers(const std::string& place, Field field, size_t expected,
+               std::vector<T>* numbers) const {
     Require(place, field);
     std::string_view rest = Text(field);
     numbers->clear();
@@ -121,7 +122,8 @@ class Fields {
  private:
   static size_t Index(Field field) { return static_cast<size_t>(field); }
   void Require(const std::string& place, Field field) const {
-    if (!Has(field)) Refuse(place + ": expected a line '" + Name(field) + "=...', but there is none");
+    if (!Has(field))
+      Refuse(place + ": expected a line '" + Name(field) + "=...', but there is none");
   }
   [[noreturn]] void Wrong(const std::string& place, Field field, size_t expected,
                           std::string_view text) const {
@@ -243,7 +245,8 @@ class Reader {
       known += (known.empty() ? "" : ", ") + std::string(objective.name);
     }
     if (found == nullptr) {
-      RefuseUnsupported("the objective " + Shown(name) + " is not supported: expected one of " + known);
+      RefuseUnsupported("the objective " + Shown(name) + " is not supported: expected one of " +
+                        known);
     }
     forest_.transform = found->transform;
     for (std::string_view word = TakeWord(&rest); !word.empty(); word = TakeWord(&rest)) {
@@ -265,9 +268,9 @@ class Reader {
       uint64_t number = 0;
       if (line_.substr(0, 5) != "Tree=" || !ReadWhole(line_.substr(5), &number) ||
           number != forest_.trees.size()) {
-        Refuse(LineName(lines_.number()) + ": expected 'Tree=" +
-               std::to_string(forest_.trees.size()) + "' or 'end of trees', but it is " +
-               Shown(line_));
+        Refuse(LineName(lines_.number()) +
+               ": expected 'Tree=" + std::to_string(forest_.trees.size()) +
+               "' or 'end of trees', but it is " + Shown(line_));
       }
       ReadBlock();
       forest_.trees.push_back(MakeTree());
@@ -308,8 +311,8 @@ class Reader {
 
   std::string TreeName() const { return "tree " + std::to_string(forest_.trees.size()); }
 
-  // Makes a tree of block_. In it, inner nodes and leaves have numbers of their own. Here, the leaves
-  // follow the inner nodes.
+  // Makes a tree of block_. In it, inner nodes and leaves have numbers of their own. Here, the
+  // leaves follow the inner nodes.
   Tree MakeTree() {
     const std::string place = TreeName();
     const int32_t leaves = block_.Count(place, Block::kLeaves, 1);
@@ -368,7 +371,8 @@ class Reader {
   void ReadCovers(const std::string& place, size_t inner_count, size_t leaf_count) {
     inner_covers_.clear();
     leaf_covers_.clear();
-    if (inner_count == 0 || !block_.Has(Block::kLeafCount) || !block_.Has(Block::kInnerCount)) return;
+    if (inner_count == 0 || !block_.Has(Block::kLeafCount) || !block_.Has(Block::kInnerCount))
+      return;
     block_.Numbers(place, Block::kLeafCount, leaf_count, &leaf_covers_);
     block_.Numbers(place, Block::kInnerCount, inner_count, &inner_covers_);
   }

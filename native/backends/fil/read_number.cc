@@ -26,7 +26,7 @@ struct Decimal {
 };
 
 Decimal Scan(const char* at, const char* end) {
-  constexpr int kMostDigits = 19;    // always fit into 64 bits
+  constexpr int kMostDigits = 19;       // always fit into 64 bits
   constexpr int kMostExponent = 99999;  // larger exponents mean the same
   Decimal number;
   if (at != end && (*at == '-' || *at == '+')) number.negative = *at++ == '-';

@@ -1,5 +1,5 @@
-// The readers of the formats. Each reads a whole file, and throws a Refusal if it cannot. ReadForest
-// (read_forest.h) calls them.
+// The readers of the formats. Each reads a whole file, and throws a Refusal if it cannot.
+// ReadForest (read_forest.h) calls them.
 #pragma once
 
 #include <string_view>

@@ -1,5 +1,5 @@
-// How a reader of a model file gives up: it throws a Refusal, which ReadForest makes a status of. No
-// reader lets another exception out than this one and std::bad_alloc.
+// How a reader of a model file gives up: it throws a Refusal, which ReadForest makes a status of.
+// No reader lets another exception out than this one and std::bad_alloc.
 #pragma once
 
 #include <string>

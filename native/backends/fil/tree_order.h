@@ -23,9 +23,9 @@ struct Children {
   std::function<bool(uint32_t node)> may_be_apart = [](uint32_t) { return false; };
 };
 
-// The nodes by their place, breadth first from node 0. So the children of the first inner node are at
-// 1 and 2, those of the second one at 3 and 4, and so on. Throws a Refusal, which begins with `tree`,
-// unless every node has one parent.
+// The nodes by their place, breadth first from node 0. So the children of the first inner node are
+// at 1 and 2, those of the second one at 3 and 4, and so on. Throws a Refusal, which begins with
+// `tree`, unless every node has one parent.
 std::vector<uint32_t> BreadthFirst(const std::string& tree, const Children& children);
 
 }  // namespace tritonts::fil

@@ -1,5 +1,5 @@
-// Reads a checkpoint of Treelite 4: the fields of its model, one after the other, without padding. Or
-// one of Treelite 3.9, which has structs of C++ for some of them, but means the same.
+// Reads a checkpoint of Treelite 4: the fields of its model, one after the other, without padding.
+// Or one of Treelite 3.9, which has structs of C++ for some of them, but means the same.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -110,9 +110,10 @@ class Reader {
     type_ = in_.Value<uint8_t>("the type of thresholds");
     const auto leaf_type = in_.Value<uint8_t>("the type of leaves");
     if ((type_ != kFloat32 && type_ != kFloat64) || leaf_type != type_) {
-      Refuse("expected thresholds and leaves of type 2 (float32) or 3 (float64), both the same, but "
-             "they are of type " +
-             std::to_string(type_) + " and " + std::to_string(leaf_type));
+      Refuse(
+          "expected thresholds and leaves of type 2 (float32) or 3 (float64), both the same, but "
+          "they are of type " +
+          std::to_string(type_) + " and " + std::to_string(leaf_type));
     }
     return in_.Value<uint64_t>("the number of trees");
   }
@@ -120,7 +121,8 @@ class Reader {
   void ReadModel(uint64_t count) {
     ReadFeatures();
     in_.Value<uint8_t>("task_type");
-    forest_.averages = Flag([] { return std::string("average_tree_output"); }, in_.Value<uint8_t>("average_tree_output"));
+    forest_.averages = Flag([] { return std::string("average_tree_output"); },
+                            in_.Value<uint8_t>("average_tree_output"));
     const auto targets = in_.Value<int32_t>("num_target");
     if (targets > 1) {
       RefuseUnsupported("multi-target models are not supported: num_target is " +
@@ -162,8 +164,8 @@ class Reader {
     SetPostprocessor(name, alpha, ratio);
     const auto base = in_.Array<double>("base_scores");
     if (base.size() != forest_.columns) {
-      Refuse("base_scores has " + std::to_string(base.size()) + " numbers: expected one for each of " +
-             std::to_string(forest_.columns) + " columns");
+      Refuse("base_scores has " + std::to_string(base.size()) +
+             " numbers: expected one for each of " + std::to_string(forest_.columns) + " columns");
     }
     for (size_t i = 0; i < base.size(); i++) {
       if (!std::isfinite(base[i])) {
@@ -188,7 +190,8 @@ class Reader {
     constexpr size_t kNameBytes = 256;
     ReadFeatures();
     const auto task = in_.Value<uint8_t>("task_type");
-    forest_.averages = Flag([] { return std::string("average_tree_output"); }, in_.Value<uint8_t>("average_tree_output"));
+    forest_.averages = Flag([] { return std::string("average_tree_output"); },
+                            in_.Value<uint8_t>("average_tree_output"));
     in_.Skip("output_type, grove_per_class", 4);
     const auto classes = in_.Value<uint32_t>("num_class");
     const auto leaf_size = in_.Value<uint32_t>("leaf_vector_size");
@@ -425,7 +428,8 @@ class Reader {
       Node& node = tree.nodes[at];
       if (!f.has_weight.empty() && !f.weight.empty() && f.has_weight[from] == 1) {
         node.cover = f.weight[from];
-      } else if (!f.has_data_count.empty() && !f.data_count.empty() && f.has_data_count[from] == 1) {
+      } else if (!f.has_data_count.empty() && !f.data_count.empty() &&
+                 f.has_data_count[from] == 1) {
         node.cover = static_cast<double>(f.data_count[from]);
       }
       if (children_.left[from] == kNoChild) {
@@ -439,10 +443,11 @@ class Reader {
                std::to_string(feature));
       }
       node.feature = static_cast<uint32_t>(feature);
-      const bool default_left = Flag([&] { return place(from) + ": its default_left"; }, f.DefaultLeft(from));
+      const bool default_left =
+          Flag([&] { return place(from) + ": its default_left"; }, f.DefaultLeft(from));
       if (f.type[from] == static_cast<int8_t>(NodeType::kCategory)) {
-        const bool is_right = Flag(
-            [&] { return place(from) + ": its category_list_right_child"; }, f.set_is_right[from]);
+        const bool is_right = Flag([&] { return place(from) + ": its category_list_right_child"; },
+                                   f.set_is_right[from]);
         node.test = Node::Test::kCategory;
         node.left = is_right ? next + 1 : next;
         node.right = is_right ? next : next + 1;
@@ -451,8 +456,8 @@ class Reader {
       } else {
         const auto threshold = static_cast<double>(f.threshold[from]);
         if (std::isnan(threshold)) Refuse(place(from) + ": expected a threshold, but it is NaN");
-        SetComparison(ComparisonOf([&] { return place(from); }, f.comparison[from]), threshold, next, next + 1,
-                      default_left, &node);
+        SetComparison(ComparisonOf([&] { return place(from); }, f.comparison[from]), threshold,
+                      next, next + 1, default_left, &node);
       }
       next += 2;
     }
@@ -464,15 +469,16 @@ class Reader {
     const uint64_t leaves = tree->nodes.size() / 2 + 1;
     // Several leaves must not share values, or a small file could need any memory.
     if (f.vectors.size() / leaf_size_ < leaves) {
-      Refuse(name + ": expected " + std::to_string(leaf_size_) + " values in leaf_vector for each of " +
-             std::to_string(leaves) + " leaves, but there are " + std::to_string(f.vectors.size()));
+      Refuse(name + ": expected " + std::to_string(leaf_size_) +
+             " values in leaf_vector for each of " + std::to_string(leaves) +
+             " leaves, but there are " + std::to_string(f.vectors.size()));
     }
     tree->leaf_vectors.reserve(static_cast<size_t>(leaves * leaf_size_));
   }
 
   template <typename Place, typename T>
-  void MakeLeaf(const Place& place, const Fields<T>& f, uint32_t from, bool has_vectors,
-                Tree* tree, Node* node) {
+  void MakeLeaf(const Place& place, const Fields<T>& f, uint32_t from, bool has_vectors, Tree* tree,
+                Node* node) {
     const uint64_t begin = f.vector_begin[from];
     const uint64_t end = f.vector_end[from];
     if (begin > end || end > f.vectors.size()) {
@@ -486,17 +492,19 @@ class Reader {
       return;
     }
     if (end - begin != leaf_size_) {
-      Refuse(place() + ": its leaf vector has " + std::to_string(end - begin) + " values: expected " +
-             std::to_string(leaf_size_));
+      Refuse(place() + ": its leaf vector has " + std::to_string(end - begin) +
+             " values: expected " + std::to_string(leaf_size_));
     }
     const size_t first = tree->leaf_vectors.size();
-    if (first > std::numeric_limits<uint32_t>::max()) Refuse(place() + ": its tree has too many values");
+    if (first > std::numeric_limits<uint32_t>::max())
+      Refuse(place() + ": its tree has too many values");
     node->vector = static_cast<uint32_t>(first);
     for (uint64_t i = begin; i < end; i++) tree->leaf_vectors.push_back(f.vectors[i]);
   }
 
   template <typename T>
-  void AddCategories(const std::string& place, const Fields<T>& f, uint32_t from, Tree* tree, Node* node) {
+  void AddCategories(const std::string& place, const Fields<T>& f, uint32_t from, Tree* tree,
+                     Node* node) {
     const uint64_t begin = f.set_begin[from];
     const uint64_t end = f.set_end[from];
     if (begin > end || end > f.categories.size()) {

@@ -1,5 +1,5 @@
-// Reads UBJSON, as far as XGBoost writes it: all numbers are big-endian, objects have no counts, and
-// arrays may have a count, or a count and one type for all elements.
+// Reads UBJSON, as far as XGBoost writes it: all numbers are big-endian, objects have no counts,
+// and arrays may have a count, or a count and one type for all elements.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -252,8 +252,7 @@ class UbjDocument final : public Document {
     const size_t size = SizeOf(level.type);
     if (size > 1 && static_cast<size_t>(level.left) > left() / size) {
       Refuse(Place() + ": the array has " + std::to_string(level.left) + " elements of " +
-             std::to_string(size) + " bytes, but only " + std::to_string(left()) +
-             " bytes follow");
+             std::to_string(size) + " bytes, but only " + std::to_string(left()) + " bytes follow");
     }
   }
 

@@ -1,6 +1,6 @@
-// Reads the model that XGBoost writes as JSON or UBJSON. Members may come in any order, and most come
-// before the names of the objective and the booster. So trees are made as they are read, and checked
-// against the rest at the end.
+// Reads the model that XGBoost writes as JSON or UBJSON. Members may come in any order, and most
+// come before the names of the objective and the booster. So trees are made as they are read, and
+// checked against the rest at the end.
 #include <algorithm>
 #include <cmath>
 #include <initializer_list>
@@ -31,7 +31,8 @@ class Seen {
   }
   bool Has(uint32_t member) const { return (seen_ >> member & 1) != 0; }
   // Throws unless these members were there.
-  void Require(const std::string& object, std::initializer_list<std::pair<uint32_t, const char*>> all) const {
+  void Require(const std::string& object,
+               std::initializer_list<std::pair<uint32_t, const char*>> all) const {
     for (const auto& [member, name] : all) {
       if (!Has(member)) Refuse(object + ": expected a member '" + name + "', but there is none");
     }
@@ -516,11 +517,9 @@ class Reader {
              std::to_string(leaves) + " leaves, but there are " +
              std::to_string(c.leaf_weights.size()));
     }
-    if (c.leaf_weights.empty() &&
-        c.weight.size() != static_cast<uint64_t>(c.nodes) * size) {
-      Refuse(TreeName() + ": expected " + std::to_string(size) +
-             " base_weights for each of " + std::to_string(c.nodes) + " nodes, but there are " +
-             std::to_string(c.weight.size()));
+    if (c.leaf_weights.empty() && c.weight.size() != static_cast<uint64_t>(c.nodes) * size) {
+      Refuse(TreeName() + ": expected " + std::to_string(size) + " base_weights for each of " +
+             std::to_string(c.nodes) + " nodes, but there are " + std::to_string(c.weight.size()));
     }
     tree->leaf_vectors.reserve(leaves * size);
   }

@@ -58,13 +58,17 @@ class Reader {
     if (bytes_.substr(0, 4) == "binf") {
       in_.Skip("the mark 'binf'", 4);
     } else if (bytes_.substr(0, 4) == "bs64") {
-      RefuseUnsupported("the file begins with 'bs64': models of XGBoost as text in base 64 are not supported");
+      RefuseUnsupported(
+          "the file begins with 'bs64': models of XGBoost as text in base 64 are not supported");
     } else if (bytes_.substr(0, 2) == "{\"" || bytes_.substr(0, 2) == "{\n") {
-      Refuse("expected XGBoost's binary format of before 3.0, but this is JSON: the model_type of the "
-             "file is xgboost_json");
+      Refuse(
+          "expected XGBoost's binary format of before 3.0, but this is JSON: the model_type of the "
+          "file is xgboost_json");
     } else if (bytes_.substr(0, 1) == "{" && bytes_.size() > 2 && bytes_[2] == '\0') {
-      Refuse("expected XGBoost's binary format of before 3.0, but this is UBJSON: the model_type of the "
-             "file is xgboost_ubj");
+      Refuse(
+          "expected XGBoost's binary format of before 3.0, but this is UBJSON: the model_type of "
+          "the "
+          "file is xgboost_ubj");
     }
   }
 

@@ -84,8 +84,8 @@ std::vector<double> BaseOf(const XgboostModel& model, uint32_t columns) {
   const Objective& objective = ObjectiveOf(model.objective);
   const size_t count = model.base_scores.size();
   if (count != 1 && count != columns) {
-    Refuse("base_score has " + std::to_string(count) + " numbers: expected one, or one for each of " +
-           std::to_string(columns) + " columns");
+    Refuse("base_score has " + std::to_string(count) +
+           " numbers: expected one, or one for each of " + std::to_string(columns) + " columns");
   }
   std::vector<double> base(columns);
   for (size_t i = 0; i < columns; i++) {
@@ -121,8 +121,8 @@ Forest FinishXgboost(XgboostModel model, size_t file_size) {
   forest.columns = ColumnsOf(model, file_size);
   forest.transform = ObjectiveOf(model.objective).transform;
   if (forest.transform == Transform::kMaxIndex && forest.columns == 1) {
-    Refuse("num_class is " + std::to_string(model.classes) + ": expected at least 2 with the objective " +
-           model.objective);
+    Refuse("num_class is " + std::to_string(model.classes) +
+           ": expected at least 2 with the objective " + model.objective);
   }
   forest.base = BaseOf(model, forest.columns);
   constexpr uint64_t kMostFeatures = 0x7fffffff;

@@ -18,13 +18,13 @@ struct XgboostModel {
   uint64_t targets = 1;
   // For all columns, or one for each.
   std::vector<float> base_scores;
-  bool base_is_margin = false;       // files of versions before 1.0
-  std::vector<float> weights;        // dart: of each tree
+  bool base_is_margin = false;  // files of versions before 1.0
+  std::vector<float> weights;   // dart: of each tree
   std::vector<int32_t> tree_columns;
   // The largest feature of all nodes, and where it is.
   uint32_t largest_feature = 0;
   std::string largest_feature_place;  // empty: there is no inner node
-  uint64_t leaf_size = 0;  // of trees whose leaves are vectors; 0: there are none
+  uint64_t leaf_size = 0;             // of trees whose leaves are vectors; 0: there are none
   std::vector<Tree> trees;
 };
 

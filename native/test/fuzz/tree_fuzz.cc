@@ -5,6 +5,7 @@
 //
 // Files are further models to begin with; their format follows from their names, as a repository has
 // them. Sanitizers find what is read outside.
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -138,7 +139,9 @@ class Fuzzer {
   std::string Run() {
     const Model& model = models_[Below(models_.size())];
     last_ = model.bytes;
-    for (size_t i = Below(4); i-- > 0 || last_ == model.bytes;) Damage(model.format);
+    for (size_t left = 1 + Below(4); left > 0 || last_ == model.bytes; left -= left > 0 ? 1 : 0) {
+      Damage(model.format);
+    }
     Counts& counts = counts_[model.name];
     counts.runs++;
     const size_t before = allocated;

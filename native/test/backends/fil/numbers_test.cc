@@ -85,7 +85,8 @@ TEST(decimal_numbers_are_read_exactly) {
 TEST(texts_that_are_no_numbers_are_not_read) {
   double real = 0;
   int32_t whole = 0;
-  for (const char* text : {"", "-", ".", "e5", "1e", "1e+", "0x1p3", "1 ", " 1", "1,5", "na", "infin", "--1"}) {
+  for (const char* text :
+       {"", "-", ".", "e5", "1e", "1e+", "0x1p3", "1 ", " 1", "1,5", "na", "infin", "--1"}) {
     if (ReadWhole(text, &real)) CHECK_EQ(text, "not read");
     if (ReadWhole(text, &whole)) CHECK_EQ(text, "not read");
   }
@@ -106,7 +107,8 @@ TEST(comparisons_become_less_than_a_float_exactly) {
   std::vector<float> values;
   for (const float at : {0.0f, -0.0f, kLeast, 0.1f, 1.0f, 3.25f, 1e-35f, kLargest, kInfinity}) {
     for (const float value : {at, -at}) {
-      for (const float near : {value, std::nextafter(value, kInfinity), std::nextafter(value, -kInfinity)}) {
+      for (const float near :
+           {value, std::nextafter(value, kInfinity), std::nextafter(value, -kInfinity)}) {
         values.push_back(near);
         for (const double further : {-HUGE_VAL, HUGE_VAL}) {
           thresholds.push_back(std::nextafter(double{near}, further));
@@ -115,7 +117,8 @@ TEST(comparisons_become_less_than_a_float_exactly) {
       }
     }
   }
-  for (const double more : {0.1, -0.1, 1e300, -1e300, 1e-300, -1e-300, 3.4028235e38, 3.5e38, -3.5e38}) {
+  for (const double more :
+       {0.1, -0.1, 1e300, -1e300, 1e-300, -1e-300, 3.4028235e38, 3.5e38, -3.5e38}) {
     thresholds.push_back(more);
   }
   for (const double threshold : thresholds) {

@@ -73,58 +73,103 @@ struct Hostile {
 
 // Changes of TreesAsJson that make it malformed in any of its forms.
 const Hostile kHostile[] = {
-    {R"("left_children":[1,-1,3)", R"("left_children":[0,-1,3)", "tree 0, node 0: its left child is node 0, the root"},
-    {R"("left_children":[1,-1,3)", R"("left_children":[1,-1,1)", "tree 0, node 2: its left child is node 1, which has another parent already"},
-    {R"("left_children":[1,-1,3)", R"("left_children":[1,-1,5)", "tree 0, node 2: expected its left child to be from 0 to 4, but it is 5"},
-    {R"("left_children":[1,-1,3)", R"("left_children":[1,-1,-7)", "tree 0, node 2: expected its left child to be from 0 to 4, but it is -7"},
-    {R"("left_children":[1,-1,3)", R"("left_children":[1,-1,-1)", "tree 0, node 3: no node has it as a child"},
-    {R"("right_children":[2,-1,4)", R"("right_children":[2,-1,2)", "tree 0, node 2: its right child is node 2, which has another parent already"},
-    {R"("right_children":[2,-1,4)", R"("right_children":[2,-1,-1)", "tree 0, node 2: expected its right child to be from 0 to 4, but it is -1"},
-    {R"("right_children":[2,-1,4,)", R"("right_children":[2,-1,4,0,)", "tree 0: right_children has 6 numbers, but num_nodes is 5"},
-    {R"("num_nodes":"5")", R"("num_nodes":"6")", "tree 0: left_children has 5 numbers, but num_nodes is 6"},
-    {R"("num_nodes":"5")", R"("num_nodes":"99999999999")", "expected at most 2147483647, but 99999999999 came"},
-    {R"("num_nodes":"5")", R"("num_nodes":"-5")", "num_nodes: expected a whole number in quotes, but '-5' came"},
+    {R"("left_children":[1,-1,3)", R"("left_children":[0,-1,3)",
+     "tree 0, node 0: its left child is node 0, the root"},
+    {R"("left_children":[1,-1,3)", R"("left_children":[1,-1,1)",
+     "tree 0, node 2: its left child is node 1, which has another parent already"},
+    {R"("left_children":[1,-1,3)", R"("left_children":[1,-1,5)",
+     "tree 0, node 2: expected its left child to be from 0 to 4, but it is 5"},
+    {R"("left_children":[1,-1,3)", R"("left_children":[1,-1,-7)",
+     "tree 0, node 2: expected its left child to be from 0 to 4, but it is -7"},
+    {R"("left_children":[1,-1,3)", R"("left_children":[1,-1,-1)",
+     "tree 0, node 3: no node has it as a child"},
+    {R"("right_children":[2,-1,4)", R"("right_children":[2,-1,2)",
+     "tree 0, node 2: its right child is node 2, which has another parent already"},
+    {R"("right_children":[2,-1,4)", R"("right_children":[2,-1,-1)",
+     "tree 0, node 2: expected its right child to be from 0 to 4, but it is -1"},
+    {R"("right_children":[2,-1,4,)", R"("right_children":[2,-1,4,0,)",
+     "tree 0: right_children has 6 numbers, but num_nodes is 5"},
+    {R"("num_nodes":"5")", R"("num_nodes":"6")",
+     "tree 0: left_children has 5 numbers, but num_nodes is 6"},
+    {R"("num_nodes":"5")", R"("num_nodes":"99999999999")",
+     "expected at most 2147483647, but 99999999999 came"},
+    {R"("num_nodes":"5")", R"("num_nodes":"-5")",
+     "num_nodes: expected a whole number in quotes, but '-5' came"},
     {R"("num_nodes":"5")", R"("num_nodes":5)", "num_nodes: expected a string"},
-    {R"("num_nodes":"5")", R"("num_knots":"5")", "tree 0, tree_param: expected a member 'num_nodes', but there is none"},
-    {R"("split_indices":[0,0,1)", R"("split_indices":[0,0,2)", "tree 0, node 2: its feature is 2, but the model has 2 features"},
-    {R"("split_indices":[0,0,1)", R"("split_indices":[0,0,-1)", "tree 0, node 2: expected a feature, but split_indices has -1"},
-    {R"("split_conditions":[0.5)", R"("split_conditions":[NaN)", "tree 0, node 0: expected a threshold, but split_conditions has NaN"},
-    {R"("split_type":[0,0,1)", R"("split_type":[0,0,2)", "tree 0, node 2: expected split_type to be 0 or 1, but it is 2"},
-    {R"("split_type":[0,0,1)", R"("split_type":[1,0,1)", "tree 0, node 0: it tests categories, but is not in categories_nodes"},
-    {R"("split_type":[0,0,1,)", R"("split_type":[0,1,)", "tree 0: split_type has 4 numbers, but num_nodes is 5"},
-    {R"("default_left":[1)", R"("default_left":[3)", "tree 0, node 0: expected default_left to be 0 or 1, but it is 3"},
-    {R"("categories":[1,33])", R"("categories":[1,-33])", "tree 0, node 2: expected categories from 0 to 16777215, but there is -33"},
-    {R"("categories":[1,33])", R"("categories":[1,16777216])", "tree 0, node 2: expected categories from 0 to 16777215, but there is 16777216"},
-    {R"("categories_nodes":[2])", R"("categories_nodes":[5])", "tree 0: categories_nodes[0] is 5: expected a node from 0 to 4"},
-    {R"("categories_nodes":[2])", R"("categories_nodes":[2,2])", "categories_nodes has 2 numbers, but categories_segments has 1, and categories_sizes 1"},
-    {R"("categories_segments":[0])", R"("categories_segments":[1])", "tree 0, node 2: its categories begin at 1 and are 2, but the tree has 2"},
-    {R"("categories_segments":[0])", R"("categories_segments":[-1])", "tree 0, node 2: its categories begin at -1"},
-    {R"("categories_sizes":[2])", R"("categories_sizes":[2147483647])", "tree 0, node 2: its categories begin at 0 and are 2147483647"},
-    {R"("sum_hessian":[10.0,)", R"("sum_hessian":[)", "tree 0: sum_hessian has 4 numbers, but num_nodes is 5"},
-    {R"("tree_info":[0,0])", R"("tree_info":[0])", "tree_info has 1 numbers: expected one for each of 2 trees"},
-    {R"("tree_info":[0,0])", R"("tree_info":[0,1])", "tree_info[1] is 1: expected a column from 0 to 0"},
+    {R"("num_nodes":"5")", R"("num_knots":"5")",
+     "tree 0, tree_param: expected a member 'num_nodes', but there is none"},
+    {R"("split_indices":[0,0,1)", R"("split_indices":[0,0,2)",
+     "tree 0, node 2: its feature is 2, but the model has 2 features"},
+    {R"("split_indices":[0,0,1)", R"("split_indices":[0,0,-1)",
+     "tree 0, node 2: expected a feature, but split_indices has -1"},
+    {R"("split_conditions":[0.5)", R"("split_conditions":[NaN)",
+     "tree 0, node 0: expected a threshold, but split_conditions has NaN"},
+    {R"("split_type":[0,0,1)", R"("split_type":[0,0,2)",
+     "tree 0, node 2: expected split_type to be 0 or 1, but it is 2"},
+    {R"("split_type":[0,0,1)", R"("split_type":[1,0,1)",
+     "tree 0, node 0: it tests categories, but is not in categories_nodes"},
+    {R"("split_type":[0,0,1,)", R"("split_type":[0,1,)",
+     "tree 0: split_type has 4 numbers, but num_nodes is 5"},
+    {R"("default_left":[1)", R"("default_left":[3)",
+     "tree 0, node 0: expected default_left to be 0 or 1, but it is 3"},
+    {R"("categories":[1,33])", R"("categories":[1,-33])",
+     "tree 0, node 2: expected categories from 0 to 16777215, but there is -33"},
+    {R"("categories":[1,33])", R"("categories":[1,16777216])",
+     "tree 0, node 2: expected categories from 0 to 16777215, but there is 16777216"},
+    {R"("categories_nodes":[2])", R"("categories_nodes":[5])",
+     "tree 0: categories_nodes[0] is 5: expected a node from 0 to 4"},
+    {R"("categories_nodes":[2])", R"("categories_nodes":[2,2])",
+     "categories_nodes has 2 numbers, but categories_segments has 1, and categories_sizes 1"},
+    {R"("categories_segments":[0])", R"("categories_segments":[1])",
+     "tree 0, node 2: its categories begin at 1 and are 2, but the tree has 2"},
+    {R"("categories_segments":[0])", R"("categories_segments":[-1])",
+     "tree 0, node 2: its categories begin at -1"},
+    {R"("categories_sizes":[2])", R"("categories_sizes":[2147483647])",
+     "tree 0, node 2: its categories begin at 0 and are 2147483647"},
+    {R"("sum_hessian":[10.0,)", R"("sum_hessian":[)",
+     "tree 0: sum_hessian has 4 numbers, but num_nodes is 5"},
+    {R"("tree_info":[0,0])", R"("tree_info":[0])",
+     "tree_info has 1 numbers: expected one for each of 2 trees"},
+    {R"("tree_info":[0,0])", R"("tree_info":[0,1])",
+     "tree_info[1] is 1: expected a column from 0 to 0"},
     {R"("num_trees":"2")", R"("num_trees":"3")", "num_trees is 3, but there are 2 trees"},
-    {R"("num_class":"0")", R"("num_class":"1000000000")", "num_class is 1000000000: expected at most one for each of the"},
-    {R"("num_class":"0")", R"("num_class":"three")", "num_class: expected a whole number in quotes, but 'three' came"},
-    {R"("num_feature":"2","num_target")", R"("num_feature":"9999999999","num_target")", "num_feature is 9999999999: expected at most 2147483647"},
-    {R"("base_score":"[5E-1]")", R"("base_score":"[5E-1,1,2]")", "base_score has 3 numbers: expected one"},
-    {R"("base_score":"[5E-1]")", R"("base_score":"[5E-1,]")", "base_score: expected a number or an array of numbers"},
-    {R"("base_score":"[5E-1]")", R"("base_score":"NaN")", "base_score is nan: expected a finite number"},
-    {R"("base_score":"[5E-1]",)", "", "learner.learner_model_param: expected a member 'base_score', but there is none"},
-    {R"("objective":{"name")", R"("objective":{"game")", "learner.objective: expected a member 'name', but there is none"},
-    {R"("tree_info":[0,0])", R"("tree_info":[0,0],"tree_info":[0,0])", "tree_info: it is there twice"},
-    {R"("left_children":[1)", R"("left_children":[1,-1],"left_children":[1)", "learner.gradient_booster.model.trees[0].left_children: it is there twice"},
+    {R"("num_class":"0")", R"("num_class":"1000000000")",
+     "num_class is 1000000000: expected at most one for each of the"},
+    {R"("num_class":"0")", R"("num_class":"three")",
+     "num_class: expected a whole number in quotes, but 'three' came"},
+    {R"("num_feature":"2","num_target")", R"("num_feature":"9999999999","num_target")",
+     "num_feature is 9999999999: expected at most 2147483647"},
+    {R"("base_score":"[5E-1]")", R"("base_score":"[5E-1,1,2]")",
+     "base_score has 3 numbers: expected one"},
+    {R"("base_score":"[5E-1]")", R"("base_score":"[5E-1,]")",
+     "base_score: expected a number or an array of numbers"},
+    {R"("base_score":"[5E-1]")", R"("base_score":"NaN")",
+     "base_score is nan: expected a finite number"},
+    {R"("base_score":"[5E-1]",)", "",
+     "learner.learner_model_param: expected a member 'base_score', but there is none"},
+    {R"("objective":{"name")", R"("objective":{"game")",
+     "learner.objective: expected a member 'name', but there is none"},
+    {R"("tree_info":[0,0])", R"("tree_info":[0,0],"tree_info":[0,0])",
+     "tree_info: it is there twice"},
+    {R"("left_children":[1)", R"("left_children":[1,-1],"left_children":[1)",
+     "learner.gradient_booster.model.trees[0].left_children: it is there twice"},
     {R"("left_children":[1,-1,3)", R"("left_children":[1,0.5,3)", "left_children"},
     {R"("left_children":[1,-1,3)", R"("left_children":[1,"x",3)", "left_children[1]: expected a"},
-    {R"("left_children":[1,-1,3,-1,-1])", R"("left_children":{})", "left_children: expected an array"},
-    {R"("right_children":[2,-1,4,-1,-1],)", "", "tree 0: expected a member 'right_children', but there is none"},
-    {R"("learner":{"attr)", R"("teacher":{"attr)", "the document: expected a member 'learner', but there is none"},
+    {R"("left_children":[1,-1,3,-1,-1])", R"("left_children":{})",
+     "left_children: expected an array"},
+    {R"("right_children":[2,-1,4,-1,-1],)", "",
+     "tree 0: expected a member 'right_children', but there is none"},
+    {R"("learner":{"attr)", R"("teacher":{"attr)",
+     "the document: expected a member 'learner', but there is none"},
 };
 
 const Hostile kUnsupported[] = {
-    {R"("name":"gbtree")", R"("name":"gblinear")", "the booster 'gblinear' is not supported: expected gbtree or dart"},
-    {R"("name":"reg:squarederror")", R"("name":"reg:mine")", "the objective 'reg:mine' is not supported: expected one of reg:squarederror"},
-    {R"("num_target":"1")", R"("num_target":"2")", "multi-target models are not supported: num_target is 2"},
+    {R"("name":"gbtree")", R"("name":"gblinear")",
+     "the booster 'gblinear' is not supported: expected gbtree or dart"},
+    {R"("name":"reg:squarederror")", R"("name":"reg:mine")",
+     "the objective 'reg:mine' is not supported: expected one of reg:squarederror"},
+    {R"("num_target":"1")", R"("num_target":"2")",
+     "multi-target models are not supported: num_target is 2"},
 };
 
 }  // namespace
@@ -207,11 +252,16 @@ TEST(xgboost_leaves_may_have_a_value_for_each_class) {
                R"("right_children":[2,1,0])", R"("right_children":[2,-1,-1])");
   CHECK_EQ(MarginsOf(Good(older), {0}), (std::vector{4.5, 5.5, 6.5}));
   const Hostile hostile[] = {
-      {R"("right_children":[2,1,0])", R"("right_children":[2,2,0])", "tree 0, node 1: expected the number of a leaf"},
-      {R"([1.0,2.0,3.0,4.0,5.0,6.0])", R"([1.0,2.0,3.0,4.0,5.0])", "tree 0: expected 3 leaf_weights for each of 2 leaves, but there are 5"},
-      {R"("size_leaf_vector":"3")", R"("size_leaf_vector":"2")", "size_leaf_vector is 2, but the model has 3 columns"},
-      {R"("size_leaf_vector":"3")", R"("size_leaf_vector":"2000000000")", "tree 0: expected 2000000000 leaf_weights"},
-      {R"("leaf_weights")", R"("base_weights")", "tree 0: expected 3 base_weights for each of 3 nodes, but there are 6"},
+      {R"("right_children":[2,1,0])", R"("right_children":[2,2,0])",
+       "tree 0, node 1: expected the number of a leaf"},
+      {R"([1.0,2.0,3.0,4.0,5.0,6.0])", R"([1.0,2.0,3.0,4.0,5.0])",
+       "tree 0: expected 3 leaf_weights for each of 2 leaves, but there are 5"},
+      {R"("size_leaf_vector":"3")", R"("size_leaf_vector":"2")",
+       "size_leaf_vector is 2, but the model has 3 columns"},
+      {R"("size_leaf_vector":"3")", R"("size_leaf_vector":"2000000000")",
+       "tree 0: expected 2000000000 leaf_weights"},
+      {R"("leaf_weights")", R"("base_weights")",
+       "tree 0: expected 3 base_weights for each of 3 nodes, but there are 6"},
   };
   for (const Hostile& one : hostile) {
     const std::string refused = Refused(Format::kXgboostJson, Replaced(json, one.from, one.to));
@@ -249,7 +299,8 @@ TEST(xgboost_documents_that_end_early_or_late_are_refused) {
     CHECK(Refused(Format::kXgboostUbj, ubj + "}").find("expected the end of the UBJSON document") ==
           0);
   }
-  CHECK(Refused(Format::kXgboostJson, json + "}").find("expected the end of the JSON document") == 0);
+  CHECK(Refused(Format::kXgboostJson, json + "}").find("expected the end of the JSON document") ==
+        0);
 }
 
 TEST(documents_of_any_depth_are_refused) {
@@ -282,7 +333,8 @@ TEST(ubjson_counts_are_checked_before_memory_is_made) {
   const std::string negative = std::string("L") + std::string(8, '\xff');
   for (const auto& [value, says] : {
            std::pair{"[$d#" + most, "the count of an array is 9223372036854775807, but only 0"},
-           {"[$d#l" + std::string("\0\0\0\2xxxx", 8), "the array has 2 elements of 4 bytes, but only 4"},
+           {"[$d#l" + std::string("\0\0\0\2xxxx", 8),
+            "the array has 2 elements of 4 bytes, but only 4"},
            {"[#" + negative, "the count of an array is -1"},
            {"[$T#" + most, "expected the type of an array, but byte"},
            {"[$dL", "expected the count of an array ('#'), but byte"},
@@ -311,25 +363,29 @@ TEST(xgboost_category_sets_have_bounded_memory) {
   // A chain: node 2k is inner, with a leaf at 2k + 1.
   const auto inner = [](int i) { return i % 2 == 0 && i < 2 * kSplits; };
   const auto number = [](int64_t value) { return std::to_string(value); };
-  std::string tree = R"({"left_children":)" + list([&](int i) { return number(inner(i) ? i + 1 : -1); }) +
-                     R"(,"right_children":)" + list([&](int i) { return number(inner(i) ? i + 2 : -1); }) +
-                     R"(,"split_indices":)" + list([&](int) { return number(0); }) +
-                     R"(,"split_conditions":)" + list([&](int) { return number(0); }) +
-                     R"(,"default_left":)" + list([&](int) { return number(0); }) +
-                     R"(,"split_type":)" + list([&](int i) { return number(inner(i) ? 1 : 0); }) +
-                     R"(,"categories":)" + of_splits([&](int) { return number(16777215); }) +
-                     R"(,"categories_nodes":)" + of_splits([&](int i) { return number(2 * i); }) +
-                     R"(,"categories_segments":)" + of_splits([&](int i) { return number(i); }) +
-                     R"(,"categories_sizes":)" + of_splits([&](int) { return number(1); }) +
-                     R"(,"tree_param":{"num_nodes":")" + number(2 * kSplits + 1) + R"("}},)";
+  std::string tree =
+      R"({"left_children":)" + list([&](int i) { return number(inner(i) ? i + 1 : -1); }) +
+      R"(,"right_children":)" + list([&](int i) { return number(inner(i) ? i + 2 : -1); }) +
+      R"(,"split_indices":)" + list([&](int) { return number(0); }) + R"(,"split_conditions":)" +
+      list([&](int) { return number(0); }) + R"(,"default_left":)" +
+      list([&](int) { return number(0); }) + R"(,"split_type":)" +
+      list([&](int i) { return number(inner(i) ? 1 : 0); }) + R"(,"categories":)" +
+      of_splits([&](int) { return number(16777215); }) + R"(,"categories_nodes":)" +
+      of_splits([&](int i) { return number(2 * i); }) + R"(,"categories_segments":)" +
+      of_splits([&](int i) { return number(i); }) + R"(,"categories_sizes":)" +
+      of_splits([&](int) { return number(1); }) + R"(,"tree_param":{"num_nodes":")" +
+      number(2 * kSplits + 1) + R"("}},)";
   const std::string json = Replaced(TreesAsJson(), R"("trees":[)", R"("trees":[)" + tree);
-  CHECK(Refused(Format::kXgboostJson, json).find("would need more memory than a file of this size") !=
-        std::string::npos);
+  CHECK(
+      Refused(Format::kXgboostJson, json).find("would need more memory than a file of this size") !=
+      std::string::npos);
   // Sets must not share what the tree lists.
-  const std::string shared = Replaced(Replaced(Replaced(TreesAsJson(), "\"categories_nodes\":[2]", "\"categories_nodes\":[0,2]"),
-                                 "\"categories_segments\":[0]", "\"categories_segments\":[0,0]"),
-                        "\"categories_sizes\":[2]", "\"categories_sizes\":[2,2]");
-  CHECK(Refused(Format::kXgboostJson, Replaced(shared, R"("split_type":[0,0,1)", R"("split_type":[1,0,1)"))
+  const std::string shared = Replaced(
+      Replaced(Replaced(TreesAsJson(), "\"categories_nodes\":[2]", "\"categories_nodes\":[0,2]"),
+               "\"categories_segments\":[0]", "\"categories_segments\":[0,0]"),
+      "\"categories_sizes\":[2]", "\"categories_sizes\":[2,2]");
+  CHECK(Refused(Format::kXgboostJson,
+                Replaced(shared, R"("split_type":[0,0,1)", R"("split_type":[1,0,1)"))
             .find("the sets of categories up to this one have more than the tree lists") !=
         std::string::npos);
 }

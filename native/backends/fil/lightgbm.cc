@@ -20,7 +20,7 @@ namespace {
 constexpr int32_t kCategoryBit = 1;
 constexpr int32_t kDefaultLeftBit = 2;
 constexpr int32_t kMissingShift = 2;
-enum class Missing : int32_t { kNone = 0, kZero = 1, kNaN = 2 };
+enum class MissingType : int32_t { kNone = 0, kZero = 1, kNaN = 2 };
 
 // The lines of a text. Numbers count from 1.
 class Lines {
@@ -63,10 +63,10 @@ std::string_view TakeWord(std::string_view* text) {
 
 // Lines of the form name=value, of which only those with known names are kept.
 template <typename Field, size_t count>
-class Fields {
+class LineFields {
  public:
   using Names = std::array<const char*, count>;
-  explicit Fields(const Names& names) : names_(names) {}
+  explicit LineFields(const Names& names) : names_(names) {}
 
   void Clear() { values_.fill(std::nullopt); }
   void Add(std::string_view line, size_t number) {
@@ -137,7 +137,7 @@ class Fields {
   std::array<std::optional<std::string_view>, count> values_;
 };
 
-enum class Head : size_t {
+enum class HeadField : size_t {
   kTreesAnIteration,
   kMaxFeature,
   kObjective,
@@ -145,7 +145,7 @@ enum class Head : size_t {
   kTreeSizes,
   kCount
 };
-enum class Block : size_t {
+enum class TreeField : size_t {
   kLeaves,
   kCategorySets,
   kFeature,
@@ -166,14 +166,14 @@ enum class Block : size_t {
   kCount
 };
 
-struct Objective {
+struct LightgbmObjective {
   std::string_view name;
   Transform transform;
   bool takes_sigmoid = false;  // the line may name the factor of the margin
   bool takes_sqrt = false;     // the line may say that it was trained on roots
 };
 
-constexpr Objective kObjectives[] = {
+constexpr LightgbmObjective kLightgbmObjectives[] = {
     {"regression", Transform::kIdentity, false, true},
     {"regression_l1", Transform::kIdentity, false, true},
     {"huber", Transform::kIdentity, false, true},
@@ -194,9 +194,9 @@ constexpr Objective kObjectives[] = {
     {"none", Transform::kIdentity},
 };
 
-class Reader {
+class LightgbmReader {
  public:
-  explicit Reader(std::string_view text) : text_(text), lines_(text) {}
+  explicit LightgbmReader(std::string_view text) : text_(text), lines_(text) {}
 
   Forest Read() {
     ReadHead();
@@ -217,30 +217,30 @@ class Reader {
       head_.Add(line, lines_.number());
     }
     line_ = line;
-    const int32_t columns = head_.Count("the header", Head::kTreesAnIteration, 1);
+    const int32_t columns = head_.Count("the header", HeadField::kTreesAnIteration, 1);
     if (static_cast<size_t>(columns) > text_.size()) {
       Refuse("the header: num_tree_per_iteration is " + std::to_string(columns) +
              ": expected at most one for each of the " + std::to_string(text_.size()) +
              " bytes of the file");
     }
-    const int32_t largest = head_.Count("the header", Head::kMaxFeature, 0);
+    const int32_t largest = head_.Count("the header", HeadField::kMaxFeature, 0);
     forest_.features = static_cast<uint32_t>(largest) + 1;
     forest_.columns = static_cast<uint32_t>(columns);
     forest_.base.assign(forest_.columns, 0.0);
     forest_.float_sums = false;
     forest_.truncates_negatives = true;
-    forest_.averages = head_.Has(Head::kAverage);
+    forest_.averages = head_.Has(HeadField::kAverage);
     ReadObjective();
   }
 
   void ReadObjective() {
     // Without this line the model was trained with a function of its user's.
-    if (!head_.Has(Head::kObjective)) return;
-    std::string_view rest = head_.Text(Head::kObjective);
+    if (!head_.Has(HeadField::kObjective)) return;
+    std::string_view rest = head_.Text(HeadField::kObjective);
     const std::string_view name = TakeWord(&rest);
-    const Objective* found = nullptr;
+    const LightgbmObjective* found = nullptr;
     std::string known;
-    for (const Objective& objective : kObjectives) {
+    for (const LightgbmObjective& objective : kLightgbmObjectives) {
       if (objective.name == name) found = &objective;
       known += (known.empty() ? "" : ", ") + std::string(objective.name);
     }
@@ -294,8 +294,8 @@ class Reader {
   // The header has a size for each tree.
   void CheckCount() {
     const size_t count = forest_.trees.size();
-    if (head_.Has(Head::kTreeSizes)) {
-      std::string_view rest = head_.Text(Head::kTreeSizes);
+    if (head_.Has(HeadField::kTreeSizes)) {
+      std::string_view rest = head_.Text(HeadField::kTreeSizes);
       size_t expected = 0;
       while (!TakeWord(&rest).empty()) expected++;
       if (expected != count) {
@@ -315,10 +315,10 @@ class Reader {
   // leaves follow the inner nodes.
   Tree MakeTree() {
     const std::string place = TreeName();
-    const int32_t leaves = block_.Count(place, Block::kLeaves, 1);
+    const int32_t leaves = block_.Count(place, TreeField::kLeaves, 1);
     const auto leaf_count = static_cast<size_t>(leaves);
     const size_t inner_count = leaf_count - 1;
-    block_.Numbers(place, Block::kLeafValue, leaf_count, &values_);
+    block_.Numbers(place, TreeField::kLeafValue, leaf_count, &values_);
     Tree tree;
     tree.column = static_cast<uint32_t>(forest_.trees.size() % forest_.columns);
     ReadLinear(place, leaf_count, &tree);
@@ -350,43 +350,44 @@ class Reader {
     left_.clear();
     right_.clear();
     if (count == 0) return;
-    block_.Numbers(place, Block::kFeature, count, &features_);
-    block_.Numbers(place, Block::kThreshold, count, &thresholds_);
-    block_.Numbers(place, Block::kDecision, count, &decisions_);
-    block_.Numbers(place, Block::kLeft, count, &left_);
-    block_.Numbers(place, Block::kRight, count, &right_);
-    const int32_t sets = block_.Count(place, Block::kCategorySets, 0, 0);
+    block_.Numbers(place, TreeField::kFeature, count, &features_);
+    block_.Numbers(place, TreeField::kThreshold, count, &thresholds_);
+    block_.Numbers(place, TreeField::kDecision, count, &decisions_);
+    block_.Numbers(place, TreeField::kLeft, count, &left_);
+    block_.Numbers(place, TreeField::kRight, count, &right_);
+    const int32_t sets = block_.Count(place, TreeField::kCategorySets, 0, 0);
     if (sets == 0) return;
-    block_.Numbers(place, Block::kCategoryBegins, static_cast<size_t>(sets) + 1, &set_begins_);
+    block_.Numbers(place, TreeField::kCategoryBegins, static_cast<size_t>(sets) + 1, &set_begins_);
     for (size_t i = 0; i < set_begins_.size(); i++) {
       const int32_t least = i == 0 ? 0 : set_begins_[i - 1];
       if (set_begins_[i] >= least && (i > 0 || set_begins_[0] == 0)) continue;
       Refuse(place + ": expected cat_boundaries to rise from 0, but cat_boundaries[" +
              std::to_string(i) + "] is " + std::to_string(set_begins_[i]));
     }
-    block_.Numbers(place, Block::kCategoryWords, static_cast<size_t>(set_begins_.back()),
+    block_.Numbers(place, TreeField::kCategoryWords, static_cast<size_t>(set_begins_.back()),
                    &tree->category_words);
   }
 
   void ReadCovers(const std::string& place, size_t inner_count, size_t leaf_count) {
     inner_covers_.clear();
     leaf_covers_.clear();
-    if (inner_count == 0 || !block_.Has(Block::kLeafCount) || !block_.Has(Block::kInnerCount))
+    if (inner_count == 0 || !block_.Has(TreeField::kLeafCount) ||
+        !block_.Has(TreeField::kInnerCount))
       return;
-    block_.Numbers(place, Block::kLeafCount, leaf_count, &leaf_covers_);
-    block_.Numbers(place, Block::kInnerCount, inner_count, &inner_covers_);
+    block_.Numbers(place, TreeField::kLeafCount, leaf_count, &leaf_covers_);
+    block_.Numbers(place, TreeField::kInnerCount, inner_count, &inner_covers_);
   }
 
   void ReadLinear(const std::string& place, size_t leaf_count, Tree* tree) {
-    const int32_t is_linear = block_.Count(place, Block::kIsLinear, 0, 0);
+    const int32_t is_linear = block_.Count(place, TreeField::kIsLinear, 0, 0);
     if (is_linear > 1) {
       Refuse(place + ": expected is_linear to be 0 or 1, but it is " + std::to_string(is_linear));
     }
     if (is_linear == 0) return;
     std::vector<double> constants;
     std::vector<int32_t> counts;
-    block_.Numbers(place, Block::kLeafConstant, leaf_count, &constants);
-    block_.Numbers(place, Block::kTermCounts, leaf_count, &counts);
+    block_.Numbers(place, TreeField::kLeafConstant, leaf_count, &constants);
+    block_.Numbers(place, TreeField::kTermCounts, leaf_count, &counts);
     tree->linear_leaves.resize(leaf_count);
     uint64_t all = 0;
     for (size_t i = 0; i < leaf_count; i++) {
@@ -406,8 +407,8 @@ class Reader {
     std::vector<double> coefficients;
     const auto count = static_cast<size_t>(all);
     if (count > 0) {
-      block_.Numbers(place, Block::kTermFeatures, count, &features);
-      block_.Numbers(place, Block::kTermCoefficients, count, &coefficients);
+      block_.Numbers(place, TreeField::kTermFeatures, count, &features);
+      block_.Numbers(place, TreeField::kTermCoefficients, count, &coefficients);
     }
     tree->linear_terms.resize(count);
     for (size_t i = 0; i < count; i++) {
@@ -460,7 +461,7 @@ class Reader {
     if (std::isnan(threshold)) Refuse(place() + ": expected a threshold, but it is NaN");
     const int32_t decision = decisions_[from];
     const int32_t missing = decision >> kMissingShift;
-    if (decision < 0 || missing > static_cast<int32_t>(Missing::kNaN)) {
+    if (decision < 0 || missing > static_cast<int32_t>(MissingType::kNaN)) {
       Refuse(place() + ": expected decision_type to be from 0 to 11, but it is " +
              std::to_string(decision));
     }
@@ -483,19 +484,19 @@ class Reader {
     }
     // Unless NaN has a way of its own, it counts as 0.
     const bool default_left = (decision & kDefaultLeftBit) != 0;
-    const bool is_none = missing == static_cast<int32_t>(Missing::kNone);
+    const bool is_none = missing == static_cast<int32_t>(MissingType::kNone);
     SetComparison(Comparison::kLessOrEqual, threshold, child, child + 1,
                   is_none ? 0 <= threshold : default_left, node);
-    node->zero_is_missing = missing == static_cast<int32_t>(Missing::kZero);
+    node->zero_is_missing = missing == static_cast<int32_t>(MissingType::kZero);
   }
 
   std::string_view text_;
   Lines lines_;
   std::string_view line_;  // the last one
   Forest forest_;
-  Fields<Head, static_cast<size_t>(Head::kCount)> head_{
+  LineFields<HeadField, static_cast<size_t>(HeadField::kCount)> head_{
       {"num_tree_per_iteration", "max_feature_idx", "objective", "average_output", "tree_sizes"}};
-  Fields<Block, static_cast<size_t>(Block::kCount)> block_{
+  LineFields<TreeField, static_cast<size_t>(TreeField::kCount)> block_{
       {"num_leaves", "num_cat", "split_feature", "threshold", "decision_type", "left_child",
        "right_child", "leaf_value", "leaf_count", "internal_count", "cat_boundaries",
        "cat_threshold", "is_linear", "leaf_const", "num_features", "leaf_features", "leaf_coeff"}};
@@ -508,7 +509,7 @@ class Reader {
 }  // namespace
 
 Forest ReadLightgbm(std::string_view text) {
-  return Reader(text).Read();
+  return LightgbmReader(text).Read();
 }
 
 }  // namespace tritonts::fil

@@ -61,9 +61,10 @@ Comparison ComparisonOf(const Place& place, int8_t code) {
   }
 }
 
-class Reader {
+class TreeliteReader {
  public:
-  explicit Reader(std::string_view bytes) : size_(bytes.size()), in_(bytes), sets_(bytes.size()) {}
+  explicit TreeliteReader(std::string_view bytes)
+      : size_(bytes.size()), in_(bytes), sets_(bytes.size()) {}
 
   Forest Read() {
     const uint64_t count = ReadHead();
@@ -263,7 +264,7 @@ class Reader {
 
   // The fields of the nodes of one tree, as they lie in the file.
   template <typename T>
-  struct Fields {
+  struct NodeFields {
     size_t count = 0;
     PackedArray<int8_t> type;  // 3.9: of inner nodes
     PackedArray<int32_t> left, right, feature;
@@ -303,8 +304,8 @@ class Reader {
   }
 
   template <typename T>
-  Fields<T> ReadFields() {
-    Fields<T> f;
+  NodeFields<T> ReadFields() {
+    NodeFields<T> f;
     const auto count = in_.Value<int32_t>("num_nodes");
     if (count < 1) {
       Refuse(TreeName() + ": num_nodes is " + std::to_string(count) + ": expected 1 or more");
@@ -338,14 +339,14 @@ class Reader {
   }
 
   template <typename T>
-  Fields<T> ReadOlderFields() {
+  NodeFields<T> ReadOlderFields() {
     // The struct of a node: children and feature, then the threshold or value, which is aligned.
     constexpr size_t kValue = sizeof(T) == 4 ? 12 : 16;
     constexpr size_t kCount = kValue + sizeof(T);
     constexpr size_t kWeight = kCount + 8;
     constexpr size_t kType = kWeight + 16;
     constexpr size_t kSize = kType + 8;
-    Fields<T> f;
+    NodeFields<T> f;
     f.packs_feature = true;
     const auto count = in_.Value<int32_t>("num_nodes");
     in_.Value<uint8_t>("has_categorical_split");
@@ -390,7 +391,7 @@ class Reader {
 
   template <typename T>
   Tree ReadTree() {
-    const Fields<T> f = is_older_ ? ReadOlderFields<T>() : ReadFields<T>();
+    const NodeFields<T> f = is_older_ ? ReadOlderFields<T>() : ReadFields<T>();
     const std::string name = TreeName();
     const auto place = [&name](uint32_t node) { return name + ", node " + std::to_string(node); };
     children_.left.resize(f.count);
@@ -402,7 +403,7 @@ class Reader {
       if (is_leaf) continue;
       if (f.type[i] != static_cast<int8_t>(NodeType::kNumber) &&
           f.type[i] != static_cast<int8_t>(NodeType::kCategory)) {
-        Refuse(place(i) + ": expected its node_type to be 0, 1 or 2, but it is " +
+        Refuse(place(i) + ": expected its node_type to be 1 or 2 (0 for a leaf), but it is " +
                std::to_string(f.type[i]));
       }
       if (f.left[i] == kNoChild) Refuse(place(i) + ": expected a left child, but it has none");
@@ -465,7 +466,7 @@ class Reader {
   }
 
   template <typename T>
-  void ReserveVectors(const std::string& name, const Fields<T>& f, Tree* tree) {
+  void ReserveVectors(const std::string& name, const NodeFields<T>& f, Tree* tree) {
     const uint64_t leaves = tree->nodes.size() / 2 + 1;
     // Several leaves must not share values, or a small file could need any memory.
     if (f.vectors.size() / leaf_size_ < leaves) {
@@ -477,8 +478,8 @@ class Reader {
   }
 
   template <typename Place, typename T>
-  void MakeLeaf(const Place& place, const Fields<T>& f, uint32_t from, bool has_vectors, Tree* tree,
-                Node* node) {
+  void MakeLeaf(const Place& place, const NodeFields<T>& f, uint32_t from, bool has_vectors,
+                Tree* tree, Node* node) {
     const uint64_t begin = f.vector_begin[from];
     const uint64_t end = f.vector_end[from];
     if (begin > end || end > f.vectors.size()) {
@@ -503,7 +504,7 @@ class Reader {
   }
 
   template <typename T>
-  void AddCategories(const std::string& place, const Fields<T>& f, uint32_t from, Tree* tree,
+  void AddCategories(const std::string& place, const NodeFields<T>& f, uint32_t from, Tree* tree,
                      Node* node) {
     const uint64_t begin = f.set_begin[from];
     const uint64_t end = f.set_end[from];
@@ -530,7 +531,7 @@ class Reader {
 }  // namespace
 
 Forest ReadTreelite(std::string_view bytes) {
-  return Reader(bytes).Read();
+  return TreeliteReader(bytes).Read();
 }
 
 }  // namespace tritonts::fil

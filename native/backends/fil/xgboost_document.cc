@@ -19,7 +19,7 @@ namespace tritonts::fil {
 namespace {
 
 // XGBoost marks removed nodes with this feature.
-constexpr int32_t kRemoved = 0x7fffffff;
+constexpr int32_t kRemovedFeature = 0x7fffffff;
 
 // Which of an object's members were there.
 class Seen {
@@ -53,9 +53,9 @@ struct TreeColumns {
   int64_t leaf_size = 0;  // the values of a leaf; 0 and 1 mean one
 };
 
-class Reader {
+class DocumentReader {
  public:
-  Reader(Document* document, size_t file_size)
+  DocumentReader(Document* document, size_t file_size)
       : in_(*document), file_size_(file_size), sets_(file_size) {}
 
   Forest Read() {
@@ -392,7 +392,7 @@ class Reader {
     TreeColumns& c = columns_;
     children_.left.swap(c.left);
     children_.right.swap(c.right);
-    children_.may_be_apart = [&c](uint32_t node) { return c.feature[node] == kRemoved; };
+    children_.may_be_apart = [&c](uint32_t node) { return c.feature[node] == kRemovedFeature; };
     const std::vector<uint32_t> order = BreadthFirst(TreeName(), children_);
     Tree tree;
     tree.nodes.resize(order.size());
@@ -422,7 +422,7 @@ class Reader {
   void MakeSplit(uint32_t from, uint32_t child, Tree* tree, Node* node) {
     TreeColumns& c = columns_;
     const int32_t feature = c.feature[from];
-    if (feature < 0 || feature == kRemoved) {
+    if (feature < 0 || feature == kRemovedFeature) {
       Refuse(NodeName(from) + ": expected a feature, but split_indices has " +
              std::to_string(feature));
     }
@@ -560,7 +560,7 @@ class Reader {
 }  // namespace
 
 Forest ReadXgboostDocument(Document* document, size_t file_size) {
-  return Reader(document, file_size).Read();
+  return DocumentReader(document, file_size).Read();
 }
 
 }  // namespace tritonts::fil

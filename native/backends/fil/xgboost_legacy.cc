@@ -19,7 +19,7 @@ constexpr size_t kBoosterBytes = 160;
 constexpr size_t kTreeBytes = 148;
 // Bits of a node's feature.
 constexpr uint32_t kDefaultLeft = uint32_t{1} << 31;
-constexpr uint32_t kRemoved = 0xffffffff;
+constexpr uint32_t kRemovedNode = 0xffffffff;
 
 struct LegacyNode {
   int32_t parent;
@@ -36,9 +36,9 @@ struct LegacyCounts {
   int32_t leaves;
 };
 
-class Reader {
+class LegacyReader {
  public:
-  explicit Reader(std::string_view bytes) : bytes_(bytes), in_(bytes) {}
+  explicit LegacyReader(std::string_view bytes) : bytes_(bytes), in_(bytes) {}
 
   Forest Read() {
     CheckFront();
@@ -151,7 +151,9 @@ class Reader {
       children_.left[i] = node.left;
       children_.right[i] = node.right;
     }
-    children_.may_be_apart = [&nodes](uint32_t node) { return nodes[node].feature == kRemoved; };
+    children_.may_be_apart = [&nodes](uint32_t node) {
+      return nodes[node].feature == kRemovedNode;
+    };
     const std::vector<uint32_t> order = BreadthFirst(TreeName(), children_);
     Tree tree;
     tree.nodes.resize(order.size());
@@ -165,7 +167,8 @@ class Reader {
         continue;
       }
       const auto place = [&] { return TreeName() + ", node " + std::to_string(order[at]); };
-      if (from.feature == kRemoved) Refuse(place() + ": it is in the tree, but marked as removed");
+      if (from.feature == kRemovedNode)
+        Refuse(place() + ": it is in the tree, but marked as removed");
       if (std::isnan(from.value)) Refuse(place() + ": expected a threshold, but it is NaN");
       node.test = Node::Test::kLess;
       node.feature = from.feature & ~kDefaultLeft;
@@ -212,7 +215,7 @@ class Reader {
 }  // namespace
 
 Forest ReadXgboostLegacy(std::string_view bytes) {
-  return Reader(bytes).Read();
+  return LegacyReader(bytes).Read();
 }
 
 }  // namespace tritonts::fil

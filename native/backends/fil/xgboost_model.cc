@@ -12,60 +12,60 @@ namespace tritonts::fil {
 namespace {
 
 // What turns a base score of the output's kind into a margin.
-enum class Link : uint8_t { kIdentity, kLogit, kLog };
+enum class ScoreLink : uint8_t { kIdentity, kLogit, kLog };
 
-struct Objective {
+struct XgboostObjective {
   std::string_view name;
   Transform transform;
-  Link link;
+  ScoreLink link;
 };
 
-constexpr Objective kObjectives[] = {
-    {"reg:squarederror", Transform::kIdentity, Link::kIdentity},
-    {"reg:linear", Transform::kIdentity, Link::kIdentity},  // its name before 0.90
-    {"reg:squaredlogerror", Transform::kIdentity, Link::kIdentity},
-    {"reg:logistic", Transform::kSigmoid, Link::kLogit},
-    {"reg:pseudohubererror", Transform::kIdentity, Link::kIdentity},
-    {"reg:absoluteerror", Transform::kIdentity, Link::kIdentity},
-    {"reg:quantileerror", Transform::kIdentity, Link::kIdentity},
-    {"reg:gamma", Transform::kExp, Link::kLog},
-    {"reg:tweedie", Transform::kExp, Link::kLog},
-    {"binary:logistic", Transform::kSigmoid, Link::kLogit},
-    {"binary:logitraw", Transform::kIdentity, Link::kIdentity},
-    {"binary:hinge", Transform::kHinge, Link::kIdentity},
-    {"count:poisson", Transform::kExp, Link::kLog},
-    {"survival:cox", Transform::kExp, Link::kLog},
-    {"survival:aft", Transform::kExp, Link::kLog},
-    {"multi:softmax", Transform::kMaxIndex, Link::kIdentity},
-    {"multi:softprob", Transform::kSoftmax, Link::kIdentity},
-    {"rank:pairwise", Transform::kIdentity, Link::kIdentity},
-    {"rank:ndcg", Transform::kIdentity, Link::kIdentity},
-    {"rank:map", Transform::kIdentity, Link::kIdentity},
+constexpr XgboostObjective kXgboostObjectives[] = {
+    {"reg:squarederror", Transform::kIdentity, ScoreLink::kIdentity},
+    {"reg:linear", Transform::kIdentity, ScoreLink::kIdentity},  // its name before 0.90
+    {"reg:squaredlogerror", Transform::kIdentity, ScoreLink::kIdentity},
+    {"reg:logistic", Transform::kSigmoid, ScoreLink::kLogit},
+    {"reg:pseudohubererror", Transform::kIdentity, ScoreLink::kIdentity},
+    {"reg:absoluteerror", Transform::kIdentity, ScoreLink::kIdentity},
+    {"reg:quantileerror", Transform::kIdentity, ScoreLink::kIdentity},
+    {"reg:gamma", Transform::kExp, ScoreLink::kLog},
+    {"reg:tweedie", Transform::kExp, ScoreLink::kLog},
+    {"binary:logistic", Transform::kSigmoid, ScoreLink::kLogit},
+    {"binary:logitraw", Transform::kIdentity, ScoreLink::kIdentity},
+    {"binary:hinge", Transform::kHinge, ScoreLink::kIdentity},
+    {"count:poisson", Transform::kExp, ScoreLink::kLog},
+    {"survival:cox", Transform::kExp, ScoreLink::kLog},
+    {"survival:aft", Transform::kExp, ScoreLink::kLog},
+    {"multi:softmax", Transform::kMaxIndex, ScoreLink::kIdentity},
+    {"multi:softprob", Transform::kSoftmax, ScoreLink::kIdentity},
+    {"rank:pairwise", Transform::kIdentity, ScoreLink::kIdentity},
+    {"rank:ndcg", Transform::kIdentity, ScoreLink::kIdentity},
+    {"rank:map", Transform::kIdentity, ScoreLink::kIdentity},
 };
 
-const Objective& ObjectiveOf(const std::string& name) {
+const XgboostObjective& XgboostObjectiveOf(const std::string& name) {
   std::string known;
-  for (const Objective& objective : kObjectives) {
+  for (const XgboostObjective& objective : kXgboostObjectives) {
     if (objective.name == name) return objective;
     known += (known.empty() ? "" : ", ") + std::string(objective.name);
   }
   RefuseUnsupported("the objective " + Shown(name) + " is not supported: expected one of " + known);
 }
 
-double Margin(const Objective& objective, float score) {
+double Margin(const XgboostObjective& objective, float score) {
   // In float, as XGBoost.
-  const bool fits = objective.link == Link::kIdentity ? std::isfinite(score)
-                    : objective.link == Link::kLogit  ? score > 0 && score < 1
-                                                      : score > 0 && std::isfinite(score);
+  const bool fits = objective.link == ScoreLink::kIdentity ? std::isfinite(score)
+                    : objective.link == ScoreLink::kLogit  ? score > 0 && score < 1
+                                                           : score > 0 && std::isfinite(score);
   if (!fits) {
     Refuse("base_score is " + std::to_string(score) + ": expected " +
-           (objective.link == Link::kIdentity ? "a finite number"
-            : objective.link == Link::kLogit  ? "a number between 0 and 1"
-                                              : "a positive number") +
+           (objective.link == ScoreLink::kIdentity ? "a finite number"
+            : objective.link == ScoreLink::kLogit  ? "a number between 0 and 1"
+                                                   : "a positive number") +
            " with the objective " + std::string(objective.name));
   }
-  if (objective.link == Link::kLogit) return -std::log(1.0f / score - 1.0f);
-  if (objective.link == Link::kLog) return std::log(score);
+  if (objective.link == ScoreLink::kLogit) return -std::log(1.0f / score - 1.0f);
+  if (objective.link == ScoreLink::kLog) return std::log(score);
   return score;
 }
 
@@ -81,7 +81,7 @@ void Weigh(float weight, Tree* tree) {
 }
 
 std::vector<double> BaseOf(const XgboostModel& model, uint32_t columns) {
-  const Objective& objective = ObjectiveOf(model.objective);
+  const XgboostObjective& objective = XgboostObjectiveOf(model.objective);
   const size_t count = model.base_scores.size();
   if (count != 1 && count != columns) {
     Refuse("base_score has " + std::to_string(count) +
@@ -119,7 +119,7 @@ Forest FinishXgboost(XgboostModel model, size_t file_size) {
   CheckBooster(model.booster);
   Forest forest;
   forest.columns = ColumnsOf(model, file_size);
-  forest.transform = ObjectiveOf(model.objective).transform;
+  forest.transform = XgboostObjectiveOf(model.objective).transform;
   if (forest.transform == Transform::kMaxIndex && forest.columns == 1) {
     Refuse("num_class is " + std::to_string(model.classes) +
            ": expected at least 2 with the objective " + model.objective);

@@ -1,10 +1,10 @@
-// Damages model files of trees at random, and reads them. Each must be refused with a message, or give
-// a forest that keeps the promises of its header; within bounds of memory and time.
+// Damages model files of trees at random, and reads them. Each must be refused with a message, or
+// give a forest that keeps the promises of its header; within bounds of memory and time.
 //
 //   tritonts_tree_fuzz [--seconds <n>] [--seed <n>] [file]...
 //
-// Files are further models to begin with; their format follows from their names, as a repository has
-// them. Sanitizers find what is read outside.
+// Files are further models to begin with; their format follows from their names, as a repository
+// has them. Sanitizers find what is read outside.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -31,8 +31,8 @@ size_t most = 0;
 constexpr size_t kHeader = 2 * sizeof(void*);
 
 void* Allocate(size_t size) {
-  void* memory = size > std::numeric_limits<size_t>::max() - kHeader ? nullptr
-                                                                     : std::malloc(size + kHeader);
+  void* memory =
+      size > std::numeric_limits<size_t>::max() - kHeader ? nullptr : std::malloc(size + kHeader);
   if (memory == nullptr) throw std::bad_alloc();
   *static_cast<size_t*>(memory) = size;
   allocated += size;
@@ -108,13 +108,15 @@ class Fuzzer {
         {"LightGBM", Format::kLightgbm, TreesAsLinear()},
         {"Treelite", Format::kTreelite, TreesAsTreelite()},
         {"Treelite", Format::kTreelite, vectors.Bytes()},
+        {"Treelite", Format::kTreelite, TreesAsOlderTreelite(false)},
+        {"Treelite", Format::kTreelite, TreesAsOlderTreelite(true)},
     };
   }
 
   // False if the file cannot be read, or its name says no format.
   bool Add(const std::string& path) {
     static const std::map<std::string, std::pair<const char*, Format>> kEnds = {
-        {"json", {"JSON", Format::kXgboostJson}},     {"ubj", {"UBJSON", Format::kXgboostUbj}},
+        {"json", {"JSON", Format::kXgboostJson}},      {"ubj", {"UBJSON", Format::kXgboostUbj}},
         {"model", {"legacy", Format::kXgboostLegacy}}, {"txt", {"LightGBM", Format::kLightgbm}},
         {"tl", {"Treelite", Format::kTreelite}},
     };
@@ -172,13 +174,13 @@ class Fuzzer {
 
  private:
   static std::string VectorsAsJson() {
-    const std::string json = Replaced(TreesAsJson(), R"("size_leaf_vector":"1")",
-                                      R"("size_leaf_vector":"3")");
+    const std::string json =
+        Replaced(TreesAsJson(), R"("size_leaf_vector":"1")", R"("size_leaf_vector":"3")");
     const std::string weights =
         Replaced(json, R"("id":0)", R"("leaf_weights":[1.0,2.0,3.0,4.0,5.0,6.0,7.0,8.0,9.0])");
-    return Replaced(Replaced(weights, R"("right_children":[2,-1,4,-1,-1])",
-                             R"("right_children":[2,0,4,1,2])"),
-                    R"("num_class":"0")", R"("num_class":"3")");
+    return Replaced(
+        Replaced(weights, R"("right_children":[2,-1,4,-1,-1])", R"("right_children":[2,0,4,1,2])"),
+        R"("num_class":"0")", R"("num_class":"3")");
   }
 
   size_t Below(size_t limit) { return limit == 0 ? 0 : random_() % limit; }
@@ -227,9 +229,19 @@ class Fuzzer {
         return;
       case 6: {
         // A whole number of several bytes, in either order.
-        const uint64_t numbers[] = {0,          1,          2,          ~uint64_t{0}, 0x7fffffff,
-                                    0x80000000, 0xffffffff, 0x10000,    uint64_t{1} << 63,
-                                    5,          Below(256), random_(),  0x7ff8000000000000};
+        const uint64_t numbers[] = {0,
+                                    1,
+                                    2,
+                                    ~uint64_t{0},
+                                    0x7fffffff,
+                                    0x80000000,
+                                    0xffffffff,
+                                    0x10000,
+                                    uint64_t{1} << 63,
+                                    5,
+                                    Below(256),
+                                    random_(),
+                                    0x7ff8000000000000};
         uint64_t number = numbers[Below(std::size(numbers))];
         const size_t size = size_t{1} << Below(4);
         std::string raw(size, '\0');
@@ -242,9 +254,11 @@ class Fuzzer {
       }
       default: {
         // Another number in a text.
-        const char* const numbers[] = {"0",   "1",    "-1",  "2147483647", "-2147483648", "4294967295",
-                                       "1e9", "nan",  "inf", "NaN",        "16777215",    "1e-400",
-                                       "3",   "0.25", "-3",  "99999999999999999999"};
+        const char* const numbers[] = {
+            "0",           "1",          "-1",       "2147483647",
+            "-2147483648", "4294967295", "1e9",      "nan",
+            "inf",         "NaN",        "16777215", "1e-400",
+            "3",           "0.25",       "-3",       "99999999999999999999"};
         const size_t begin = last_.find_first_of("-0123456789", at);
         if (begin == std::string::npos) return;
         const size_t end = last_.find_first_not_of("-.0123456789", begin);

@@ -77,8 +77,8 @@ class UbjWriter {
 
   void Array() {
     const std::string_view inner = rest_.substr(1, rest_.find(']') - 1);
-    const bool is_numbers =
-        typed_ && !inner.empty() && inner.find_first_not_of("0123456789.,-eN a") == std::string::npos;
+    const bool is_numbers = typed_ && !inner.empty() &&
+                            inner.find_first_not_of("0123456789.,-eN a") == std::string::npos;
     out_ += '[';
     if (!is_numbers) {
       while (rest_[0] != ']') {
@@ -192,6 +192,38 @@ std::string TreesAsLinear() {
 
 std::string TreesAsTreelite() {
   return TreeliteFile().Bytes();
+}
+
+std::string TreesAsOlderTreelite(bool is_double) {
+  ByteWriter out;
+  const uint8_t type = is_double ? 3 : 2;
+  out.Value(int32_t{3}).Value(int32_t{9}).Value(int32_t{1}).Value(type).Value(type);
+  out.Value(uint64_t{1}).Value(int32_t{2}).Value(uint8_t{0}).Value(uint8_t{0}).Zeros(4);
+  out.Value(uint32_t{1}).Value(uint32_t{1});
+  const std::string_view name = "identity";
+  for (const char one : name) out.Value(one);
+  out.Zeros(256 - name.size());
+  out.Value(1.0f).Value(1.0f).Value(0.5f).Value(int32_t{0});
+  out.Value(int32_t{5}).Value(uint8_t{1}).Value(uint64_t{5});
+  const TreeliteFile file;
+  for (size_t i = 0; i < file.type.size(); i++) {
+    const uint32_t feature = file.type[i] == 0 ? 0 : static_cast<uint32_t>(file.feature[i]);
+    out.Value(file.left[i]).Value(file.right[i]);
+    out.Value(feature | static_cast<uint32_t>(file.default_left[i]) << 31);
+    const float value = file.type[i] == 0 ? file.value[i] : file.threshold[i];
+    if (is_double) {
+      out.Zeros(4).Value(double{value});
+    } else {
+      out.Value(value);
+    }
+    out.Value(uint64_t{0}).Value(file.weight[i]).Value(0.0);
+    out.Value(file.type[i]).Value(file.comparison[i]).Value(uint8_t{0}).Value(file.has_weight[i]);
+    out.Value(uint8_t{0}).Value(file.set_is_right[i]).Zeros(2);
+  }
+  out.Array(file.vectors).Array(file.vector_begin).Array(file.vector_end).Array(file.categories);
+  out.Array(std::vector<uint64_t>{0, 0, 0, 2, 2, 2});
+  out.Value(int32_t{0}).Value(int32_t{0});
+  return out.bytes();
 }
 
 std::string TreeliteFile::Bytes() const {

@@ -1,4 +1,5 @@
-// Small model files of trees in each format, for tests and for the fuzzer. All describe valid models.
+// Small model files of trees in each format, for tests and for the fuzzer. All describe valid
+// models.
 #pragma once
 
 #include <cstdint>
@@ -29,6 +30,8 @@ std::string TreesAsLightgbm();
 std::string TreesAsLinear();
 // Treelite's checkpoint of the first tree.
 std::string TreesAsTreelite();
+// The same as Treelite 3.9 wrote it. Its thresholds and leaves are double if `is_double`.
+std::string TreesAsOlderTreelite(bool is_double);
 
 // `text` with the first `from` replaced by `to`. It must be there.
 std::string Replaced(std::string text, std::string_view from, std::string_view to);

@@ -1,4 +1,5 @@
 // Reading Treelite's checkpoints, good files and hostile ones.
+#include <cstring>
 #include <functional>
 #include <limits>
 
@@ -72,6 +73,50 @@ TEST(treelite_checkpoints_are_read) {
   CHECK_EQ(MarginsOf(left, {0.5f, 1}), std::vector{-1.5});
   CHECK_EQ(MarginsOf(left, {0.5f, 0}), std::vector{4.5});
   CHECK_EQ(MarginsOf(left, {0.5f, kNaN}), std::vector{-1.5});
+}
+
+TEST(treelite_checkpoints_of_3_9_are_read) {
+  for (const bool is_double : {false, true}) {
+    const std::string bytes = TreesAsOlderTreelite(is_double);
+    StatusOr<Forest> read = ReadForest(Format::kTreelite, bytes);
+    CHECK_EQ(read.status().message(), "");
+    if (!read.ok()) continue;
+    const Forest& forest = read.value();
+    CHECK_EQ(FaultOf(forest), "");
+    CHECK_EQ(forest.float_sums, !is_double);
+    CHECK_EQ(forest.trees.at(0).nodes.at(2).cover, 6.0);
+    CHECK_EQ(MarginsOf(forest, {0.4f, 0}), std::vector{2.0});
+    CHECK_EQ(MarginsOf(forest, {kNaN, 0}), std::vector{2.0});
+    CHECK_EQ(MarginsOf(forest, {0.5f, 33}), std::vector{4.5});
+    CHECK_EQ(MarginsOf(forest, {0.5f, kNaN}), std::vector{-1.5});
+    for (size_t size = 0; size < bytes.size(); size++) {
+      CHECK(!Refused(bytes.substr(0, size)).empty());
+    }
+    CHECK(Refused(bytes + "x").find("expected the end of the file at byte") == 0);
+  }
+  // The places of what follows: the task, the number of classes, the values of a leaf, the nodes.
+  constexpr size_t kTask = 26, kClasses = 32, kLeafSize = 36, kNodes = 317, kFirst = 325;
+  const auto with = [](size_t at, auto value) {
+    std::string bytes = TreesAsOlderTreelite(false);
+    std::memcpy(bytes.data() + at, &value, sizeof value);
+    return Refused(bytes);
+  };
+  const std::pair<std::string, const char*> hostile[] = {
+      {with(kTask, uint8_t{3}),
+       "task_type is 3: models whose leaves are classes are not supported"},
+      {with(kClasses, uint32_t{2}), "num_class is 2: expected 1 with the task_type 0"},
+      {with(kLeafSize, uint32_t{2}), "leaf_vector_size is 2: expected 1 with the task_type 0"},
+      {with(kNodes, ~uint64_t{0}), "tree 0: num_nodes is 5, and there are 18446744073709551615"},
+      {with(kFirst, int32_t{0}), "tree 0, node 0: its left child is node 0, the root"},
+      {with(kFirst + 8, uint32_t{2}), "tree 0, node 0: expected a feature from 0 to 1"},
+      {with(kFirst + 12, kNaN), "tree 0, node 0: expected a threshold, but it is NaN"},
+      {with(kFirst + 40, uint8_t{0}),
+       "tree 0, node 0: expected its node_type to be 1 or 2 (0 for a leaf), but it is 0"},
+      {with(kFirst + 41, uint8_t{9}), "tree 0, node 0: expected a comparison from 2 to 5"},
+  };
+  for (const auto& [refused, says] : hostile) {
+    if (refused.find(says) != 0) CHECK_EQ(refused, says);
+  }
 }
 
 TEST(treelite_comparisons_are_kept) {
@@ -161,7 +206,7 @@ TEST(treelite_checkpoints_that_are_malformed_are_refused) {
       {[](auto* f) { f->nodes = 2000000000; },
        "tree 0: node_type has 5 values, but num_nodes is 2000000000"},
       {[](auto* f) { f->type[1] = 3; },
-       "tree 0, node 1: expected its node_type to be 0, 1 or 2, but it is 3"},
+       "tree 0, node 1: expected its node_type to be 1 or 2 (0 for a leaf), but it is 3"},
       {[](auto* f) { f->type[1] = 1; }, "tree 0, node 1: expected a left child, but it has none"},
       {[](auto* f) { f->left[2] = 0; }, "tree 0, node 2: its left child is node 0, the root"},
       {[](auto* f) { f->left[2] = 5; },

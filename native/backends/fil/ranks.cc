@@ -1,0 +1,73 @@
+#include "ranks.h"
+
+#include <cmath>
+
+namespace tritonts::fil {
+
+namespace {
+
+// The rank of a missing value that goes the way of the treatment.
+uint32_t RankOfMissing(const RankedFeature& feature, uint32_t treatment) {
+  return treatment & 1 ? 0 : feature.count;
+}
+
+bool IsMissing(float value, uint32_t treatment) {
+  return std::isnan(value) || (treatment & 2 && std::fabs(value) <= kMostZero);
+}
+
+// Writes the ranks of one value to the columns of its feature.
+template <uint32_t kStride>
+void WriteRank(const RankedFeature& feature, float value, uint32_t rank, uint16_t* ranks) {
+  for (uint32_t treatment = 0; treatment < 4; treatment++) {
+    const uint32_t column = feature.columns[treatment];
+    if (column == RankedFeature::kNone) continue;
+    const uint32_t own = IsMissing(value, treatment) ? RankOfMissing(feature, treatment) : rank;
+    ranks[size_t{column} * kStride] = static_cast<uint16_t>(own - kRankBias);
+  }
+}
+
+}  // namespace
+
+void RankBlock(const Part& part, const Rows& rows, uint16_t* ranks) {
+  const size_t count = rows.count;
+  for (const RankedFeature& feature : part.features) {
+    const float* const thresholds = part.thresholds.data() + feature.first;
+    float values[kBlockRows];
+    uint32_t found[kBlockRows];
+    for (size_t row = 0; row < count; row++) {
+      values[row] = rows.row(row)[feature.feature];
+      found[row] = 0;
+    }
+    // A binary search for all rows at once, without branches.
+    uint32_t rest = feature.count;
+    while (rest > 1) {
+      const uint32_t half = rest / 2;
+      for (size_t row = 0; row < count; row++) {
+        found[row] += thresholds[found[row] + half - 1] <= values[row] ? half : 0;
+      }
+      rest -= half;
+    }
+    for (size_t row = 0; row < count; row++) {
+      found[row] += thresholds[found[row]] <= values[row] ? 1 : 0;
+      WriteRank<kBlockRows>(feature, values[row], found[row], ranks + row);
+    }
+  }
+}
+
+void RankRow(const Part& part, const float* row, uint16_t* ranks) {
+  for (const RankedFeature& feature : part.features) {
+    const float* const thresholds = part.thresholds.data() + feature.first;
+    const float value = row[feature.feature];
+    uint32_t found = 0;
+    uint32_t rest = feature.count;
+    while (rest > 1) {
+      const uint32_t half = rest / 2;
+      found += thresholds[found + half - 1] <= value ? half : 0;
+      rest -= half;
+    }
+    found += thresholds[found] <= value ? 1 : 0;
+    WriteRank<1>(feature, value, found, ranks);
+  }
+}
+
+}  // namespace tritonts::fil

@@ -10,9 +10,10 @@ namespace tritonts::fil {
 
 namespace {
 
-constexpr uint32_t kMostLevels = 8;        // of kLevels
-constexpr uint32_t kMostBlockLevels = 14;  // of kBlocks
-// Complete trees may have this many leaves for each leaf of the tree that they stand for.
+// Trees of at most so many levels are always complete; deeper ones if they need not be padded much:
+// up to so many leaves for each leaf of the tree.
+constexpr uint32_t kAlwaysComplete = 8;
+constexpr uint32_t kMostCompleteLevels = 14;
 constexpr size_t kMostPadding = 4;
 constexpr size_t kWordsOfLine = 16;
 // Gathers of kernels have signed positions of 32 bits.
@@ -208,10 +209,10 @@ class Compiler {
   static TreeShape ShapeOf(const Facts& facts) {
     if (facts.plain) return TreeShape::kPlain;
     if (facts.levels <= kTopLevels) return TreeShape::kTop;
-    if (facts.levels <= kMostLevels) return TreeShape::kLevels;
-    const bool full = facts.levels <= kMostBlockLevels &&
-                      (size_t{1} << facts.levels) <= kMostPadding * facts.leaves;
-    return full ? TreeShape::kBlocks : TreeShape::kLinked;
+    const bool complete = facts.levels <= kAlwaysComplete ||
+                          (facts.levels <= kMostCompleteLevels &&
+                           (size_t{1} << facts.levels) <= kMostPadding * facts.leaves);
+    return complete ? TreeShape::kBlocks : TreeShape::kLinked;
   }
 
   void Add(size_t number) {
@@ -229,9 +230,6 @@ class Compiler {
     Place(tree, complete);
     AddTop(tree, &made);
     switch (made.shape) {
-      case TreeShape::kLevels:
-        AddLevels(tree, &made);
-        break;
       case TreeShape::kBlocks:
         AddBlocks(tree, &made);
         break;
@@ -297,19 +295,12 @@ class Compiler {
     }
   }
 
-  void AddLevels(const Tree& tree, CompiledTree* made) {
-    made->nodes = result_.words.size();
-    for (size_t i = 0; i < size_t{1} << made->levels; i++) {
-      result_.words.push_back(i == 0 ? kAlwaysLeft : WordAt(tree, i));
-    }
-  }
-
   void AddBlocks(const Tree& tree, CompiledTree* made) {
     result_.words.resize((result_.words.size() + kWordsOfLine - 1) / kWordsOfLine * kWordsOfLine,
                          kAlwaysLeft);
     made->nodes = result_.words.size();
     for (uint32_t level = kTopLevels; level < made->levels;) {
-      const uint32_t levels = std::min(made->levels - level, kTopLevels);
+      const uint32_t levels = std::min(made->levels - level, kBlockLevels);
       for (size_t root = size_t{1} << level; root < size_t{2} << level; root++) {
         result_.words.push_back(kAlwaysLeft);
         for (uint32_t below = 0; below < levels; below++) {

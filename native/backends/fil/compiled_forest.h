@@ -7,9 +7,10 @@
 // a missing value already has the rank that sends it the right way. So nodes know nothing of
 // missing values.
 //
-// The four top levels of a tree are complete: no child pointers, and leaves above them are repeated
-// below. Kernels test all of their nodes for many rows at once, because that is faster than to
-// fetch one node for each row. Trees differ in what follows below (TreeShape).
+// The six top levels of a tree are complete: no child pointers, and leaves above them are repeated
+// below. Kernels test all of their nodes for many rows at once. That is faster than to fetch one
+// node for each row, because a register has the ranks of up to 32 rows. Trees differ in what follows
+// below (TreeShape).
 //
 // Immutable after Compile, so any thread may read it.
 #pragma once
@@ -26,7 +27,9 @@ namespace tritonts::fil {
 
 // Rows are walked in blocks of this many.
 constexpr uint32_t kBlockRows = 64;
-constexpr uint32_t kTopLevels = 4;
+constexpr uint32_t kTopLevels = 6;
+// Subtrees of so many levels fill a cache line of 16 words.
+constexpr uint32_t kBlockLevels = 4;
 // The largest rank, and so the most thresholds of a feature in one part.
 constexpr uint32_t kMostRank = 65534;
 // The most columns of ranks in one part.
@@ -53,11 +56,10 @@ template <typename T>
 using LineVector = std::vector<T, LineAllocator<T>>;
 
 enum class TreeShape : uint8_t {
-  kTop,      // nothing below the top: its exits are the leaves
-  kLevels,   // complete trees of up to eight levels: node i has the children 2i and 2i + 1
-  kBlocks,   // deeper complete trees: subtrees of four levels lie in one cache line each
-  kLinked,   // any tree: nodes with the position of their left child; the right one follows
-  kPlain,    // nodes that need the row itself, such as those of categories
+  kTop,     // nothing below the top: its exits are the leaves
+  kBlocks,  // deeper complete trees: subtrees of up to four levels lie in one cache line each
+  kLinked,  // any tree: nodes with the position of their left child; the right one follows
+  kPlain,   // nodes that need the row itself, such as those of categories
 };
 
 // A node of the top, ready for comparisons of many rows. The rank goes left if it is less than
@@ -104,7 +106,7 @@ struct CompiledTree {
   uint32_t levels = 0;     // of inner nodes; kLinked: the most steps below the top
   uint32_t column = 0;     // of the margins
   size_t top = 0;          // top_nodes: 1 << top_levels of them; the first one is unused
-  // kLevels: words, by i. kBlocks: words, the blocks below the top. kLinked: links. kPlain: plain.
+  // kBlocks: words, the blocks below the top. kLinked: links. kPlain: plain.
   size_t nodes = 0;
   size_t exits = 0;  // kLinked: words, the positions of the nodes below the top
   // The first value, in float_leaves or double_leaves, by leaf; kLinked and kPlain: by node. Leaves
@@ -141,7 +143,7 @@ struct CompiledForest {
   bool truncates_negatives = false;
   bool averages = false;
   Transform transform = Transform::kIdentity;
-  float sigmoid_alpha = 1;
+  double sigmoid_alpha = 1;
   float ratio_c = 1;
   std::vector<double> base;           // by column
   std::vector<double> trees_of;       // by column: the number of trees

@@ -17,9 +17,6 @@ constexpr size_t kMostRankBytes = size_t{512} << 10;
 constexpr size_t kMostTileBytes = size_t{192} << 10;
 constexpr size_t kMostChunkRows = 2048;
 
-// Kernels read two bytes behind the ranks.
-constexpr size_t kRankPadding = 32;
-
 size_t BlocksOf(size_t rows) {
   return (rows + kBlockRows - 1) / kBlockRows;
 }
@@ -51,8 +48,8 @@ void Scratch::Reserve(const CompiledForest& forest, size_t rows) {
     rank_columns = std::max<size_t>(rank_columns, part.rank_columns);
   }
   const size_t padded = rows <= kFewRows ? rows : BlocksOf(rows) * kBlockRows;
-  if (ranks.size() < padded * rank_columns + kRankPadding) {
-    ranks.resize(padded * rank_columns + kRankPadding);
+  if (ranks.size() < padded * rank_columns) {
+    ranks.resize(padded * rank_columns);
   }
   const size_t sums = padded * forest.columns;
   if (forest.float_sums) {
@@ -183,11 +180,7 @@ void Evaluator::AddTrees(size_t first, size_t count, const Rows& rows, const uin
     size_t past = i;
     while (past < first + count && has_values(trees[past])) past++;
     if (past > i) {
-      if constexpr (sizeof(Sum) == sizeof(float)) {
-        kernel_.add_float(forest_, trees + i, past - i, ranks, in_block, sums);
-      } else {
-        kernel_.add_double(forest_, trees + i, past - i, ranks, in_block, sums);
-      }
+      fil::AddTrees(kernel_, forest_, trees + i, past - i, ranks, in_block, sums);
       i = past;
       continue;
     }
@@ -198,7 +191,7 @@ void Evaluator::AddTrees(size_t first, size_t count, const Rows& rows, const uin
         leaves[row] = FindPlain(forest_, tree, rows.row(row));
       }
     } else {
-      kernel_.find(forest_, tree, ranks, in_block, leaves);
+      FindLeaves(kernel_, forest_, tree, ranks, in_block, leaves);
     }
     for (size_t row = 0; row < rows.count; row++) {
       AddLeaf(tree, leaves[row], rows.row(row), kBlockRows, sums + row);

@@ -47,7 +47,7 @@ class RowPool {
     size_t next_task = 0;
     size_t at_work = 0;  // threads of the pool
     Job* next = nullptr;
-    std::condition_variable left;  // no thread is at work any more
+    std::condition_variable left{};  // no thread is at work any more
   };
 
   void StartThreads(size_t wanted);

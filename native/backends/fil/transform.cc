@@ -10,13 +10,13 @@ namespace {
 // The float whose exp is just below the greatest float.
 constexpr float kMostExponent = 88.7F;
 
-float Sigmoid(float margin, float alpha) {
-  const float exponent = std::min(-alpha * margin, kMostExponent);
+float Sigmoid(float margin, double alpha) {
+  const float exponent = std::min(-static_cast<float>(alpha) * margin, kMostExponent);
   return 1.0F / (std::exp(exponent) + 1.0F + 1e-16F);
 }
 
-double Sigmoid(double margin, float alpha) {
-  return 1.0 / (1.0 + std::exp(-double{alpha} * margin));
+double Sigmoid(double margin, double alpha) {
+  return 1.0 / (1.0 + std::exp(-alpha * margin));
 }
 
 template <typename Value>

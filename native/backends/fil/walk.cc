@@ -21,7 +21,105 @@ bool GoesLeft(const CompiledForest& forest, const PlainNode& node, float value) 
   return forest.category_words[node.first_word + category / 32] >> (category % 32) & 1;
 }
 
+// 1 if the row goes right.
+uint32_t Right(uint32_t word, const uint16_t* ranks, uint32_t row) {
+  const auto rank = static_cast<int16_t>(ranks[(word & 0xffff) * kBlockRows + row]);
+  return rank > static_cast<int32_t>(word) >> 16 ? 1 : 0;
+}
+
+void WalkBlocks(const CompiledForest& forest, const CompiledTree& tree, const uint16_t* ranks,
+                uint32_t rows, uint32_t* at) {
+  const uint32_t* words = forest.words.data() + tree.nodes;
+  for (uint32_t level = kTopLevels; level < tree.levels;) {
+    const uint32_t levels = std::min(tree.levels - level, kBlockLevels);
+    uint32_t in_block[kBlockRows];
+    for (uint32_t row = 0; row < rows; row++) {
+      at[row] <<= levels;
+      in_block[row] = 1;
+    }
+    for (uint32_t i = 0; i < levels; i++) {
+      for (uint32_t row = 0; row < rows; row++) {
+        in_block[row] = 2 * in_block[row] + Right(words[at[row] + in_block[row]], ranks, row);
+      }
+    }
+    for (uint32_t row = 0; row < rows; row++) at[row] += in_block[row] - (1U << levels);
+    words += size_t{1} << level << levels;
+    level += levels;
+  }
+}
+
+void WalkLinks(const CompiledForest& forest, const CompiledTree& tree, const uint16_t* ranks,
+               uint32_t rows, uint32_t* at) {
+  const LinkedNode* const links = forest.links.data() + tree.nodes;
+  const uint32_t* const exits = forest.words.data() + tree.exits;
+  for (uint32_t row = 0; row < rows; row++) at[row] = exits[at[row]];
+  for (uint32_t moved = 1; moved != 0;) {
+    moved = 0;
+    for (uint32_t row = 0; row < rows; row++) {
+      const LinkedNode& node = links[at[row]];
+      const uint32_t next = node.left + Right(node.word, ranks, row);
+      moved |= next ^ at[row];
+      at[row] = next;
+    }
+  }
+}
+
+const float* LeavesOf(const CompiledForest& forest, const CompiledTree& tree, const float*) {
+  return forest.float_leaves.data() + tree.leaves;
+}
+const double* LeavesOf(const CompiledForest& forest, const CompiledTree& tree, const double*) {
+  return forest.double_leaves.data() + tree.leaves;
+}
+
+template <typename Sum>
+void AddTreesAs(const Kernel& kernel, const CompiledForest& forest, const CompiledTree* trees,
+                size_t count, const uint16_t* ranks, uint32_t rows, Sum* sums) {
+  for (size_t i = 0; i < count; i++) {
+    const CompiledTree& tree = trees[i];
+    const TopNode* const top = forest.top_nodes.data() + tree.top;
+    const Sum* const leaves = LeavesOf(forest, tree, sums);
+    Sum* const to = sums + size_t{tree.column} * kBlockRows;
+    if (tree.shape == TreeShape::kTop) {
+      if constexpr (sizeof(Sum) == sizeof(float)) {
+        if (kernel.add_exits) {
+          kernel.add_exits(top, tree.top_levels, leaves, ranks, rows, to);
+          continue;
+        }
+      }
+      uint16_t exits[kBlockRows];
+      kernel.find_exits(top, tree.top_levels, ranks, rows, exits);
+      for (uint32_t row = 0; row < rows; row++) to[row] += leaves[exits[row]];
+      continue;
+    }
+    uint32_t at[kBlockRows];
+    FindLeaves(kernel, forest, tree, ranks, rows, at);
+    for (uint32_t row = 0; row < rows; row++) to[row] += leaves[at[row]];
+  }
+}
+
 }  // namespace
+
+void AddTrees(const Kernel& kernel, const CompiledForest& forest, const CompiledTree* trees,
+              size_t count, const uint16_t* ranks, uint32_t rows, float* sums) {
+  AddTreesAs(kernel, forest, trees, count, ranks, rows, sums);
+}
+
+void AddTrees(const Kernel& kernel, const CompiledForest& forest, const CompiledTree* trees,
+              size_t count, const uint16_t* ranks, uint32_t rows, double* sums) {
+  AddTreesAs(kernel, forest, trees, count, ranks, rows, sums);
+}
+
+void FindLeaves(const Kernel& kernel, const CompiledForest& forest, const CompiledTree& tree,
+                const uint16_t* ranks, uint32_t rows, uint32_t* leaves) {
+  uint16_t exits[kBlockRows];
+  kernel.find_exits(forest.top_nodes.data() + tree.top, tree.top_levels, ranks, rows, exits);
+  for (uint32_t row = 0; row < rows; row++) leaves[row] = exits[row];
+  if (tree.shape == TreeShape::kBlocks) {
+    WalkBlocks(forest, tree, ranks, rows, leaves);
+  } else if (tree.shape == TreeShape::kLinked) {
+    WalkLinks(forest, tree, ranks, rows, leaves);
+  }
+}
 
 const std::vector<const Kernel*>& Kernels() {
   static const auto* const kernels = [] {
@@ -56,18 +154,11 @@ uint32_t FindOne(const CompiledForest& forest, const CompiledTree& tree, const u
     at = 2 * at + (static_cast<int16_t>(top[at].rank) > rank ? 0 : 1);
   }
   switch (tree.shape) {
-    case TreeShape::kLevels: {
-      const uint32_t* const words = forest.words.data() + tree.nodes;
-      for (uint32_t level = kTopLevels; level < tree.levels; level++) {
-        at = 2 * at + right_of(words[at]);
-      }
-      return at - (1U << tree.levels);
-    }
     case TreeShape::kBlocks: {
       const uint32_t* words = forest.words.data() + tree.nodes;
       uint32_t block = at - (1U << kTopLevels);
       for (uint32_t level = kTopLevels; level < tree.levels;) {
-        const uint32_t levels = std::min(tree.levels - level, kTopLevels);
+        const uint32_t levels = std::min(tree.levels - level, kBlockLevels);
         const uint32_t* const own = words + (size_t{block} << levels);
         at = 1;
         for (uint32_t i = 0; i < levels; i++) at = 2 * at + right_of(own[at]);

@@ -178,6 +178,7 @@ class Compiler {
         continue;
       }
       for (size_t t = first; t < first + count; t++) Add(t);
+      MarkAlike(first, first + count);
       result_.parts.push_back(builder_.Take());
     }
     return std::move(result_);
@@ -239,6 +240,18 @@ class Compiler {
         break;
     }
     for (size_t i = size_t{1} << complete; i < placed_.size(); i++) AddLeaf(tree, placed_[i]);
+  }
+
+  // Marks the trees of a part that are followed by trees like them.
+  void MarkAlike(size_t first, size_t past) {
+    size_t run = 0;
+    for (size_t i = past; i-- > first;) {
+      CompiledTree& tree = result_.trees[i];
+      const bool complete = tree.shape == TreeShape::kTop || tree.shape == TreeShape::kBlocks;
+      const bool same = run > 0 && tree.levels == result_.trees[i + 1].levels;
+      run = !complete ? 0 : same ? run + 1 : 1;
+      tree.alike = run >= kAlike;
+    }
   }
 
   void AddLeafKind(const Tree& tree, CompiledTree* made) {

@@ -98,11 +98,16 @@ struct CompiledLinearLeaf {
   uint32_t terms = 0;
 };
 
+// Trees that are walked together for one row.
+constexpr uint32_t kAlike = 8;
+
 // Where the parts of a tree begin in the arrays of the forest.
 struct CompiledTree {
   TreeShape shape = TreeShape::kTop;
   LeafKind leaf_kind = LeafKind::kValue;
   uint8_t top_levels = 0;  // at most kTopLevels
+  // Whether this tree and the next kAlike - 1 ones are complete, with as many levels as this one.
+  bool alike = false;
   uint32_t levels = 0;     // of inner nodes; kLinked: the most steps below the top
   uint32_t column = 0;     // of the margins
   size_t top = 0;          // top_nodes: 1 << top_levels of them; the first one is unused
@@ -155,7 +160,7 @@ struct CompiledForest {
   std::vector<LinkedNode> links;
   std::vector<PlainNode> plain;
   std::vector<uint32_t> category_words;
-  std::vector<float> float_leaves;    // with float sums
+  LineVector<float> float_leaves;     // with float sums
   std::vector<double> double_leaves;  // otherwise
   std::vector<uint32_t> leaf_places;
   std::vector<double> leaf_vectors;  // `columns` values a leaf

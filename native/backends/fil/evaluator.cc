@@ -10,7 +10,7 @@ namespace tritonts::fil {
 namespace {
 
 // So few rows are walked one after the other, because a kernel walks several rows in the same time.
-constexpr size_t kFewRows = 3;
+constexpr size_t kFewRows = 4;
 
 // The ranks of a chunk, and the trees of a tile, share the second cache.
 constexpr size_t kMostRankBytes = size_t{512} << 10;
@@ -208,8 +208,15 @@ void Evaluator::EvaluateEach(const Rows& rows, const AnswerRule& rule, Scratch* 
     Start(sums, 1, 1);
     for (const Part& part : forest_.parts) {
       RankRow(part, values, ranks);
-      for (size_t i = part.first_tree; i < part.first_tree + part.trees; i++) {
-        const CompiledTree& tree = forest_.trees[i];
+      for (size_t i = part.first_tree; i < part.first_tree + part.trees;) {
+        const CompiledTree& tree = forest_.trees[i++];
+        if (tree.alike) {
+          uint32_t leaves[kAlike];
+          FindAlike(forest_, &tree, ranks, leaves);
+          for (uint32_t k = 0; k < kAlike; k++) AddLeaf((&tree)[k], leaves[k], values, 1, sums);
+          i += kAlike - 1;
+          continue;
+        }
         const uint32_t leaf = tree.shape == TreeShape::kPlain ? FindPlain(forest_, tree, values)
                                                               : FindOne(forest_, tree, ranks);
         AddLeaf(tree, leaf, values, 1, sums);

@@ -34,9 +34,10 @@ class Scratch {
   // Throws std::bad_alloc.
   void Reserve(const CompiledForest& forest, size_t rows);
 
-  std::vector<uint16_t> ranks;
-  std::vector<float> float_sums;
-  std::vector<double> double_sums;
+  // A register of a kernel then never reads two cache lines.
+  LineVector<uint16_t> ranks;
+  LineVector<float> float_sums;
+  LineVector<double> double_sums;
 };
 
 // Evaluates a forest. Immutable, so any thread may use it. The forest must outlive it.

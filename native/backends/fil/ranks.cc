@@ -1,5 +1,6 @@
 #include "ranks.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace tritonts::fil {
@@ -55,18 +56,35 @@ void RankBlock(const Part& part, const Rows& rows, uint16_t* ranks) {
 }
 
 void RankRow(const Part& part, const float* row, uint16_t* ranks) {
-  for (const RankedFeature& feature : part.features) {
-    const float* const thresholds = part.thresholds.data() + feature.first;
-    const float value = row[feature.feature];
-    uint32_t found = 0;
-    uint32_t rest = feature.count;
-    while (rest > 1) {
-      const uint32_t half = rest / 2;
-      found += thresholds[found + half - 1] <= value ? half : 0;
-      rest -= half;
+  // Features in step, because each step of a search waits for the step before.
+  constexpr size_t kInStep = 8;
+  const size_t count = part.features.size();
+  for (size_t first = 0; first < count; first += kInStep) {
+    const RankedFeature* const features = part.features.data() + first;
+    const size_t here = std::min(kInStep, count - first);
+    float values[kInStep];
+    uint32_t found[kInStep];
+    uint32_t rest[kInStep];
+    uint32_t most = 0;
+    for (size_t i = 0; i < here; i++) {
+      values[i] = row[features[i].feature];
+      found[i] = 0;
+      rest[i] = features[i].count;
+      most = std::max(most, rest[i]);
     }
-    found += thresholds[found] <= value ? 1 : 0;
-    WriteRank<1>(feature, value, found, ranks);
+    for (uint32_t left = most; left > 1; left -= left / 2) {
+      for (size_t i = 0; i < here; i++) {
+        // A search that has ended has no half, and stays.
+        const uint32_t half = rest[i] / 2;
+        const float middle = part.thresholds[features[i].first + found[i] + half - (half > 0)];
+        found[i] += half * static_cast<uint32_t>(middle <= values[i]);
+        rest[i] -= half;
+      }
+    }
+    for (size_t i = 0; i < here; i++) {
+      found[i] += static_cast<uint32_t>(part.thresholds[features[i].first + found[i]] <= values[i]);
+      WriteRank<1>(features[i], values[i], found[i], ranks);
+    }
   }
 }
 

@@ -142,41 +142,76 @@ uint32_t FindPlain(const CompiledForest& forest, const CompiledTree& tree, const
   return at;
 }
 
+namespace {
+
+// 1 if the row goes right at a node of the top. Without a branch, which would often be predicted
+// wrongly.
+uint32_t RightAtTop(TopNode node, const uint16_t* ranks) {
+  const auto rank = static_cast<int16_t>(ranks[node.column]);
+  return static_cast<uint32_t>(static_cast<int16_t>(node.rank) <= rank);
+}
+
+uint32_t RightAt(uint32_t word, const uint16_t* ranks) {
+  const auto rank = static_cast<int16_t>(ranks[word & 0xffff]);
+  return static_cast<uint32_t>(rank > static_cast<int32_t>(word) >> 16);
+}
+
+// Walks complete trees with equal numbers of levels.
+template <uint32_t kCount>
+void WalkComplete(const CompiledForest& forest, const CompiledTree* trees, const uint16_t* ranks,
+                  uint32_t* leaves) {
+  const TopNode* top[kCount];
+  uint32_t at[kCount];
+  for (uint32_t i = 0; i < kCount; i++) {
+    top[i] = forest.top_nodes.data() + trees[i].top;
+    at[i] = 1;
+  }
+  for (uint32_t level = 0; level < trees->top_levels; level++) {
+    for (uint32_t i = 0; i < kCount; i++) at[i] = 2 * at[i] + RightAtTop(top[i][at[i]], ranks);
+  }
+  for (uint32_t i = 0; i < kCount; i++) leaves[i] = at[i] - (1U << trees->top_levels);
+  const uint32_t* words[kCount];
+  for (uint32_t i = 0; i < kCount; i++) words[i] = forest.words.data() + trees[i].nodes;
+  for (uint32_t level = kTopLevels; level < trees->levels;) {
+    const uint32_t levels = std::min(trees->levels - level, kBlockLevels);
+    const uint32_t* block[kCount];
+    for (uint32_t i = 0; i < kCount; i++) {
+      block[i] = words[i] + (size_t{leaves[i]} << levels);
+      at[i] = 1;
+    }
+    for (uint32_t step = 0; step < levels; step++) {
+      for (uint32_t i = 0; i < kCount; i++) at[i] = 2 * at[i] + RightAt(block[i][at[i]], ranks);
+    }
+    for (uint32_t i = 0; i < kCount; i++) {
+      leaves[i] = (leaves[i] << levels) + at[i] - (1U << levels);
+      words[i] += size_t{1} << level << levels;
+    }
+    level += levels;
+  }
+}
+
+}  // namespace
+
+void FindAlike(const CompiledForest& forest, const CompiledTree* trees, const uint16_t* ranks,
+               uint32_t* leaves) {
+  WalkComplete<kAlike>(forest, trees, ranks, leaves);
+}
+
 uint32_t FindOne(const CompiledForest& forest, const CompiledTree& tree, const uint16_t* ranks) {
-  const auto right_of = [&](uint32_t word) {
-    const auto rank = static_cast<int16_t>(ranks[word & 0xffff]);
-    return rank > static_cast<int32_t>(word) >> 16 ? 1U : 0U;
-  };
+  if (tree.shape != TreeShape::kLinked) {
+    uint32_t leaf = 0;
+    WalkComplete<1>(forest, &tree, ranks, &leaf);
+    return leaf;
+  }
   const TopNode* const top = forest.top_nodes.data() + tree.top;
   uint32_t at = 1;
-  for (uint32_t level = 0; level < tree.top_levels; level++) {
-    const auto rank = static_cast<int16_t>(ranks[top[at].column]);
-    at = 2 * at + (static_cast<int16_t>(top[at].rank) > rank ? 0 : 1);
+  for (uint32_t level = 0; level < kTopLevels; level++) {
+    at = 2 * at + RightAtTop(top[at], ranks);
   }
-  switch (tree.shape) {
-    case TreeShape::kBlocks: {
-      const uint32_t* words = forest.words.data() + tree.nodes;
-      uint32_t block = at - (1U << kTopLevels);
-      for (uint32_t level = kTopLevels; level < tree.levels;) {
-        const uint32_t levels = std::min(tree.levels - level, kBlockLevels);
-        const uint32_t* const own = words + (size_t{block} << levels);
-        at = 1;
-        for (uint32_t i = 0; i < levels; i++) at = 2 * at + right_of(own[at]);
-        block = (block << levels) + at - (1U << levels);
-        words += size_t{1} << level << levels;
-        level += levels;
-      }
-      return block;
-    }
-    case TreeShape::kLinked: {
-      const LinkedNode* const links = forest.links.data() + tree.nodes;
-      at = forest.words[tree.exits + at - (1U << kTopLevels)];
-      while (links[at].left != at) at = links[at].left + right_of(links[at].word);
-      return at;
-    }
-    default:
-      return at - (1U << tree.top_levels);
-  }
+  const LinkedNode* const links = forest.links.data() + tree.nodes;
+  at = forest.words[tree.exits + at - (1U << kTopLevels)];
+  while (links[at].left != at) at = links[at].left + RightAt(links[at].word, ranks);
+  return at;
 }
 
 }  // namespace tritonts::fil

@@ -58,4 +58,8 @@ uint32_t FindPlain(const CompiledForest& forest, const CompiledTree& tree, const
 // The leaf of any other tree for one row, with the ranks of RankRow.
 uint32_t FindOne(const CompiledForest& forest, const CompiledTree& tree, const uint16_t* ranks);
 
+// The same for kAlike trees (CompiledTree::alike), in step.
+void FindAlike(const CompiledForest& forest, const CompiledTree* trees, const uint16_t* ranks,
+               uint32_t* leaves);
+
 }  // namespace tritonts::fil

@@ -7,6 +7,7 @@
 #include <immintrin.h>
 
 #include <algorithm>
+#include <bit>
 #include <iterator>
 
 // As in walk_avx2.cc.
@@ -26,9 +27,32 @@ struct Vectors {
   __m512i of[kCount];
 };
 
+// Subtrees of so many levels number their exits from 0, so that few constants stay in registers.
+constexpr uint32_t kOwnLevels = 3;
+
+struct Constants {
+  __m512i minus_one;
+  __m512i right[1 << (kOwnLevels - 1)];  // the right exits of the last level: 1, 3, 5, 7
+
+  TRITONTS_AVX512_INLINE Constants() : minus_one(_mm512_set1_epi16(-1)) {
+#pragma GCC unroll 4
+    for (int i = 0; i < 1 << (kOwnLevels - 1); i++) {
+      right[i] = _mm512_set1_epi16(static_cast<int16_t>(2 * i + 1));
+      // Otherwise the compiler makes the constant anew for each node.
+      asm("" : "+v"(right[i]));
+    }
+  }
+};
+
+// How far a node is above the last level.
+template <uint32_t kLevels, uint32_t kNode>
+constexpr uint32_t kHeight = kLevels - static_cast<uint32_t>(std::bit_width(kNode));
+
+// The exits below a node, counted from the first one of its subtree; subtrees of at most kOwnLevels
+// levels count from the first exit of the subtree of kOwnLevels levels that they are in.
 template <uint32_t kLevels, uint32_t kNode, uint32_t kCount>
-TRITONTS_AVX512_INLINE Vectors<kCount> Exits(const TopNode* top, const uint16_t* ranks) {
-  constexpr uint32_t kPast = 1U << kLevels;
+TRITONTS_AVX512_INLINE Vectors<kCount> Exits(const TopNode* top, const uint16_t* ranks,
+                                             const Constants& constants) {
   const TopNode& node = top[kNode];
   const uint16_t* const own = ranks + size_t{node.column} * kBlockRows;
   const __m512i rank = _mm512_set1_epi32(static_cast<int>(node.rank));
@@ -38,18 +62,24 @@ TRITONTS_AVX512_INLINE Vectors<kCount> Exits(const TopNode* top, const uint16_t*
     left[i] = _mm512_cmpgt_epi16_mask(rank, _mm512_loadu_si512(own + i * kLanes));
   }
   Vectors<kCount> exits;
-  if constexpr (2 * kNode >= kPast) {
-    const __m512i right = _mm512_set1_epi16(2 * kNode + 1 - kPast);
-    const __m512i minus = _mm512_set1_epi16(-1);
+  constexpr uint32_t kOwn = kHeight<kLevels, kNode>;
+  if constexpr (kOwn == 0) {
+    // The first node of the last level is 1 << (kLevels - 1), a multiple of the number of constants
+    // unless the tree has fewer levels.
+    constexpr uint32_t kAt = (kNode - (1U << (kLevels - 1))) % (1U << (kOwnLevels - 1));
+    const __m512i right = constants.right[kAt];
 #pragma GCC unroll 2
     for (uint32_t i = 0; i < kCount; i++) {
-      exits.of[i] = _mm512_mask_add_epi16(right, left[i], right, minus);
+      exits.of[i] = _mm512_mask_add_epi16(right, left[i], right, constants.minus_one);
     }
   } else {
-    const auto of_left = Exits<kLevels, 2 * kNode, kCount>(top, ranks);
-    const auto of_right = Exits<kLevels, 2 * kNode + 1, kCount>(top, ranks);
+    const auto of_left = Exits<kLevels, 2 * kNode, kCount>(top, ranks, constants);
+    auto of_right = Exits<kLevels, 2 * kNode + 1, kCount>(top, ranks, constants);
 #pragma GCC unroll 2
     for (uint32_t i = 0; i < kCount; i++) {
+      if constexpr (kOwn >= kOwnLevels) {
+        of_right.of[i] = _mm512_add_epi16(of_right.of[i], _mm512_set1_epi16(1 << kOwn));
+      }
       exits.of[i] = _mm512_mask_blend_epi16(left[i], of_right.of[i], of_left.of[i]);
     }
   }
@@ -60,12 +90,13 @@ TRITONTS_AVX512_INLINE Vectors<kCount> Exits(const TopNode* top, const uint16_t*
 template <uint32_t kLevels, typename Use>
 TRITONTS_AVX512_INLINE void EachExits(const TopNode* top, const uint16_t* ranks, uint32_t rows,
                                       const Use& use) {
+  [[maybe_unused]] const Constants constants;
   if constexpr (kLevels == 0) {
     for (uint32_t row = 0; row < rows; row += kLanes) use(row, _mm512_setzero_si512());
   } else if (rows <= kLanes) {
-    use(0, Exits<kLevels, 1, 1>(top, ranks).of[0]);
+    use(0, Exits<kLevels, 1, 1>(top, ranks, constants).of[0]);
   } else {
-    const auto exits = Exits<kLevels, 1, 2>(top, ranks);
+    const auto exits = Exits<kLevels, 1, 2>(top, ranks, constants);
     use(0, exits.of[0]);
     use(kLanes, exits.of[1]);
   }

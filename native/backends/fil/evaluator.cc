@@ -51,7 +51,7 @@ void Scratch::Reserve(const CompiledForest& forest, size_t rows) {
   if (ranks.size() < padded * rank_columns) {
     ranks.resize(padded * rank_columns);
   }
-  const size_t sums = padded * forest.columns;
+  const size_t sums = (padded + 1) * forest.columns;  // and the margins of a row
   if (forest.float_sums) {
     if (float_sums.size() < sums) float_sums.resize(sums);
   } else if (double_sums.size() < sums) {
@@ -97,13 +97,9 @@ void Evaluator::Start(Sum* sums, size_t stride, size_t count) const {
 
 template <typename Sum>
 void Evaluator::Finish(const Sum* sums, size_t stride, size_t count, const AnswerRule& rule,
-                       float* output) const {
+                       Sum* margins, float* output) const {
   const size_t columns = forest_.columns;
   const bool begins_with_base = forest_.float_sums && !forest_.averages;
-  Sum few[16];
-  std::vector<Sum> many;
-  if (columns > std::size(few)) many.resize(columns);
-  Sum* const margins = many.empty() ? few : many.data();
   for (size_t row = 0; row < count; row++) {
     for (size_t column = 0; column < columns; column++) {
       Sum margin = sums[column * stride + row];
@@ -222,7 +218,7 @@ void Evaluator::EvaluateEach(const Rows& rows, const AnswerRule& rule, Scratch* 
         AddLeaf(tree, leaf, values, 1, sums);
       }
     }
-    Finish(sums, 1, 1, rule, output);
+    Finish(sums, 1, 1, rule, sums + forest_.columns, output);
     output += rule.width(forest_);
   }
 }
@@ -256,7 +252,7 @@ void Evaluator::EvaluateAs(const Rows& rows, const AnswerRule& rule, Scratch* sc
   const size_t width = rule.width(forest_);
   for (size_t block = 0; block < blocks; block++) {
     Finish(sums + block * sums_of_block, kBlockRows, block_of(block).count, rule,
-           output + block * kBlockRows * width);
+           sums + blocks * sums_of_block, output + block * kBlockRows * width);
   }
 }
 

@@ -38,6 +38,7 @@ class Scratch {
   LineVector<uint16_t> ranks;
   LineVector<float> float_sums;
   LineVector<double> double_sums;
+  std::vector<double> explained;  // SHAP values of a row
 };
 
 // Evaluates a forest. Immutable, so any thread may use it. The forest must outlive it.
@@ -68,7 +69,7 @@ class Evaluator {
   template <typename Sum>
   void Start(Sum* sums, size_t stride, size_t count) const;
   template <typename Sum>
-  void Finish(const Sum* sums, size_t stride, size_t count, const AnswerRule& rule,
+  void Finish(const Sum* sums, size_t stride, size_t count, const AnswerRule& rule, Sum* margins,
               float* output) const;
 
   const CompiledForest& forest_;

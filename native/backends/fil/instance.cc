@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
+#include <span>
 #include <string>
 
 #include "row_pool.h"
@@ -14,6 +15,9 @@ namespace {
 // To wake a thread takes up to 60 µs. So smaller work stays on the calling thread. This is also
 // more than the budget of a JS thread, which therefore does not wait for others.
 constexpr double kWorthThreadsNs = 200'000;
+
+// SHAP values take long, so a few rows are a task.
+constexpr size_t kExplainedRows = 4;
 
 bool Wanted(const Run& run, uint32_t output) {
   const auto requests = run.requests();
@@ -72,11 +76,11 @@ Status ForestInstance::GatherRows(Run& run, Rows* rows) {
   return Status::Ok();
 }
 
-StatusOr<Buffer> ForestInstance::OutputOf(Run& run, uint32_t index, size_t rows,
-                                          size_t width) const {
-  const int64_t shape[] = {static_cast<int64_t>(rows), static_cast<int64_t>(width)};
+StatusOr<Buffer> ForestInstance::OutputOf(Run& run, uint32_t index, size_t rows, size_t width,
+                                          std::array<int64_t, 2>* shape) const {
+  *shape = {static_cast<int64_t>(rows), static_cast<int64_t>(width)};
   return run.Output(Run::kAll, index, DataType::kFp32,
-                    std::span(shape).subspan(loaded_->batching ? 1 : 0));
+                    std::span<const int64_t>(*shape).subspan(loaded_->batching ? 1 : 0));
 }
 
 size_t ForestInstance::MostWorkers() const {
@@ -85,9 +89,9 @@ size_t ForestInstance::MostWorkers() const {
   return wanted == 0 ? cores : std::min(wanted, cores);
 }
 
-template <typename Task>
+template <typename Reserve, typename Task>
 void ForestInstance::Split(const Rows& rows, size_t task_rows, double estimated_ns,
-                           const Task& task) {
+                           const Reserve& reserve, const Task& task) {
   size_t workers = estimated_ns < kWorthThreadsNs ? 1 : MostWorkers();
   if (workers > 1) {
     // Several tasks for each worker, because workers may begin late.
@@ -96,13 +100,15 @@ void ForestInstance::Split(const Rows& rows, size_t task_rows, double estimated_
     task_rows = std::min(task_rows, blocks * kBlockRows);
   }
   const size_t tasks = (rows.count + task_rows - 1) / task_rows;
+  if (tasks == 0) return;
   workers = std::min(workers, tasks);
-  if (scratch_.size() < std::max<size_t>(1, workers)) scratch_.resize(std::max<size_t>(1, workers));
-  for (size_t i = 0; i < std::max<size_t>(1, workers); i++) {
+  if (scratch_.size() < workers) scratch_.resize(workers);
+  for (size_t i = 0; i < workers; i++) {
     try {
-      scratch_[i].Reserve(loaded_->compiled, std::min(task_rows, rows.count));
+      reserve(&scratch_[i], std::min(task_rows, rows.count));
     } catch (const std::bad_alloc&) {
       if (i == 0) throw;
+      // The others have memory.
       workers = i;
     }
   }
@@ -111,7 +117,7 @@ void ForestInstance::Split(const Rows& rows, size_t task_rows, double estimated_
     task(&scratch_[worker], first,
          Rows{rows.row(first), rows.width, std::min(task_rows, rows.count - first)});
   };
-  if (workers <= 1) {
+  if (workers == 1) {
     for (size_t i = 0; i < tasks; i++) run(0, i);
   } else {
     RowPool::OfProcess().Run(tasks, workers, run);
@@ -120,11 +126,12 @@ void ForestInstance::Split(const Rows& rows, size_t task_rows, double estimated_
 
 Status ForestInstance::Answer(Run& run, const Rows& rows) {
   const size_t width = loaded_->rule.width(loaded_->compiled);
-  auto place = OutputOf(run, loaded_->output, rows.count, width);
+  auto place = OutputOf(run, loaded_->output, rows.count, width, &shape_);
   if (!place.ok()) return place.status();
   auto* const output = static_cast<float*>(place.value().data);
   const Evaluator& evaluator = *loaded_->evaluator;
   Split(rows, evaluator.chunk_rows(), evaluator.EstimatedNs(rows.count),
+        [&](Scratch* scratch, size_t most) { scratch->Reserve(loaded_->compiled, most); },
         [&](Scratch* scratch, size_t first, const Rows& part) {
           if (terminated_) return;
           evaluator.Evaluate(part, loaded_->rule, scratch, output + first * width);
@@ -135,13 +142,14 @@ Status ForestInstance::Answer(Run& run, const Rows& rows) {
 Status ForestInstance::Explain(Run& run, const Rows& rows) {
   const TreeShap& shap = *loaded_->shap;
   const size_t width = shap.width();
-  auto place = OutputOf(run, loaded_->shap_output, rows.count, width);
+  auto place = OutputOf(run, loaded_->shap_output, rows.count, width, &shap_shape_);
   if (!place.ok()) return place.status();
   auto* const output = static_cast<float*>(place.value().data);
-  Split(rows, kBlockRows, shap.EstimatedNs(rows.count),
-        [&](Scratch*, size_t first, const Rows& part) {
+  Split(rows, kExplainedRows, shap.EstimatedNs(rows.count),
+        [&](Scratch* scratch, size_t) { scratch->explained.resize(width); },
+        [&](Scratch* scratch, size_t first, const Rows& part) {
           if (terminated_) return;
-          shap.Explain(part, output + first * width);
+          shap.Explain(part, scratch->explained.data(), output + first * width);
         });
   return Status::Ok();
 }

@@ -1,7 +1,11 @@
 // Runs batches of a model of trees.
 #pragma once
 
+#include <array>
+#include <atomic>
+#include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "engine/backend.h"
@@ -25,15 +29,21 @@ class ForestInstance final : public Instance {
   Status Answer(Run& run, const Rows& rows);
   Status Explain(Run& run, const Rows& rows);
   // Declares an output of `width` values a row, and returns where to write it.
-  StatusOr<Buffer> OutputOf(Run& run, uint32_t index, size_t rows, size_t width) const;
-  // Calls `task` with the worker and the rows of each task, on as many threads as are worth it.
-  template <typename Task>
-  void Split(const Rows& rows, size_t task_rows, double estimated_ns, const Task& task);
+  StatusOr<Buffer> OutputOf(Run& run, uint32_t index, size_t rows, size_t width,
+                            std::array<int64_t, 2>* shape) const;
+  // Calls `task` with the memory and the rows of each task, on as many threads as are worth it.
+  // `reserve` prepares memory for so many rows. Throws std::bad_alloc.
+  template <typename Reserve, typename Task>
+  void Split(const Rows& rows, size_t task_rows, double estimated_ns, const Reserve& reserve,
+             const Task& task);
   size_t MostWorkers() const;
 
   const std::shared_ptr<const LoadedForest> loaded_;
   std::atomic<bool> terminated_{false};
   Gathered gathered_;
+  // Of the outputs of the current run, which refers to them until it responds.
+  std::array<int64_t, 2> shape_{};
+  std::array<int64_t, 2> shap_shape_{};
   std::vector<Scratch> scratch_;  // by worker
 };
 

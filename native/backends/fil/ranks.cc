@@ -1,7 +1,8 @@
 #include "ranks.h"
 
 #include <algorithm>
-#include <cmath>
+
+#include "decide.h"
 
 namespace tritonts::fil {
 
@@ -12,17 +13,13 @@ uint32_t RankOfMissing(const RankedFeature& feature, uint32_t treatment) {
   return treatment & 1 ? 0 : feature.count;
 }
 
-bool IsMissing(float value, uint32_t treatment) {
-  return std::isnan(value) || (treatment & 2 && std::fabs(value) <= kMostZero);
-}
-
 // Writes the ranks of one value to the columns of its feature.
 template <uint32_t kStride>
 void WriteRank(const RankedFeature& feature, float value, uint32_t rank, uint16_t* ranks) {
   for (uint32_t treatment = 0; treatment < 4; treatment++) {
     const uint32_t column = feature.columns[treatment];
     if (column == RankedFeature::kNone) continue;
-    const uint32_t own = IsMissing(value, treatment) ? RankOfMissing(feature, treatment) : rank;
+    const uint32_t own = IsMissing(value, (treatment & 2) != 0) ? RankOfMissing(feature, treatment) : rank;
     ranks[size_t{column} * kStride] = static_cast<uint16_t>(own - kRankBias);
   }
 }

@@ -8,9 +8,6 @@
 
 namespace tritonts::fil {
 
-// LightGBM's zero: values of at most this, of either sign.
-constexpr float kMostZero = 1e-35F;
-
 // Rows of an input: `count` rows of `width` values each.
 struct Rows {
   const float* values = nullptr;

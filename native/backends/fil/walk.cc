@@ -1,24 +1,18 @@
 #include "walk.h"
 
 #include <algorithm>
-#include <cmath>
+
+#include "decide.h"
 
 namespace tritonts::fil {
 
 namespace {
 
 bool GoesLeft(const CompiledForest& forest, const PlainNode& node, float value) {
-  if (std::isnan(value) || (node.zero_is_missing && std::fabs(value) <= kMostZero)) {
-    return node.missing_left;
-  }
+  if (IsMissing(value, node.zero_is_missing)) return node.missing_left;
   if (!node.is_category) return value < node.threshold;
-  // Values of (-1, 0) become 0 only here; -0.0 is 0 anyhow.
-  if (value < 0 && !(forest.truncates_negatives && value > -1)) return false;
-  // Greater ones do not fit the integer.
-  if (value >= 4294967296.0F) return false;
-  const auto category = static_cast<uint32_t>(value);
-  if (category / 32 >= node.words) return false;
-  return forest.category_words[node.first_word + category / 32] >> (category % 32) & 1;
+  return InSet(forest.category_words.data() + node.first_word, node.words,
+               forest.truncates_negatives, value);
 }
 
 // 1 if the row goes right.

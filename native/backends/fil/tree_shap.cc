@@ -156,8 +156,8 @@ Status CheckTree(const Tree& tree, size_t number, double* row_ns) {
       return Status::Unsupported(which + " has more than " + std::to_string(TreeShap::kMostLevels) +
                                  " levels, which is the most for SHAP values");
     }
-    // Also false for NaN.
-    if (!(node.cover >= 0)) {
+    // Also false for NaN. All rows come to the only leaf of a tree.
+    if (!(node.cover >= 0) && tree.nodes[0].test != Node::Test::kLeaf) {
       return Status::Unsupported(which + " does not say how many training rows came to node " +
                                  std::to_string(i) + ": SHAP values need this of every node");
     }

@@ -1,6 +1,7 @@
 // The backend for ensembles of decision trees: files of XGBoost, LightGBM and Treelite. It needs no
 // library, because it evaluates the trees itself.
 #include "engine/backend.h"
+
 #include "model.h"
 
 namespace tritonts {

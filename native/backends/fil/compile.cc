@@ -247,9 +247,10 @@ class Compiler {
     size_t run = 0;
     for (size_t i = past; i-- > first;) {
       CompiledTree& tree = result_.trees[i];
-      const bool complete = tree.shape == TreeShape::kTop || tree.shape == TreeShape::kBlocks;
-      const bool same = run > 0 && tree.levels == result_.trees[i + 1].levels;
-      run = !complete ? 0 : same ? run + 1 : 1;
+      const bool same =
+          run > 0 && tree.shape == result_.trees[i + 1].shape &&
+          (tree.shape == TreeShape::kLinked || tree.levels == result_.trees[i + 1].levels);
+      run = tree.shape == TreeShape::kPlain ? 0 : same ? run + 1 : 1;
       tree.alike = run >= kAlike;
     }
   }
@@ -276,7 +277,8 @@ class Compiler {
       result_.leaf_vectors.insert(result_.leaf_vectors.end(), tree.leaf_vectors.begin(),
                                   tree.leaf_vectors.end());
     } else {
-      made->leaves = forest_.float_sums ? result_.float_leaves.size() : result_.double_leaves.size();
+      made->leaves =
+          forest_.float_sums ? result_.float_leaves.size() : result_.double_leaves.size();
     }
   }
 

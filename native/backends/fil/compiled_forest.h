@@ -9,8 +9,8 @@
 //
 // The six top levels of a tree are complete: no child pointers, and leaves above them are repeated
 // below. Kernels test all of their nodes for many rows at once. That is faster than to fetch one
-// node for each row, because a register has the ranks of up to 32 rows. Trees differ in what follows
-// below (TreeShape).
+// node for each row, because a register has the ranks of up to 32 rows. Trees differ in what
+// follows below (TreeShape).
 //
 // Immutable after Compile, so any thread may read it.
 #pragma once
@@ -106,11 +106,12 @@ struct CompiledTree {
   TreeShape shape = TreeShape::kTop;
   LeafKind leaf_kind = LeafKind::kValue;
   uint8_t top_levels = 0;  // at most kTopLevels
-  // Whether this tree and the next kAlike - 1 ones are complete, with as many levels as this one.
+  // Whether this tree and the next kAlike - 1 ones have the same shape, none is plain, and complete
+  // ones have as many levels.
   bool alike = false;
-  uint32_t levels = 0;     // of inner nodes; kLinked: the most steps below the top
-  uint32_t column = 0;     // of the margins
-  size_t top = 0;          // top_nodes: 1 << top_levels of them; the first one is unused
+  uint32_t levels = 0;  // of inner nodes; kLinked: the most steps below the top
+  uint32_t column = 0;  // of the margins
+  size_t top = 0;       // top_nodes: 1 << top_levels of them; the first one is unused
   // kBlocks: words, the blocks below the top. kLinked: links. kPlain: plain.
   size_t nodes = 0;
   size_t exits = 0;  // kLinked: words, the positions of the nodes below the top
@@ -150,8 +151,8 @@ struct CompiledForest {
   Transform transform = Transform::kIdentity;
   double sigmoid_alpha = 1;
   float ratio_c = 1;
-  std::vector<double> base;           // by column
-  std::vector<double> trees_of;       // by column: the number of trees
+  std::vector<double> base;      // by column
+  std::vector<double> trees_of;  // by column: the number of trees
 
   std::vector<Part> parts;
   std::vector<CompiledTree> trees;

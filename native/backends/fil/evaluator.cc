@@ -75,8 +75,9 @@ Evaluator::Evaluator(const CompiledForest& forest, const Kernel& kernel)
   }
   tiles_.push_back(forest.trees.size());
   const size_t blocks = kMostRankBytes / (rank_columns_ * kBlockRows * sizeof(uint16_t));
-  chunk_rows_ =
-      tiles_.size() <= 2 ? kBlockRows : std::clamp(blocks * kBlockRows, size_t{kBlockRows}, kMostChunkRows);
+  chunk_rows_ = tiles_.size() <= 2
+                    ? kBlockRows
+                    : std::clamp(blocks * kBlockRows, size_t{kBlockRows}, kMostChunkRows);
 }
 
 double Evaluator::EstimatedNs(size_t rows) const {

@@ -75,9 +75,9 @@ class Evaluator {
   const CompiledForest& forest_;
   const Kernel& kernel_;
   size_t chunk_rows_ = kBlockRows;
-  size_t rank_columns_ = 1;             // the most of all parts
-  std::vector<size_t> tiles_;           // positions of trees: the first of each group that is walked
-                                        // together, and the end
+  size_t rank_columns_ = 1;    // the most of all parts
+  std::vector<size_t> tiles_;  // positions of trees: the first of each group that is walked
+                               // together, and the end
 };
 
 }  // namespace tritonts::fil

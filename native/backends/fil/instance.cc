@@ -22,9 +22,8 @@ constexpr size_t kExplainedRows = 4;
 bool Wanted(const Run& run, uint32_t output) {
   const auto requests = run.requests();
   return output != LoadedForest::kNone &&
-         std::any_of(requests.begin(), requests.end(), [output](const Request* request) {
-           return request->header->Wants(output);
-         });
+         std::any_of(requests.begin(), requests.end(),
+                     [output](const Request* request) { return request->header->Wants(output); });
 }
 
 }  // namespace
@@ -66,8 +65,8 @@ Status ForestInstance::GatherRows(Run& run, Rows* rows) {
   if (buffer.size > 0 && !usable) {
     BlockRef copy = run.pool().Acquire(buffer.size);
     if (!copy) {
-      return Status::Unavailable(Reason::kNoMemory, "no memory for an input of " +
-                                                        std::to_string(buffer.size) + " bytes");
+      return Status::Unavailable(
+          Reason::kNoMemory, "no memory for an input of " + std::to_string(buffer.size) + " bytes");
     }
     std::memcpy(copy->data(), buffer.data, buffer.size);
     buffer = {copy->data(), buffer.size, copy->kind(), copy->device(), copy};
@@ -130,12 +129,13 @@ Status ForestInstance::Answer(Run& run, const Rows& rows) {
   if (!place.ok()) return place.status();
   auto* const output = static_cast<float*>(place.value().data);
   const Evaluator& evaluator = *loaded_->evaluator;
-  Split(rows, evaluator.chunk_rows(), evaluator.EstimatedNs(rows.count),
-        [&](Scratch* scratch, size_t most) { scratch->Reserve(loaded_->compiled, most); },
-        [&](Scratch* scratch, size_t first, const Rows& part) {
-          if (terminated_) return;
-          evaluator.Evaluate(part, loaded_->rule, scratch, output + first * width);
-        });
+  Split(
+      rows, evaluator.chunk_rows(), evaluator.EstimatedNs(rows.count),
+      [&](Scratch* scratch, size_t most) { scratch->Reserve(loaded_->compiled, most); },
+      [&](Scratch* scratch, size_t first, const Rows& part) {
+        if (terminated_) return;
+        evaluator.Evaluate(part, loaded_->rule, scratch, output + first * width);
+      });
   return Status::Ok();
 }
 
@@ -145,12 +145,13 @@ Status ForestInstance::Explain(Run& run, const Rows& rows) {
   auto place = OutputOf(run, loaded_->shap_output, rows.count, width, &shap_shape_);
   if (!place.ok()) return place.status();
   auto* const output = static_cast<float*>(place.value().data);
-  Split(rows, kExplainedRows, shap.EstimatedNs(rows.count),
-        [&](Scratch* scratch, size_t) { scratch->explained.resize(width); },
-        [&](Scratch* scratch, size_t first, const Rows& part) {
-          if (terminated_) return;
-          shap.Explain(part, scratch->explained.data(), output + first * width);
-        });
+  Split(
+      rows, kExplainedRows, shap.EstimatedNs(rows.count),
+      [&](Scratch* scratch, size_t) { scratch->explained.resize(width); },
+      [&](Scratch* scratch, size_t first, const Rows& part) {
+        if (terminated_) return;
+        shap.Explain(part, scratch->explained.data(), output + first * width);
+      });
   return Status::Ok();
 }
 

@@ -47,8 +47,8 @@ StatusOr<Forest> ReadModel(const ModelSpec& spec, Format format) {
 void AnswerProbabilities(Forest* forest) {
   const bool has_vectors = !forest->trees.empty() && !forest->trees.front().leaf_vectors.empty();
   if (forest->columns > 1 && forest->transform == Transform::kMaxIndex) {
-    forest->transform = has_vectors && forest->averages ? Transform::kIdentity
-                                                        : Transform::kSoftmax;
+    forest->transform =
+        has_vectors && forest->averages ? Transform::kIdentity : Transform::kSoftmax;
   } else if (forest->columns > 1 && forest->transform == Transform::kIdentity && !has_vectors) {
     forest->transform = Transform::kSoftmax;
   }

@@ -19,7 +19,8 @@ void WriteRank(const RankedFeature& feature, float value, uint32_t rank, uint16_
   for (uint32_t treatment = 0; treatment < 4; treatment++) {
     const uint32_t column = feature.columns[treatment];
     if (column == RankedFeature::kNone) continue;
-    const uint32_t own = IsMissing(value, (treatment & 2) != 0) ? RankOfMissing(feature, treatment) : rank;
+    const uint32_t own =
+        IsMissing(value, (treatment & 2) != 0) ? RankOfMissing(feature, treatment) : rank;
     ranks[size_t{column} * kStride] = static_cast<uint16_t>(own - kRankBias);
   }
 }

@@ -47,8 +47,8 @@ Status ReadFormat(const std::string& value, Format* format) {
     std::string_view name;
     Format format;
   } kFormats[] = {
-      {"xgboost", Format::kXgboostLegacy},      {"xgboost_json", Format::kXgboostJson},
-      {"xgboost_ubj", Format::kXgboostUbj},     {"lightgbm", Format::kLightgbm},
+      {"xgboost", Format::kXgboostLegacy},        {"xgboost_json", Format::kXgboostJson},
+      {"xgboost_ubj", Format::kXgboostUbj},       {"lightgbm", Format::kLightgbm},
       {"treelite_checkpoint", Format::kTreelite},
   };
   const auto* const found = std::find_if(std::begin(kFormats), std::end(kFormats),

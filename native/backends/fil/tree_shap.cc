@@ -107,8 +107,7 @@ class Explainer {
       Unwind(own, count--, i);
       break;
     }
-    Visit(hot, own, count + 1,
-          {node.feature, before.zero * PartOf(node, hot), before.one, 0});
+    Visit(hot, own, count + 1, {node.feature, before.zero * PartOf(node, hot), before.one, 0});
     Visit(cold, own, count + 1, {node.feature, before.zero * PartOf(node, cold), 0, 0});
   }
 

@@ -184,28 +184,51 @@ void WalkComplete(const CompiledForest& forest, const CompiledTree* trees, const
   }
 }
 
+template <uint32_t kCount>
+void WalkLinked(const CompiledForest& forest, const CompiledTree* trees, const uint16_t* ranks,
+                uint32_t* leaves) {
+  const TopNode* top[kCount];
+  const LinkedNode* links[kCount];
+  uint32_t at[kCount];
+  for (uint32_t i = 0; i < kCount; i++) {
+    top[i] = forest.top_nodes.data() + trees[i].top;
+    links[i] = forest.links.data() + trees[i].nodes;
+    at[i] = 1;
+  }
+  for (uint32_t level = 0; level < kTopLevels; level++) {
+    for (uint32_t i = 0; i < kCount; i++) at[i] = 2 * at[i] + RightAtTop(top[i][at[i]], ranks);
+  }
+  for (uint32_t i = 0; i < kCount; i++) {
+    at[i] = forest.words[trees[i].exits + at[i] - (1U << kTopLevels)];
+  }
+  for (uint32_t moved = 1; moved != 0;) {
+    moved = 0;
+    for (uint32_t i = 0; i < kCount; i++) {
+      const LinkedNode node = links[i][at[i]];
+      const uint32_t next = node.left + RightAt(node.word, ranks);
+      moved |= next ^ at[i];
+      at[i] = next;
+    }
+  }
+  for (uint32_t i = 0; i < kCount; i++) leaves[i] = at[i];
+}
+
 }  // namespace
 
 void FindAlike(const CompiledForest& forest, const CompiledTree* trees, const uint16_t* ranks,
                uint32_t* leaves) {
+  if (trees->shape == TreeShape::kLinked) return WalkLinked<kAlike>(forest, trees, ranks, leaves);
   WalkComplete<kAlike>(forest, trees, ranks, leaves);
 }
 
 uint32_t FindOne(const CompiledForest& forest, const CompiledTree& tree, const uint16_t* ranks) {
-  if (tree.shape != TreeShape::kLinked) {
-    uint32_t leaf = 0;
+  uint32_t leaf = 0;
+  if (tree.shape == TreeShape::kLinked) {
+    WalkLinked<1>(forest, &tree, ranks, &leaf);
+  } else {
     WalkComplete<1>(forest, &tree, ranks, &leaf);
-    return leaf;
   }
-  const TopNode* const top = forest.top_nodes.data() + tree.top;
-  uint32_t at = 1;
-  for (uint32_t level = 0; level < kTopLevels; level++) {
-    at = 2 * at + RightAtTop(top[at], ranks);
-  }
-  const LinkedNode* const links = forest.links.data() + tree.nodes;
-  at = forest.words[tree.exits + at - (1U << kTopLevels)];
-  while (links[at].left != at) at = links[at].left + RightAt(links[at].word, ranks);
-  return at;
+  return leaf;
 }
 
 }  // namespace tritonts::fil

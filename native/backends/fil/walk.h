@@ -27,8 +27,8 @@ struct Kernel {
   void (*find_exits)(const TopNode* top, uint32_t levels, const uint16_t* ranks, uint32_t rows,
                      uint16_t* exits);
   // Adds `leaves`, by exit, to the sums. Null: the caller adds them.
-  void (*add_exits)(const TopNode* top, uint32_t levels, const float* leaves,
-                    const uint16_t* ranks, uint32_t rows, float* sums);
+  void (*add_exits)(const TopNode* top, uint32_t levels, const float* leaves, const uint16_t* ranks,
+                    uint32_t rows, float* sums);
   // RankBlock.
   void (*rank)(const Part& part, const Rows& rows, uint16_t* ranks);
 };

@@ -23,10 +23,11 @@ template <uint32_t kLevels, uint32_t kNode>
 TRITONTS_AVX2_INLINE __m256i Exits(const TopNode* top, const uint16_t* ranks) {
   constexpr uint32_t kPast = 1U << kLevels;
   const TopNode& node = top[kNode];
-  const auto* const own = reinterpret_cast<const __m256i*>(ranks + size_t{node.column} * kBlockRows);
+  const auto* const own =
+      reinterpret_cast<const __m256i*>(ranks + size_t{node.column} * kBlockRows);
   // -1 in lanes that go left.
-  const __m256i left = _mm256_cmpgt_epi16(_mm256_set1_epi32(static_cast<int>(node.rank)),
-                                          _mm256_loadu_si256(own));
+  const __m256i left =
+      _mm256_cmpgt_epi16(_mm256_set1_epi32(static_cast<int>(node.rank)), _mm256_loadu_si256(own));
   if constexpr (2 * kNode >= kPast) {
     return _mm256_add_epi16(left, _mm256_set1_epi16(2 * kNode + 1 - kPast));
   } else {

@@ -17,8 +17,8 @@ struct ForestShape {
   uint32_t trees = 10;
   uint32_t features = 5;
   uint32_t columns = 1;
-  uint32_t levels = 6;      // at most
-  double leaf_chance = 0;   // of a node above the last level
+  uint32_t levels = 6;     // at most
+  double leaf_chance = 0;  // of a node above the last level
   double category_chance = 0;
   double zero_chance = 0;   // of a node with zero_is_missing
   uint32_t thresholds = 0;  // distinct thresholds of a feature; 0: any
@@ -124,7 +124,8 @@ class RandomForest {
     std::vector<uint32_t> level(1, 0);
     for (uint32_t i = 0; i < tree.nodes.size(); i++) {
       const bool leaf = level[i] >= shape.levels || tree.nodes.size() + 2 > shape.most_nodes ||
-                        (i > 0 && Chance(shape.leaf_chance)) || (shape.chain && i % 2 == 0 && i > 0);
+                        (i > 0 && Chance(shape.leaf_chance)) ||
+                        (shape.chain && i % 2 == 0 && i > 0);
       fil::Node node;
       node.cover = 1 + Below(20);
       if (leaf) {

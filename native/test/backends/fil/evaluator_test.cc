@@ -55,8 +55,8 @@ void CheckMargins(const Forest& forest, RandomForest* random, const std::vector<
     std::vector<float> expected;
     for (size_t row = 0; row < count; row++) {
       for (uint32_t column = 0; column < forest.columns; column++) {
-        expected.push_back(static_cast<float>(
-            MarginOf(forest, rows.data() + row * forest.features, column)));
+        expected.push_back(
+            static_cast<float>(MarginOf(forest, rows.data() + row * forest.features, column)));
       }
     }
     for (const Kernel* kernel : fil::Kernels()) {

@@ -166,9 +166,9 @@ TEST(FilModelsAsClassifiers) {
   CHECK(p[0] > 0.8F && p[0] < 0.9F && p[1] > 0.1F && p[1] < 0.2F);
   CHECK_EQ(ReadyTrees({{"is_classifier", "true"}}, io(kOneColumn), json).Run(rows),
            (std::vector<float>{1, 0}));
-  CHECK_EQ(ReadyTrees({{"is_classifier", "true"}, {"threshold", "0.9"}}, io(kOneColumn), json)
-               .Run(rows),
-           (std::vector<float>{0, 0}));
+  CHECK_EQ(
+      ReadyTrees({{"is_classifier", "true"}, {"threshold", "0.9"}}, io(kOneColumn), json).Run(rows),
+      (std::vector<float>{0, 0}));
   Settings both{{"is_classifier", "true"}, {"predict_proba", "true"}, {"output_columns", "2"}};
   CHECK_EQ(ReadyTrees(both, io(kTwoColumns), json).Run(rows),
            (std::vector<float>{1 - p[0], p[0], 1 - p[1], p[1]}));
@@ -193,7 +193,8 @@ TEST(FilModelsRefuseSettings) {
   const auto message = [](Settings settings) {
     return ReadyTrees(std::move(settings)).status.message();
   };
-  CHECK_EQ(message({{"model_type", "onnx"}}), "onnx not recognized as a valid serialization format.");
+  CHECK_EQ(message({{"model_type", "onnx"}}),
+           "onnx not recognized as a valid serialization format.");
   CHECK_EQ(message({{"threshold", "much"}}),
            "expected a decimal number for the setting 'threshold' of the fil backend but received "
            "'much'");

@@ -50,9 +50,7 @@ double Mean(const Forest& forest, const Tree& tree, const float* row, uint32_t k
     if (!tree.leaf_vectors.empty()) return tree.leaf_vectors[node.vector + column];
     return tree.column == column ? node.value : 0;
   }
-  const auto below = [&](uint32_t child) {
-    return Mean(forest, tree, row, known, child, column);
-  };
+  const auto below = [&](uint32_t child) { return Mean(forest, tree, row, known, child, column); };
   if (known >> node.feature & 1) {
     return below(GoesLeft(forest, tree, node, row[node.feature]) ? node.left : node.right);
   }
@@ -82,8 +80,8 @@ double Shapley(const Forest& forest, const Tree& tree, const float* row, uint32_
 
 void CheckNear(double found, double expected, double tolerance, const std::string& what) {
   if (std::fabs(found - expected) <= tolerance * std::max(1.0, std::fabs(expected))) return;
-  Fail(__FILE__, __LINE__, what + ": " + std::to_string(found) + " instead of " +
-                               std::to_string(expected));
+  Fail(__FILE__, __LINE__,
+       what + ": " + std::to_string(found) + " instead of " + std::to_string(expected));
 }
 
 }  // namespace

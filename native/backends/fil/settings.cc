@@ -11,13 +11,14 @@ namespace tritonts::fil {
 
 namespace {
 
-Status Refuse(const std::string& key, const std::string& expected, const std::string& value) {
+Status RefuseSetting(const std::string& key, const std::string& expected,
+                     const std::string& value) {
   return Status::InvalidArg("expected " + expected + " for the setting '" + key +
                             "' of the fil backend but received '" + value + "'");
 }
 
 Status ReadSwitch(const std::string& key, const std::string& value, bool* on) {
-  if (value != "true" && value != "false") return Refuse(key, "true or false", value);
+  if (value != "true" && value != "false") return RefuseSetting(key, "true or false", value);
   *on = value == "true";
   return Status::Ok();
 }
@@ -25,7 +26,7 @@ Status ReadSwitch(const std::string& key, const std::string& value, bool* on) {
 Status ReadInteger(const std::string& key, const std::string& value, int64_t* number) {
   const char* const end = value.data() + value.size();
   const auto [stop, error] = std::from_chars(value.data(), end, *number);
-  if (error != std::errc() || stop != end) return Refuse(key, "an integer", value);
+  if (error != std::errc() || stop != end) return RefuseSetting(key, "an integer", value);
   return Status::Ok();
 }
 
@@ -36,7 +37,7 @@ Status ReadDecimal(const std::string& key, const std::string& value, float* numb
   stream.imbue(std::locale::classic());
   double read = 0;
   if (!(stream >> read) || stream.peek() != std::istringstream::traits_type::eof()) {
-    return Refuse(key, "a decimal number", value);
+    return RefuseSetting(key, "a decimal number", value);
   }
   *number = static_cast<float>(read);
   return Status::Ok();

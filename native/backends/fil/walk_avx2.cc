@@ -14,6 +14,8 @@
 
 namespace tritonts::fil {
 
+namespace avx2 {
+
 namespace {
 
 constexpr uint32_t kLanes = 16;
@@ -58,8 +60,10 @@ void FindExits(const TopNode* top, uint32_t levels, const uint16_t* ranks, uint3
 
 }  // namespace
 
+}  // namespace avx2
+
 const Kernel* Avx2Kernel() {
-  static constexpr Kernel kKernel{"avx2", FindExits, nullptr, RankBlock};
+  static constexpr Kernel kKernel{"avx2", avx2::FindExits, nullptr, RankBlock};
   return __builtin_cpu_supports("avx2") ? &kKernel : nullptr;
 }
 

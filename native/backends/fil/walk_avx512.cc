@@ -17,6 +17,8 @@
 
 namespace tritonts::fil {
 
+namespace avx512 {
+
 namespace {
 
 constexpr uint32_t kLanes = 32;
@@ -178,8 +180,10 @@ void AddExits(const TopNode* top, uint32_t levels, const float* leaves, const ui
 
 }  // namespace
 
+}  // namespace avx512
+
 const Kernel* Avx512Kernel() {
-  static constexpr Kernel kKernel{"avx512", FindExits, AddExits, RankBlock};
+  static constexpr Kernel kKernel{"avx512", avx512::FindExits, avx512::AddExits, RankBlock};
   const bool supported = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                          __builtin_cpu_supports("avx512vl");
   return supported ? &kKernel : nullptr;

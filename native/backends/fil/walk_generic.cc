@@ -7,6 +7,8 @@
 
 namespace tritonts::fil {
 
+namespace generic {
+
 namespace {
 
 constexpr uint32_t kLanes = 8;
@@ -96,8 +98,10 @@ void FindExits(const TopNode* top, uint32_t levels, const uint16_t* ranks, uint3
 
 }  // namespace
 
+}  // namespace generic
+
 const Kernel* GenericKernel() {
-  static constexpr Kernel kKernel{"generic", FindExits, nullptr, RankBlock};
+  static constexpr Kernel kKernel{"generic", generic::FindExits, nullptr, RankBlock};
   return &kKernel;
 }
 

@@ -16,6 +16,11 @@ await launch(
       does: 'examples/images: JPEG files decoded and classified by one ensemble, beside the same code on the main thread.',
       run: ['dist/examples/images/demo.js'],
     },
+    trees: {
+      does: 'examples/trees: scores a table with boosted trees, with progress.',
+      options: '[<table.csv> [<scores.csv>]]',
+      run: ['dist/examples/trees/demo.js'],
+    },
     sklearn: {
       does: 'examples/sklearn: trains, exports, serves and compares; its Python packages come from PyPI.',
       python: ['examples/sklearn/requirements.txt', '.venv-sklearn'],

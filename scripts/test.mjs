@@ -135,6 +135,14 @@ await launch('npm test', {
     python: ['test/python/requirements.txt', '.venv-python'],
     run: [tests, 'test/python/'],
   },
+  frameworks: {
+    does: 'Trains random tree models with XGBoost, LightGBM and scikit-learn, from PyPI, and compares all answers.',
+    options: '[--seed <n>] [--trees <n>]',
+    numbers: { seed: ['TRITONTS_TREES_SEED'], trees: ['TRITONTS_TREES', '12'] },
+    python: ['test/backends/fil/requirements.txt', '.venv-frameworks'],
+    first: [['test/backends/fil/train.py', '{folder}', '--vary', '--seed', '{seed}', '--trees', '{trees}']],
+    run: ['dist/test/backends/fil/frameworks.js', '{folder}'],
+  },
   'real-libraries': {
     does: "What TensorRT's libraries and a GPU build of ONNX Runtime, from PyPI, do without a GPU.",
     run: ['scripts/real-libraries.mjs'],

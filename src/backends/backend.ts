@@ -50,6 +50,13 @@ export interface Backend {
   readonly needsFile: boolean;
   /** Its rules for its models' configurations: files, parameters, accelerators (default: none of its own). */
   readonly rules?: BackendRules;
+  /**
+   * Whether its native side says by itself what is wrong with the content of a model's file, because it reads the file
+   * without a runtime (default: no).
+   */
+  readonly explainsFiles?: boolean;
+  /** The `max_batch_size` of a model that can be batched and writes none (default: Triton's). */
+  readonly defaultMaxBatchSize?: number;
   /** Whether the program may give a model's code instead of a file (default: no). */
   readonly takesCode?: boolean;
   /** Whether its models may call others, and so may require them (default: no). */

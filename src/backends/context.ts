@@ -19,10 +19,10 @@ export interface BackendContext {
   /** Number of cores that the server may use. */
   readonly cores: number;
   /**
-   * Makes the INVALID_ARG error for a field of `config`, with its location. `text` says what was expected and
-   * what was received.
+   * Makes the error for a field of `config`, with its location. `text` says what was expected and what was
+   * received. The code is INVALID_ARG, or UNSUPPORTED for a value that may have a meaning elsewhere.
    */
-  readonly fault: (field: string, text: string) => TritonError;
+  readonly fault: (field: string, text: string, code?: 'INVALID_ARG' | 'UNSUPPORTED') => TritonError;
   /** The device of each instance of the version: the id of a GPU, or {@link cpu}. */
   readonly devices: readonly number[];
   /** Why no GPU can be used, in the driver's words if it gives any; undefined if one can. */

@@ -37,7 +37,6 @@ export interface ServeSettings {
  */
 const otherBackends: readonly string[] = [
   'dali',
-  'fil',
   'openvino',
   'pytorch',
   'tensorflow',

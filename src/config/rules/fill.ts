@@ -45,7 +45,7 @@ function kindsOf(backends: RulesOfBackends): readonly ModelKind[] {
   const own = [...backends].flatMap(([backend, { files = [] }]) =>
     files.map((file) => ({ ...file, backend })),
   );
-  return [...tritonKinds, ...own];
+  return [...tritonKinds, ...own.filter((kind) => !kind.mayBeData), ...own.filter((kind) => kind.mayBeData)];
 }
 
 /** The backend that each platform belongs to. */
@@ -73,7 +73,10 @@ export function fillFromFiles(
   backends: RulesOfBackends,
   report: Report,
 ): ModelConfig {
-  const kinds = kindsOf(backends);
+  const nameEnd = modelName.slice(modelName.indexOf('.') + 1);
+  // The name says more than a file that may be data.
+  const isNamed = config.backend === '' && modelName.includes('.') && backends.has(nameEnd);
+  const kinds = kindsOf(backends).filter((kind) => !isNamed || !kind.mayBeData);
   const name = config.name === '' ? modelName : config.name;
   const { backend, platform, default_model_filename: filename } = config;
   const kind = kinds.find((one) => matches(one, config, entries)) ?? defaultKind(config, kinds);
@@ -89,9 +92,8 @@ export function fillFromFiles(
   }
   if (backend === '' && platform === '' && filename === '') {
     // A name may contain a version, such as bge-small-v1.5; a backend's name does not begin with a digit.
-    const custom = modelName.slice(modelName.indexOf('.') + 1);
-    if (modelName.includes('.') && /^[a-z_]/i.test(custom)) {
-      return { ...config, name, backend: custom, default_model_filename: `model.${custom}` };
+    if (modelName.includes('.') && /^[a-z_]/i.test(nameEnd)) {
+      return { ...config, name, backend: nameEnd, default_model_filename: `model.${nameEnd}` };
     }
     const known = kinds.map((one) => one.filename).join(', ');
     report(
@@ -136,13 +138,20 @@ function backendAdvice(entries: readonly DirectoryEntry[]): string {
     : `Say which file is the model: ${named}`;
 }
 
+/** Whether a configuration's parameters allow a kind. */
+function mayBe({ parameter }: ModelKind, { parameters }: ModelConfig): boolean {
+  const written = parameter && parameters[parameter.key]?.string_value;
+  return written === undefined || written === '' || written === parameter?.value;
+}
+
 /**
- * Whether a model is of a kind. Platform, file name and files are checked in this order; the first that is
- * known decides.
+ * Whether a model is of a kind. Parameter, platform, file name and files are checked in this order; the first that
+ * is known decides.
  */
 function matches(kind: ModelKind, config: ModelConfig, entries: readonly DirectoryEntry[]): boolean {
   const { backend, platform, default_model_filename: filename } = config;
   if (backend !== '' && backend !== kind.backend) return false;
+  if (!mayBe(kind, config)) return false;
   if (platform !== '' && kind.platforms.includes(platform)) return true;
   if (filename !== '') return filename === kind.filename;
   return (
@@ -159,5 +168,6 @@ function matches(kind: ModelKind, config: ModelConfig, entries: readonly Directo
 function defaultKind(config: ModelConfig, kinds: readonly ModelKind[]): ModelKind | undefined {
   // TensorFlow has two formats, and nothing shows which one is used.
   if (config.backend === 'tensorflow') return undefined;
-  return kinds.find(({ backend }) => backend === config.backend);
+  const own = kinds.filter(({ backend }) => backend === config.backend);
+  return own.find((kind) => mayBe(kind, config)) ?? own[0];
 }

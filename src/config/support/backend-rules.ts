@@ -10,13 +10,17 @@ export interface ModelFile {
   readonly entry: 'file' | 'directory' | 'either';
   /** The platforms of this kind; the first one is filled in. If empty, the platform is not filled in. */
   readonly platforms: readonly string[];
+  /** The value that a parameter has in the configuration of such a model, if the parameter is there. */
+  readonly parameter?: { readonly key: string; readonly value: string };
+  /** Whether other models may have such a file as their data (default: no). Then their kinds come first. */
+  readonly mayBeData?: boolean;
 }
 
 /** See the head of this file. */
 export interface BackendRules {
   /**
    * The files by which its models are recognised if the configuration names no backend, tried after those of Triton's own
-   * rules (`rules/fill.ts`). The first is the default `default_model_filename`.
+   * rules (`rules/fill.ts`). The first whose parameter fits is the default `default_model_filename`.
    */
   readonly files?: readonly ModelFile[];
   /** Whether its models may complete their own configuration (default: no). */

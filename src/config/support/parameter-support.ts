@@ -11,9 +11,11 @@ export interface ParameterSupport extends Support {
   readonly integer: boolean;
   /** Values that have no effect, because they ask for the normal behaviour. */
   readonly neutral: readonly string[];
+  /** What `model.notes` says of the key although it has its effect, such as a newer name. */
+  readonly note?: string;
 }
 
-type Options = Partial<Pick<ParameterSupport, 'integer' | 'neutral' | 'onCpu'>>;
+type Options = Partial<Pick<ParameterSupport, 'integer' | 'neutral' | 'note' | 'onCpu'>>;
 /** Makes a row. */
 export const parameterRow = (
   kind: Support['class'],

@@ -214,6 +214,8 @@ function lookUpValue(walk: Walk, path: string, row: ParameterSupport, value: str
     walk.report(path, `${JSON.stringify(value)} is not supported: ${support.text}`);
   } else if (support.class === 'hint') {
     walk.notes.push(`${path}: accepted, without effect here: ${support.text}`);
+  } else if (row.note !== undefined) {
+    walk.notes.push(`${path}: ${row.note}`);
   }
 }
 

@@ -27,27 +27,38 @@ type BytesByPath = Readonly<Record<string, NativeBytes>>;
  *
  * @param given - The files, if they are bytes.
  * @param unparsed - Whether ONNX Runtime did not find a model in them.
+ * @param backend - What is known of the files' backend.
  */
 export async function faultOfFiles(
   paths: Iterable<string>,
   given: BytesByPath | undefined,
   unparsed = false,
+  { explainsFiles = false }: { readonly explainsFiles?: boolean } = {},
 ): Promise<string | undefined> {
+  const kind: FileKind = { unparsed, isExplained: explainsFiles };
   for (const path of new Set(paths)) {
-    const fault = given ? await faultOfBytes(path, given, unparsed) : await fileFault(path, unparsed);
+    const fault = given ? await faultOfBytes(path, given, kind) : await fileFault(path, kind);
     if (fault !== undefined) return fault;
   }
   return undefined;
 }
 
+/** What is known of a file before it is looked at. */
+interface FileKind {
+  /** Whether ONNX Runtime did not find a model in it. */
+  readonly unparsed: boolean;
+  /** Whether its backend says what is wrong with its content, except for what failed downloads leave. */
+  readonly isExplained: boolean;
+}
+
 async function faultOfBytes(
   path: string,
   given: BytesByPath,
-  unparsed: boolean,
+  kind: FileKind,
 ): Promise<string | undefined> {
   const content = given[path] && contentOfBytes(given[path]);
   if (!content) return undefined;
-  return faultOfContent(path, content, unparsed, {
+  return faultOfContent(path, content, kind, {
     areBytes: true,
     beside: (location) => {
       const bytes = given[join(dirname(path), location)];
@@ -81,17 +92,17 @@ interface Places {
 /**
  * What is wrong with a file, or with the files that have its weights.
  *
- * @param unparsed - Whether ONNX Runtime did not find a model in it.
  */
 async function faultOfContent(
   path: string,
   content: Content,
-  unparsed: boolean,
+  { unparsed, isExplained }: FileKind,
   places: Places,
 ): Promise<string | undefined> {
   const head = await content.read(0, headBytes);
-  const foreign = foreignContent(head);
+  const foreign = isExplained && head.byteLength > 0 ? misplacedContent(head) : foreignContent(head);
   if (foreign !== undefined) return `'${path}' ${foreign}`;
+  if (isExplained) return undefined;
   const outline = await outlineOf(content);
   if (outline === undefined) {
     if (!unparsed) return undefined;
@@ -141,14 +152,14 @@ async function faultOfContent(
  *
  * @param path - Where the file should be.
  */
-async function fileFault(path: string, unparsed: boolean): Promise<string | undefined> {
+async function fileFault(path: string, kind: FileKind): Promise<string | undefined> {
   try {
     if (!(await stat(path)).isFile()) return undefined;
     const file = await open(path);
     try {
       const handles: FileHandle[] = [];
       try {
-        return await faultOfContent(path, await contentOfFile(file), unparsed, {
+        return await faultOfContent(path, await contentOfFile(file), kind, {
           areBytes: false,
           beside: async (location) => {
             const weights = await open(join(dirname(path), location)).catch(() => undefined);
@@ -238,7 +249,15 @@ export async function readLinkedFile(model: string, file: string): Promise<Uint8
 }
 
 /** Files that one backend takes for a model's, by the ends of their names. */
-const families: readonly RegExp[] = [/\.onnx$/i, /\.(?:[mc]?js|ts)$/i, /\.py$/i, /\.(?:plan|engine)$/i];
+const families: readonly RegExp[] = [
+  /\.onnx$/i,
+  /\.(?:[mc]?js|ts)$/i,
+  /\.py$/i,
+  /\.(?:plan|engine)$/i,
+  /\.json$/i,
+  /\.ubj$/i,
+  /\.tl$/i,
+];
 
 async function missingFile(path: string): Promise<string> {
   const folder = dirname(path);

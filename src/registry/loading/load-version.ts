@@ -8,6 +8,7 @@ import type { NativeServer } from '../../addon/native/server.js';
 import type { NativeStatus } from '../../addon/native/status.js';
 import type { NativeDescription, NativeVersionConfig } from '../../addon/native/version-config.js';
 import { statusError } from '../../addon/status.js';
+import type { Backend } from '../../backends/backend.js';
 import { cpu, type BackendContext } from '../../backends/context.js';
 import { gpuFinder } from '../../backends/gpu-finder.js';
 import { backends } from '../../backends/index.js';
@@ -237,7 +238,7 @@ export async function openVersion(
     trustedFolders: options.trustedFolders,
     options: backendOptions,
     cores: options.threads,
-    fault: (field, text) => fieldError('INVALID_ARG', source, field, text, { model: name }),
+    fault: (field, text, code = 'INVALID_ARG') => fieldError(code, source, field, text, { model: name }),
     devices,
     noGpu: () => {
       const gpus = gpuFinder(options)(backend.name);
@@ -276,7 +277,7 @@ export async function openVersion(
     await running?.settle(undefined);
     if (!(error instanceof TritonError)) throw error;
     const unparsed = backend.foundNoModel?.(error.message) ?? false;
-    const unfit = backend.needsFile ? await faultOfFiles(paths.values(), files, unparsed) : undefined;
+    const unfit = backend.needsFile ? await faultOfFiles(paths.values(), files, unparsed, backend) : undefined;
     if (unfit === undefined && backend.confinesWeights === true && !files && paths.size === 1) {
       const opened = await withLinkedWeights(name, path, openWith);
       if (opened !== undefined) return opened;
@@ -299,7 +300,7 @@ export async function openVersion(
     const finished = finishConfig(
       prepared,
       backend.needsFile ? describe(description) : undefined,
-      defaultsOf(backendOptions, backend.name, name),
+      defaultsOf(backendOptions, backend, name),
     );
     // Where no models are served, one that calls others could not be initialised.
     if (host.handle !== undefined || requiredModels(finished.config).length === 0) {
@@ -343,16 +344,17 @@ async function withLinkedWeights<T>(
 }
 
 /** The part of a backend's configuration that completion uses. */
-function defaultsOf(options: BackendConfig, backend: string, model: string): BackendDefaults {
+function defaultsOf(options: BackendConfig, backend: Backend, model: string): BackendDefaults {
   const key = 'default-max-batch-size';
   const given = options[key];
-  if (given === undefined) return tritonDefaults;
+  const { defaultMaxBatchSize } = backend;
+  if (given === undefined) return defaultMaxBatchSize === undefined ? tritonDefaults : { defaultMaxBatchSize };
   const size = Number(given);
   if (typeof given !== 'boolean' && Number.isSafeInteger(size) && size >= 0)
     return { defaultMaxBatchSize: size };
   throw new TritonError(
     'INVALID_ARG',
-    `model '${model}': expected a whole number, 0 or more, for options.backendConfig.${backend}['${key}'] but received ${String(given)}`,
+    `model '${model}': expected a whole number, 0 or more, for options.backendConfig.${backend.name}['${key}'] but received ${String(given)}`,
     { model },
   );
 }

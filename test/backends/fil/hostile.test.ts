@@ -1,0 +1,111 @@
+/** Files that are no tree models, or are damaged: coded errors that name the model, and nothing else. */
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { InferenceServer, TritonError } from '../../../src/index.js';
+import { addModel } from '../../support/models.js';
+import { rejection, serve } from '../../support/harness.js';
+import { allRows, treeModel, treeModels, type TreeModel } from './answers.js';
+import { fileOfType } from '../../../src/backends/fil/rules.js';
+
+/** Loads bytes as a model of a format. */
+async function load(server: InferenceServer, type: string, content: Uint8Array): Promise<void> {
+  const file = fileOfType[type] ?? '';
+  const parameters = { model_type: { string_value: type } };
+  await server.loadModel('m', { config: { backend: 'fil', parameters }, files: { [file]: content } });
+}
+
+async function refusal(server: InferenceServer, type: string, content: Uint8Array): Promise<TritonError> {
+  const error = await rejection(load(server, type, content));
+  assert.ok(['INVALID_ARG', 'UNSUPPORTED', 'INTERNAL'].includes(error.code), `${error.code} ${error.message}`);
+  assert.match(error.message, /model 'm'/);
+  return error;
+}
+
+const bytes = (text: string): Uint8Array => Buffer.from(text);
+const explicit = { modelControlMode: 'explicit' } as const;
+
+test('a file that was cut off is refused at every length', async (t) => {
+  const server = await serve(t, {}, explicit);
+  for (const { type, content, name } of treeModels) {
+    for (const share of [0.02, 0.3, 0.6, 0.9]) {
+      // The parameters at the end of a file of LightGBM are not needed.
+      if (type === 'lightgbm' && share > 0.5) continue;
+      await refusal(server, type, content.subarray(0, Math.floor(content.length * share)));
+    }
+    assert.ok(name.length > 0);
+  }
+});
+
+test('a file with damaged bytes is refused, or loads and answers', async (t) => {
+  const server = await serve(t, {}, explicit);
+  let state = 12345;
+  const random = (below: number): number => {
+    state = (state * 1103515245 + 12345) % 2 ** 31;
+    return state % below;
+  };
+  const ask = async (model: TreeModel): Promise<void> => {
+    const width = server.model('m').config.input[0]?.dims[0] ?? 0;
+    if (width < 1 || width > 1000) return;
+    await server.infer('m', { input__0: { data: new Float32Array(3 * width), shape: [3, width] } });
+    assert.ok(allRows(model).length > 0);
+  };
+  for (const model of treeModels) {
+    for (let round = 0; round < 4; round++) {
+      const damaged = Uint8Array.from(model.content);
+      for (let change = 0; change <= round; change++) damaged[random(damaged.length)] = random(256);
+      try {
+        await load(server, model.type, damaged);
+      } catch {
+        continue;
+      }
+      await ask(model);
+    }
+  }
+});
+
+for (const type of Object.keys(fileOfType)) {
+  test(`what is no model at all is refused as ${type}, and said`, async (t) => {
+    const server = await serve(t, {}, explicit);
+    const file = (fileOfType[type] ?? '').replace('.', '\\.');
+    for (const [content, text] of [
+      [bytes(''), new RegExp(`'${file}' is empty`)],
+      [bytes('<!DOCTYPE html><html></html>'), new RegExp(`'${file}' is a web page`)],
+      [
+        bytes('version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 12345\n'),
+        new RegExp(`'${file}' is a Git LFS pointer`),
+      ],
+      [bytes('hello, this is a text\n'.repeat(10)), /expected/],
+      [new Uint8Array(4096), /expected/],
+      [addModel(), /expected/],
+    ] as const) {
+      assert.match((await refusal(server, type, content)).message, text);
+    }
+  });
+}
+
+test('a model of another format is refused', async (t) => {
+  const server = await serve(t, {}, explicit);
+  const one = new Map(treeModels.map((model) => [model.type, model]));
+  for (const { type, content } of one.values()) {
+    for (const other of Object.keys(fileOfType)) {
+      if (other !== type) assert.match((await refusal(server, other, content)).message, /expected/);
+    }
+  }
+});
+
+test('a child, a feature and a category outside of the model are refused', async (t) => {
+  const server = await serve(t, {}, explicit);
+  const { content, type } = treeModel('xgb_squarederror_json');
+  const text = Buffer.from(content).toString();
+  for (const [pattern, to] of [
+    [/"left_children":\[1/, '"left_children":[99999'],
+    [/"left_children":\[1/, '"left_children":[0'],
+    [/"split_indices":\[\d+/, '"split_indices":[6'],
+    [/"num_nodes":"\d+"/, '"num_nodes":"4000000000"'],
+    [/"num_feature":"6"/, '"num_feature":"-6"'],
+  ] as const) {
+    assert.match(text, pattern);
+    await refusal(server, type, bytes(text.replace(pattern, to)));
+  }
+});

@@ -39,6 +39,11 @@ await launch('npm run bench', {
     options: `[--only http|grpc] ${rounds}`,
     run: ['dist/bench/endpoints/endpoints.js'],
   },
+  trees: {
+    does: 'Tree models beside the C APIs of XGBoost and LightGBM; needs the Python of npm test -- frameworks.',
+    options: `[--quick] ${rounds}`,
+    run: ['dist/bench/trees/main.js'],
+  },
   start: {
     does: 'The time of the import beside that of onnxruntime-node.',
     options: '[--rounds <n>]',

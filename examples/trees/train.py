@@ -17,7 +17,7 @@ images, labels = load_digits(return_X_y=True)
 split = train_test_split(images.astype(np.float32), labels, test_size=0.2, stratify=labels, random_state=0)
 seen, held_out, seen_labels, held_out_labels = split
 parameters = {"objective": "multi:softprob", "num_class": 10, "max_depth": 3, "eta": 0.5, "subsample": 0.8, "seed": 0}
-booster = xgb.train(parameters, xgb.DMatrix(seen, seen_labels), 20)
+booster = xgb.train(parameters, xgb.DMatrix(seen, seen_labels), 12)
 path = HERE / "models" / "digits_trees" / "1" / "xgboost.ubj"
 path.parent.mkdir(parents=True, exist_ok=True)
 path.write_bytes(booster.save_raw("ubj"))

@@ -55,7 +55,7 @@ const notBuilt: Readonly<Record<string, Refused>> = {
  */
 function unknownBackend(name: string, line: number, files: Readonly<Record<string, string>>): Refused {
   return {
-    reasons: [invalid(line, 'backend', `unknown backend '${name}'; the backends are identity, javascript`)],
+    reasons: [invalid(line, 'backend', `unknown backend '${name}'; the backends are fil, identity, javascript`)],
     version: { '1': files },
   };
 }
@@ -69,7 +69,6 @@ const otherBackends: Readonly<Record<string, Refused>> = {
   },
   torchscript: unknownBackend('pytorch', 0, { 'model.pt': 'PK' }),
   openvino_model: unknownBackend('openvino', 2, { 'model.xml': '<net/>', 'model.bin': '' }),
-  gradient_boosting: unknownBackend('fil', 1, { 'xgboost.json': '{}' }),
   tensorrt_engine: {
     reasons: [{ code: 'UNAVAILABLE', text: 'there is no TensorRT: none of libnvinfer.so.11' }],
     version: { '1': { 'model.plan': 'ptrt' } },

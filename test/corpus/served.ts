@@ -7,6 +7,7 @@ import {
   rowSumModel,
   sumAndDifferenceModel,
 } from '../support/models.js';
+import { stumpModel } from '../support/models/stump.js';
 import type { Served } from './case.js';
 
 const completed = ['input[0]', 'output[0]'];
@@ -54,6 +55,12 @@ export const served: Readonly<Record<string, Served>> = {
       'output.0.data_type': 'TYPE_INT64',
       'instance_group.0.kind': 'KIND_CPU',
     },
+  },
+
+  gradient_boosting: {
+    model: () => stumpModel(32),
+    file: 'xgboost.json',
+    config: { default_model_filename: 'xgboost.json', 'output.0.dims': [2] },
   },
 
   // Shapes that differ from the model's.

@@ -210,7 +210,7 @@ test('model_type chooses among several files', async (t) => {
 
 test('a file that may be data of another model does not make it a tree model', async (t) => {
   const data = { 'model.txt': 'words', 'xgboost.json': '{}', 'checkpoint.tl': '' };
-  const { config = '', versions = {} } = identity();
+  const { config = '' } = identity();
   const server = await serve(t, {
     script: {
       config: config.replace('backend: "identity"', ''),
@@ -218,7 +218,7 @@ test('a file that may be data of another model does not make it a tree model', a
     },
     'named.identity': {
       config: config.replace('backend: "identity"', ''),
-      versions: { '1': { ...versions['1'], ...data } },
+      versions: { '1': data },
     },
   });
   assert.equal(server.model('script').config.backend, 'javascript');

@@ -195,7 +195,9 @@ async function main(rounds: number, windowMs: number, isQuick: boolean): Promise
   for (const one of cases.slice(0, isQuick ? 1 : undefined))
     await measureCase(one, rounds, windowMs, machine.cores, (row) => rows.push(row));
   const head = ['model', 'rows', 'beside', 'its rows/s', 'ours', 'ours / its', '±', 'required', 'apart'];
-  console.log(`${machineText(machine)}\n${machine.cores} threads for each side, ${rounds} rounds\n\n${table(head, rows)}`);
+  console.log(
+    `${machineText(machine)}\n${machine.cores} threads for each side, ${rounds} rounds\n\n${table(head, rows)}`,
+  );
 }
 
 let settings: { readonly rounds: number; readonly windowMs: number; readonly isQuick: boolean } | undefined;

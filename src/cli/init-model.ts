@@ -23,6 +23,10 @@ const kinds: ReadonlyMap<string, Kind> = new Map([
   ['.cjs', { backend: 'javascript', file: 'model.cjs' }],
   ['.ts', { backend: 'javascript', file: 'model.ts' }],
   ['.py', { backend: 'python', file: 'model.py' }],
+  ['.json', { backend: 'fil', file: 'xgboost.json' }],
+  ['.ubj', { backend: 'fil', file: 'xgboost.ubj' }],
+  ['.txt', { backend: 'fil', file: 'model.txt' }],
+  ['.tl', { backend: 'fil', file: 'checkpoint.tl' }],
 ]);
 
 /** The file name extensions that {@link initModel} accepts. */
@@ -103,7 +107,7 @@ function fullConfig(kind: Kind, config: ModelConfig, labels: string | undefined)
   const { max_batch_size: rows, dynamic_batching: dynamic } = config;
   const batch =
     rows > 0
-      ? `# The most rows of a batch; with many requests at once, 64 may gain more. Every shape has the rows in front of its dims.\nmax_batch_size: ${rows}`
+      ? `# The most rows of a batch${rows < 64 ? '; with many requests at once, 64 may gain more' : ''}. Every shape has the rows in front of its dims.\nmax_batch_size: ${rows}`
       : `# 0: the model has no batch dimension, and dims are whole shapes. Where the first dimension of all inputs and outputs is the\n# batch, take it out of dims, and write the most rows here, such as 64.\nmax_batch_size: 0`;
   const batching =
     rows > 0
@@ -193,9 +197,9 @@ export async function initModel(given: InitModel): Promise<WrittenModel> {
       await writeFile(config, printable(text));
       checked = await look(given.repository, name);
     }
-    // If the runtime has read the file and refused it, no model is made. Other problems can be mended in place.
+    // If the file was read and refused, no model is made. Other problems can be mended in place.
     const [problem] = checked?.problems ?? [];
-    if (kind.backend === 'onnxruntime' && problem !== undefined && problem.code !== 'UNAVAILABLE')
+    if (isRead(kind) && problem !== undefined && problem.code !== 'UNAVAILABLE')
       throw new TritonError(
         problem.code,
         `'${file}' would not load, so no model was made: ${problem.message}`,
@@ -205,6 +209,11 @@ export async function initModel(given: InitModel): Promise<WrittenModel> {
     await rm(folder, { recursive: true, force: true });
     throw error;
   }
+}
+
+/** Whether the check reads the whole file, on any machine. */
+function isRead({ backend }: Kind): boolean {
+  return backend === 'onnxruntime' || backend === 'fil';
 }
 
 /** Whether the model is code, whose tensors only its author knows. */

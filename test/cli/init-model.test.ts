@@ -70,6 +70,32 @@ test('a file becomes a model that check, serve, curl and createServer take; labe
   );
 });
 
+test('a file of trees becomes a model; a text that is none does not', async (t) => {
+  const folder = await temporaryFolder(t);
+  const into = ['--repository', join(folder, 'models')];
+  for (const [name, to] of [
+    ['xgb_binary_json.json', 'xgboost.json'],
+    ['lgb_multiclass.txt', 'model.txt'],
+    ['tl_forest_regressor.tl', 'checkpoint.tl'],
+  ] as const) {
+    const file = join(root, 'test', 'backends', 'fil', 'fixtures', name);
+    const { code, stdout } = await command(t, 'init', file, ...into, '--name', to);
+    assert.equal(code, 0, stdout);
+    const config = await readFile(join(folder, 'models', to, 'config.pbtxt'), 'utf8');
+    for (const line of [
+      'backend: "fil"',
+      'max_batch_size: 32768',
+      '  { name: "input__0" data_type: TYPE_FP32 dims: [ 6 ] }',
+    ])
+      assert.ok(config.split('\n').includes(line), config);
+  }
+  const text = join(folder, 'names.txt');
+  await writeFile(text, 'one\ntwo\n');
+  const { code, stderr } = await command(t, 'init', text, ...into);
+  assert.equal(code, 2);
+  assert.match(stderr, /'.*names\.txt' would not load, so no model was made: /);
+});
+
 test('models in code get a configuration to fill in, which loads', async (t) => {
   const folder = await temporaryFolder(t);
   const file = join(folder, 'twice.mjs');

@@ -55,7 +55,9 @@ const notBuilt: Readonly<Record<string, Refused>> = {
  */
 function unknownBackend(name: string, line: number, files: Readonly<Record<string, string>>): Refused {
   return {
-    reasons: [invalid(line, 'backend', `unknown backend '${name}'; the backends are fil, identity, javascript`)],
+    reasons: [
+      invalid(line, 'backend', `unknown backend '${name}'; the backends are fil, identity, javascript`),
+    ],
     version: { '1': files },
   };
 }

@@ -30,5 +30,8 @@ test('the page has every format and every parameter of trees', () => {
   const listed = new Set(rows.flatMap(({ keys }) => keys));
   for (const key of Object.keys(rules.parameters ?? {})) assert.ok(listed.has(key), key);
   for (const [type, file] of Object.entries(fileOfType))
-    assert.ok(rows.some(({ keys, second }) => keys.includes(type) && second === `\`${file}\``), type);
+    assert.ok(
+      rows.some(({ keys, second }) => keys.includes(type) && second === `\`${file}\``),
+      type,
+    );
 });

@@ -22,7 +22,10 @@ test('a table is scored, row by row and in order, with progress', async (t) => {
   assert.deepEqual(progress, [500, 1000, 1234]);
   assert.ok(right >= 0.9 * rows, `${right} right`);
   const labels = async (file: string): Promise<string[]> =>
-    (await readFile(file, 'utf8')).trimEnd().split('\n').map((line) => line.split(',')[0] ?? '');
+    (await readFile(file, 'utf8'))
+      .trimEnd()
+      .split('\n')
+      .map((line) => line.split(',')[0] ?? '');
   assert.deepEqual(await labels(scores), await labels(table));
   for (const line of (await readFile(scores, 'utf8')).trimEnd().split('\n').slice(1))
     assert.match(line, /^\d,\d,[01]\.\d{4}$/);

@@ -249,7 +249,9 @@ void suite('backendDirectory', () => {
       assert.equal(error.code, 'INVALID_ARG');
       const { message } = error;
       assert.ok(
-        message.includes(`unknown backend '${name}'; the backends are identity, javascript, onnxruntime`),
+        message.includes(
+          `unknown backend '${name}'; the backends are fil, identity, javascript, onnxruntime`,
+        ),
         message,
       );
       assert.match(

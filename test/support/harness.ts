@@ -27,7 +27,8 @@ export interface TensorText {
 
 /** Options of {@link configText}. */
 export interface ConfigOptions {
-  readonly backend?: 'onnxruntime' | 'identity' | 'fault' | 'stream' | 'probe' | 'javascript' | 'python' | 'fil';
+  readonly backend?:
+    'onnxruntime' | 'identity' | 'fault' | 'stream' | 'probe' | 'javascript' | 'python' | 'fil';
   /** Default 64. */
   readonly maxBatchSize?: number;
   /** Default one FP32 [16] named x. */

@@ -51,11 +51,7 @@ interface FileKind {
   readonly isExplained: boolean;
 }
 
-async function faultOfBytes(
-  path: string,
-  given: BytesByPath,
-  kind: FileKind,
-): Promise<string | undefined> {
+async function faultOfBytes(path: string, given: BytesByPath, kind: FileKind): Promise<string | undefined> {
   const content = given[path] && contentOfBytes(given[path]);
   if (!content) return undefined;
   return faultOfContent(path, content, kind, {

@@ -277,7 +277,9 @@ export async function openVersion(
     await running?.settle(undefined);
     if (!(error instanceof TritonError)) throw error;
     const unparsed = backend.foundNoModel?.(error.message) ?? false;
-    const unfit = backend.needsFile ? await faultOfFiles(paths.values(), files, unparsed, backend) : undefined;
+    const unfit = backend.needsFile
+      ? await faultOfFiles(paths.values(), files, unparsed, backend)
+      : undefined;
     if (unfit === undefined && backend.confinesWeights === true && !files && paths.size === 1) {
       const opened = await withLinkedWeights(name, path, openWith);
       if (opened !== undefined) return opened;
@@ -348,7 +350,8 @@ function defaultsOf(options: BackendConfig, backend: Backend, model: string): Ba
   const key = 'default-max-batch-size';
   const given = options[key];
   const { defaultMaxBatchSize } = backend;
-  if (given === undefined) return defaultMaxBatchSize === undefined ? tritonDefaults : { defaultMaxBatchSize };
+  if (given === undefined)
+    return defaultMaxBatchSize === undefined ? tritonDefaults : { defaultMaxBatchSize };
   const size = Number(given);
   if (typeof given !== 'boolean' && Number.isSafeInteger(size) && size >= 0)
     return { defaultMaxBatchSize: size };

@@ -129,7 +129,10 @@ test('parameters without effect are noted, those that the backend has removed am
 
 test('every parameter has a row, and an unknown one is noted with a near name', async (t) => {
   const server = await serve(t, { m: trees(binary, { parameters: { treshold: '0.3' } }) });
-  assert.match(server.model('m').notes.join('\n'), /"treshold".* no such parameter \(did you mean threshold\?\)/);
+  assert.match(
+    server.model('m').notes.join('\n'),
+    /"treshold".* no such parameter \(did you mean threshold\?\)/,
+  );
   assert.ok(Object.hasOwn(rules.parameters ?? {}, 'threshold'));
 });
 
@@ -196,7 +199,11 @@ test('a written file name is used with any type', async (t) => {
   const server = await serve(t, { m: { config, versions: { '1': { 'forest.bin': binary.content } } } });
   const [row] = binary.asked;
   assert.ok(row);
-  assertClose(floats(await server.infer('m', { input__0: row }), 'output__0'), binary.values.slice(0, 1), 'm');
+  assertClose(
+    floats(await server.infer('m', { input__0: row }), 'output__0'),
+    binary.values.slice(0, 1),
+    'm',
+  );
 });
 
 test('model_type chooses among several files', async (t) => {

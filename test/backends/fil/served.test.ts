@@ -108,7 +108,11 @@ test('a warm-up runs before the first request', async (t) => {
   const server = await serve(t, { m: trees(binary, { more }) });
   const [row] = binary.asked;
   assert.ok(row);
-  assertClose(floats(await server.infer('m', { input__0: row }), 'output__0'), binary.values.slice(0, 1), 'm');
+  assertClose(
+    floats(await server.infer('m', { input__0: row }), 'output__0'),
+    binary.values.slice(0, 1),
+    'm',
+  );
 });
 
 test('a model is given as bytes, and reloaded with another file', async (t) => {

@@ -20,6 +20,9 @@ function fill(
   return { config, problems };
 }
 
+const modelType = (value: string): string =>
+  `parameters { key: "model_type" value { string_value: "${value}" } }`;
+
 for (const [text, files, backend, platform, filename] of [
   // By the files of the version directory, if nothing is written.
   ['', ['model.savedmodel/'], 'tensorflow', 'tensorflow_savedmodel', 'model.savedmodel'],
@@ -69,6 +72,27 @@ for (const [text, files, backend, platform, filename] of [
   ['backend: "javascript"', ['model.mjs'], 'javascript', '', 'model.mjs'],
   ['backend: "javascript"', [], 'javascript', '', 'model.js'],
   ['backend: "identity"', ['model.onnx'], 'identity', '', ''],
+  // By files that may also be the data of other models.
+  ['', ['xgboost.json'], 'fil', '', 'xgboost.json'],
+  ['', ['model.txt', 'xgboost.ubj'], 'fil', '', 'xgboost.ubj'],
+  ['', ['model.txt', 'model.mjs'], 'javascript', '', 'model.mjs'],
+  ['', ['xgboost.json', 'model.py'], 'python', '', 'model.py'],
+  ['', ['model.txt/', 'model.onnx'], 'onnxruntime', 'onnxruntime_onnx', 'model.onnx'],
+  ['default_model_filename: "checkpoint.tl"', [], 'fil', '', 'checkpoint.tl'],
+  // By a parameter that names the kind of file.
+  ['backend: "fil"', [], 'fil', '', 'xgboost.model'],
+  ['backend: "fil"', ['model.txt'], 'fil', '', 'model.txt'],
+  [`backend: "fil" ${modelType('lightgbm')}`, ['xgboost.json', 'model.txt'], 'fil', '', 'model.txt'],
+  [`backend: "fil" ${modelType('lightgbm')}`, ['xgboost.json'], 'fil', '', 'model.txt'],
+  [modelType('xgboost_ubj'), ['xgboost.json', 'xgboost.ubj'], 'fil', '', 'xgboost.ubj'],
+  [
+    `backend: "fil" ${modelType('xgboost_json')} default_model_filename: "xgboost.ubj"`,
+    [],
+    'fil',
+    '',
+    'xgboost.ubj',
+  ],
+  [`backend: "fil" ${modelType('unknown')}`, ['xgboost.json'], 'fil', '', 'xgboost.model'],
 ] as const) {
   test(`${text || 'nothing'} with [${files.join(' ')}] gives backend "${backend}", platform "${platform}", file "${filename}"`, () => {
     const { config, problems } = fill(text, files);
@@ -85,6 +109,13 @@ test('a name with a dot names the backend where nothing else does', () => {
     [config.backend, config.default_model_filename, problems],
     ['my.backend', 'model.my.backend', []],
   );
+});
+
+test('a name with a backend says more than a file that may be data', () => {
+  assert.equal(fill('', ['model.txt'], 'net.identity').config.backend, 'identity');
+  assert.equal(fill('', ['model.onnx'], 'net.identity').config.backend, 'onnxruntime');
+  // A version is no backend.
+  assert.equal(fill('', ['model.txt'], 'forest-v1.5').config.backend, 'fil');
 });
 
 test('a backend that cannot be told is missing', () => {

@@ -65,6 +65,7 @@ if (files.length === 0) {
 const shared = [
   ['config'],
   ['tensor'],
+  ['backends/fil'],
   [
     'bench',
     'figures histogram limits measure options plot report rounds statistics compare/options scale/options',

@@ -4,6 +4,7 @@ Reads a JSON object from each line of stdin, and answers with one:
   {"load": case, "features": n}                   loads the models of a case
   {"rival": name, "rows": n, "ms": t}             calls it with n rows for t ms; the answer has `calls` and `seconds`
   {"rival": name, "rows": n, "answers": file}     writes the answers to n rows to a file, as FP64
+One row is evaluated by one thread, which is faster than more.
 """
 
 import ctypes
@@ -30,7 +31,7 @@ class XGBoost:
     """XGBoosterPredictFromDense: no DMatrix is made, and the result is the library's own memory."""
 
     def __init__(self, file: Path, features: int) -> None:
-        self.booster = xgboost.Booster({"nthread": threads}, model_file=file)
+        self.boosters = [xgboost.Booster({"nthread": number}, model_file=file) for number in (1, threads)]
         self.features = features
         xgb_library.XGBGetLastError.restype = ctypes.c_char_p
 
@@ -45,7 +46,7 @@ class XGBoost:
         function = xgb_library.XGBoosterPredictFromDense
         values = json.dumps(data).encode()
         others = (ctypes.byref(shape), ctypes.byref(dimensions), ctypes.byref(result))
-        handle = self.booster.handle
+        handle = self.boosters[0 if count == 1 else 1].handle
 
         def call() -> None:
             check(function(handle, values, config, None, *others), xgb_library.XGBGetLastError)
@@ -68,7 +69,7 @@ class LightGBM:
         out = ctypes.c_void_p(result.ctypes.data)
         data = ctypes.c_void_p(rows.ctypes.data)
         handle = self.booster._handle
-        parameters = f"num_threads={threads}".encode()
+        parameters = f"num_threads={1 if count == 1 else threads}".encode()
         normal, all_trees, as_float = ctypes.c_int(0), ctypes.c_int(-1), ctypes.c_int(0)
         if count == 1:
             fast = ctypes.c_void_p()

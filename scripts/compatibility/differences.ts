@@ -256,4 +256,13 @@ export const differences: readonly Difference[] = [
     triton: 'Python: responses have parameters, and a request can be rescheduled.',
     here: '`pb_utils` refuses both with UNSUPPORTED. It also refuses sequence flags and correlation ids of calls, until sequences exist.',
   },
+  {
+    triton:
+      'fil: every model needs `is_classifier`, and a classifier `threshold`. A model without a configuration fails to load.',
+    here: 'They are false and 0.5 if they are not written. A model without a configuration is completed from its file.',
+  },
+  {
+    triton: 'fil: without `model_type` the file is `xgboost.model`, in the binary format of XGBoost.',
+    here: 'The same, unless the folder has one of the other known files: then its name decides.',
+  },
 ];

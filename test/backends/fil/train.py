@@ -372,7 +372,7 @@ def main() -> None:
     train_lightgbm(record, given.trees, seed)
     train_treelite(record, given.trees, seed)
     record.write()
-    print(f"{len(record.models)} models in {given.folder}")
+    print(f"{len(record.models)} models of seed {given.seed}")
 
 
 if __name__ == "__main__":

@@ -255,7 +255,10 @@ def train_lightgbm(record: Record, trees: int, seed: int) -> None:
         asked = record.data.kinds[kind][1].astype(np.float64)
         more = {}
         if not parameters.get("linear_tree"):
-            more["contributions"] = booster.predict(asked, pred_contrib=True)
+            contributions = booster.predict(asked, pred_contrib=True)
+            # LightGBM does not average them, so that theirs do not add up to the margin.
+            averages = parameters.get("boosting") == "rf"
+            more["contributions"] = contributions / booster.current_iteration() if averages else contributions
         content = booster.model_to_string().encode()
         record.add(name, "txt", content, "lightgbm", kind, booster.predict(asked), **more)
 

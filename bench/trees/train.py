@@ -13,8 +13,8 @@ import xgboost as xgb
 folder = Path(sys.argv[1]) / sys.argv[2]
 trees, depth, features, rows = (int(word) for word in sys.argv[3:7])
 random = np.random.default_rng(1)
-# As many rows as let every tree grow to its depth.
-known = random.normal(size=(20_000, features)).astype(np.float32)
+# Each tree takes a part of the features, and training one thread: its trees are small, and threads wait for each other.
+known = random.normal(size=(10_000, features)).astype(np.float32)
 asked = random.normal(size=(rows, features)).astype(np.float32)
 target = np.sin(2 * known[:, 0]) + known[:, 1] * known[:, 2] + random.normal(size=len(known))
 for table in (known, asked):
@@ -23,10 +23,11 @@ label = (target > 0).astype(int)
 
 folder.mkdir(parents=True, exist_ok=True)
 settings = {"objective": "binary:logistic", "max_depth": depth, "eta": 0.1, "tree_method": "hist", "seed": 1}
+settings |= {"colsample_bytree": 0.2, "nthread": 1}
 booster = xgb.train(settings, xgb.DMatrix(known, label), trees)
 (folder / "xgboost.ubj").write_bytes(booster.save_raw("ubj"))
 # LightGBM grows leaf by leaf, so that the number of leaves limits it as well.
 settings = {"objective": "binary", "max_depth": depth, "num_leaves": min(2**depth, 1000), "min_data_in_leaf": 5}
-settings |= {"learning_rate": 0.1, "verbose": -1, "seed": 1}
+settings |= {"learning_rate": 0.1, "feature_fraction": 0.2, "num_threads": 1, "verbose": -1}
 lgb.train(settings, lgb.Dataset(known.astype(np.float64), label), trees).save_model(folder / "model.txt")
 asked.tofile(folder / "rows.bin")

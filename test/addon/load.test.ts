@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { cp, mkdir, readFile, stat, truncate, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readdir, readFile, stat, truncate, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
@@ -28,10 +28,11 @@ const installed = `node_modules/@tritonts/${target()}/tritonts.node`;
 const own = `prebuilds/${target()}/tritonts.node`;
 const local = 'build/Release/tritonts.node';
 
-/** A copy of the package's code in a folder without an addon. */
+/** A copy of the package's code that loads the addon, in a folder without one. */
 async function copyOf(folder: string): Promise<{ addon: typeof addon }> {
   const source = fileURLToPath(new URL('../../src', import.meta.url));
-  await cp(source, join(folder, 'dist/src'), { recursive: true });
+  for (const file of (await readdir(source)).filter((name) => name === 'addon' || name.endsWith('.js')))
+    await cp(join(source, file), join(folder, 'dist/src', file), { recursive: true });
   await writeFile(join(folder, 'package.json'), '{ "type": "module" }');
   const url = pathToFileURL(join(folder, 'dist/src/addon/load.js')).href;
   return (await import(url)) as { addon: typeof addon };

@@ -36,6 +36,7 @@ test('only an addon that has the backend lists it', async (t) => {
   const server = await serve(t, {});
   assert.deepEqual(server.metadata().backends, [
     'fault',
+    'fil',
     'identity',
     'javascript',
     'onnxruntime',

@@ -1,10 +1,11 @@
 // Lets the addon run with glibc 2.28 and newer, whichever glibc it was built with.
 //
-// glibc gave some functions a new symbol version when it moved them (2.33, 2.34), and libstdc++
-// uses some functions that are newer than 2.28. An addon that is linked as usual asks for those
-// symbols, and older systems refuse to load it. This file defines them, so that the linker does not
-// take glibc's. They are hidden outside of the addon. Functions that moved are forwarded to the
-// symbol version that every glibc has. The others are implemented with functions of 2.28.
+// glibc gave some functions a new symbol version when it changed or moved them (2.29, 2.33, 2.34),
+// and libstdc++ uses some functions that are newer than 2.28. An addon that is linked as usual asks
+// for those symbols, and older systems refuse to load it. This file defines them, so that the
+// linker does not take glibc's. They are hidden outside of the addon. Functions with a new version
+// are forwarded to the version that every glibc has. The others are implemented with functions of
+// 2.28.
 //
 // It is linked into addons only (CMakeLists.txt), on Linux, together with a static libstdc++. A
 // test checks the symbol versions that the addon needs (test/addon/floor.test.ts). A new symbol
@@ -54,6 +55,8 @@ int old_pthread_once(pthread_once_t*, void (*)());
 int old_pthread_mutex_trylock(pthread_mutex_t*);
 int old_pthread_attr_setstacksize(pthread_attr_t*, std::size_t);
 int old_pthread_setname_np(pthread_t, const char*);
+double old_exp(double);
+double old_exp2(double);
 TRITONTS_OLD(dlopen, TRITONTS_FIRST);
 TRITONTS_OLD(dlsym, TRITONTS_FIRST);
 TRITONTS_OLD(dlerror, TRITONTS_FIRST);
@@ -66,6 +69,8 @@ TRITONTS_OLD(pthread_once, TRITONTS_FIRST);
 TRITONTS_OLD(pthread_mutex_trylock, TRITONTS_FIRST);
 TRITONTS_OLD(pthread_attr_setstacksize, TRITONTS_FIRST);
 TRITONTS_OLD(pthread_setname_np, TRITONTS_SETNAME);
+TRITONTS_OLD(exp, TRITONTS_FIRST);
+TRITONTS_OLD(exp2, TRITONTS_FIRST);
 
 #define TRITONTS_HIDDEN __attribute__((visibility("hidden")))
 
@@ -107,6 +112,18 @@ TRITONTS_HIDDEN int pthread_attr_setstacksize(pthread_attr_t* attributes,
 }
 TRITONTS_HIDDEN int pthread_setname_np(pthread_t thread, const char* name) noexcept {
   return old_pthread_setname_np(thread, name);
+}
+
+// These have a second version since 2.29, which does not report errors to a function of the
+// program. The compiler knows them by their names, and lets nobody hide them; so they get names of
+// their own.
+TRITONTS_HIDDEN double own_exp(double power) noexcept __asm__("exp");
+TRITONTS_HIDDEN double own_exp2(double power) noexcept __asm__("exp2");
+double own_exp(double power) noexcept {
+  return old_exp(power);
+}
+double own_exp2(double power) noexcept {
+  return old_exp2(power);
 }
 
 // These are symbols since 2.33, and were inline functions before. On these architectures glibc's

@@ -28,6 +28,8 @@ export interface RequestSpec {
   readonly maxBatchSize: number;
   /** The source of `max_batch_size`, if auto-completion set it. Absent: the config has it. */
   readonly batchSizeCompleted?: 'default' | 'model' | false | undefined;
+  /** The name of the model's backend, for messages (default: ''). */
+  readonly backend?: string;
   /** The inputs, in the order in which they are encoded. */
   readonly inputs: readonly TensorSpec[];
   /** The noun for these tensors in messages (default: 'input'). */
@@ -44,6 +46,8 @@ export interface InputPlan extends TensorSpec {
   readonly noun: 'input' | 'output';
   /** The source of `max_batch_size`, if auto-completion set it; false: the config has it. */
   readonly batchSizeCompleted: 'default' | 'model' | false;
+  /** The name of the model's backend, for messages. */
+  readonly backend: string;
   /** 1 if shapes begin with the batch dimension, otherwise 0. */
   readonly batchRank: 0 | 1;
   /** Rank of a request's shape. */
@@ -71,6 +75,7 @@ export function planInputs(spec: RequestSpec): readonly InputPlan[] {
       noun: spec.noun ?? 'input',
       maxBatchSize,
       batchSizeCompleted: spec.batchSizeCompleted ?? false,
+      backend: spec.backend ?? '',
       batchRank,
       rank: input.dims.length + batchRank,
       fixedCount: fixed.reduce((count, dim) => count * dim, 1),

@@ -77,7 +77,7 @@ export function shapeError(plan: InputPlan, shape: readonly number[]): TritonErr
 }
 
 /** Advice for a `max_batch_size` that auto-completion set. A user who wrote the limit needs no advice. */
-function batchAdvice({ batchSizeCompleted: from, maxBatchSize }: InputPlan, batch: number): string {
+function batchAdvice({ batchSizeCompleted: from, maxBatchSize, backend }: InputPlan, batch: number): string {
   if (from === false) return '';
   const completed = `, which was completed to ${maxBatchSize}`;
   // Only TensorRT plans complete it from the model.
@@ -90,7 +90,7 @@ function batchAdvice({ batchSizeCompleted: from, maxBatchSize }: InputPlan, batc
   return (
     `${completed}, the default, because the model's config.pbtxt says nothing: ` +
     `write max_batch_size: ${batch} there, or for all models ` +
-    `backendConfig: { onnxruntime: { 'default-max-batch-size': ${batch} } }`
+    `backendConfig: { ${backend}: { 'default-max-batch-size': ${batch} } }`
   );
 }
 

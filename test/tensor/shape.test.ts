@@ -369,7 +369,7 @@ describe('a batch over a max_batch_size that was not written', () => {
   for (const [from, advice] of [
     [
       'default',
-      /was completed to 2, the default, .*backendConfig: \{ onnxruntime: \{ 'default-max-batch-size': 3 \} \}$/,
+      /was completed to 2, the default, .*backendConfig: \{ fil: \{ 'default-max-batch-size': 3 \} \}$/,
     ],
     ['model', /was completed to 2, the most rows of the plan's profiles .* with one for larger batches$/],
     [false, /over max_batch_size$/],
@@ -379,6 +379,7 @@ describe('a batch over a max_batch_size that was not written', () => {
         model: 'm',
         maxBatchSize: 2,
         batchSizeCompleted: from,
+        backend: 'fil',
         inputs: [{ name: 'x', datatype: 'FP32', dims: [1], optional: false }],
       });
       assert.throws(() => encoder.encode({ x: new Float32Array(3) }), {

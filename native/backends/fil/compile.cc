@@ -89,42 +89,40 @@ class PartBuilder {
     struct Use {
       uint32_t feature;
       float threshold;
+      uint32_t treatment;
     };
     std::vector<Use> uses;
     size_t inner = 0;
     for (size_t t = first; t < first + count; t++) inner += facts[t].plain ? 0 : facts[t].inner;
     uses.reserve(inner);
-    treatments_.assign(forest.features, 0);
     for (size_t t = first; t < first + count; t++) {
       if (facts[t].plain) continue;
       for (const Node& node : forest.trees[t].nodes) {
         if (node.test != Node::Test::kLess) continue;
-        uses.push_back({node.feature, OrderedThreshold(node)});
-        treatments_[node.feature] |= static_cast<uint8_t>(1U << TreatmentOf(node));
+        uses.push_back({node.feature, OrderedThreshold(node), TreatmentOf(node)});
       }
     }
     std::sort(uses.begin(), uses.end(), [](const Use& a, const Use& b) {
       return a.feature != b.feature ? a.feature < b.feature : a.threshold < b.threshold;
     });
-    index_.assign(forest.features, 0);
-    for (size_t i = 0; i < uses.size(); i++) {
-      const Use& use = uses[i];
-      if (i == 0 || uses[i - 1].feature != use.feature) {
-        index_[use.feature] = static_cast<uint32_t>(part_.features.size());
-        RankedFeature& feature = part_.features.emplace_back();
-        feature.feature = use.feature;
-        feature.first = part_.thresholds.size();
-        for (uint32_t k = 0; k < 4; k++) {
-          if (treatments_[use.feature] >> k & 1) feature.columns[k] = part_.rank_columns++;
-        }
-        if (part_.rank_columns > kMostRankColumns) return false;
-      } else if (uses[i - 1].threshold == use.threshold) {
-        continue;
+    for (size_t begin = 0, end = 0; begin < uses.size(); begin = end) {
+      uint32_t treatments = 0;  // bit k: treatment k is used
+      while (end < uses.size() && uses[end].feature == uses[begin].feature) {
+        treatments |= 1U << uses[end++].treatment;
       }
-      RankedFeature& feature = part_.features.back();
-      if (feature.count == kMostRank) return false;
-      feature.count++;
-      part_.thresholds.push_back(use.threshold);
+      RankedFeature& feature = part_.features.emplace_back();
+      feature.feature = uses[begin].feature;
+      feature.first = part_.thresholds.size();
+      for (uint32_t k = 0; k < 4; k++) {
+        if (treatments >> k & 1) feature.columns[k] = part_.rank_columns++;
+      }
+      if (part_.rank_columns > kMostRankColumns) return false;
+      for (size_t i = begin; i < end; i++) {
+        if (i > begin && uses[i - 1].threshold == uses[i].threshold) continue;
+        if (feature.count == kMostRank) return false;
+        feature.count++;
+        part_.thresholds.push_back(uses[i].threshold);
+      }
     }
     // Padding reads column 0.
     part_.rank_columns = std::max(part_.rank_columns, 1U);
@@ -132,7 +130,11 @@ class PartBuilder {
   }
 
   uint32_t WordOf(const Node& node) const {
-    const RankedFeature& feature = part_.features[index_[node.feature]];
+    // They are in the order of their numbers. A model may have very many features and use few, so
+    // no table of all is made.
+    const RankedFeature& feature = *std::lower_bound(
+        part_.features.begin(), part_.features.end(), node.feature,
+        [](const RankedFeature& one, uint32_t number) { return one.feature < number; });
     const auto first = part_.thresholds.begin() + static_cast<ptrdiff_t>(feature.first);
     const auto at = std::lower_bound(first, first + feature.count, OrderedThreshold(node));
     return Word(static_cast<uint32_t>(at - first), feature.columns[TreatmentOf(node)]);
@@ -146,8 +148,6 @@ class PartBuilder {
 
  private:
   Part part_;
-  std::vector<uint8_t> treatments_;  // by feature: bit k: treatment k is used
-  std::vector<uint32_t> index_;      // by feature, in part_.features
 };
 
 class Compiler {

@@ -16,6 +16,9 @@ namespace {
 // more than the budget of a JS thread, which therefore does not wait for others.
 constexpr double kWorthThreadsNs = 200'000;
 
+// About the longest time of a task. A run that is asked to end does so after its present tasks.
+constexpr double kMostTaskNs = 10'000'000;
+
 // SHAP values take long, so a few rows are a task.
 constexpr size_t kExplainedRows = 4;
 
@@ -91,6 +94,12 @@ size_t ForestInstance::MostWorkers() const {
 template <typename Reserve, typename Task>
 void ForestInstance::Split(const Rows& rows, size_t task_rows, double estimated_ns,
                            const Reserve& reserve, const Task& task) {
+  if (rows.count == 0) return;
+  const double most_rows = kMostTaskNs / (estimated_ns / static_cast<double>(rows.count));
+  if (most_rows < static_cast<double>(task_rows)) {
+    task_rows =
+        std::max<size_t>(static_cast<size_t>(most_rows), std::min<size_t>(task_rows, kBlockRows));
+  }
   size_t workers = estimated_ns < kWorthThreadsNs ? 1 : MostWorkers();
   if (workers > 1) {
     // Several tasks for each worker, because workers may begin late.
@@ -99,7 +108,6 @@ void ForestInstance::Split(const Rows& rows, size_t task_rows, double estimated_
     task_rows = std::min(task_rows, blocks * kBlockRows);
   }
   const size_t tasks = (rows.count + task_rows - 1) / task_rows;
-  if (tasks == 0) return;
   workers = std::min(workers, tasks);
   if (scratch_.size() < workers) scratch_.resize(workers);
   for (size_t i = 0; i < workers; i++) {

@@ -1,11 +1,14 @@
 #include "model.h"
 
+#include <filesystem>
 #include <fstream>
 #include <limits>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "instance.h"
+#include "platform/dynamic_library.h"
 #include "row_pool.h"
 
 namespace tritonts::fil {
@@ -17,15 +20,25 @@ constexpr const char* kOutput = "output__0";
 constexpr const char* kShapOutput = "treeshap_output";
 
 StatusOr<std::string> ReadFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary | std::ios::ate);
-  const std::streamoff size = file ? static_cast<std::streamoff>(file.tellg()) : -1;
-  std::string bytes;
-  if (size >= 0) {
-    bytes.resize(static_cast<size_t>(size));
-    file.seekg(0);
-    file.read(bytes.data(), size);
+  const auto refuse = [&path](const std::error_code& error) {
+    return Status::NotFound("cannot read '" + path + "': " + error.message());
+  };
+  const std::filesystem::path place = platform::NativePath(path);
+  std::error_code error;
+  const auto status = std::filesystem::status(place, error);
+  if (error) return refuse(error);
+  if (!std::filesystem::is_regular_file(status)) {
+    return Status::InvalidArg("expected the model's file, but '" + path + "' is " +
+                              (std::filesystem::is_directory(status) ? "a folder" : "no file"));
   }
-  if (size < 0 || !file) return Status::NotFound("cannot read '" + path + "'");
+  const uintmax_t size = std::filesystem::file_size(place, error);
+  if (error) return refuse(error);
+  std::string bytes(static_cast<size_t>(size), '\0');
+  std::ifstream file(place, std::ios::binary);
+  if (!file.read(bytes.data(), static_cast<std::streamsize>(size))) {
+    return Status::NotFound("cannot read all of '" + path + "', " + std::to_string(size) +
+                            " bytes");
+  }
   return bytes;
 }
 

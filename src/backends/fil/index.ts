@@ -26,7 +26,8 @@ const isNumber: TextRule = {
 
 const isThreads: TextRule = {
   expected: `-1 (the cores) or a number of threads from 1 to ${mostThreads}`,
-  allows: (text) => Number(text) === -1 || (Number(text) >= 1 && Number(text) <= mostThreads),
+  allows: (text) =>
+    /^[+-]?\d+$/.test(text) && (Number(text) === -1 || (Number(text) >= 1 && Number(text) <= mostThreads)),
 };
 
 const isLayout: TextRule = {

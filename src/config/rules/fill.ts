@@ -79,7 +79,7 @@ export function fillFromFiles(
   const kinds = kindsOf(backends).filter((kind) => !isNamed || !kind.mayBeData);
   const name = config.name === '' ? modelName : config.name;
   const { backend, platform, default_model_filename: filename } = config;
-  const kind = kinds.find((one) => matches(one, config, entries)) ?? defaultKind(config, kinds);
+  const kind = kinds.find((one) => matches(one, config, entries)) ?? defaultKind(config, kinds, entries);
   if (kind !== undefined) {
     const fillFilename = filename === '' && (platform === '' || !kind.filenameOnlyWithPlatform);
     return {
@@ -154,20 +154,25 @@ function matches(kind: ModelKind, config: ModelConfig, entries: readonly Directo
   if (!mayBe(kind, config)) return false;
   if (platform !== '' && kind.platforms.includes(platform)) return true;
   if (filename !== '') return filename === kind.filename;
-  return (
-    platform === '' &&
-    entries.some(
-      (entry) =>
-        entry.name === kind.filename &&
-        (kind.entry === 'either' || entry.isDirectory === (kind.entry === 'directory')),
-    )
+  return platform === '' && isThere(kind, entries);
+}
+
+function isThere({ filename, entry: wanted }: ModelKind, entries: readonly DirectoryEntry[]): boolean {
+  return entries.some(
+    ({ name, isDirectory }) =>
+      name === filename && (wanted === 'either' || isDirectory === (wanted === 'directory')),
   );
 }
 
 /** The kind of a backend's model if neither platform, file name nor files determine it. */
-function defaultKind(config: ModelConfig, kinds: readonly ModelKind[]): ModelKind | undefined {
+function defaultKind(
+  config: ModelConfig,
+  kinds: readonly ModelKind[],
+  entries: readonly DirectoryEntry[],
+): ModelKind | undefined {
   // TensorFlow has two formats, and nothing shows which one is used.
   if (config.backend === 'tensorflow') return undefined;
   const own = kinds.filter(({ backend }) => backend === config.backend);
-  return own.find((kind) => mayBe(kind, config)) ?? own[0];
+  // A parameter that fits no kind is a mistake. The file that is there then leads to the error about it.
+  return own.find((kind) => mayBe(kind, config)) ?? own.find((kind) => isThere(kind, entries)) ?? own[0];
 }

@@ -114,6 +114,7 @@ export class ReadyVersion implements DispatchTarget {
       model: name,
       maxBatchSize: config.max_batch_size,
       batchSizeCompleted: descriptor.batchSizeCompleted,
+      backend: config.backend,
       inputs: config.input.map((input) => ({
         name: input.name,
         datatype: datatypeOfTensor(config, input),

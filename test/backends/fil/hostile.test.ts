@@ -1,9 +1,14 @@
 /** Files that are no tree models, or are damaged: coded errors that name the model, and nothing else. */
 
 import assert from 'node:assert/strict';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { test } from 'node:test';
-import type { InferenceServer, TritonError } from '../../../src/index.js';
+import { setTimeout } from 'node:timers/promises';
+import { createServer, type InferenceServer, type TritonError } from '../../../src/index.js';
 import { addModel } from '../../support/models.js';
+import { chainModel, stumpModel } from '../../support/models/stump.js';
+import { temporaryFolder } from '../../support/repository.js';
 import { rejection, serve } from '../../support/harness.js';
 import { allRows, treeModel, treeModels, type TreeModel } from './answers.js';
 import { fileOfType } from '../../../src/backends/fil/rules.js';
@@ -112,4 +117,47 @@ test('a child, a feature and a category outside of the model are refused', async
     assert.match(text, pattern);
     await refusal(server, type, bytes(text.replace(pattern, to)));
   }
+});
+
+test('a small file that names very many features takes no memory for them', async (t) => {
+  const server = await serve(t, {}, explicit);
+  const before = process.resourceUsage().maxRSS;
+  await load(server, 'xgboost_json', stumpModel(2 ** 31 - 2));
+  const kilobytes = process.resourceUsage().maxRSS - before;
+  assert.ok(kilobytes < 200_000, `${kilobytes} kB for a file of 1 kB`);
+  assert.deepEqual(server.model('m').config.input[0]?.dims, [2 ** 31 - 2]);
+});
+
+test('a folder in the place of the file is named', async (t) => {
+  const folder = await temporaryFolder(t);
+  await mkdir(join(folder, 'm', '1', 'xgboost.json'), { recursive: true });
+  await writeFile(
+    join(folder, 'm', 'config.pbtxt'),
+    'backend: "fil" parameters { key: "model_type" value { string_value: "xgboost_json" } }',
+  );
+  const error = await rejection(createServer(folder, { logger: {} }));
+  assert.equal(error.code, 'INVALID_ARG');
+  assert.match(error.message, /expected the model's file, but '.*xgboost\.json' is a folder/);
+});
+
+test('an unknown model_type of files in memory is UNSUPPORTED, as from a folder', async (t) => {
+  const server = await serve(t, {}, explicit);
+  const parameters = { model_type: { string_value: 'XGBOOST_JSON' } };
+  const files = { 'xgboost.json': stumpModel(2) };
+  const error = await rejection(server.loadModel('m', { config: { backend: 'fil', parameters }, files }));
+  assert.equal(error.code, 'UNSUPPORTED');
+  assert.match(error.message, /'XGBOOST_JSON'.*did you mean xgboost_json\?/);
+});
+
+test('a long batch ends soon after its server asked it to', async (t) => {
+  const server = await serve(t, {}, explicit);
+  await load(server, 'xgboost_json', chainModel(100, 5000));
+  const rows = 32_768;
+  const infer = rejection(
+    server.infer('m', { input__0: { data: new Float32Array(rows), shape: [rows, 1] } }),
+  );
+  await setTimeout(100);
+  // It would reject if the run had to be abandoned.
+  await server.close({ timeoutMs: 100 });
+  assert.equal((await infer).code, 'CANCELLED');
 });

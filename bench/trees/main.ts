@@ -56,7 +56,7 @@ const cases: readonly Case[] = [
     depth: 6,
     features: 20,
     loads: [
-      { rows: 1, callers: 1 },
+      { rows: 1, callers: 1, least: 10 },
       { rows: 1, callers: 64, least: 10 },
       { rows: 1000, callers: 1, least: 2 },
     ],

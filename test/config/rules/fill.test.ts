@@ -92,7 +92,7 @@ for (const [text, files, backend, platform, filename] of [
     '',
     'xgboost.ubj',
   ],
-  [`backend: "fil" ${modelType('unknown')}`, ['xgboost.json'], 'fil', '', 'xgboost.model'],
+  [`backend: "fil" ${modelType('unknown')}`, ['xgboost.json'], 'fil', '', 'xgboost.json'],
 ] as const) {
   test(`${text || 'nothing'} with [${files.join(' ')}] gives backend "${backend}", platform "${platform}", file "${filename}"`, () => {
     const { config, problems } = fill(text, files);

@@ -104,7 +104,13 @@ TEST(FilModelsAreReadFromFiles) {
   spec.settings = {{"model_type", "xgboost_json"}};
   CHECK(fil::ForestModel::Load(spec).ok());
   std::filesystem::remove(path);
-  CHECK_EQ(fil::ForestModel::Load(spec).status().message(), "cannot read '" + spec.path + "'");
+  // The system's words follow.
+  const std::string text = fil::ForestModel::Load(spec).status().message();
+  CHECK(text.starts_with("cannot read '" + spec.path + "': "));
+  std::filesystem::create_directory(path);
+  CHECK_EQ(fil::ForestModel::Load(spec).status().message(),
+           "expected the model's file, but '" + spec.path + "' is a folder");
+  std::filesystem::remove(path);
 }
 
 TEST(FilModelsWithoutBatches) {

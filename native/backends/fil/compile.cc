@@ -16,7 +16,7 @@ constexpr uint32_t kAlwaysComplete = 8;
 constexpr uint32_t kMostCompleteLevels = 14;
 constexpr size_t kMostPadding = 4;
 constexpr size_t kWordsOfLine = 16;
-// Gathers of kernels have signed positions of 32 bits.
+// Positions of nodes have 32 bits.
 constexpr size_t kMostNodes = size_t{1} << 30;
 
 constexpr uint32_t Word(uint32_t rank, uint32_t column) {
@@ -180,6 +180,7 @@ class Compiler {
       for (size_t t = first; t < first + count; t++) Add(t);
       MarkAlike(first, first + count);
       result_.parts.push_back(builder_.Take());
+      result_.rank_columns = std::max(result_.rank_columns, result_.parts.back().rank_columns);
     }
     return std::move(result_);
   }

@@ -155,6 +155,7 @@ struct CompiledForest {
   std::vector<double> trees_of;  // by column: the number of trees
 
   std::vector<Part> parts;
+  uint32_t rank_columns = 1;  // the most of all parts
   std::vector<CompiledTree> trees;
   std::vector<TopNode> top_nodes;
   LineVector<uint32_t> words;
@@ -169,6 +170,8 @@ struct CompiledForest {
   std::vector<LinearTerm> linear_terms;
   double steps = 0;  // about the nodes that a row visits; for estimates of time
 
+  // XGBoost's sums begin with the base. Others get it in the end.
+  bool begins_with_base() const { return float_sums && !averages; }
   size_t bytes() const;
 };
 

@@ -43,14 +43,9 @@ size_t AnswerRule::width(const CompiledForest& forest) const {
 }
 
 void Scratch::Reserve(const CompiledForest& forest, size_t rows) {
-  size_t rank_columns = 1;
-  for (const Part& part : forest.parts) {
-    rank_columns = std::max<size_t>(rank_columns, part.rank_columns);
-  }
   const size_t padded = rows <= kFewRows ? rows : BlocksOf(rows) * kBlockRows;
-  if (ranks.size() < padded * rank_columns) {
-    ranks.resize(padded * rank_columns);
-  }
+  const size_t all_ranks = padded * forest.rank_columns;
+  if (ranks.size() < all_ranks) ranks.resize(all_ranks);
   const size_t sums = (padded + 1) * forest.columns;  // and the margins of a row
   if (forest.float_sums) {
     if (float_sums.size() < sums) float_sums.resize(sums);
@@ -60,9 +55,9 @@ void Scratch::Reserve(const CompiledForest& forest, size_t rows) {
 }
 
 Evaluator::Evaluator(const CompiledForest& forest, const Kernel& kernel)
-    : forest_(forest), kernel_(kernel) {
+    : forest_(forest), kernel_(kernel), row_ns_(forest.steps) {
   for (const Part& part : forest.parts) {
-    rank_columns_ = std::max<size_t>(rank_columns_, part.rank_columns);
+    row_ns_ += 8 * static_cast<double>(part.features.size());
     size_t bytes = 0;
     for (size_t i = part.first_tree; i < part.first_tree + part.trees; i++) {
       const size_t own = TreeBytes(forest, &forest.trees[i]);
@@ -74,24 +69,17 @@ Evaluator::Evaluator(const CompiledForest& forest, const Kernel& kernel)
     }
   }
   tiles_.push_back(forest.trees.size());
-  const size_t blocks = kMostRankBytes / (rank_columns_ * kBlockRows * sizeof(uint16_t));
+  const size_t blocks =
+      kMostRankBytes / (size_t{forest.rank_columns} * kBlockRows * sizeof(uint16_t));
   chunk_rows_ = tiles_.size() <= 2
                     ? kBlockRows
                     : std::clamp(blocks * kBlockRows, size_t{kBlockRows}, kMostChunkRows);
 }
 
-double Evaluator::EstimatedNs(size_t rows) const {
-  double features = 0;
-  for (const Part& part : forest_.parts) features += static_cast<double>(part.features.size());
-  return static_cast<double>(rows) * (forest_.steps + 8 * features);
-}
-
 template <typename Sum>
 void Evaluator::Start(Sum* sums, size_t stride, size_t count) const {
-  // XGBoost begins with the base. Others add it in the end.
-  const bool begins_with_base = forest_.float_sums && !forest_.averages;
   for (size_t column = 0; column < forest_.columns; column++) {
-    const Sum first = begins_with_base ? static_cast<Sum>(forest_.base[column]) : Sum{0};
+    const Sum first = forest_.begins_with_base() ? static_cast<Sum>(forest_.base[column]) : Sum{0};
     std::fill_n(sums + column * stride, count, first);
   }
 }
@@ -100,14 +88,13 @@ template <typename Sum>
 void Evaluator::Finish(const Sum* sums, size_t stride, size_t count, const AnswerRule& rule,
                        Sum* margins, float* output) const {
   const size_t columns = forest_.columns;
-  const bool begins_with_base = forest_.float_sums && !forest_.averages;
   for (size_t row = 0; row < count; row++) {
     for (size_t column = 0; column < columns; column++) {
       Sum margin = sums[column * stride + row];
       if (forest_.averages && forest_.trees_of[column] > 0) {
         margin /= static_cast<Sum>(forest_.trees_of[column]);
       }
-      if (!begins_with_base) margin += static_cast<Sum>(forest_.base[column]);
+      if (!forest_.begins_with_base()) margin += static_cast<Sum>(forest_.base[column]);
       margins[column] = margin;
     }
     const size_t values = TransformMargins(forest_, margins, columns);
@@ -241,7 +228,7 @@ void Evaluator::EvaluateAs(const Rows& rows, const AnswerRule& rule, Scratch* sc
   for (const Part& part : forest_.parts) {
     const size_t ranks_of_block = size_t{part.rank_columns} * kBlockRows;
     for (size_t block = 0; block < blocks; block++) {
-      kernel_.rank(part, block_of(block), scratch->ranks.data() + block * ranks_of_block);
+      RankBlock(part, block_of(block), scratch->ranks.data() + block * ranks_of_block);
     }
     for (; tiles_[tile] < part.first_tree + part.trees; tile++) {
       for (size_t block = 0; block < blocks; block++) {

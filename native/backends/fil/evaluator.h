@@ -51,7 +51,7 @@ class Evaluator {
   // Evaluates at most chunk_rows() rows. `output` gets rule.width() values for each.
   void Evaluate(const Rows& rows, const AnswerRule& rule, Scratch* scratch, float* output) const;
   // About the time of so many rows on one thread.
-  double EstimatedNs(size_t rows) const;
+  double EstimatedNs(size_t rows) const { return static_cast<double>(rows) * row_ns_; }
 
  private:
   template <typename Sum>
@@ -74,8 +74,8 @@ class Evaluator {
 
   const CompiledForest& forest_;
   const Kernel& kernel_;
+  double row_ns_;
   size_t chunk_rows_ = kBlockRows;
-  size_t rank_columns_ = 1;    // the most of all parts
   std::vector<size_t> tiles_;  // positions of trees: the first of each group that is walked
                                // together, and the end
 };

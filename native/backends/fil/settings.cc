@@ -69,10 +69,6 @@ Status ReadSetting(const std::string& key, const std::string& value, Settings* s
   if (key == "threshold") return ReadDecimal(key, value, &settings->threshold);
   if (key == "output_columns") return ReadInteger(key, value, &settings->output_columns);
   if (key == "cpu_nthread") return ReadInteger(key, value, &settings->threads);
-  if (key == "chunk_size") {
-    int64_t ignored = 0;
-    return ReadInteger(key, value, &ignored);
-  }
   return Status::InvalidArg("unknown setting '" + key + "' of the fil backend");
 }
 

@@ -6,7 +6,6 @@
 //   treeshap_output  true: the model has this output
 //   output_columns   the last dim of output__0, if it was written
 //   cpu_nthread      the most threads of a batch; 0 or less: one for each core
-//   chunk_size       a hint of Triton's, without an effect here
 #pragma once
 
 #include <cstdint>

@@ -29,8 +29,6 @@ struct Kernel {
   // Adds `leaves`, by exit, to the sums. Null: the caller adds them.
   void (*add_exits)(const TopNode* top, uint32_t levels, const float* leaves, const uint16_t* ranks,
                     uint32_t rows, float* sums);
-  // RankBlock.
-  void (*rank)(const Part& part, const Rows& rows, uint16_t* ranks);
 };
 
 // The kernels that this processor can run, the fastest first. The last one runs everywhere.

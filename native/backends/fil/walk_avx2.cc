@@ -63,7 +63,7 @@ void FindExits(const TopNode* top, uint32_t levels, const uint16_t* ranks, uint3
 }  // namespace avx2
 
 const Kernel* Avx2Kernel() {
-  static constexpr Kernel kKernel{"avx2", avx2::FindExits, nullptr, RankBlock};
+  static constexpr Kernel kKernel{"avx2", avx2::FindExits, nullptr};
   return __builtin_cpu_supports("avx2") ? &kKernel : nullptr;
 }
 

@@ -183,7 +183,7 @@ void AddExits(const TopNode* top, uint32_t levels, const float* leaves, const ui
 }  // namespace avx512
 
 const Kernel* Avx512Kernel() {
-  static constexpr Kernel kKernel{"avx512", avx512::FindExits, avx512::AddExits, RankBlock};
+  static constexpr Kernel kKernel{"avx512", avx512::FindExits, avx512::AddExits};
   const bool supported = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                          __builtin_cpu_supports("avx512vl");
   return supported ? &kKernel : nullptr;

@@ -101,7 +101,7 @@ void FindExits(const TopNode* top, uint32_t levels, const uint16_t* ranks, uint3
 }  // namespace generic
 
 const Kernel* GenericKernel() {
-  static constexpr Kernel kKernel{"generic", generic::FindExits, nullptr, RankBlock};
+  static constexpr Kernel kKernel{"generic", generic::FindExits, nullptr};
   return &kKernel;
 }
 

@@ -53,7 +53,7 @@ class DocumentReader {
       }
     }
     in_.End();
-    seen.Require("the document", {{0, "learner"}});
+    seen.Require("the document, which should be XGBoost's model", {{0, "learner"}});
     return FinishXgboost(std::move(model_), file_size_);
   }
 

@@ -160,7 +160,8 @@ const Hostile kHostile[] = {
     {R"("right_children":[2,-1,4,-1,-1],)", "",
      "tree 0: expected a member 'right_children', but there is none"},
     {R"("learner":{"attr)", R"("teacher":{"attr)",
-     "the document: expected a member 'learner', but there is none"},
+     "the document, which should be XGBoost's model: expected a member 'learner', but there is "
+     "none"},
 };
 
 const Hostile kUnsupported[] = {

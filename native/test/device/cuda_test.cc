@@ -9,14 +9,6 @@
 
 namespace tritonts::test {
 
-namespace {
-
-bool Contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
-}  // namespace
-
 TEST(cuda_names_a_driver_that_is_not_there) {
   const auto found = device::AskCudaDriver("libnosuchdriver.so.1");
   CHECK(found.devices.empty());

@@ -7,16 +7,9 @@ namespace tritonts::test {
 namespace {
 
 using Counts = std::vector<int64_t>;
-constexpr uint64_t kPage = 4096;
 
 bool Used(uint64_t bytes) {
   return Eventually([&] { return UsedBytes() == bytes; });
-}
-
-std::shared_ptr<device::Gpu> OpenGpu() {
-  auto gpu = device::Gpu::Open(device::FindCudaDevices().driver, 0);
-  CHECK(gpu.ok());
-  return gpu.take();
 }
 
 BlockRef TensorOf(device::Gpu& gpu) {

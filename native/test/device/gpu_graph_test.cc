@@ -13,7 +13,7 @@ using device::Gpu;
 using device::Graph;
 
 // A GPU with two streams, an event, and memory for a number.
-struct Bench {
+struct GpuGraphBench {
   std::shared_ptr<Gpu> gpu = Gpu::Open(device::FindCudaDevices().driver, 0).take();
   Gpu::Current current{*gpu};
   device::cuda::Stream stream = gpu->MakeStream().value();
@@ -24,12 +24,12 @@ struct Bench {
   BlockRef from = gpu->Pinned(sizeof(int));
   BlockRef to = gpu->Pinned(sizeof(int));
 
-  Bench() {
+  GpuGraphBench() {
     CHECK(memory.Reserve(sizeof(int)).ok());
     CHECK_EQ(gpu->call().EventCreate(&event, device::cuda::kWithoutTiming), 0);
     CHECK_EQ(gpu->call().EventCreate(&back, device::cuda::kWithoutTiming), 0);
   }
-  ~Bench() {
+  ~GpuGraphBench() {
     for (const auto one : {stream, other}) (void)gpu->call().StreamDestroy(one);
     for (const auto one : {event, back}) (void)gpu->call().EventDestroy(one);
   }
@@ -66,7 +66,7 @@ int Graphs() {
 
 TEST(gpu_graph_does_nothing_when_it_is_recorded_and_all_when_it_is_launched) {
   {
-    Bench bench;
+    GpuGraphBench bench;
     bench.Number(bench.to) = 0;
     bench.Number(bench.from) = 7;
     auto graph = bench.RoundTrip();
@@ -88,7 +88,7 @@ TEST(gpu_graph_does_nothing_when_it_is_recorded_and_all_when_it_is_launched) {
 
 TEST(gpu_graph_takes_streams_in_that_wait_for_its_own) {
   {
-    Bench bench;
+    GpuGraphBench bench;
     const auto forked = [&](bool joins) {
       return Graph::Record(bench.gpu, bench.stream, [&] {
         Status status = bench.Up(bench.stream);
@@ -114,7 +114,7 @@ TEST(gpu_graph_takes_streams_in_that_wait_for_its_own) {
 
 TEST(gpu_graph_that_cannot_be_recorded_leaves_the_stream_as_it_was) {
   {
-    Bench bench;
+    GpuGraphBench bench;
     const auto own =
         Graph::Record(bench.gpu, bench.stream, [] { return Status::InvalidArg("not this one"); });
     CHECK_EQ(own.status().message(), "not this one");

@@ -23,14 +23,6 @@ class ScopedLimits {
   }
 };
 
-constexpr size_t kPage = 4096;
-
-std::shared_ptr<Gpu> OpenGpu() {
-  auto gpu = Gpu::Open(device::FindCudaDevices().driver, 0);
-  CHECK(gpu.ok());
-  return gpu.take();
-}
-
 }  // namespace
 
 TEST(gpu_memory_that_was_given_back_is_used_again) {

@@ -13,12 +13,6 @@ namespace {
 
 using device::Gpu;
 
-std::shared_ptr<Gpu> OpenGpu() {
-  auto gpu = Gpu::Open(device::FindCudaDevices().driver, 0);
-  CHECK(gpu.ok());
-  return gpu.take();
-}
-
 // A thread in a call that waits until the GPU has done all its work.
 class WaitingCall {
  public:

@@ -23,11 +23,8 @@ namespace {
 using namespace tritonts::fakes;
 
 constexpr int kNoDevice = 100;
-constexpr int kInvalidDevice = 101;
 constexpr int kLost = 79;          // an error number without a name
 constexpr int kFirstHandle = 100;  // handles differ from the ids
-constexpr int kLaunchFailed = 719;
-constexpr int kOutOfMemory = 2;
 constexpr size_t kGiB = size_t{1} << 30;
 
 std::atomic<bool> initialized{false};

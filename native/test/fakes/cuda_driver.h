@@ -6,6 +6,9 @@
 namespace tritonts::fakes {
 
 inline constexpr int kInvalidValue = 1;
+inline constexpr int kOutOfMemory = 2;
+inline constexpr int kInvalidDevice = 101;
+inline constexpr int kLaunchFailed = 719;
 inline constexpr int kMostGpus = 16;
 
 // The number in an environment variable.

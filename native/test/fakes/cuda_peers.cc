@@ -12,7 +12,6 @@ using namespace tritonts::fakes;
 
 namespace {
 
-constexpr int kInvalidDevice = 101;
 constexpr int kUnsupported = 217;     // CUDA_ERROR_PEER_ACCESS_UNSUPPORTED
 constexpr int kAlreadyEnabled = 704;  // CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED
 

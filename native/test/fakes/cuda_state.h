@@ -19,10 +19,8 @@
 
 namespace tritonts::fakes {
 
-inline constexpr int kOutOfMemory = 2;
 inline constexpr int kInvalidContext = 201;
 inline constexpr int kNotReady = 600;
-inline constexpr int kLaunchFailed = 719;
 // No result of the driver: the call throws std::bad_alloc, as code around it may.
 inline constexpr int kThrows = -1;
 inline constexpr int kCaptureUnsupported = 900;

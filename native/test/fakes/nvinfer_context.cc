@@ -152,7 +152,7 @@ bool Enqueue(Context* self, void* stream) {
   return Compute(self, stream);
 }
 
-void Destroy(Impl* self) {
+void DestroyContext(Impl* self) {
   auto* const context = static_cast<Context*>(self);
   CheckDevice(context->device, "a context");
   if (*context->running > 0 && !Driver<bool(const void*)>("fakeCudaLost")(context->device))
@@ -176,7 +176,7 @@ Context* MakeContext(const Engine& engine, bool owns_memory) {
   });
   auto* const context = new Context();
   context->table = table;
-  context->destroy = Destroy;
+  context->destroy = DestroyContext;
   context->logger = engine.logger;
   context->device = engine.device;
   context->plan = engine.plan;

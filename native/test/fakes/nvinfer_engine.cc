@@ -77,7 +77,7 @@ int64_t MemorySizeForProfile(Engine* self, int32_t profile) {
   return static_cast<int64_t>(MemoryFor(*self->plan, profile));
 }
 
-void Destroy(Impl* self) {
+void DestroyEngine(Impl* self) {
   auto* const engine = static_cast<Engine*>(self);
   CheckDevice(engine->device, "an engine");
   if (engine->uses.use_count() > 1) Die("an engine was deleted before its contexts");
@@ -110,7 +110,7 @@ Engine* MakeEngine(void* logger, std::shared_ptr<const Plan> plan) {
   });
   auto* const engine = new Engine();
   engine->table = table;
-  engine->destroy = Destroy;
+  engine->destroy = DestroyEngine;
   engine->logger = logger;
   engine->device = Driver<const void*()>("fakeCudaCurrent")();
   if (!engine->device) Die("an engine is made without a context");

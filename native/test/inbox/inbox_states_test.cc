@@ -68,8 +68,8 @@ class CountedRun final : public Run {
   BlockPool pool_{0};
 };
 
-struct Bench {
-  explicit Bench(uint32_t concurrency = 1)
+struct StatesBench {
+  explicit StatesBench(uint32_t concurrency = 1)
       : inbox("m", "m_0", concurrency, std::make_shared<CallPlaces>("m")) {}
   // Attaches an environment whose model serves.
   void Serve() {
@@ -97,7 +97,7 @@ struct Bench {
 }  // namespace
 
 TEST(inbox_does_not_give_a_batch_that_it_is_ending) {
-  Bench bench(2);
+  StatesBench bench(2);
   CountedRun first;
   CountedRun second;
   bench.Serve();
@@ -118,7 +118,7 @@ TEST(inbox_does_not_give_a_batch_that_it_is_ending) {
 }
 
 TEST(inbox_gives_batches_in_their_order_and_frees_the_instance_when_one_has_ended) {
-  Bench bench(2);
+  StatesBench bench(2);
   bench.Serve();
   CountedRun first, second;
   bench.inbox.Push(first);
@@ -137,7 +137,7 @@ TEST(inbox_gives_batches_in_their_order_and_frees_the_instance_when_one_has_ende
 }
 
 TEST(inbox_lets_a_batch_be_entered_again_until_it_has_ended) {
-  Bench bench;
+  StatesBench bench;
   bench.Serve();
   CountedRun run;
   bench.inbox.Push(run);
@@ -152,7 +152,7 @@ TEST(inbox_lets_a_batch_be_entered_again_until_it_has_ended) {
 }
 
 TEST(inbox_wakes_once_after_each_sleep) {
-  Bench bench(2);
+  StatesBench bench(2);
   bench.Serve();
   CountedRun first, second;
   CHECK(bench.inbox.Sleep());
@@ -173,7 +173,7 @@ TEST(inbox_wakes_once_after_each_sleep) {
 }
 
 TEST(inbox_queues_requests_again_while_nobody_serves_and_is_free_when_somebody_does) {
-  Bench bench;
+  StatesBench bench;
   CountedRun early(3);
   bench.inbox.Push(early);
   CHECK_EQ(early.rescheduled, 3);
@@ -187,7 +187,7 @@ TEST(inbox_queues_requests_again_while_nobody_serves_and_is_free_when_somebody_d
 }
 
 TEST(inbox_fails_what_ran_and_queues_again_what_waited_when_the_environment_ends) {
-  Bench bench(2);
+  StatesBench bench(2);
   bench.Serve();
   CountedRun running, waiting(2);
   bench.inbox.Push(running);
@@ -205,7 +205,7 @@ TEST(inbox_fails_what_ran_and_queues_again_what_waited_when_the_environment_ends
 }
 
 TEST(inbox_that_settles_keeps_what_waits_for_the_next_environment) {
-  Bench bench(2);
+  StatesBench bench(2);
   bench.Serve();
   CountedRun running, waiting;
   bench.inbox.Push(running);
@@ -222,7 +222,7 @@ TEST(inbox_that_settles_keeps_what_waits_for_the_next_environment) {
 }
 
 TEST(inbox_terminates_all_but_leaves_the_batch_that_somebody_is_inside_of) {
-  Bench bench(3);
+  StatesBench bench(3);
   bench.Serve();
   CountedRun inside, taken, waiting, late;
   bench.inbox.Push(inside);
@@ -246,7 +246,7 @@ TEST(inbox_terminates_all_but_leaves_the_batch_that_somebody_is_inside_of) {
 }
 
 TEST(inbox_that_is_closed_takes_neither_batches_nor_environments) {
-  Bench bench;
+  StatesBench bench;
   bench.inbox.Close();
   CHECK(!bench.inbox.Attach([] {}));
   CountedRun late;
@@ -260,7 +260,7 @@ TEST(inbox_that_is_closed_takes_neither_batches_nor_environments) {
 TEST(inbox_loses_nothing_where_threads_push_serve_end_and_terminate) {
   constexpr int kRuns = 3000;
   for (const uint32_t concurrency : {1u, 3u}) {
-    Bench bench(concurrency);
+    StatesBench bench(concurrency);
     std::deque<CountedRun> runs(kRuns);
     std::atomic<int> pushed{0};
     std::atomic<bool> stop{false};

@@ -18,6 +18,7 @@
 
 #include "check.h"
 #include "no_threads.h"
+#include "units.h"
 
 namespace tritonts::test {
 
@@ -25,7 +26,6 @@ namespace {
 
 using platform::SharedMemory;
 
-constexpr size_t kMiB = size_t{1} << 20;
 constexpr int kNotAllowed = 77;
 
 // Runs a function in a child process. Returns its exit status.

@@ -11,6 +11,7 @@
 #include "ensemble_fixture.h"
 #include "python/python_call.h"
 #include "python_fixture.h"
+#include "units.h"
 
 namespace tritonts::test {
 
@@ -81,12 +82,10 @@ class CallBench {
   uint32_t uid_ = 0;
 };
 
-constexpr uint64_t kAnyTimeNs = uint64_t{3600} * 1'000'000'000;
-
 }  // namespace
 
 TEST(python_calls_whose_batches_are_short_run_on_the_thread_of_the_channel) {
-  for (const uint64_t budget_ns : {kAnyTimeNs, uint64_t{0}}) {
+  for (const uint64_t budget_ns : {3600 * kSecond, uint64_t{0}}) {
     CallBench bench(budget_ns, 0);
     for (int i = 0; i < 5; i++) {
       bench.Call(static_cast<float>(i), [](const auto& answered) { CHECK(Eventually(answered)); });
@@ -100,7 +99,7 @@ TEST(python_calls_whose_batches_are_short_run_on_the_thread_of_the_channel) {
 TEST(python_calls_run_on_a_thread_that_polls_only_where_the_model_may_run_inline) {
   char own[16] = {};
   pthread_getname_np(pthread_self(), own, sizeof(own));
-  for (const uint64_t budget_ns : {kAnyTimeNs, uint64_t{0}}) {
+  for (const uint64_t budget_ns : {3600 * kSecond, uint64_t{0}}) {
     CallBench bench(0, budget_ns);
     bench.channel().StartPolling();
     const auto poll = [&](const std::function<bool()>& answered) {

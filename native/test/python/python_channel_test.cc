@@ -360,7 +360,7 @@ TEST(python_channel_survives_garbage) {
     const int count = 1 + static_cast<int>(up(6));
     PortClient client(bench.bench.server.shared());
     for (int i = 0; i < count; i++) {
-      client.Write(bench.bench.uid, 1, {Floats({static_cast<float>(i)})});
+      client.Write(bench.bench.uid, 1, {FloatsInput({static_cast<float>(i)})});
     }
     CHECK(client.Flush().ok());
     const auto page = stub->page();

@@ -4,6 +4,7 @@
 // all tests, or those whose name contains the argument, and prints a line of counts at the end.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <iostream>
 #include <sstream>
@@ -11,6 +12,10 @@
 #include <vector>
 
 namespace tritonts::test {
+
+using Dims = std::vector<int64_t>;
+using Floats = std::vector<float>;
+using Names = std::vector<std::string>;
 
 struct Test {
   std::string name;
@@ -48,6 +53,10 @@ std::string Show(const T& value) {
   } else {
     return "(a value)";
   }
+}
+
+inline bool Contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
 }
 
 template <typename A, typename B>

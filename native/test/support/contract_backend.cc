@@ -166,7 +166,7 @@ class ContractInstance final : public Instance {
     std::string text;
     std::vector<size_t> offsets{0};
     for (size_t row = 0; row < run->total_batch_size(); row++) {
-      text += TextOf(row);
+      text += TextOfRow(row);
       offsets.push_back(text.size());
     }
     const BlockRef block = run->pool().Acquire(text.size() + sizeof(size_t) * (offsets.size() + 1));

@@ -3,9 +3,9 @@
 // releases inputs early, and writes outputs to device memory (fake_device.h). It gathers the inputs
 // of each batch, ragged or not, and declares an output of strings for the whole batch.
 //
-// Output 0 is input 0. An output of strings has TextOf(row) in each row. An output that the engine
-// keeps is 1 in each row. A request's INT32 input "way" ([rows, 1]) selects a Way; for kGoesRound
-// plus 16 for each round. Settings: `asynchronous`, "1" or "0".
+// Output 0 is input 0. An output of strings has TextOfRow(row) in each row. An output that the
+// engine keeps is 1 in each row. A request's INT32 input "way" ([rows, 1]) selects a Way; for
+// kGoesRound plus 16 for each round. Settings: `asynchronous`, "1" or "0".
 #pragma once
 
 #include <string>
@@ -34,7 +34,7 @@ class ContractBackend final : public Backend {
 };
 
 // The bytes of a string, which depends on the row's position in its batch.
-inline std::string TextOf(size_t row) {
+inline std::string TextOfRow(size_t row) {
   const auto length = static_cast<char>(row % 3);
   return std::string{length, 0, 0, 0} + std::string(row % 3, 'a');
 }

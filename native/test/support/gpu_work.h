@@ -1,9 +1,21 @@
 // Controls of the fake driver: counts of calls, and work that is held back.
 #pragma once
 
+#include "device/cuda.h"
+#include "device/gpu.h"
 #include "tensorrt_fixture.h"
 
 namespace tritonts::test {
+
+// The size of a page of the fake driver's memory.
+constexpr size_t kPage = 4096;
+
+// Opens GPU 0 of the fake driver.
+inline std::shared_ptr<device::Gpu> OpenGpu() {
+  auto gpu = device::Gpu::Open(device::FindCudaDevices().driver, 0);
+  CHECK(gpu.ok());
+  return gpu.take();
+}
 
 // The number of calls of the driver's function; "": of all functions.
 inline int64_t CallsOf(const char* function) {

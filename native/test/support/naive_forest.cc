@@ -7,12 +7,12 @@ namespace tritonts::test {
 namespace {
 
 using fil::Forest;
-using fil::Node;
 using fil::Tree;
 
-bool GoesLeft(const Forest& forest, const Tree& tree, const Node& node, float value) {
+bool GoesLeftByDefinition(const Forest& forest, const Tree& tree, const fil::Node& node,
+                          float value) {
   if (std::isnan(value)) return node.missing_left;
-  if (node.test == Node::Test::kLess) {
+  if (node.test == fil::Node::Test::kLess) {
     if (node.zero_is_missing && std::fabs(value) <= 1e-35f) return node.missing_left;
     return value < node.threshold;
   }
@@ -23,8 +23,8 @@ bool GoesLeft(const Forest& forest, const Tree& tree, const Node& node, float va
 }
 
 std::string FaultOfNode(const Forest& forest, const Tree& tree, size_t at) {
-  const Node& node = tree.nodes[at];
-  if (node.test == Node::Test::kLeaf) {
+  const fil::Node& node = tree.nodes[at];
+  if (node.test == fil::Node::Test::kLeaf) {
     const uint64_t vector_end = uint64_t{node.vector} + forest.columns;
     if (!tree.leaf_vectors.empty() && vector_end > tree.leaf_vectors.size()) return "leaf vector";
     if (tree.linear_leaves.empty()) return "";
@@ -37,7 +37,7 @@ std::string FaultOfNode(const Forest& forest, const Tree& tree, size_t at) {
   }
   if (node.left == node.right) return "children";
   if (node.feature >= forest.features) return "feature";
-  if (node.test == Node::Test::kLess) return std::isnan(node.threshold) ? "threshold" : "";
+  if (node.test == fil::Node::Test::kLess) return std::isnan(node.threshold) ? "threshold" : "";
   const uint64_t words_end = uint64_t{node.first_word} + node.words;
   return node.words > 0 && words_end > tree.category_words.size() ? "category words" : "";
 }
@@ -49,11 +49,11 @@ std::vector<double> MarginsOf(const Forest& forest, const std::vector<float>& ro
   std::vector<size_t> counts(forest.columns);
   for (const Tree& tree : forest.trees) {
     uint32_t at = 0;
-    while (tree.nodes[at].test != Node::Test::kLeaf) {
-      const Node& node = tree.nodes[at];
-      at = GoesLeft(forest, tree, node, row[node.feature]) ? node.left : node.right;
+    while (tree.nodes[at].test != fil::Node::Test::kLeaf) {
+      const fil::Node& node = tree.nodes[at];
+      at = GoesLeftByDefinition(forest, tree, node, row[node.feature]) ? node.left : node.right;
     }
-    const Node& leaf = tree.nodes[at];
+    const fil::Node& leaf = tree.nodes[at];
     double value = leaf.value;
     if (!tree.linear_leaves.empty()) {
       const fil::LinearLeaf& linear = tree.linear_leaves[leaf.vector];
@@ -88,7 +88,7 @@ std::string FaultOf(const Forest& forest) {
       const std::string place = "tree " + std::to_string(i) + ", node " + std::to_string(at);
       if (!fault.empty()) return place + ": " + fault;
       if (parents[at] != (at == 0 ? 0u : 1u)) return place + ": parents";
-      if (tree.nodes[at].test == Node::Test::kLeaf) continue;
+      if (tree.nodes[at].test == fil::Node::Test::kLeaf) continue;
       parents[tree.nodes[at].left]++;
       parents[tree.nodes[at].right]++;
     }

@@ -10,7 +10,14 @@
 
 namespace tritonts::test {
 
-inline PortInput Floats(const std::vector<float>& values) {
+// A model with a vector of any length as input 0 and output 0.
+inline ModelIo Vectors() {
+  ModelIo io = FloatIo(0);
+  io.inputs[0].dims = io.outputs[0].dims = {-1};
+  return io;
+}
+
+inline PortInput FloatsInput(const std::vector<float>& values) {
   return {0, {static_cast<int32_t>(values.size()), 1}, BytesOf(values)};
 }
 
@@ -40,7 +47,7 @@ struct PortBench {
     uid = server.Serve(scripted.get(), std::move(config));
   }
   uint32_t Write(const std::vector<float>& values) {
-    return client.Write(uid, static_cast<uint32_t>(values.size()), {Floats(values)});
+    return client.Write(uid, static_cast<uint32_t>(values.size()), {FloatsInput(values)});
   }
   Statistics statistics() { return server.server().FindVersion(uid)->statistics(); }
 

@@ -8,6 +8,10 @@
 
 namespace tritonts::test {
 
+// The dims of an element of a batch, and of a request of one row.
+inline const Dims kOne = {1};
+inline const Dims kOneRow = {1, 1};
+
 // An instance whose functions are never called.
 class IdleInstance final : public Instance {
  public:

@@ -14,7 +14,7 @@
 namespace tritonts::test {
 
 // A gate at which runs wait, on any number of threads.
-class Gate {
+class RunsGate {
  public:
   void Pass() {
     entered_++;
@@ -31,7 +31,7 @@ class Gate {
   Event open_;
 };
 
-inline Script LoadThrough(const std::shared_ptr<Gate>& gate) {
+inline Script LoadThrough(const std::shared_ptr<RunsGate>& gate) {
   Script script;
   script.load = [gate](const ModelSpec&) {
     gate->Pass();
@@ -72,7 +72,6 @@ class Result {
   std::shared_ptr<State> state_ = std::make_shared<State>();
 };
 
-using Names = std::vector<std::string>;
 using Keys = std::vector<ModelKey>;
 
 inline PortInput OneFloat(float value = 1) {

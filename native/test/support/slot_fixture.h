@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/batch/collector.h"
+#include "engine/scheduling/gate.h"
 #include "slot_scheduler.h"
 #include "version_fixture.h"
 
@@ -40,12 +41,12 @@ std::vector<T> ValuesOf(const Buffer& buffer) {
 }
 
 // How the rows of a batch are answered.
-enum class Answer { kTogether, kEach, kOneByOne };
+enum class SlotAnswer { kTogether, kEach, kOneByOne };
 
 // y is the sum of the slot's x plus its state, and also its next state.
 class SumBench {
  public:
-  explicit SumBench(Answer answer, Script script = {}, SlotOptions options = {},
+  explicit SumBench(SlotAnswer answer, Script script = {}, SlotOptions options = {},
                     std::shared_ptr<Gate> gate = nullptr) {
     if (!script.execute) {
       script.execute = [this, answer](uint32_t, Run& run) { Sum(run, answer); };
@@ -88,7 +89,7 @@ class SumBench {
     return reasons;
   }
 
-  void Sum(Run& run, Answer answer) {
+  void Sum(Run& run, SlotAnswer answer) {
     Gathered ready;
     Gathered state;
     CHECK(Gather(run, SlotStates::kReady, true, &ready).ok());
@@ -104,7 +105,7 @@ class SumBench {
     }
     const int64_t tail[] = {1};
     const int64_t shape[] = {1, 1};
-    if (answer == Answer::kTogether) {
+    if (answer == SlotAnswer::kTogether) {
       for (const uint32_t index : {0u, SlotStates::kNextState}) {
         run.SetOutput(index, DataType::kFp32, tail, sums.data(), sums.size() * 4, nullptr);
       }
@@ -114,9 +115,9 @@ class SumBench {
       for (const uint32_t index : {0u, SlotStates::kNextState}) {
         run.SetRequestOutput(i, index, DataType::kFp32, shape, &sums[i], 4, nullptr);
       }
-      if (answer == Answer::kOneByOne) run.Respond(i, Status::Ok());
+      if (answer == SlotAnswer::kOneByOne) run.Respond(i, Status::Ok());
     }
-    if (answer == Answer::kEach) run.RespondAll(Status::Ok());
+    if (answer == SlotAnswer::kEach) run.RespondAll(Status::Ok());
   }
 
   // Which slots of each batch had a request.

@@ -52,6 +52,11 @@ inline std::string PlanText(const std::string& op = "add", const std::string& in
          "\noutput y 0 0 0 -1 4\nprofile x 1 4 4 4 8 4\n";
 }
 
+// The major version of a version: "10" of "10.16".
+inline std::string Major(const std::string& which) {
+  return which.substr(0, 2);
+}
+
 inline ModelIo Io(uint32_t most = 8, DataType type = DataType::kFp32) {
   return {most, {{"x", type, {-1, 4}}}, {{"y", DataType::kFp32, {-1, 4}}}};
 }

@@ -4,11 +4,14 @@
 
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace tritonts::test {
+
+inline constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
 // XGBoost's JSON: two features, and two trees. The first tree:
 //

@@ -251,7 +251,7 @@ Forest Constant(const std::vector<double>& margins, Transform transform, bool fl
   return forest;
 }
 
-std::vector<float> Values(const Forest& forest, const AnswerRule& rule = {}) {
+std::vector<float> ValuesOf(const Forest& forest, const AnswerRule& rule = {}) {
   const CompiledForest compiled = Compiled(forest);
   return Evaluate(compiled, *fil::GenericKernel(), {0}, rule);
 }
@@ -269,31 +269,31 @@ void CheckNear(const std::vector<float>& found, const std::vector<double>& expec
 
 TEST(FilTransforms) {
   for (const bool float_sums : {true, false}) {
-    CheckNear(Values(Constant({2, -3}, Transform::kIdentity, float_sums)), {2, -3});
-    CheckNear(Values(Constant({0.5, -1000}, Transform::kSigmoid, float_sums)),
+    CheckNear(ValuesOf(Constant({2, -3}, Transform::kIdentity, float_sums)), {2, -3});
+    CheckNear(ValuesOf(Constant({0.5, -1000}, Transform::kSigmoid, float_sums)),
               {1 / (1 + std::exp(-0.5)), 0});
-    CheckNear(Values(Constant({1, 2, 1000}, Transform::kSoftmax, float_sums)), {0, 0, 1});
-    CheckNear(Values(Constant({1, 2}, Transform::kSoftmax, float_sums)),
+    CheckNear(ValuesOf(Constant({1, 2, 1000}, Transform::kSoftmax, float_sums)), {0, 0, 1});
+    CheckNear(ValuesOf(Constant({1, 2}, Transform::kSoftmax, float_sums)),
               {1 / (1 + std::exp(1.0)), 1 / (1 + std::exp(-1.0))});
-    CheckNear(Values(Constant({-3, -1, -1}, Transform::kMaxIndex, float_sums)), {1});
-    CheckNear(Values(Constant({2}, Transform::kExp, float_sums)), {std::exp(2.0)});
-    CheckNear(Values(Constant({0.1, 0, -1}, Transform::kHinge, float_sums)), {1, 0, 0});
-    CheckNear(Values(Constant({-3, 2}, Transform::kSignedSquare, float_sums)), {-9, 4});
-    CheckNear(Values(Constant({0.5}, Transform::kLog1pExp, float_sums)),
+    CheckNear(ValuesOf(Constant({-3, -1, -1}, Transform::kMaxIndex, float_sums)), {1});
+    CheckNear(ValuesOf(Constant({2}, Transform::kExp, float_sums)), {std::exp(2.0)});
+    CheckNear(ValuesOf(Constant({0.1, 0, -1}, Transform::kHinge, float_sums)), {1, 0, 0});
+    CheckNear(ValuesOf(Constant({-3, 2}, Transform::kSignedSquare, float_sums)), {-9, 4});
+    CheckNear(ValuesOf(Constant({0.5}, Transform::kLog1pExp, float_sums)),
               {std::log(1 + std::exp(0.5))});
     Forest forest = Constant({3}, Transform::kExpRatio, float_sums);
     forest.ratio_c = 2;
-    CheckNear(Values(forest), {std::exp2(-1.5)});
+    CheckNear(ValuesOf(forest), {std::exp2(-1.5)});
     forest = Constant({3}, Transform::kSigmoid, float_sums);
     forest.sigmoid_alpha = 2;
-    CheckNear(Values(forest), {1 / (1 + std::exp(-6.0))});
+    CheckNear(ValuesOf(forest), {1 / (1 + std::exp(-6.0))});
   }
 }
 
 TEST(FilAnswersOfClassifiers) {
   const auto values = [](const std::vector<double>& margins, Transform transform,
                          const AnswerRule& rule) {
-    return Values(Constant(margins, transform, true), rule);
+    return ValuesOf(Constant(margins, transform, true), rule);
   };
   const AnswerRule by_half{Answer::kClass, 0.5F};
   CHECK_EQ(values({0.5}, Transform::kIdentity, by_half), std::vector<float>{0});

@@ -17,10 +17,7 @@ namespace tritonts::test {
 
 namespace {
 
-using Dims = std::vector<int64_t>;
 using Settings = std::map<std::string, std::string>;
-
-constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
 StatusOr<std::unique_ptr<Model>> LoadTrees(Settings settings, const std::string& bytes) {
   ModelSpec spec;

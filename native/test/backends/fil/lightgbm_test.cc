@@ -16,16 +16,14 @@ using fil::Format;
 using fil::ReadForest;
 using fil::Transform;
 
-constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
-
-Forest Good(const std::string& text) {
+Forest GoodLightgbm(const std::string& text) {
   StatusOr<Forest> read = ReadForest(Format::kLightgbm, text);
   CHECK_EQ(read.status().message(), "");
   if (read.ok()) CHECK_EQ(FaultOf(read.value()), "");
   return read.ok() ? read.take() : Forest{.trees = {}, .base = {0}};
 }
 
-std::string Refused(const std::string& text) {
+std::string LightgbmRefused(const std::string& text) {
   const auto read = ReadForest(Format::kLightgbm, text);
   CHECK(read.ok() || read.status().code() == Code::kInvalidArg);
   return read.status().message();
@@ -35,7 +33,7 @@ std::string Refused(const std::string& text) {
 Forest WithNode(const char* decision, const char* threshold) {
   std::string text =
       Replaced(TreesAsLightgbm(), "decision_type=10", "decision_type=" + std::string(decision));
-  return Good(Replaced(text, "threshold=0.5", "threshold=" + std::string(threshold)));
+  return GoodLightgbm(Replaced(text, "threshold=0.5", "threshold=" + std::string(threshold)));
 }
 
 // Whether this value goes left at the first node.
@@ -142,7 +140,7 @@ const Hostile kHostileLinear[] = {
 }  // namespace
 
 TEST(lightgbm_texts_are_read) {
-  const Forest forest = Good(TreesAsLightgbm());
+  const Forest forest = GoodLightgbm(TreesAsLightgbm());
   CHECK_EQ(forest.features, 2u);
   CHECK(!forest.float_sums);
   CHECK_EQ(forest.trees.size(), 2u);
@@ -156,13 +154,14 @@ TEST(lightgbm_texts_are_read) {
     CHECK_EQ(MarginsOf(forest, {0.6f, out}), std::vector{-1.75});
   }
   // Category 0 is also that of values just below 0.
-  CHECK_EQ(MarginsOf(Good(Replaced(TreesAsLightgbm(), "cat_threshold=2", "cat_threshold=1")),
-                     {1, -0.5f}),
-           std::vector{4.25});
+  CHECK_EQ(
+      MarginsOf(GoodLightgbm(Replaced(TreesAsLightgbm(), "cat_threshold=2", "cat_threshold=1")),
+                {1, -0.5f}),
+      std::vector{4.25});
   // Lines may end as on Windows.
   std::string windows;
   for (const char one : TreesAsLightgbm()) windows += one == '\n' ? "\r\n" : std::string(1, one);
-  CHECK_EQ(MarginsOf(Good(windows), {0.5f, 0}), std::vector{1.75});
+  CHECK_EQ(MarginsOf(GoodLightgbm(windows), {0.5f, 0}), std::vector{1.75});
 }
 
 TEST(lightgbm_missing_values_go_their_way) {
@@ -193,19 +192,19 @@ TEST(lightgbm_missing_values_go_their_way) {
 }
 
 TEST(lightgbm_linear_leaves_are_read) {
-  const Forest forest = Good(TreesAsLinear());
+  const Forest forest = GoodLightgbm(TreesAsLinear());
   CHECK_EQ(MarginsOf(forest, {0.25f, 2}), std::vector{7.5});
   CHECK_EQ(MarginsOf(forest, {1, kNaN}), std::vector{10.0});
   CHECK_EQ(MarginsOf(forest, {0.25f, kNaN}), std::vector{7.0});
   for (const Hostile& one : kHostileLinear) {
-    const std::string refused = Refused(Replaced(TreesAsLinear(), one.from, one.to));
+    const std::string refused = LightgbmRefused(Replaced(TreesAsLinear(), one.from, one.to));
     if (refused.find(one.says) == std::string::npos) CHECK_EQ(refused, one.says);
   }
 }
 
 TEST(lightgbm_objectives_are_known) {
   const auto forest = [](const char* objective) {
-    return Good(Replaced(TreesAsLightgbm(), "objective=regression", objective));
+    return GoodLightgbm(Replaced(TreesAsLightgbm(), "objective=regression", objective));
   };
   CHECK(forest("objective=regression sqrt").transform == Transform::kSignedSquare);
   CHECK(forest("objective=binary sigmoid:0.5").transform == Transform::kSigmoid);
@@ -218,19 +217,19 @@ TEST(lightgbm_objectives_are_known) {
       ReadForest(Format::kLightgbm, Replaced(TreesAsLightgbm(), "=regression", "=guess"));
   CHECK(other.status().code() == Code::kUnsupported);
   CHECK(other.status().message().find("the objective 'guess' is not supported") == 0);
-  CHECK_EQ(Refused(Replaced(TreesAsLightgbm(), "=regression", "=binary sigmoid:-1")),
+  CHECK_EQ(LightgbmRefused(Replaced(TreesAsLightgbm(), "=regression", "=binary sigmoid:-1")),
            "the header: expected a positive number in the objective's 'sigmoid:-1'");
 }
 
 TEST(lightgbm_texts_that_are_malformed_are_refused) {
   for (const Hostile& one : kHostile) {
-    const std::string refused = Refused(Replaced(TreesAsLightgbm(), one.from, one.to));
+    const std::string refused = LightgbmRefused(Replaced(TreesAsLightgbm(), one.from, one.to));
     if (refused.find(one.says) == std::string::npos) CHECK_EQ(refused, one.says);
   }
   const std::string text = TreesAsLightgbm();
   const size_t end = text.find("end of trees") + 12;
-  for (size_t size = 0; size < end; size++) CHECK(!Refused(text.substr(0, size)).empty());
-  CHECK_EQ(Refused(text.substr(0, end)), "");
+  for (size_t size = 0; size < end; size++) CHECK(!LightgbmRefused(text.substr(0, size)).empty());
+  CHECK_EQ(LightgbmRefused(text.substr(0, end)), "");
 }
 
 }  // namespace tritonts::test

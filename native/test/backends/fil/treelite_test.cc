@@ -17,8 +17,6 @@ using fil::Format;
 using fil::ReadForest;
 using fil::Transform;
 
-constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
-
 using Change = std::function<void(TreeliteFile*)>;
 
 TreeliteFile Changed(const Change& change) {
@@ -27,14 +25,14 @@ TreeliteFile Changed(const Change& change) {
   return file;
 }
 
-Forest Good(const TreeliteFile& file) {
+Forest GoodTreelite(const TreeliteFile& file) {
   StatusOr<Forest> read = ReadForest(Format::kTreelite, file.Bytes());
   CHECK_EQ(read.status().message(), "");
   if (read.ok()) CHECK_EQ(FaultOf(read.value()), "");
   return read.ok() ? read.take() : Forest{.trees = {}, .base = {0}};
 }
 
-std::string Refused(const std::string& bytes) {
+std::string TreeliteRefused(const std::string& bytes) {
   StatusOr<Forest> read = ReadForest(Format::kTreelite, bytes);
   if (read.ok()) CHECK_EQ(FaultOf(read.value()), "");
   return read.status().message();
@@ -51,7 +49,7 @@ void AddVectors(TreeliteFile* file) {
   file->vector_end = {0, 3, 3, 6, 9};
 }
 
-struct Hostile {
+struct HostileTreelite {
   Change change;
   const char* says;  // a part of the message
 };
@@ -59,7 +57,7 @@ struct Hostile {
 }  // namespace
 
 TEST(treelite_checkpoints_are_read) {
-  const Forest forest = Good({});
+  const Forest forest = GoodTreelite({});
   CHECK(forest.float_sums);
   CHECK_EQ(forest.trees.at(0).nodes.at(2).cover, 6.0);
   CHECK_EQ(MarginsOf(forest, {0.4f, 0}), std::vector{2.0});
@@ -69,7 +67,7 @@ TEST(treelite_checkpoints_are_read) {
     CHECK_EQ(MarginsOf(forest, {0.5f, out}), std::vector{-1.5});
   }
   // The set is of those that go left.
-  const Forest left = Good(Changed([](auto* file) { file->set_is_right[2] = 0; }));
+  const Forest left = GoodTreelite(Changed([](auto* file) { file->set_is_right[2] = 0; }));
   CHECK_EQ(MarginsOf(left, {0.5f, 1}), std::vector{-1.5});
   CHECK_EQ(MarginsOf(left, {0.5f, 0}), std::vector{4.5});
   CHECK_EQ(MarginsOf(left, {0.5f, kNaN}), std::vector{-1.5});
@@ -90,16 +88,16 @@ TEST(treelite_checkpoints_of_3_9_are_read) {
     CHECK_EQ(MarginsOf(forest, {0.5f, 33}), std::vector{4.5});
     CHECK_EQ(MarginsOf(forest, {0.5f, kNaN}), std::vector{-1.5});
     for (size_t size = 0; size < bytes.size(); size++) {
-      CHECK(!Refused(bytes.substr(0, size)).empty());
+      CHECK(!TreeliteRefused(bytes.substr(0, size)).empty());
     }
-    CHECK(Refused(bytes + "x").find("expected the end of the file at byte") == 0);
+    CHECK(TreeliteRefused(bytes + "x").find("expected the end of the file at byte") == 0);
   }
   // The places of what follows: the task, the number of classes, the values of a leaf, the nodes.
   constexpr size_t kTask = 26, kClasses = 32, kLeafSize = 36, kNodes = 317, kFirst = 325;
   const auto with = [](size_t at, auto value) {
     std::string bytes = TreesAsOlderTreelite(false);
     std::memcpy(bytes.data() + at, &value, sizeof value);
-    return Refused(bytes);
+    return TreeliteRefused(bytes);
   };
   const std::pair<std::string, const char*> hostile[] = {
       {with(kTask, uint8_t{3}),
@@ -121,7 +119,8 @@ TEST(treelite_checkpoints_of_3_9_are_read) {
 
 TEST(treelite_comparisons_are_kept) {
   for (int8_t comparison = 2; comparison <= 5; comparison++) {
-    const Forest forest = Good(Changed([&](auto* file) { file->comparison[0] = comparison; }));
+    const Forest forest =
+        GoodTreelite(Changed([&](auto* file) { file->comparison[0] = comparison; }));
     const auto left = [&](float value) {
       return MarginsOf(forest, {value, 0}) == std::vector{2.0};
     };
@@ -133,7 +132,7 @@ TEST(treelite_comparisons_are_kept) {
 }
 
 TEST(treelite_leaves_may_have_a_value_for_each_class) {
-  const Forest forest = Good(Changed([](auto* file) {
+  const Forest forest = GoodTreelite(Changed([](auto* file) {
     AddVectors(file);
     file->averages = 1;
     file->postprocessor = "identity_multiclass";
@@ -144,13 +143,13 @@ TEST(treelite_leaves_may_have_a_value_for_each_class) {
 }
 
 TEST(treelite_postprocessors_are_known) {
-  const Forest sigmoid = Good(Changed([](auto* file) {
+  const Forest sigmoid = GoodTreelite(Changed([](auto* file) {
     file->postprocessor = "sigmoid";
     file->sigmoid_alpha = 0.5f;
   }));
   CHECK(sigmoid.transform == Transform::kSigmoid);
   CHECK_EQ(sigmoid.sigmoid_alpha, 0.5);
-  const Forest ratio = Good(Changed([](auto* file) {
+  const Forest ratio = GoodTreelite(Changed([](auto* file) {
     file->postprocessor = "exponential_standard_ratio";
     file->ratio_c = 4;
   }));
@@ -159,7 +158,7 @@ TEST(treelite_postprocessors_are_known) {
 }
 
 TEST(treelite_checkpoints_that_are_malformed_are_refused) {
-  const Hostile hostile[] = {
+  const HostileTreelite hostile[] = {
       {[](auto* f) { f->major = 3, f->minor = 4, f->patch = 0; },
        "checkpoints of Treelite 3.4.0 are not supported: expected version 3.9 or 4.x"},
       {[](auto* f) { f->major = 0x7265; },
@@ -246,13 +245,14 @@ TEST(treelite_checkpoints_that_are_malformed_are_refused) {
       {[](auto* f) { AddVectors(f), f->vector_end[1] = 2; },
        "tree 0, node 1: its leaf vector has 2 values: expected 3"},
   };
-  for (const Hostile& one : hostile) {
-    const std::string refused = Refused(Changed(one.change).Bytes());
+  for (const HostileTreelite& one : hostile) {
+    const std::string refused = TreeliteRefused(Changed(one.change).Bytes());
     if (refused.find(one.says) == std::string::npos) CHECK_EQ(refused, one.says);
   }
   const std::string bytes = TreesAsTreelite();
-  for (size_t size = 0; size < bytes.size(); size++) CHECK(!Refused(bytes.substr(0, size)).empty());
-  CHECK(Refused(bytes + "x").find("expected the end of the file at byte") == 0);
+  for (size_t size = 0; size < bytes.size(); size++)
+    CHECK(!TreeliteRefused(bytes.substr(0, size)).empty());
+  CHECK(TreeliteRefused(bytes + "x").find("expected the end of the file at byte") == 0);
 }
 
 }  // namespace tritonts::test

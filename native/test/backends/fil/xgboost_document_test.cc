@@ -16,8 +16,6 @@ using fil::Format;
 using fil::ReadForest;
 using fil::Transform;
 
-constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
-
 // What the model of TreesAsJson answers.
 void CheckAnswers(Forest forest) {
   CHECK_EQ(FaultOf(forest), "");
@@ -40,7 +38,7 @@ void CheckAnswers(Forest forest) {
 }
 
 // The message of a file that is refused as malformed; empty if it is read.
-std::string Refused(Format format, const std::string& bytes) {
+std::string XgboostRefused(Format format, const std::string& bytes) {
   StatusOr<Forest> read = ReadForest(format, bytes);
   if (read.ok()) {
     CHECK_EQ(FaultOf(read.value()), "");
@@ -49,7 +47,7 @@ std::string Refused(Format format, const std::string& bytes) {
   return read.status().message();
 }
 
-Forest Good(const std::string& json) {
+Forest GoodXgboost(const std::string& json) {
   StatusOr<Forest> read = ReadForest(Format::kXgboostJson, json);
   CHECK_EQ(read.status().message(), "");
   return read.ok() ? read.take() : Forest();
@@ -65,14 +63,14 @@ std::string WithVectors() {
          R"("num_feature":"1","num_target":"1"},"objective":{"name":"multi:softprob"}}})";
 }
 
-struct Hostile {
+struct HostileXgboost {
   const char* from;
   const char* to;
   const char* says;  // a part of the message
 };
 
 // Changes of TreesAsJson that make it malformed in any of its forms.
-const Hostile kHostile[] = {
+const HostileXgboost kHostileXgboost[] = {
     {R"("left_children":[1,-1,3)", R"("left_children":[0,-1,3)",
      "tree 0, node 0: its left child is node 0, the root"},
     {R"("left_children":[1,-1,3)", R"("left_children":[1,-1,1)",
@@ -164,7 +162,7 @@ const Hostile kHostile[] = {
      "none"},
 };
 
-const Hostile kUnsupported[] = {
+const HostileXgboost kUnsupported[] = {
     {R"("name":"gbtree")", R"("name":"gblinear")",
      "the booster 'gblinear' is not supported: expected gbtree or dart"},
     {R"("name":"reg:squarederror")", R"("name":"reg:mine")",
@@ -177,7 +175,7 @@ const Hostile kUnsupported[] = {
 
 TEST(xgboost_documents_are_read_in_all_their_forms) {
   const std::string json = TreesAsJson();
-  CheckAnswers(Good(json));
+  CheckAnswers(GoodXgboost(json));
   for (const bool typed : {false, true}) {
     StatusOr<Forest> read = ReadForest(Format::kXgboostUbj, AsUbj(json, typed));
     CHECK_EQ(read.status().message(), "");
@@ -191,14 +189,15 @@ TEST(xgboost_documents_are_read_in_all_their_forms) {
     if (one == '"') is_string = !is_string;
     if (!is_string && std::string_view("{[,:").find(one) != std::string_view::npos) spaced += " \n";
   }
-  CheckAnswers(Good(spaced + "\n"));
+  CheckAnswers(GoodXgboost(spaced + "\n"));
   // A number as older versions write it, without num_target.
-  CheckAnswers(Good(Replaced(Replaced(json, "[5E-1]", "5E-1"), R"(,"num_target":"1")", "")));
+  CheckAnswers(GoodXgboost(Replaced(Replaced(json, "[5E-1]", "5E-1"), R"(,"num_target":"1")", "")));
 }
 
 TEST(xgboost_base_scores_become_margins) {
   const auto base = [](const char* objective, const char* score) {
-    return Good(Replaced(Replaced(TreesAsJson(), "reg:squarederror", objective), "[5E-1]", score))
+    return GoodXgboost(
+               Replaced(Replaced(TreesAsJson(), "reg:squarederror", objective), "[5E-1]", score))
         .base.at(0);
   };
   CHECK_EQ(base("reg:absoluteerror", "[2]"), 2.0);
@@ -208,9 +207,9 @@ TEST(xgboost_base_scores_become_margins) {
   CHECK_EQ(base("binary:logitraw", "0.25"), 0.25);
   for (const auto& [objective, score] :
        {std::pair{"binary:logistic", "1.5"}, {"binary:logistic", "0"}, {"reg:gamma", "-1"}}) {
-    const std::string refused =
-        Refused(Format::kXgboostJson,
-                Replaced(Replaced(TreesAsJson(), "reg:squarederror", objective), "[5E-1]", score));
+    const std::string refused = XgboostRefused(
+        Format::kXgboostJson,
+        Replaced(Replaced(TreesAsJson(), "reg:squarederror", objective), "[5E-1]", score));
     CHECK(refused.find("base_score is ") == 0);
   }
 }
@@ -219,9 +218,9 @@ TEST(xgboost_dart_weights_are_in_the_leaves) {
   std::string json = Replaced(TreesAsJson(), R"({"model":)", R"({"gbtree":{"model":)");
   json = Replaced(json, R"("name":"gbtree"})",
                   R"("name":"gbtree"},"name":"dart","weight_drop":[0.5,2.0]})");
-  CHECK_EQ(MarginsOf(Good(json), {0.4f, 0}), std::vector{0.75 + 0.5 + 0.5});
+  CHECK_EQ(MarginsOf(GoodXgboost(json), {0.4f, 0}), std::vector{0.75 + 0.5 + 0.5});
   json = Replaced(json, R"([0.5,2.0])", R"([0.5])");
-  CHECK_EQ(Refused(Format::kXgboostJson, json),
+  CHECK_EQ(XgboostRefused(Format::kXgboostJson, json),
            "weight_drop has 1 numbers: expected one for each of 2 trees");
 }
 
@@ -231,17 +230,17 @@ TEST(xgboost_removed_nodes_may_be_in_no_place) {
   json = Replaced(json, R"("split_type":[0,0,1)", R"("split_type":[0,0,0)");
   json = Replaced(json, R"("split_indices":[0,0,1,0,0])",
                   R"("split_indices":[0,0,0,2147483647,2147483647])");
-  const Forest forest = Good(json);
+  const Forest forest = GoodXgboost(json);
   CHECK_EQ(forest.trees.at(0).nodes.size(), 3u);
   // Not if they are in the tree.
   json = Replaced(TreesAsJson(), R"("split_indices":[0)", R"("split_indices":[2147483647)");
-  CHECK_EQ(Refused(Format::kXgboostJson, json),
+  CHECK_EQ(XgboostRefused(Format::kXgboostJson, json),
            "tree 0, node 0: expected a feature, but split_indices has 2147483647");
 }
 
 TEST(xgboost_leaves_may_have_a_value_for_each_class) {
   const std::string json = WithVectors();
-  const Forest forest = Good(json);
+  const Forest forest = GoodXgboost(json);
   CHECK_EQ(FaultOf(forest), "");
   CHECK(forest.transform == Transform::kSoftmax);
   CHECK_EQ(MarginsOf(forest, {0}), (std::vector{4.5, 5.5, 6.5}));
@@ -251,8 +250,8 @@ TEST(xgboost_leaves_may_have_a_value_for_each_class) {
       Replaced(Replaced(json, R"("leaf_weights":[1.0,2.0,3.0,4.0,5.0,6.0])",
                         R"("base_weights":[0,0,0,4.0,5.0,6.0,1.0,2.0,3.0])"),
                R"("right_children":[2,1,0])", R"("right_children":[2,-1,-1])");
-  CHECK_EQ(MarginsOf(Good(older), {0}), (std::vector{4.5, 5.5, 6.5}));
-  const Hostile hostile[] = {
+  CHECK_EQ(MarginsOf(GoodXgboost(older), {0}), (std::vector{4.5, 5.5, 6.5}));
+  const HostileXgboost hostile[] = {
       {R"("right_children":[2,1,0])", R"("right_children":[2,2,0])",
        "tree 0, node 1: expected the number of a leaf"},
       {R"([1.0,2.0,3.0,4.0,5.0,6.0])", R"([1.0,2.0,3.0,4.0,5.0])",
@@ -264,23 +263,24 @@ TEST(xgboost_leaves_may_have_a_value_for_each_class) {
       {R"("leaf_weights")", R"("base_weights")",
        "tree 0: expected 3 base_weights for each of 3 nodes, but there are 6"},
   };
-  for (const Hostile& one : hostile) {
-    const std::string refused = Refused(Format::kXgboostJson, Replaced(json, one.from, one.to));
+  for (const HostileXgboost& one : hostile) {
+    const std::string refused =
+        XgboostRefused(Format::kXgboostJson, Replaced(json, one.from, one.to));
     if (refused.find(one.says) == std::string::npos) CHECK_EQ(refused, one.says);
   }
 }
 
 TEST(xgboost_documents_that_are_malformed_are_refused) {
   const std::string json = TreesAsJson();
-  for (const Hostile& one : kHostile) {
+  for (const HostileXgboost& one : kHostileXgboost) {
     const std::string changed = Replaced(json, one.from, one.to);
-    for (const std::string& refused : {Refused(Format::kXgboostJson, changed),
-                                       Refused(Format::kXgboostUbj, AsUbj(changed, false)),
-                                       Refused(Format::kXgboostUbj, AsUbj(changed, true))}) {
+    for (const std::string& refused : {XgboostRefused(Format::kXgboostJson, changed),
+                                       XgboostRefused(Format::kXgboostUbj, AsUbj(changed, false)),
+                                       XgboostRefused(Format::kXgboostUbj, AsUbj(changed, true))}) {
       if (refused.find(one.says) == std::string::npos) CHECK_EQ(refused, one.says);
     }
   }
-  for (const Hostile& one : kUnsupported) {
+  for (const HostileXgboost& one : kUnsupported) {
     const auto read = ReadForest(Format::kXgboostJson, Replaced(json, one.from, one.to));
     CHECK(read.status().code() == Code::kUnsupported);
     CHECK(read.status().message().find(one.says) == 0);
@@ -290,18 +290,18 @@ TEST(xgboost_documents_that_are_malformed_are_refused) {
 TEST(xgboost_documents_that_end_early_or_late_are_refused) {
   const std::string json = TreesAsJson();
   for (size_t size = 0; size < json.size(); size++) {
-    CHECK(!Refused(Format::kXgboostJson, json.substr(0, size)).empty());
+    CHECK(!XgboostRefused(Format::kXgboostJson, json.substr(0, size)).empty());
   }
   for (const bool typed : {false, true}) {
     const std::string ubj = AsUbj(json, typed);
     for (size_t size = 0; size < ubj.size(); size++) {
-      CHECK(!Refused(Format::kXgboostUbj, ubj.substr(0, size)).empty());
+      CHECK(!XgboostRefused(Format::kXgboostUbj, ubj.substr(0, size)).empty());
     }
-    CHECK(Refused(Format::kXgboostUbj, ubj + "}").find("expected the end of the UBJSON document") ==
-          0);
+    CHECK(XgboostRefused(Format::kXgboostUbj, ubj + "}")
+              .find("expected the end of the UBJSON document") == 0);
   }
-  CHECK(Refused(Format::kXgboostJson, json + "}").find("expected the end of the JSON document") ==
-        0);
+  CHECK(XgboostRefused(Format::kXgboostJson, json + "}")
+            .find("expected the end of the JSON document") == 0);
 }
 
 TEST(documents_of_any_depth_are_refused) {
@@ -309,8 +309,8 @@ TEST(documents_of_any_depth_are_refused) {
   const std::string ubj = std::string("{L") + std::string(7, '\0') + "\1a" + deep;
   const std::string names = "{\"a\":" + std::string(70, '[') + std::string(70, ']') + "}";
   for (const std::string& refused :
-       {Refused(Format::kXgboostJson, "{\"a\":" + deep), Refused(Format::kXgboostJson, names),
-        Refused(Format::kXgboostUbj, ubj)}) {
+       {XgboostRefused(Format::kXgboostJson, "{\"a\":" + deep),
+        XgboostRefused(Format::kXgboostJson, names), XgboostRefused(Format::kXgboostUbj, ubj)}) {
     CHECK(refused.find("expected at most 64 objects and arrays inside each other") !=
           std::string::npos);
   }
@@ -321,11 +321,11 @@ TEST(json_that_is_malformed_is_refused_where_it_is_skipped) {
        {"", "[]", "{", "{\"a\"", "{\"a\":", "{\"a\":1", "{\"a\":1,", "{\"a\":1,}", "{\"a\":[1,]}",
         "{\"a\":[1 2]}", "{\"a\" 1}", "{a:1}", "{\"a\":tru}", "{\"a\":\"\\", "{\"a\":\"\\\"}",
         "{\"\\u12\":1}", "{\"a\":[{]}", "{\"a\":x}", "{\"a\":1}}"}) {
-    CHECK(!Refused(Format::kXgboostJson, text).empty());
+    CHECK(!XgboostRefused(Format::kXgboostJson, text).empty());
   }
   const std::string skipped =
       R"({"x":[1,"]",{"y":[null,true,false,-1.5e-7,"\\\"\u0041"]},[]],"z":{},)";
-  CheckAnswers(Good(skipped + TreesAsJson().substr(1)));
+  CheckAnswers(GoodXgboost(skipped + TreesAsJson().substr(1)));
 }
 
 TEST(ubjson_counts_are_checked_before_memory_is_made) {
@@ -343,7 +343,7 @@ TEST(ubjson_counts_are_checked_before_memory_is_made) {
            {"{$d#" + most, "expected an object without a count"},
            {std::string("H"), "expected a value, but byte"},
        }) {
-    const std::string refused = Refused(Format::kXgboostUbj, front + value);
+    const std::string refused = XgboostRefused(Format::kXgboostUbj, front + value);
     if (refused.find(says) == std::string::npos) CHECK_EQ(refused, says);
   }
 }
@@ -377,16 +377,15 @@ TEST(xgboost_category_sets_have_bounded_memory) {
       of_splits([&](int) { return number(1); }) + R"(,"tree_param":{"num_nodes":")" +
       number(2 * kSplits + 1) + R"("}},)";
   const std::string json = Replaced(TreesAsJson(), R"("trees":[)", R"("trees":[)" + tree);
-  CHECK(
-      Refused(Format::kXgboostJson, json).find("would need more memory than a file of this size") !=
-      std::string::npos);
+  CHECK(XgboostRefused(Format::kXgboostJson, json)
+            .find("would need more memory than a file of this size") != std::string::npos);
   // Sets must not share what the tree lists.
   const std::string shared = Replaced(
       Replaced(Replaced(TreesAsJson(), "\"categories_nodes\":[2]", "\"categories_nodes\":[0,2]"),
                "\"categories_segments\":[0]", "\"categories_segments\":[0,0]"),
       "\"categories_sizes\":[2]", "\"categories_sizes\":[2,2]");
-  CHECK(Refused(Format::kXgboostJson,
-                Replaced(shared, R"("split_type":[0,0,1)", R"("split_type":[1,0,1)"))
+  CHECK(XgboostRefused(Format::kXgboostJson,
+                       Replaced(shared, R"("split_type":[0,0,1)", R"("split_type":[1,0,1)"))
             .find("the sets of categories up to this one have more than the tree lists") !=
         std::string::npos);
 }

@@ -38,13 +38,13 @@ constexpr size_t Node(size_t node, size_t field) {
   return kNodes + node * 20 + field * 4;
 }
 
-std::string Refused(const std::string& bytes) {
+std::string LegacyRefused(const std::string& bytes) {
   StatusOr<Forest> read = ReadForest(Format::kXgboostLegacy, bytes);
   if (read.ok()) CHECK_EQ(FaultOf(read.value()), "");
   return read.status().message();
 }
 
-struct Hostile {
+struct HostileLegacy {
   std::string bytes;
   const char* says;  // a part of the message
 };
@@ -69,7 +69,7 @@ TEST(xgboost_legacy_files_are_read) {
 
 TEST(xgboost_legacy_files_that_are_malformed_are_refused) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
-  const Hostile hostile[] = {
+  const HostileLegacy hostile[] = {
       {With(kNumFeature, uint32_t{1}),
        "tree 0, node 2: its feature is 1, but the model has 1 features"},
       {With(kNumClass, int32_t{-1}), "num_class is -1: expected 0 or more"},
@@ -109,14 +109,15 @@ TEST(xgboost_legacy_files_that_are_malformed_are_refused) {
       {TreesAsJson(), "this is JSON: the model_type of the file is xgboost_json"},
       {AsUbj(TreesAsJson(), true), "this is UBJSON: the model_type of the file is xgboost_ubj"},
   };
-  for (const Hostile& one : hostile) {
-    const std::string refused = Refused(one.bytes);
+  for (const HostileLegacy& one : hostile) {
+    const std::string refused = LegacyRefused(one.bytes);
     if (refused.find(one.says) == std::string::npos) CHECK_EQ(refused, one.says);
   }
   // Versions before 1.0 wrote the base score as a margin, which says nothing here.
-  CHECK_EQ(Refused(With(kMajor, uint32_t{0})), "");
+  CHECK_EQ(LegacyRefused(With(kMajor, uint32_t{0})), "");
   const std::string bytes = TreesAsLegacy();
-  for (size_t size = 0; size < bytes.size(); size++) CHECK(!Refused(bytes.substr(0, size)).empty());
+  for (size_t size = 0; size < bytes.size(); size++)
+    CHECK(!LegacyRefused(bytes.substr(0, size)).empty());
 }
 
 }  // namespace tritonts::test

@@ -7,8 +7,6 @@ namespace tritonts::test {
 
 namespace {
 
-using Dims = std::vector<int64_t>;
-
 // value = table[index]. A run fails if an index is above 1.
 OnnxModelWriter Table() {
   return OnnxModelWriter()

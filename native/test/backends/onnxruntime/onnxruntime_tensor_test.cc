@@ -5,8 +5,6 @@ namespace tritonts::test {
 
 namespace {
 
-using Dims = std::vector<int64_t>;
-
 // y = x of one type and shape, without batching.
 Ready Unbatched(OnnxType type, DataType datatype, const Dims& dims, const Dims& configured) {
   return Ready(OnnxModelWriter()

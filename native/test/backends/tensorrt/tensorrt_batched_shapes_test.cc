@@ -34,10 +34,6 @@ ModelIo ShapeIo() {
   return {8, {FloatSpec("x")}, {ShapeSpec("y")}};
 }
 
-std::string Major(const std::string& which) {
-  return which.substr(0, 2);
-}
-
 std::string Values(DataType type, int64_t rows, int64_t width) {
   if (type == DataType::kInt64) return BytesOf(std::vector<int64_t>{rows, width});
   return BytesOf(std::vector<int32_t>{static_cast<int32_t>(rows), static_cast<int32_t>(width)});
@@ -63,10 +59,11 @@ Request* Make(Requests* requests, const std::vector<float>& firsts, int64_t widt
   return request;
 }
 
-class Bench : public VersionBench {
+class BatchedBench : public VersionBench {
  public:
-  Bench(const std::string& plan, const ModelIo& io, DynamicPolicy policy,
-        const std::string& which = "10", const std::map<std::string, std::string>& settings = {})
+  BatchedBench(const std::string& plan, const ModelIo& io, DynamicPolicy policy,
+               const std::string& which = "10",
+               const std::map<std::string, std::string>& settings = {})
       : VersionBench(std::make_unique<TensorRtBackend>(),
                      PlanSpec("fake-plan " + Major(which) + "\n" + plan, "0", which, settings)) {
     VersionConfig config = OnGpus({0}, io);
@@ -96,7 +93,7 @@ TEST(tensorrt_batches_requests_whose_shape_tensors_are_equal_but_for_the_rows) {
     for (const DataType type : {DataType::kInt32, DataType::kInt64}) {
       std::string plan = kExpand;
       if (type == DataType::kInt64) plan.replace(plan.find("s 3"), 3, "s 8");
-      Bench bench(plan, ExpandIo(type), Dynamic(8, {4}, kLong), which);
+      BatchedBench bench(plan, ExpandIo(type), Dynamic(8, {4}, kLong), which);
       bench.Submit({Make(&bench.requests, {1}, 3, type), Make(&bench.requests, {2, 3}, 3, type),
                     Make(&bench.requests, {4}, 3, type)});
       CHECK(bench.sink.Wait(3));
@@ -110,7 +107,7 @@ TEST(tensorrt_batches_requests_whose_shape_tensors_are_equal_but_for_the_rows) {
 }
 
 TEST(tensorrt_runs_requests_with_other_values_in_shape_tensors_apart) {
-  Bench bench(kExpand, ExpandIo(), Dynamic(8, {2}, kLong));
+  BatchedBench bench(kExpand, ExpandIo(), Dynamic(8, {2}, kLong));
   bench.Submit({Make(&bench.requests, {1}, 3), Make(&bench.requests, {2}, 4),
                 Make(&bench.requests, {3}, 4)});
   CHECK(bench.sink.Wait(3));
@@ -122,8 +119,8 @@ TEST(tensorrt_runs_requests_with_other_values_in_shape_tensors_apart) {
 }
 
 TEST(tensorrt_chooses_profiles_by_the_rows_in_shape_tensors) {
-  Bench bench(kByValues, {8, {FloatSpec("x"), ShapeSpec("s")}, {FloatSpec("y")}},
-              Dynamic(8, {3}, kLong), "10", {{"profiles", "0,1"}});
+  BatchedBench bench(kByValues, {8, {FloatSpec("x"), ShapeSpec("s")}, {FloatSpec("y")}},
+                     Dynamic(8, {3}, kLong), "10", {{"profiles", "0,1"}});
   bench.Submit({Make(&bench.requests, {1}, 2), Make(&bench.requests, {2, 3}, 2)});
   CHECK(bench.sink.Wait(2));
   CHECK_EQ(bench.sink.Of(0).status.message(), "");
@@ -141,7 +138,7 @@ TEST(tensorrt_chooses_profiles_by_the_rows_in_shape_tensors) {
 }
 
 TEST(tensorrt_gives_each_request_its_own_rows_in_output_shape_tensors) {
-  Bench bench(kShape, ShapeIo(), Dynamic(8, {4}, kLong));
+  BatchedBench bench(kShape, ShapeIo(), Dynamic(8, {4}, kLong));
   bench.Submit(
       {Make(&bench.requests, {1}), Make(&bench.requests, {2, 3}), Make(&bench.requests, {4})});
   CHECK(bench.sink.Wait(3));
@@ -155,7 +152,7 @@ TEST(tensorrt_gives_each_request_its_own_rows_in_output_shape_tensors) {
 }
 
 TEST(tensorrt_says_that_an_output_shape_tensor_has_not_the_rows_of_the_batch) {
-  Bench bench(std::string(kShape) + "weights 1\n", ShapeIo(), Dynamic(8));
+  BatchedBench bench(std::string(kShape) + "weights 1\n", ShapeIo(), Dynamic(8));
   bench.Submit({Make(&bench.requests, {1, 2})});
   CHECK(bench.sink.Wait(1));
   CHECK_EQ(bench.sink.Of(0).status.code(), Code::kInternal);

@@ -15,8 +15,8 @@ std::string WithoutLean(const std::string& major = "10") {
   return PlanText("add", "0 0 0 -1 4", major + " compatible without-lean");
 }
 
-Status LoadStatus(const std::string& plan, const std::string& which,
-                  const std::map<std::string, std::string>& settings = {}) {
+Status RuntimesLoadStatus(const std::string& plan, const std::string& which,
+                          const std::map<std::string, std::string>& settings = {}) {
   return TensorRtBackend().Load(PlanSpec(plan, "0", which, settings)).status();
 }
 
@@ -24,7 +24,7 @@ Status LoadStatus(const std::string& plan, const std::string& which,
 
 TEST(tensorrt_reads_version_compatible_plans_where_that_is_allowed) {
   for (const char* which : {"10", "10.16", "11", "lean", "dispatch"}) {
-    const Status forbidden = LoadStatus(Compatible(), which);
+    const Status forbidden = RuntimesLoadStatus(Compatible(), which);
     CHECK_EQ(forbidden.code(), Code::kInvalidArg);
     CHECK(Contains(forbidden, "set version-compatible in backendConfig.tensorrt"));
     CHECK(Contains(forbidden, "setEngineHostCodeAllowed"));
@@ -41,7 +41,7 @@ TEST(tensorrt_loads_the_lean_runtime_that_a_plan_does_not_bring) {
   const std::map<std::string, std::string> settings = {{"version_compatible", "1"},
                                                        {"lean_runtime", FakeTensorRt("lean")}};
   for (const char* which : {"10", "10.16", "11", "dispatch"}) {
-    CHECK(Contains(LoadStatus(WithoutLean(), which, {{"version_compatible", "1"}}),
+    CHECK(Contains(RuntimesLoadStatus(WithoutLean(), which, {{"version_compatible", "1"}}),
                    "the plan has no lean runtime, and none was loaded"));
     {
       PlanBench bench(PlanSpec(WithoutLean(), "0", which, settings));
@@ -52,10 +52,10 @@ TEST(tensorrt_loads_the_lean_runtime_that_a_plan_does_not_bring) {
     // Plans that need no lean runtime are read as without the setting, even if the file does not
     // exist.
     for (const std::string& file : {FakeTensorRt("lean"), std::string("/nowhere/liblean.so")}) {
-      CHECK_EQ(
-          LoadStatus(Compatible(), which, {{"version_compatible", "1"}, {"lean_runtime", file}})
-              .message(),
-          "");
+      CHECK_EQ(RuntimesLoadStatus(Compatible(), which,
+                                  {{"version_compatible", "1"}, {"lean_runtime", file}})
+                   .message(),
+               "");
     }
     CHECK(Objects() == kNone);
   }
@@ -65,7 +65,7 @@ TEST(tensorrt_says_why_no_lean_runtime_reads_a_plan) {
   const auto refused = [](const std::string& plan, const std::string& file,
                           const std::string& which = "11") {
     const Status status =
-        LoadStatus(plan, which, {{"version_compatible", "1"}, {"lean_runtime", file}});
+        RuntimesLoadStatus(plan, which, {{"version_compatible", "1"}, {"lean_runtime", file}});
     CHECK(Objects() == kNone);
     return status;
   };
@@ -91,14 +91,14 @@ TEST(tensorrt_says_why_no_lean_runtime_reads_a_plan) {
   const Status rtx = refused(WithoutLean(), FakeTensorRt("lean"), "rtx");
   CHECK_EQ(rtx.code(), Code::kUnsupported);
   CHECK(Contains(rtx, "TensorRT for RTX 1.7.1 has no lean runtimes"));
-  CHECK_EQ(LoadStatus(WithoutLean(), "11", {{"lean_runtime", FakeTensorRt("lean")}}).code(),
+  CHECK_EQ(RuntimesLoadStatus(WithoutLean(), "11", {{"lean_runtime", FakeTensorRt("lean")}}).code(),
            Code::kInternal);
 }
 
 TEST(tensorrt_says_what_lean_and_dispatch_runtimes_read) {
   for (const auto& [which, major] : {std::pair{"lean", "10"}, std::pair{"dispatch", "11"}}) {
-    const Status status =
-        LoadStatus(PlanText("add", "0 0 0 -1 4", major), which, {{"version_compatible", "1"}});
+    const Status status = RuntimesLoadStatus(PlanText("add", "0 0 0 -1 4", major), which,
+                                             {{"version_compatible", "1"}});
     CHECK_EQ(status.code(), Code::kInvalidArg);
     CHECK(Contains(status, "can't read the plan (it reads version-compatible plans only)"));
   }
@@ -115,14 +115,15 @@ TEST(tensorrt_registers_the_plugins_of_nvidia_beside_the_library) {
 
 TEST(tensorrt_opens_the_libraries_of_plugins_that_are_named) {
   const std::string plan = PlanText() + "plugin OwnPlugin\n";
-  CHECK(Contains(LoadStatus(plan, "10"), "could not find plugin OwnPlugin"));
+  CHECK(Contains(RuntimesLoadStatus(plan, "10"), "could not find plugin OwnPlugin"));
   const std::string own = TRITONTS_FAKES "/libfakeplugin.so";
-  const Status missing = LoadStatus(plan, "10", {{"plugins", own + "\n/nowhere/libplugin.so"}});
+  const Status missing =
+      RuntimesLoadStatus(plan, "10", {{"plugins", own + "\n/nowhere/libplugin.so"}});
   CHECK_EQ(missing.code(), Code::kUnavailable);
   CHECK(Contains(missing,
                  "the library of plugins /nowhere/libplugin.so (backendConfig.tensorrt."
                  "plugins) can't be opened"));
-  CHECK_EQ(LoadStatus(plan, "10", {{"plugins", own}}).message(), "");
+  CHECK_EQ(RuntimesLoadStatus(plan, "10", {{"plugins", own}}).message(), "");
   CHECK(Objects() == kNone);
 }
 

@@ -11,10 +11,6 @@ namespace {
 // ones, and 11.
 constexpr const char* kVersions[] = {"10", "10.16", "11"};
 
-std::string Major(const std::string& which) {
-  return which.substr(0, 2);
-}
-
 // A version that serves a plan with any tensors.
 class ShapesBench : public VersionBench {
  public:
@@ -44,7 +40,8 @@ class ShapesBench : public VersionBench {
   size_t asked_ = 0;
 };
 
-ShapesBench::Tensor Floats(const std::vector<int64_t>& shape, const std::vector<float>& values) {
+ShapesBench::Tensor FloatTensor(const std::vector<int64_t>& shape,
+                                const std::vector<float>& values) {
   return {DataType::kFp32, shape, tritonts::test::BytesOf(values)};
 }
 
@@ -56,7 +53,8 @@ constexpr char kProfiles[] =
 // The number of the profile that runs this many rows; -1: none.
 int ProfileFor(ShapesBench& bench, int64_t rows) {
   const std::vector<float> zeros(static_cast<size_t>(rows) * 4, 0);
-  const SeenResponse seen = bench.Answer({Floats({rows, 4}, zeros)}, static_cast<uint32_t>(rows));
+  const SeenResponse seen =
+      bench.Answer({FloatTensor({rows, 4}, zeros)}, static_cast<uint32_t>(rows));
   if (!seen.status.ok()) return -1;
   float first = 0;
   std::memcpy(&first, seen.outputs.at(0).bytes.data(), sizeof(first));
@@ -67,7 +65,7 @@ ModelIo Unbatched(const std::vector<TensorSpec>& inputs, const std::vector<Tenso
   return {0, inputs, outputs};
 }
 
-Status LoadStatus(const std::string& plan) {
+Status ShapesLoadStatus(const std::string& plan) {
   return TensorRtBackend().Load(PlanSpec("fake-plan 10\n" + plan)).status();
 }
 
@@ -99,7 +97,7 @@ TEST(tensorrt_uses_the_profiles_that_an_instance_has) {
 
 TEST(tensorrt_says_what_each_profile_takes_where_none_takes_a_batch) {
   ShapesBench bench(kProfiles, Io(0), "10", {{"profiles", "0,2"}});
-  const SeenResponse seen = bench.Answer({Floats({2, 4}, std::vector<float>(8))});
+  const SeenResponse seen = bench.Answer({FloatTensor({2, 4}, std::vector<float>(8))});
   CHECK_EQ(seen.status.code(), Code::kInvalidArg);
   CHECK_EQ(
       seen.status.message(),
@@ -153,12 +151,12 @@ TEST(tensorrt_reads_the_values_of_shape_tensors_on_the_host) {
                     : ShapesBench::Tensor{
                           type, {2}, tritonts::test::BytesOf(std::vector<int32_t>{rows, columns})};
       };
-      const SeenResponse seen = bench.Answer({Floats({1}, {7}), dims(3, 5)});
+      const SeenResponse seen = bench.Answer({FloatTensor({1}, {7}), dims(3, 5)});
       CHECK_EQ(seen.status.message(), "");
       CHECK(seen.outputs.at(0).shape == (std::vector<int64_t>{3, 5}));
       CHECK(seen.outputs.at(0).bytes == tritonts::test::BytesOf(std::vector<float>(15, 7)));
       // The older function has no 64-bit values, so TensorRT itself rejects the batch.
-      const SeenResponse beyond = bench.Answer({Floats({1}, {7}), dims(3, 6)});
+      const SeenResponse beyond = bench.Answer({FloatTensor({1}, {7}), dims(3, 6)});
       CHECK(Contains(beyond.status,
                      wide && which == std::string("10")
                          ? "a value of a shape tensor is outside of the profile"
@@ -172,7 +170,7 @@ TEST(tensorrt_reads_the_values_of_shape_tensors_on_the_host) {
 TEST(tensorrt_gives_outputs_that_it_writes_on_the_host) {
   ShapesBench bench("op shape\ninput x 0 0 0 -1 4\noutput y 3 1 0 2\nprofile x 1 4 4 4 8 4\n",
                     Unbatched({{"x", DataType::kFp32, {-1, 4}}}, {{"y", DataType::kInt32, {2}}}));
-  const SeenResponse seen = bench.Answer({Floats({3, 4}, std::vector<float>(12))});
+  const SeenResponse seen = bench.Answer({FloatTensor({3, 4}, std::vector<float>(12))});
   CHECK_EQ(seen.status.message(), "");
   CHECK(seen.outputs.at(0).bytes == tritonts::test::BytesOf(std::vector<int32_t>{3, 4}));
 }
@@ -182,14 +180,14 @@ TEST(tensorrt_gives_outputs_whose_shapes_depend_on_data) {
     ShapesBench bench(
         "op positive\ninput x 0 0 0 -1 2\noutput y 0 0 0 -1 2\nprofile x 1 2 4 2 8 2\n",
         Unbatched({{"x", DataType::kFp32, {-1, 2}}}, {{"y", DataType::kFp32, {-1, 2}}}), which);
-    const SeenResponse some = bench.Answer({Floats({3, 2}, {1, 2, -3, 4, 5, 6})});
+    const SeenResponse some = bench.Answer({FloatTensor({3, 2}, {1, 2, -3, 4, 5, 6})});
     CHECK_EQ(some.status.message(), "");
     CHECK(some.outputs.at(0).shape == (std::vector<int64_t>{2, 2}));
     CHECK(some.outputs.at(0).bytes == tritonts::test::BytesOf(std::vector<float>{1, 2, 5, 6}));
-    const SeenResponse none = bench.Answer({Floats({1, 2}, {-1, 2})});
+    const SeenResponse none = bench.Answer({FloatTensor({1, 2}, {-1, 2})});
     CHECK_EQ(none.status.message(), "");
     CHECK(none.outputs.at(0).shape == (std::vector<int64_t>{0, 2}));
-    const SeenResponse more = bench.Answer({Floats({4, 2}, {1, 2, 3, 4, 5, 6, 7, 8})});
+    const SeenResponse more = bench.Answer({FloatTensor({4, 2}, {1, 2, 3, 4, 5, 6, 7, 8})});
     CHECK(more.outputs.at(0).shape == (std::vector<int64_t>{4, 2}));
   }
   CHECK(Objects() == kNone);
@@ -204,11 +202,11 @@ TEST(tensorrt_says_why_there_is_no_memory_for_an_output_whose_shape_depends_on_d
   device::Gpu::LimitDevice(0, 0);
   // The first two are for the input, and for an empty output.
   FailOnce("cuMemAlloc_v2", 2, 2);
-  const SeenResponse failed = bench.Answer({Floats({9000, 2}, ones)});
+  const SeenResponse failed = bench.Answer({FloatTensor({9000, 2}, ones)});
   CHECK(Contains(failed.status,
                  "output 'y': GPU 0: cuMemAlloc failed with CUDA_ERROR_OUT_OF_MEMORY"));
   device::Gpu::LimitDevice(0, device::Gpu::kMostDeviceBytes);
-  const SeenResponse seen = bench.Answer({Floats({9000, 2}, ones)});
+  const SeenResponse seen = bench.Answer({FloatTensor({9000, 2}, ones)});
   CHECK(seen.outputs.at(0).bytes == tritonts::test::BytesOf(ones));
 }
 
@@ -257,19 +255,19 @@ TEST(tensorrt_adds_whole_numbers_and_multiplies_matrices) {
       "op matmul\nweights 1 2 3 4 5 6\ninput x 0 0 0 -1 2\noutput y 0 0 0 -1 3\nprofile x 1 2 4 2 "
       "8 2\n",
       {8, {{"x", DataType::kFp32, {-1, 2}}}, {{"y", DataType::kFp32, {-1, 3}}}});
-  const SeenResponse seen = product.Answer({Floats({2, 2}, {1, 0, 2, 1})}, 2);
+  const SeenResponse seen = product.Answer({FloatTensor({2, 2}, {1, 0, 2, 1})}, 2);
   CHECK(seen.outputs.at(0).bytes == tritonts::test::BytesOf(std::vector<float>{1, 2, 3, 6, 9, 12}));
 }
 
 TEST(tensorrt_refuses_formats_that_are_not_linear_by_name) {
-  const Status vectorised = LoadStatus("op add\ninput x 0 0 4 -1 4\noutput y 0 0 0 -1 4\n");
+  const Status vectorised = ShapesLoadStatus("op add\ninput x 0 0 4 -1 4\noutput y 0 0 0 -1 4\n");
   CHECK_EQ(vectorised.code(), Code::kUnsupported);
   CHECK(
       Contains(vectorised, "input 'x' has the format CHW16 (4), but only LINEAR (0) is supported"));
-  const Status unknown = LoadStatus("op add\ninput x 0 0 0 -1 4\noutput y 0 0 77 -1 4\n");
+  const Status unknown = ShapesLoadStatus("op add\ninput x 0 0 0 -1 4\noutput y 0 0 77 -1 4\n");
   CHECK(
       Contains(unknown, "output 'y' has the format a format that this version does not know (77)"));
-  const Status shape = LoadStatus("op fill\ninput s 0 1 0 2\noutput y 0 0 0 -1 4\n");
+  const Status shape = ShapesLoadStatus("op fill\ninput s 0 1 0 2\noutput y 0 0 0 -1 4\n");
   CHECK(Contains(shape, "input 's' is a shape tensor of type float32"));
   CHECK(Objects() == kNone);
 }

@@ -5,12 +5,12 @@
 
 #include "engine_fixture.h"
 #include "no_threads.h"
+#include "units.h"
 
 namespace tritonts::test {
 
 namespace {
 
-constexpr uint64_t kMs = 1'000'000;
 constexpr uint64_t kHour = 3'600'000 * kMs;
 
 // A timer that was started.

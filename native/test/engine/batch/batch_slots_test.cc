@@ -5,7 +5,8 @@
 namespace tritonts::test {
 
 TEST(batch_slots_have_injected_inputs_and_keep_outputs) {
-  for (const Answer answer : {Answer::kTogether, Answer::kEach, Answer::kOneByOne}) {
+  for (const SlotAnswer answer :
+       {SlotAnswer::kTogether, SlotAnswer::kEach, SlotAnswer::kOneByOne}) {
     SumBench bench(answer);
     // Slot 2 has one request, slot 0 three; slots 1 and 3 are never used.
     bench.bench->Submit(
@@ -25,7 +26,7 @@ TEST(batch_slots_have_injected_inputs_and_keep_outputs) {
 }
 
 TEST(batch_slots_leave_requests_and_their_header_as_they_are) {
-  SumBench bench(Answer::kTogether);
+  SumBench bench(SlotAnswer::kTogether);
   Request* const request = bench.Make(3, 1);
   bench.bench->Submit({request});
   CHECK(bench.bench->sink.Wait(1));
@@ -35,7 +36,7 @@ TEST(batch_slots_leave_requests_and_their_header_as_they_are) {
 
 // A null row is in the batch, but has no request.
 TEST(batch_slots_that_are_empty_count_as_rows_and_not_as_requests) {
-  SumBench bench(Answer::kTogether);
+  SumBench bench(SlotAnswer::kTogether);
   bench.bench->Submit({bench.Make(3, 1), bench.Make(1, 1)});
   CHECK(bench.bench->sink.Wait(2));
   CHECK(Eventually([&] { return bench.bench->version().statistics().execution_count == 1; }));
@@ -53,7 +54,7 @@ TEST(batch_slots_that_are_empty_count_as_rows_and_not_as_requests) {
 TEST(batch_slots_end_with_the_error_of_their_batch) {
   Script script;
   script.execute = [](uint32_t, Run& run) { run.RespondAll(Status::Internal("no")); };
-  SumBench bench(Answer::kTogether, std::move(script));
+  SumBench bench(SlotAnswer::kTogether, std::move(script));
   bench.bench->Submit({bench.Make(2, 1)});
   CHECK(bench.bench->sink.Wait(1));
   CHECK(bench.bench->sink.Of(0).status.code() == Code::kInternal);
@@ -78,7 +79,7 @@ TEST(batch_slots_that_are_empty_take_all_that_is_said_of_them) {
                   nullptr);
     run.RespondAll(Status::Ok());
   };
-  SumBench bench(Answer::kTogether, std::move(script));
+  SumBench bench(SlotAnswer::kTogether, std::move(script));
   bench.bench->Submit({bench.Make(2, 1)});
   CHECK(bench.bench->sink.Wait(1));
   CHECK(bench.bench->sink.Of(0).status.ok());
@@ -93,7 +94,7 @@ TEST(batch_slots_are_not_run_again_in_halves) {
     runs++;
     run.RespondAll(Status::InvalidArg("no"));
   };
-  SumBench bench(Answer::kTogether, script);
+  SumBench bench(SlotAnswer::kTogether, script);
   VersionConfig config = ConfigOf(SlotIo());
   config.rerun_in_halves = true;
   config.scheduler = [&] { return std::make_unique<SlotScheduler>(kSlots, bench.states); };
@@ -114,9 +115,9 @@ TEST(batch_slots_that_are_cancelled_keep_nothing) {
   script.execute = [&](uint32_t, Run& run) {
     started.Set();
     CHECK(cancelled.Wait());
-    sums->Sum(run, Answer::kTogether);
+    sums->Sum(run, SlotAnswer::kTogether);
   };
-  SumBench bench(Answer::kTogether, std::move(script));
+  SumBench bench(SlotAnswer::kTogether, std::move(script));
   sums = &bench;
   Request* const request = bench.Make(2, 1);
   bench.bench->Submit({request, bench.Make(1, 7)});

@@ -8,8 +8,6 @@ namespace tritonts::test {
 
 namespace {
 
-using Dims = std::vector<int64_t>;
-
 std::string BytesIn(const Gathered& gathered) {
   return std::string(static_cast<const char*>(gathered.buffer.data), gathered.buffer.size);
 }

@@ -33,10 +33,6 @@ class FaultBench {
   VersionBench bench;
 };
 
-bool Contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 }  // namespace
 
 TEST(fault_slots_end_with_coded_errors_and_the_next_request_works) {

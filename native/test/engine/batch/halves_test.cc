@@ -66,13 +66,13 @@ VersionConfig Halving(uint32_t most = 64) {
 }
 
 // A version whose instance is in its first run, of slot 0.
-struct Bench : Faulty {
-  explicit Bench(VersionConfig config = Halving(), bool may_run_again = true)
+struct HalvesBench : Faulty {
+  explicit HalvesBench(VersionConfig config = Halving(), bool may_run_again = true)
       : version(script(may_run_again), std::move(config)) {
     version.Send({0});
     CHECK(Eventually([this] { return runs == 1; }));
   }
-  ~Bench() { go.Set(); }
+  ~HalvesBench() { go.Set(); }
   // Sends the values, which form one batch when the gate opens.
   void Send(const std::vector<float>& values) {
     std::vector<Request*> all;
@@ -106,7 +106,7 @@ struct Bench : Faulty {
 }  // namespace
 
 TEST(halves_leave_a_bad_request_alone_with_its_error) {
-  Bench bench;
+  HalvesBench bench;
   bench.Send({1, 2, -1, 4});
   const Statistics statistics = bench.Run();
   CHECK_EQ(bench.batches, (Batches{{1, 2, 3, 4}, {1, 2}, {3, 4}, {3}, {4}}));
@@ -127,7 +127,7 @@ TEST(halves_leave_a_bad_request_alone_with_its_error) {
 
 TEST(halves_take_at_most_two_runs_a_request_when_all_are_bad) {
   for (const size_t count : {2u, 3u, 7u, 32u, 33u}) {
-    Bench bench;
+    HalvesBench bench;
     bench.Send(std::vector<float>(count, -1));
     const Statistics statistics = bench.Run();
     CHECK_EQ(bench.batches.size(), 2 * count - 1);
@@ -138,7 +138,7 @@ TEST(halves_take_at_most_two_runs_a_request_when_all_are_bad) {
 
 TEST(halves_are_not_made_of_one_request_nor_where_it_is_off_nor_of_a_model_with_effects) {
   {
-    Bench bench;
+    HalvesBench bench;
     bench.Send({-1});
     CHECK_EQ(bench.Run().reruns, 0u);
     CHECK_EQ(bench.batches.size(), 1u);
@@ -146,7 +146,7 @@ TEST(halves_are_not_made_of_one_request_nor_where_it_is_off_nor_of_a_model_with_
   for (const bool switched : {false, true}) {
     VersionConfig config = Halving();
     config.rerun_in_halves = switched;
-    Bench bench(std::move(config), !switched);
+    HalvesBench bench(std::move(config), !switched);
     bench.Send({-1, -1, -1});
     CHECK_EQ(bench.Run().reruns, 0u);
     CHECK_EQ(bench.batches.size(), 1u);
@@ -155,7 +155,7 @@ TEST(halves_are_not_made_of_one_request_nor_where_it_is_off_nor_of_a_model_with_
 
 TEST(halves_are_not_made_for_want_of_memory_nor_where_something_was_said_before) {
   const auto ask = [](Status failure, std::function<void(Run&)> before) {
-    Bench bench;
+    HalvesBench bench;
     bench.failure = std::move(failure);
     bench.before = std::move(before);
     bench.Send({-1, -1});
@@ -172,7 +172,7 @@ TEST(halves_are_not_made_for_want_of_memory_nor_where_something_was_said_before)
 }
 
 TEST(halves_ignore_what_the_backend_says_after_the_error) {
-  Bench bench;
+  HalvesBench bench;
   bench.before = [](Run& run) {
     if (run.requests().size() < 2) return;
     run.RespondAll(Status::Internal("first"));
@@ -186,7 +186,7 @@ TEST(halves_ignore_what_the_backend_says_after_the_error) {
 }
 
 TEST(halves_leave_out_what_was_cancelled_meanwhile) {
-  Bench bench;
+  HalvesBench bench;
   bench.before = [&](Run& run) {
     if (run.requests().size() == 4) bench.version.Cancel(bench.requests[1]);
   };
@@ -208,7 +208,7 @@ TEST(halves_of_a_version_with_an_order_keep_it) {
        {std::vector<float>{-1, 2, 3, 4, 5}, {1, 2, -1, 4}, {-1, -1, -1}, {1, 2, 3, 4, 5, 6, -1}}) {
     VersionConfig config = Halving();
     config.preserve_ordering = true;
-    Bench bench(std::move(config));
+    HalvesBench bench(std::move(config));
     bench.Send(values);
     bench.Run();
     const std::vector<SeenResponse> responses = bench.version.sink.responses();
@@ -217,7 +217,7 @@ TEST(halves_of_a_version_with_an_order_keep_it) {
 }
 
 TEST(halves_are_asked_to_end_with_their_version) {
-  Bench bench;
+  HalvesBench bench;
   bench.before = [&](Run& run) {
     if (run.requests().size() == 2) bench.version.version().Terminate();
   };

@@ -76,7 +76,7 @@ class FakeRun final : public OrderedRun {
   std::deque<OrderedResponses> responses_;
 };
 
-struct Bench {
+struct OrderBench {
   FakeRun* Run(const std::string& name, size_t requests) {
     return &runs.emplace_back(name, requests, &order, &given);
   }
@@ -91,7 +91,7 @@ struct Bench {
 }  // namespace
 
 TEST(response_order_gives_at_once_whose_turn_it_is) {
-  Bench bench;
+  OrderBench bench;
   FakeRun* a = bench.Run("a", 2);
   FakeRun* b = bench.Run("b", 1);
   CHECK(a->Respond({0, 1}));
@@ -101,7 +101,7 @@ TEST(response_order_gives_at_once_whose_turn_it_is) {
 }
 
 TEST(response_order_holds_later_runs_until_earlier_ones_are_through) {
-  Bench bench;
+  OrderBench bench;
   FakeRun* a = bench.Run("a", 2);
   FakeRun* b = bench.Run("b", 2);
   FakeRun* c = bench.Run("c", 1);
@@ -116,7 +116,7 @@ TEST(response_order_holds_later_runs_until_earlier_ones_are_through) {
 }
 
 TEST(response_order_holds_later_requests_of_a_run_too) {
-  Bench bench;
+  OrderBench bench;
   FakeRun* a = bench.Run("a", 4);
   CHECK(!a->Respond({2}));
   CHECK(!a->Respond({1}));
@@ -127,7 +127,7 @@ TEST(response_order_holds_later_requests_of_a_run_too) {
 }
 
 TEST(response_order_lets_others_pass_where_a_request_has_no_response_to_come) {
-  Bench bench;
+  OrderBench bench;
   FakeRun* a = bench.Run("a", 2);
   FakeRun* b = bench.Run("b", 1);
   CHECK(!b->Respond({0}));
@@ -138,7 +138,7 @@ TEST(response_order_lets_others_pass_where_a_request_has_no_response_to_come) {
 }
 
 TEST(response_order_gives_several_responses_to_a_request_in_their_order) {
-  Bench bench;
+  OrderBench bench;
   FakeRun* a = bench.Run("a", 1);
   FakeRun* b = bench.Run("b", 2);
   b->Respond({0, 1}, false);
@@ -151,7 +151,7 @@ TEST(response_order_gives_several_responses_to_a_request_in_their_order) {
 }
 
 TEST(response_order_lets_a_request_go_behind_what_is_held_for_it) {
-  Bench bench;
+  OrderBench bench;
   FakeRun* a = bench.Run("a", 1);
   FakeRun* b = bench.Run("b", 1);
   b->Respond({0}, false);
@@ -161,7 +161,7 @@ TEST(response_order_lets_a_request_go_behind_what_is_held_for_it) {
 }
 
 TEST(response_order_gives_what_is_awaited_in_its_turn) {
-  Bench bench;
+  OrderBench bench;
   FakeRun* a = bench.Run("a", 1);
   FakeRun* b = bench.Run("b", 2);
   b->Await(1);
@@ -171,7 +171,7 @@ TEST(response_order_gives_what_is_awaited_in_its_turn) {
 }
 
 TEST(response_order_forgets_a_run_that_leaves) {
-  Bench bench;
+  OrderBench bench;
   FakeRun* a = bench.Run("a", 1);
   FakeRun* b = bench.Run("b", 1);
   FakeRun* c = bench.Run("c", 1);
@@ -186,7 +186,7 @@ TEST(response_order_forgets_a_run_that_leaves) {
 }
 
 TEST(response_order_takes_responses_that_come_while_it_gives_others) {
-  Bench bench;
+  OrderBench bench;
   FakeRun* a = bench.Run("a", 1);
   FakeRun* b = bench.Run("b", 1);
   FakeRun* c = bench.Run("c", 1);
@@ -200,7 +200,7 @@ TEST(response_order_takes_responses_that_come_while_it_gives_others) {
 }
 
 TEST(response_order_holds_nothing_once_it_is_open) {
-  Bench bench;
+  OrderBench bench;
   FakeRun* a = bench.Run("a", 1);
   FakeRun* b = bench.Run("b", 2);
   FakeRun* c = bench.Run("c", 1);
@@ -216,7 +216,7 @@ TEST(response_order_holds_nothing_once_it_is_open) {
 TEST(response_order_keeps_it_whatever_threads_responses_come_from) {
   constexpr uint32_t kThreads = 3;
   constexpr uint32_t kRuns = 3000;
-  Bench bench;
+  OrderBench bench;
   Given all;
   for (uint32_t i = 0; i < kRuns; i++) {
     const std::string name = "r" + std::to_string(i) + "_";

@@ -5,14 +5,6 @@
 
 namespace tritonts::test {
 
-namespace {
-
-using Dims = std::vector<int64_t>;
-const Dims kOne = {1};
-const Dims kOneRow = {1, 1};
-
-}  // namespace
-
 // --- Many responses.
 
 TEST(run_responds_to_a_request_until_its_final_response) {

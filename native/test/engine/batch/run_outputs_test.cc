@@ -10,8 +10,8 @@ namespace tritonts::test {
 namespace {
 
 // A version with an output of floats and one of strings, and a run of requests of 1, 2 and 1 rows.
-struct Bench {
-  explicit Bench(bool batching = true) : io(FloatIo()) {
+struct OutputsBench {
+  explicit OutputsBench(bool batching = true) : io(FloatIo()) {
     io.outputs.push_back({"text", DataType::kBytes, {-1, 1}, false});
     context = RunContext("m", batching, &io);
     for (const uint32_t rows : {1u, 2u, 1u}) batch.push_back(requests.Add(rows));
@@ -54,7 +54,7 @@ struct Bench {
 }  // namespace
 
 TEST(outputs_of_a_run_are_cut_by_the_rows_of_its_requests) {
-  Bench bench;
+  OutputsBench bench;
   const std::vector<float> values{1, 2, 3, 4};
   CHECK_EQ(bench.outputs.rows(), 4u);
   CHECK(!bench.outputs.Declare(Run::kAll, bench.Floats(values)));
@@ -65,7 +65,7 @@ TEST(outputs_of_a_run_are_cut_by_the_rows_of_its_requests) {
 }
 
 TEST(outputs_of_a_run_that_does_not_batch_are_whole) {
-  Bench bench(false);
+  OutputsBench bench(false);
   const std::vector<float> value{5};
   CHECK(!bench.outputs.Declare(Run::kAll, bench.Floats(value)));
   CHECK_EQ(bench.FloatsOf(0), value);
@@ -73,7 +73,7 @@ TEST(outputs_of_a_run_that_does_not_batch_are_whole) {
 }
 
 TEST(outputs_of_strings_are_cut_where_their_rows_begin) {
-  Bench bench;
+  OutputsBench bench;
   const std::string bytes("\1\0\0\0a\0\0\0\0\3\0\0\0xyz\0\0\0\0", 20);
   const std::vector<size_t> offsets{0, 5, 9, 16, 20};
   const OutputTensor text{
@@ -85,7 +85,7 @@ TEST(outputs_of_strings_are_cut_where_their_rows_begin) {
 }
 
 TEST(outputs_of_one_request_are_taken_once_and_in_place_of_what_they_replace) {
-  Bench bench;
+  OutputsBench bench;
   BlockPool pool(size_t{1} << 20);
   const BlockRef first = pool.Acquire(8);
   const std::vector<float> values{7, 8};
@@ -103,7 +103,7 @@ TEST(outputs_of_one_request_are_taken_once_and_in_place_of_what_they_replace) {
 }
 
 TEST(outputs_that_make_no_sense_are_errors_of_those_who_would_get_them) {
-  Bench bench;
+  OutputsBench bench;
   const std::vector<float> values{1, 2, 3};
   CHECK(!bench.outputs.Declare(Run::kAll, bench.Floats(values)));
   CHECK(!bench.Take(0));
@@ -134,7 +134,7 @@ TEST(outputs_on_a_device_are_alike_where_the_sink_takes_them_there) {
   DeviceSink sink;
   RecordingSink other;
   FakeDevice memory;
-  Bench bench;
+  OutputsBench bench;
   const std::vector<float> values{1, 2, 3, 4};
   for (const int device : {0, 1}) {
     const BlockRef block = memory.Allocate(MemoryKind::kDevice, device, 16);
@@ -151,7 +151,7 @@ TEST(outputs_on_a_device_are_alike_where_the_sink_takes_them_there) {
 }
 
 TEST(outputs_are_alike_where_all_were_declared_for_all) {
-  Bench bench;
+  OutputsBench bench;
   const std::vector<float> values{1, 2, 3, 4};
   CHECK(!bench.outputs.Declare(Run::kAll, bench.Floats(values)));
   CHECK(bench.outputs.TakeAlike(bench.batch, &bench.tensors));
@@ -166,7 +166,7 @@ TEST(outputs_are_alike_where_all_were_declared_for_all) {
 
 // The memory is not read before the size is checked.
 TEST(outputs_of_a_request_have_at_most_4_gib) {
-  Bench bench;
+  OutputsBench bench;
   const float value = 1;
   const auto floats = [&](std::span<const int64_t> tail, uint64_t rows) {
     OutputTensor tensor = bench.Floats({&value, 1});
@@ -199,7 +199,7 @@ TEST(outputs_of_a_request_have_at_most_4_gib) {
 }
 
 TEST(outputs_keep_their_blocks_until_they_are_dropped_one_by_one) {
-  Bench bench;
+  OutputsBench bench;
   BlockPool pool(size_t{1} << 20);
   const std::vector<float> values{1, 2, 3, 4};
   const std::vector<int64_t> shape{1, 1};

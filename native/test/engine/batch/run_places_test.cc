@@ -6,10 +6,6 @@ namespace tritonts::test {
 
 namespace {
 
-using Dims = std::vector<int64_t>;
-const Dims kOne = {1};
-const Dims kOneRow = {1, 1};
-
 // A sink that provides memory for outputs.
 class PlacingSink final : public ResponseSink {
  public:

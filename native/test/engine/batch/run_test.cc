@@ -7,10 +7,7 @@
 
 namespace tritonts::test {
 
-namespace {
-using Dims = std::vector<int64_t>;
-const std::vector<int64_t> kOne = {1};
-}  // namespace
+namespace {}  // namespace
 
 TEST(run_gives_every_request_its_own_rows) {
   RunBench bench;

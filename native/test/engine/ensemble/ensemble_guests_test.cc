@@ -4,14 +4,11 @@
 #include <thread>
 
 #include "ensemble_fixture.h"
+#include "units.h"
 
 namespace tritonts::test {
 
-using Floats = std::vector<float>;
-
 namespace {
-
-constexpr uint64_t kAnyTimeNs = 3600ull * 1'000'000'000;
 
 // A model that records the threads of its runs.
 Script Noting(std::vector<std::thread::id>* threads) {
@@ -32,7 +29,7 @@ VersionConfig WithGuests(uint64_t budget_ns) {
 }  // namespace
 
 TEST(ensemble_runs_short_steps_on_the_thread_that_answered_the_step_before) {
-  for (const uint64_t budget_ns : {kAnyTimeNs, uint64_t{0}}) {
+  for (const uint64_t budget_ns : {3600 * kSecond, uint64_t{0}}) {
     std::vector<std::thread::id> threads[3];
     EnsembleBench bench(ChainOf(3), {{Noting(&threads[0]), WithGuests(budget_ns)},
                                      {Noting(&threads[1]), WithGuests(budget_ns)},
@@ -75,8 +72,8 @@ TEST(ensemble_runs_no_guest_where_its_instance_is_busy) {
     inside--;
     AddTo(run, 1);
   };
-  EnsembleBench bench(ChainOf(2), {{Noting(&first), WithGuests(kAnyTimeNs)},
-                                   {std::move(second), WithGuests(kAnyTimeNs)}});
+  EnsembleBench bench(ChainOf(2), {{Noting(&first), WithGuests(3600 * kSecond)},
+                                   {std::move(second), WithGuests(3600 * kSecond)}});
   for (size_t i = 1; i <= 3; i++) {
     bench.Send({1});
     CHECK(bench.sink.Wait(i));
@@ -110,8 +107,8 @@ TEST(ensemble_that_is_aborted_under_a_guest_ends_once_the_guest_has_returned) {
     AddTo(run, 1);
   };
   second.terminate = [&](uint32_t) { go.Set(); };
-  EnsembleBench bench(ChainOf(2), {{Noting(&first), WithGuests(kAnyTimeNs)},
-                                   {std::move(second), WithGuests(kAnyTimeNs)}});
+  EnsembleBench bench(ChainOf(2), {{Noting(&first), WithGuests(3600 * kSecond)},
+                                   {std::move(second), WithGuests(3600 * kSecond)}});
   for (size_t i = 1; i <= 3; i++) {
     bench.Send({1});
     CHECK(bench.sink.Wait(i));

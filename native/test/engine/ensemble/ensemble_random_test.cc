@@ -88,23 +88,23 @@ class Late {
   std::thread thread_;
 };
 
-enum class Way { kTogether, kApart, kLate, kLateApart };
+enum class GraphWay { kTogether, kApart, kLate, kLateApart };
 
-struct Node {
+struct GraphNode {
   std::vector<uint32_t> inputs;
-  Way way = Way::kTogether;
+  GraphWay way = GraphWay::kTogether;
   uint32_t max_batch_size = 8;
   int salt = 0;
 };
 
 // The result of a step for the sum of its inputs; NaN: it fails.
-float Made(const Node& node, float sum) {
+float Made(const GraphNode& node, float sum) {
   const int value = static_cast<int>(sum);
   if ((value + node.salt) % 23 == 5) return NAN;
   return static_cast<float>((value * 3 + node.salt) % 997);
 }
 
-float SumOf(const Node& node, const Request& request) {
+float SumOf(const GraphNode& node, const Request& request) {
   float sum = 0;
   for (uint32_t i = 0; i < node.inputs.size(); i++) {
     const Buffer chunk = request.chunk(*request.input(i));
@@ -113,7 +113,7 @@ float SumOf(const Node& node, const Request& request) {
   return sum;
 }
 
-void AnswerRun(const Node& node, Run& run, bool apart) {
+void AnswerRun(const GraphNode& node, Run& run, bool apart) {
   const auto requests = run.requests();
   std::vector<float> values;
   for (const Request* request : requests) values.push_back(Made(node, SumOf(node, *request)));
@@ -139,10 +139,12 @@ void AnswerRun(const Node& node, Run& run, bool apart) {
   }
 }
 
-Script ScriptOf(const Node& node, Late* late) {
+Script ScriptOf(const GraphNode& node, Late* late) {
   Script script;
-  if (node.way == Way::kTogether || node.way == Way::kApart) {
-    script.execute = [node](uint32_t, Run& run) { AnswerRun(node, run, node.way == Way::kApart); };
+  if (node.way == GraphWay::kTogether || node.way == GraphWay::kApart) {
+    script.execute = [node](uint32_t, Run& run) {
+      AnswerRun(node, run, node.way == GraphWay::kApart);
+    };
     return script;
   }
   script.asynchronous = true;
@@ -150,7 +152,7 @@ Script ScriptOf(const Node& node, Late* late) {
     late->Add([node, hold = RunRef(run)] {
       // The instance becomes free before the responses, or afterwards.
       if (node.salt % 2 == 0) hold->InstanceFree();
-      AnswerRun(node, *hold, node.way == Way::kLateApart);
+      AnswerRun(node, *hold, node.way == GraphWay::kLateApart);
       if (node.salt % 2 == 1) hold->InstanceFree();
     });
   };
@@ -166,11 +168,11 @@ class RandomGraph {
     plan_.outputs = {steps};
     if (Any(4) == 0) plan_.max_inflight = 1 + Any(10);
     for (uint32_t i = 0; i < steps; i++) {
-      Node node;
+      GraphNode node;
       // The previous tensor is read, so that every step is needed.
       node.inputs.push_back(i);
       if (i > 0 && Any(2) == 0) node.inputs.push_back(Any(i));
-      node.way = static_cast<Way>(Any(4));
+      node.way = static_cast<GraphWay>(Any(4));
       node.max_batch_size = 8 << Any(2);
       node.salt = static_cast<int>(Any(900));
       EnsembleStep step{"m", {}, {{"y", i + 1}}};
@@ -185,7 +187,7 @@ class RandomGraph {
 
   std::vector<std::pair<Script, VersionConfig>> Versions(Late* late) {
     std::vector<std::pair<Script, VersionConfig>> versions;
-    for (const Node& node : nodes_) {
+    for (const GraphNode& node : nodes_) {
       ModelIo io{node.max_batch_size, {}, {{"y", DataType::kFp32, {-1, 1}, false}}};
       for (uint32_t k = 0; k < node.inputs.size(); k++) {
         io.inputs.push_back({"x" + std::to_string(k), DataType::kFp32, {-1, 1}, false});
@@ -200,7 +202,7 @@ class RandomGraph {
   // NaN: a step fails.
   float Evaluate(float input) const {
     std::vector<float> tensors = {input};
-    for (const Node& node : nodes_) {
+    for (const GraphNode& node : nodes_) {
       float sum = 0;
       for (const uint32_t tensor : node.inputs) sum += tensors[tensor];
       if (std::isnan(sum)) return NAN;
@@ -213,7 +215,7 @@ class RandomGraph {
  private:
   std::mt19937& random_;
   EnsemblePlan plan_;
-  std::vector<Node> nodes_;
+  std::vector<GraphNode> nodes_;
 };
 
 void Play(uint32_t seed) {

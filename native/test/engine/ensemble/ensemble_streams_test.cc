@@ -44,7 +44,7 @@ Script Counting(Status end = Status::Ok()) {
   return script;
 }
 
-struct StreamBench : EnsembleBench {
+struct StreamsBench : EnsembleBench {
   using EnsembleBench::EnsembleBench;
 
   // The values of all responses to a request once it has ended, and its code.
@@ -72,8 +72,8 @@ std::vector<float> UpTo(int count, float times = 1) {
 }  // namespace
 
 TEST(ensemble_streams_respond_to_each_response_in_order) {
-  StreamBench bench(DecoupledChain(2),
-                    {{Counting(), DecoupledConfig()}, {Adding(0.5f), ConfigOf(FloatIo(8))}});
+  StreamsBench bench(DecoupledChain(2),
+                     {{Counting(), DecoupledConfig()}, {Adding(0.5f), ConfigOf(FloatIo(8))}});
   CHECK(bench.ensemble().decoupled());
   for (const int count : {0, 1, 7, 300}) {
     Code code = Code::kUnknown;
@@ -88,9 +88,9 @@ TEST(ensemble_streams_respond_to_each_response_in_order) {
 TEST(ensemble_streams_behind_streams_respond_in_order) {
   EnsemblePlan plan = DecoupledChain(3);
   plan.steps[1].decoupled = true;
-  StreamBench bench(std::move(plan), {{Counting(), DecoupledConfig()},
-                                      {Counting(), DecoupledConfig()},
-                                      {Adding(0), ConfigOf(FloatIo(8))}});
+  StreamsBench bench(std::move(plan), {{Counting(), DecoupledConfig()},
+                                       {Counting(), DecoupledConfig()},
+                                       {Adding(0), ConfigOf(FloatIo(8))}});
   std::vector<float> expected;
   for (int i = 0; i < 20; i++) {
     for (const float value : UpTo(i)) expected.push_back(value);
@@ -102,8 +102,8 @@ TEST(ensemble_streams_behind_streams_respond_in_order) {
 }
 
 TEST(ensemble_streams_end_with_an_error_behind_what_came_before) {
-  StreamBench bench(DecoupledChain(2), {{Counting(Status::Internal("the end")), DecoupledConfig()},
-                                        {Adding(0), ConfigOf(FloatIo(8))}});
+  StreamsBench bench(DecoupledChain(2), {{Counting(Status::Internal("the end")), DecoupledConfig()},
+                                         {Adding(0), ConfigOf(FloatIo(8))}});
   Code code = Code::kUnknown;
   Request* const request = bench.Send({40});
   CHECK(bench.ValuesOf(request, &code) == UpTo(40));
@@ -111,8 +111,8 @@ TEST(ensemble_streams_end_with_an_error_behind_what_came_before) {
 }
 
 TEST(ensemble_streams_wait_for_a_reader_who_is_slow) {
-  StreamBench bench(DecoupledChain(2),
-                    {{Counting(), DecoupledConfig()}, {Adding(0), ConfigOf(FloatIo(8))}});
+  StreamsBench bench(DecoupledChain(2),
+                     {{Counting(), DecoupledConfig()}, {Adding(0), ConfigOf(FloatIo(8))}});
   StreamCount count;
   count.Begin(nullptr, 0);
   Request* const request = bench.requests.Floats({100});
@@ -132,8 +132,8 @@ TEST(ensemble_streams_wait_for_a_reader_who_is_slow) {
 }
 
 TEST(ensemble_streams_that_wait_for_their_reader_end_when_cancelled) {
-  StreamBench bench(DecoupledChain(2),
-                    {{Counting(), DecoupledConfig()}, {Adding(0), ConfigOf(FloatIo(8))}});
+  StreamsBench bench(DecoupledChain(2),
+                     {{Counting(), DecoupledConfig()}, {Adding(0), ConfigOf(FloatIo(8))}});
   StreamCount count;
   count.Begin(nullptr, 0);
   Request* const request = bench.requests.Floats({100});
@@ -151,7 +151,7 @@ TEST(ensemble_streams_hold_when_callers_cancel_at_random) {
   EnsemblePlan plan = DecoupledChain(3);
   plan.steps[1].decoupled = true;
   VersionConfig several = ConfigOf(FloatIo(8));
-  StreamBench bench(
+  StreamsBench bench(
       std::move(plan),
       {{Counting(), DecoupledConfig()}, {Counting(), DecoupledConfig()}, {Adding(0), several}});
   std::mt19937 random(7);

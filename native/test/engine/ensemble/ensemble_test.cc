@@ -4,8 +4,6 @@
 
 namespace tritonts::test {
 
-using Floats = std::vector<float>;
-
 TEST(ensemble_passes_a_request_through_its_steps) {
   EnsembleBench bench(ChainOf(3), {{Adding(1), ConfigOf(FloatIo())},
                                    {Adding(10), ConfigOf(FloatIo())},

@@ -5,13 +5,11 @@
 #include <thread>
 
 #include "check.h"
+#include "units.h"
 
 namespace tritonts::test {
 
-namespace {
-constexpr size_t kKiB = 1024;
-constexpr size_t kMiB = 1024 * kKiB;
-}  // namespace
+namespace {}  // namespace
 
 TEST(pool_blocks_are_aligned_and_at_least_as_large_as_asked_for) {
   BlockPool pool(0);

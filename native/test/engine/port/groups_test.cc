@@ -5,8 +5,6 @@ namespace tritonts::test {
 
 namespace {
 
-using Dims = std::vector<int64_t>;
-
 // A client that writes similar requests as one group.
 struct GroupBench : PortBench {
   explicit GroupBench(uint64_t limit = uint64_t{1} << 30) : PortBench(false, limit) {

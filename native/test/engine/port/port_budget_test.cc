@@ -5,12 +5,6 @@ namespace tritonts::test {
 
 namespace {
 
-ModelIo Vectors() {
-  ModelIo io = FloatIo(0);
-  io.inputs[0].dims = io.outputs[0].dims = {-1};
-  return io;
-}
-
 PortInput Vector(int32_t floats) {
   return {0, {floats}, std::string(static_cast<size_t>(floats) * 4, 'v')};
 }

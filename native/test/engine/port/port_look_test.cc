@@ -12,15 +12,15 @@ namespace tritonts::test {
 namespace {
 
 // A server with a version whose runs can be held, and a port.
-class Bench {
+class LookBench {
  public:
-  explicit Bench(uint32_t spin_cores = 8)
+  explicit LookBench(uint32_t spin_cores = 8)
       : runs(std::make_shared<Runs>()),
         backend(ScriptOf(runs)),
         server(uint64_t{1} << 30, spin_cores),
         uid(server.Serve(&backend, ConfigOf(FloatIo()))),
         client(server.shared()) {}
-  ~Bench() { runs->Open(); }
+  ~LookBench() { runs->Open(); }
 
   void Ask() {
     client.Write(uid, 1, {{0, {1, 1}, BytesOf(std::vector<float>{1})}});
@@ -58,7 +58,7 @@ bool JsCoreTaken() {
 }  // namespace
 
 TEST(look_is_not_worth_it_before_waits_were_seen) {
-  Bench bench;
+  LookBench bench;
   bench.Ask();
   CHECK(bench.Look() == Looked::kAsleep);
   CHECK(bench.client.WaitForWake(kPatience));
@@ -66,7 +66,7 @@ TEST(look_is_not_worth_it_before_waits_were_seen) {
 }
 
 TEST(look_is_never_worth_it_without_cores_for_it) {
-  Bench bench(0);
+  LookBench bench(0);
   for (int i = 0; i < 30; i++) {
     bench.Ask();
     CHECK(bench.Look() == Looked::kAsleep);
@@ -75,7 +75,7 @@ TEST(look_is_never_worth_it_without_cores_for_it) {
 }
 
 TEST(look_finds_responses_that_wake_nobody) {
-  Bench bench;
+  LookBench bench;
   bool found = false;
   // A busy machine may delay a response, but not always.
   for (int i = 0; i < 1000 && !found; i++) {
@@ -96,7 +96,7 @@ TEST(look_finds_responses_that_wake_nobody) {
 }
 
 TEST(look_ends_with_a_wake_up_where_the_response_takes_long) {
-  Bench bench;
+  LookBench bench;
   CHECK(bench.BeginLooking([&] { bench.runs->Shut(); }));
   CHECK(JsCoreTaken());
   while (bench.Look() == Looked::kNothing) {
@@ -109,7 +109,7 @@ TEST(look_ends_with_a_wake_up_where_the_response_takes_long) {
 }
 
 TEST(look_is_decided_once_a_wait) {
-  Bench bench;
+  LookBench bench;
   CHECK(bench.BeginLooking([&] { bench.runs->Shut(); }));
   while (bench.Look() == Looked::kNothing) {
   }
@@ -121,7 +121,7 @@ TEST(look_is_decided_once_a_wait) {
 }
 
 TEST(look_ends_when_the_environment_does) {
-  Bench bench;
+  LookBench bench;
   CHECK(bench.BeginLooking([&] { bench.runs->Shut(); }));
   CHECK(JsCoreTaken());
   bench.client.Detach();

@@ -70,7 +70,7 @@ TEST(port_puts_outputs_of_odd_sizes_at_multiples_of_eight_and_fills_no_page_too_
   for (uint32_t i = 0; i < 6'000; i++) {
     if (wanted.size() == kOutputs) wanted.clear();
     wanted.push_back(static_cast<uint32_t>(wanted.size()));
-    bench.client.Write(bench.uid, 1, {Floats({1})}, wanted);
+    bench.client.Write(bench.uid, 1, {FloatsInput({1})}, wanted);
   }
   for (const PortResponse& response : bench.client.Take(6'000)) {
     CHECK_EQ(response.outputs.size(), response.slot % kOutputs + 1);

@@ -6,12 +6,6 @@ namespace tritonts::test {
 
 namespace {
 
-ModelIo Vectors() {
-  ModelIo io = FloatIo(0);
-  io.inputs[0].dims = io.outputs[0].dims = {-1};
-  return io;
-}
-
 std::vector<int32_t> CancelWords(const PortClient& client, const std::vector<uint32_t>& slots) {
   std::vector<int32_t> words;
   for (const uint32_t slot : slots) {
@@ -34,7 +28,7 @@ TEST(port_cancels_many_requests_of_several_versions_at_once) {
   const uint32_t other = bench.server.Serve(bench.scripted.get(), ConfigOf(FloatIo()));
   std::vector<uint32_t> slots;
   for (int i = 0; i < 100; i++) slots.push_back(bench.Write({1}));
-  for (int i = 0; i < 100; i++) slots.push_back(bench.client.Write(other, 1, {Floats({1})}));
+  for (int i = 0; i < 100; i++) slots.push_back(bench.client.Write(other, 1, {FloatsInput({1})}));
   CHECK(bench.client.Flush().ok());
   CHECK(bench.runs->Started(2));
   std::vector<int32_t> words = CancelWords(bench.client, slots);
@@ -56,7 +50,7 @@ TEST(port_tells_of_neighbours_that_were_cancelled_in_one_record) {
   bench.client.WriteGroups();
   bench.runs->Shut();
   bench.ServeRuns(ConfigOf(FloatIo(), 1, {1, {}, 0}));
-  const uint32_t first = bench.client.Write(bench.uid, 1, {Floats({1})}, {0});
+  const uint32_t first = bench.client.Write(bench.uid, 1, {FloatsInput({1})}, {0});
   CHECK(bench.client.Flush().ok());
   CHECK(bench.runs->Started(1));
   std::vector<uint32_t> slots;
@@ -193,7 +187,7 @@ TEST(port_gives_the_memory_of_a_burst_back) {
   CHECK(bench.client.port().request_capacity() <= 1024);
   CHECK_EQ(bench.client.port().inputs().idle_bytes(), 0u);
   // The port still works.
-  bench.client.Write(bench.uid, 1, {Floats({4})});
+  bench.client.Write(bench.uid, 1, {FloatsInput({4})});
   bench.client.words()[2] = 2;
   CHECK(bench.client.Take(1)[0].code == Code::kOk);
 }

@@ -5,12 +5,6 @@
 
 namespace tritonts::test {
 
-namespace {
-
-using Dims = std::vector<int64_t>;
-
-}  // namespace
-
 // --- In and out.
 
 TEST(port_responds_to_requests_of_a_tick_with_their_own_rows) {
@@ -130,7 +124,7 @@ TEST(port_gives_wanted_outputs_only) {
   io.inputs.push_back({"z", DataType::kInt32, {-1, 2}, false});
   io.outputs.push_back({"w", DataType::kInt32, {-1, 2}, false});
   bench.ServeIdentity(ConfigOf(io));
-  const PortInput x = Floats({1});
+  const PortInput x = FloatsInput({1});
   const PortInput z = {1, {1, 2}, BytesOf<int32_t>({7, 8})};
   const uint32_t all = bench.client.Write(bench.uid, 1, {x, z});
   const uint32_t second = bench.client.Write(bench.uid, 1, {x, z}, {1});
@@ -194,7 +188,7 @@ TEST(port_responds_to_requests_to_a_version_that_is_gone) {
   PortBench bench;
   bench.ServeIdentity(ConfigOf(FloatIo()));
   PortClient knows_it(bench.server.shared());
-  knows_it.Write(bench.uid, 1, {Floats({1})});
+  knows_it.Write(bench.uid, 1, {FloatsInput({1})});
   knows_it.Take(1);
   // The client writes a request for the version, and submits it when the version is gone.
   bench.Write({1});
@@ -202,7 +196,7 @@ TEST(port_responds_to_requests_to_a_version_that_is_gone) {
   bench.server.server().Retire(bench.uid, [&](bool) { gone.Set(); });
   CHECK(gone.Wait());
   for (PortClient* client : {&bench.client, &knows_it}) {
-    if (client == &knows_it) knows_it.Write(bench.uid, 1, {Floats({1})});
+    if (client == &knows_it) knows_it.Write(bench.uid, 1, {FloatsInput({1})});
     const auto responses = client->Take(1);
     CHECK(responses[0].code == Code::kUnavailable);
     CHECK(responses[0].final);

@@ -14,7 +14,7 @@ using Words = std::vector<int32_t>;
 // Identifies a request: slot, position, generation.
 using Name = std::tuple<uint32_t, uint32_t, uint32_t>;
 
-constexpr uint32_t kSlots = 24;
+constexpr uint32_t kWordSlots = 24;
 constexpr size_t kBlockBytes = 5000;
 
 // A model with variable dims and an optional input, so that requests have shape keys.
@@ -63,7 +63,7 @@ class WordsBench {
       CHECK_EQ(bench_.server.server().in_flight_bytes(), 0u);
       CHECK(TakePages(port()).empty());
       Words all;
-      for (uint32_t slot = 0; slot < kSlots; slot++) Append(&all, Record(uids_[0], slot, 1));
+      for (uint32_t slot = 0; slot < kWordSlots; slot++) Append(&all, Record(uids_[0], slot, 1));
       const std::set<Name> every = Fit(&all);
       CHECK(bench_.client.Submit(all).ok());
       Await(every);
@@ -118,7 +118,7 @@ class WordsBench {
       const uint32_t version = Pick(8) == 0 ? 2 : Pick(2);
       const bool block = Pick(4) == 0;
       const uint32_t requests = block ? 1 : 1 + Pick(40);
-      Words record = Record(uids_[version], Pick(kSlots), requests);
+      Words record = Record(uids_[version], Pick(kWordSlots), requests);
       for (int32_t index = 0; index < static_cast<int32_t>(Pick(3)); index++) {
         record[4]++;
         const auto size = static_cast<int32_t>(4 * (1 + Pick(16)));
@@ -165,7 +165,8 @@ class WordsBench {
       int32_t* const record = words->data() + (words->size() - reader.words().size());
       if (reader.words().size() >= 4) {
         const auto slot = static_cast<uint32_t>(record[1]);
-        if (slot >= kSlots && slot < 1u << 24) record[1] = static_cast<int32_t>(slot % kSlots);
+        if (slot >= kWordSlots && slot < 1u << 24)
+          record[1] = static_cast<int32_t>(slot % kWordSlots);
         record[2] = ++generation_;
         const auto requests = static_cast<uint32_t>(record[3]);
         if (requests <= GroupRecord::kMostRequests && requests > 300) record[3] = 300;

@@ -38,8 +38,8 @@ std::shared_ptr<CallPlaces> Places(const std::string& name, size_t count) {
 }
 
 // A batch that runs these calls.
-std::shared_ptr<Caller> Run(const std::shared_ptr<CallPlaces>& places,
-                            const std::shared_ptr<Call>& serves) {
+std::shared_ptr<Caller> RunCall(const std::shared_ptr<CallPlaces>& places,
+                                const std::shared_ptr<Call>& serves) {
   std::vector<ServedCall> served;
   if (serves) {
     serves->Took(0, 1);
@@ -60,7 +60,7 @@ bool EndsWith(const Status& status, const std::string& text) {
 
 TEST(a_call_to_the_only_place_of_its_caller_is_refused) {
   const auto a = Places("a", 1);
-  const auto caller = Run(a, nullptr);
+  const auto caller = RunCall(a, nullptr);
   Asked asked(CallBy(caller, "a"));
   const Status status = asked.Admit(a);
   CHECK(status.code() == Code::kUnavailable);
@@ -73,10 +73,10 @@ TEST(a_call_to_the_only_place_of_its_caller_is_refused) {
 
 TEST(a_free_place_or_a_batch_without_calls_answers) {
   const auto a = Places("a", 2);
-  const auto first = Run(a, nullptr);
+  const auto first = RunCall(a, nullptr);
   Asked asked(CallBy(first, "a"));
   CHECK(asked.Admit(a).ok());
-  const auto second = Run(a, asked.header.call);
+  const auto second = RunCall(a, asked.header.call);
   Asked within(CallBy(second, "a"));
   const Status status = within.Admit(a);
   CHECK(!status.ok());
@@ -88,15 +88,15 @@ TEST(a_free_place_or_a_batch_without_calls_answers) {
 
 TEST(batches_that_hold_each_other_up_without_a_common_chain_are_found) {
   const auto a = Places("a", 2);
-  const auto one = Run(a, nullptr);
-  const auto two = Run(a, nullptr);
+  const auto one = RunCall(a, nullptr);
+  const auto two = RunCall(a, nullptr);
   Asked of_one(CallBy(one, "a"));
   // The other batch makes no calls yet, so it ends by itself.
   CHECK(of_one.Admit(a).ok());
   Asked of_two(CallBy(two, "a"));
   CHECK(!of_two.Admit(a).ok());
   two->End();
-  const auto inner = Run(a, of_one.header.call);
+  const auto inner = RunCall(a, of_one.header.call);
   inner->End();
   of_one.header.call->Ended(0);
   one->End();
@@ -104,7 +104,7 @@ TEST(batches_that_hold_each_other_up_without_a_common_chain_are_found) {
 
 TEST(a_circle_through_steps_of_an_ensemble_is_found) {
   const auto a = Places("a", 1);
-  const auto caller = Run(a, nullptr);
+  const auto caller = RunCall(a, nullptr);
   Asked ensemble(CallBy(caller, "e"));
   CHECK(ensemble.Admit(nullptr).ok());
   Asked plus(Call::Step(ensemble.header.call, "plus"));
@@ -119,11 +119,11 @@ TEST(a_circle_through_steps_of_an_ensemble_is_found) {
 TEST(calls_are_within_each_other_to_a_limit_and_none_is_made_for_what_has_ended) {
   const auto a = Places("a", 100);
   std::vector<std::unique_ptr<Asked>> all;
-  std::vector<std::shared_ptr<Caller>> callers{Run(a, nullptr)};
+  std::vector<std::shared_ptr<Caller>> callers{RunCall(a, nullptr)};
   for (uint32_t i = 0; i < CallGraph::kMostDepth; i++) {
     all.push_back(std::make_unique<Asked>(CallBy(callers.back(), "a")));
     CHECK(all.back()->Admit(a).ok());
-    callers.push_back(Run(a, all.back()->header.call));
+    callers.push_back(RunCall(a, all.back()->header.call));
   }
   Asked beyond(CallBy(callers.back(), "a"));
   CHECK(beyond.Admit(a).code() == Code::kInvalidArg);

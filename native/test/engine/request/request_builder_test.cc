@@ -15,7 +15,7 @@ namespace tritonts::test {
 namespace {
 
 // An executor that only records its calls.
-class Noting final : public Executor {
+class NotingExecutor final : public Executor {
  public:
   const std::string& name() const override { return name_; }
   const ModelIo& io() const override { return io_; }
@@ -51,7 +51,7 @@ std::vector<Request*> Accounted(Requests* requests, const std::vector<uint64_t>&
 }  // namespace
 
 TEST(a_builder_leaves_nothing_of_the_last_use_of_a_header) {
-  Noting executor;
+  NotingExecutor executor;
   RecordingSink sink;
   BlockPool pool(0);
   RequestHeader header;
@@ -77,7 +77,7 @@ TEST(a_builder_leaves_nothing_of_the_last_use_of_a_header) {
   CHECK_EQ(header.level, 107u);
   CHECK_EQ(header.timeout_ns, 8000u);
   CHECK(header.call);
-  Noting other;
+  NotingExecutor other;
   RequestBuilder builder({&header, &sink, &other, 15, 16, 2});
   CHECK(header.executor == &other);
   CHECK_EQ(header.arrival_ns, 15u);
@@ -104,7 +104,7 @@ TEST(a_builder_leaves_nothing_of_the_last_use_of_a_header) {
 }
 
 TEST(a_builder_takes_a_timeout_beyond_all_nanoseconds_as_the_longest_one) {
-  Noting executor;
+  NotingExecutor executor;
   RecordingSink sink;
   RequestHeader header;
   RequestBuilder builder({&header, &sink, &executor});
@@ -113,7 +113,7 @@ TEST(a_builder_takes_a_timeout_beyond_all_nanoseconds_as_the_longest_one) {
 }
 
 TEST(a_request_that_serves_another_one_says_the_same) {
-  Noting executor;
+  NotingExecutor executor;
   RecordingSink sink;
   auto places = std::make_shared<CallPlaces>("caller");
   places->Add(1);
@@ -137,7 +137,7 @@ TEST(a_request_that_serves_another_one_says_the_same) {
 }
 
 TEST(a_budget_admits_in_order_what_fits_and_says_why_it_refuses_the_rest) {
-  Noting executor;
+  NotingExecutor executor;
   RecordingSink sink;
   Requests requests(&sink);
   Budget budget(100);
@@ -162,7 +162,7 @@ TEST(a_budget_admits_in_order_what_fits_and_says_why_it_refuses_the_rest) {
 TEST(a_call_that_could_wait_for_itself_is_refused_and_others_are_admitted) {
   RecordingSink sink;
   Requests requests(&sink);
-  Noting executor;
+  NotingExecutor executor;
   executor.places = std::make_shared<CallPlaces>("m");
   executor.places->Add(1);
   const auto caller = CallGraph::Get().Begin(executor.places, {});

@@ -1,4 +1,4 @@
-// Batches across shapes: requests with a batch's shape join it from behind requests with other
+// WordBatches across shapes: requests with a batch's shape join it from behind requests with other
 // shapes. Tables.
 #include <deque>
 #include <memory>
@@ -48,7 +48,7 @@ class Queue {
   }
   // The batches that instance 0 gets one after the other at a time, and when it asks again: "a a |
   // b, at 100".
-  std::string Batches(uint64_t now_ns = 0) {
+  std::string WordBatches(uint64_t now_ns = 0) {
     std::string all;
     while (true) {
       Batch batch;
@@ -85,10 +85,10 @@ class Queue {
   std::vector<std::string> words_;
 };
 
-std::string Batches(const std::string& words, uint32_t most = 8,
-                    std::vector<uint32_t> preferred = {}, uint64_t delay_ns = 0,
-                    uint64_t now_ns = 0) {
-  return Queue(words, most, std::move(preferred), delay_ns).Batches(now_ns);
+std::string WordBatches(const std::string& words, uint32_t most = 8,
+                        std::vector<uint32_t> preferred = {}, uint64_t delay_ns = 0,
+                        uint64_t now_ns = 0) {
+  return Queue(words, most, std::move(preferred), delay_ns).WordBatches(now_ns);
 }
 
 ClosedBy FirstClosedBy(const std::string& words, uint32_t most) {
@@ -101,46 +101,46 @@ ClosedBy FirstClosedBy(const std::string& words, uint32_t most) {
 }  // namespace
 
 TEST(requests_of_the_shape_of_a_batch_join_it_from_behind_others) {
-  CHECK_EQ(Batches("a b a b a"), "a a a | b b");
-  CHECK_EQ(Queue("a b a b a", 8, {}, 0, false).Batches(), "a | b | a | b | a");
-  CHECK_EQ(Batches("a b c c b a"), "a a | b b | c c");
+  CHECK_EQ(WordBatches("a b a b a"), "a a a | b b");
+  CHECK_EQ(Queue("a b a b a", 8, {}, 0, false).WordBatches(), "a | b | a | b | a");
+  CHECK_EQ(WordBatches("a b c c b a"), "a a | b b | c c");
   // Up to the maximum; the oldest waiting request leads each batch.
-  CHECK_EQ(Batches("a b a b a a b", 2), "a a | b b | a a | b");
-  CHECK_EQ(Batches("a b b b b a", 2), "a a | b b | b b");
+  CHECK_EQ(WordBatches("a b a b a a b", 2), "a a | b b | a a | b");
+  CHECK_EQ(WordBatches("a b b b b a", 2), "a a | b b | b b");
 }
 
 TEST(a_request_that_does_not_fit_is_not_overtaken_by_others_of_its_shape) {
-  CHECK_EQ(Batches("a3 b a3 a1", 4), "a3 | b | a3 a1");
-  CHECK_EQ(Batches("a3 b9 a1", 4), "a3 a1 | b9");
+  CHECK_EQ(WordBatches("a3 b a3 a1", 4), "a3 | b | a3 a1");
+  CHECK_EQ(WordBatches("a3 b9 a1", 4), "a3 a1 | b9");
 }
 
 TEST(a_batch_is_cut_to_preferred_sizes_across_shapes) {
-  CHECK_EQ(Batches("a b a a b a a", 8, {4}), "a a a a | b b | a");
-  CHECK_EQ(Batches("a b a a b a a", 8, {2, 4}), "a a a a | b b | a");
+  CHECK_EQ(WordBatches("a b a a b a a", 8, {4}), "a a a a | b b | a");
+  CHECK_EQ(WordBatches("a b a a b a a", 8, {2, 4}), "a a a a | b b | a");
 }
 
 TEST(nobody_is_passed_over_across_levels) {
   // Level 1 goes first; the second `a` of level 2 would overtake `b` of level 1.
-  CHECK_EQ(Batches("a! b! a a!"), "a! a! | b! | a");
-  CHECK_EQ(Batches("a! a b"), "a! a | b");
-  CHECK_EQ(Batches("a! b a"), "a! | b | a");
+  CHECK_EQ(WordBatches("a! b! a a!"), "a! a! | b! | a");
+  CHECK_EQ(WordBatches("a! a b"), "a! a | b");
+  CHECK_EQ(WordBatches("a! b a"), "a! | b | a");
 }
 
 TEST(nobody_passes_what_is_bound_to_an_instance_nor_is_passed_by_it) {
-  CHECK_EQ(Batches("a b@ a"), "a | b@ | a");
-  CHECK_EQ(Batches("a b a@"), "a | b | a@");
-  CHECK_EQ(Batches("a@ b a"), "a@ | b | a");
+  CHECK_EQ(WordBatches("a b@ a"), "a | b@ | a");
+  CHECK_EQ(WordBatches("a b a@"), "a | b | a@");
+  CHECK_EQ(WordBatches("a@ b a"), "a@ | b | a");
 }
 
 TEST(a_batch_that_waits_lets_few_others_wait_with_it_until_the_first_of_all_is_late) {
-  CHECK_EQ(Batches("a* b*", 8, {}, 100), ", at 150");
-  CHECK_EQ(Batches("a* b", 8, {}, 100), ", at 100");
-  CHECK_EQ(Batches("a* b", 8, {}, 100, 100), "a* | b");
-  CHECK_EQ(Batches("a b*", 8, {}, 100, 100), "a, at 150");
+  CHECK_EQ(WordBatches("a* b*", 8, {}, 100), ", at 150");
+  CHECK_EQ(WordBatches("a* b", 8, {}, 100), ", at 100");
+  CHECK_EQ(WordBatches("a* b", 8, {}, 100, 100), "a* | b");
+  CHECK_EQ(WordBatches("a b*", 8, {}, 100, 100), "a, at 150");
   // Enough requests that could run themselves close the batch.
-  CHECK_EQ(Batches("a b2 c", 8, {4}, 100), ", at 100");
-  CHECK_EQ(Batches("a b2 c2", 8, {4}, 100), "a, at 100");
-  CHECK_EQ(Batches("a b b b b", 8, {4}, 100), "a | b b b b");
+  CHECK_EQ(WordBatches("a b2 c", 8, {4}, 100), ", at 100");
+  CHECK_EQ(WordBatches("a b2 c2", 8, {4}, 100), "a, at 100");
+  CHECK_EQ(WordBatches("a b b b b", 8, {4}, 100), "a | b b b b");
 }
 
 TEST(a_batch_across_shapes_says_why_it_has_no_more_requests) {
@@ -202,7 +202,7 @@ TEST(a_queue_is_whole_after_requests_were_taken_from_the_middle) {
   CHECK(queue.scheduler().Cancel(queue.request(1)));
   CHECK(!queue.scheduler().Cancel(queue.request(2)));
   queue.Arrive("c");
-  CHECK_EQ(queue.Batches(), "b | c c");
+  CHECK_EQ(queue.WordBatches(), "b | c c");
 }
 
 }  // namespace tritonts::test

@@ -6,14 +6,13 @@
 #include <random>
 
 #include "check.h"
+#include "units.h"
 
 namespace tritonts::test {
 
 namespace {
 
 using Sizes = std::vector<uint32_t>;
-
-constexpr uint64_t kUs = 1000;
 
 // A request in a table: its rows, arrival time and shape.
 struct Arrival {
@@ -22,9 +21,9 @@ struct Arrival {
   int64_t shape = 0;
 };
 
-class Bench {
+class DynamicBench {
  public:
-  explicit Bench(DynamicPolicy policy) : scheduler_(std::move(policy)) {}
+  explicit DynamicBench(DynamicPolicy policy) : scheduler_(std::move(policy)) {}
 
   Request* Arrive(Arrival arrival) {
     RequestHeader& header = headers_.emplace_back();
@@ -36,7 +35,7 @@ class Bench {
     CHECK(scheduler_.Enqueue(request, arrival.at_ns).ok());
     return request;
   }
-  Bench& Add(const Sizes& rows, uint64_t at_ns = 0) {
+  DynamicBench& Add(const Sizes& rows, uint64_t at_ns = 0) {
     for (const uint32_t one : rows) Arrive({one, at_ns});
     return *this;
   }
@@ -72,13 +71,13 @@ class Bench {
 // --- Without dynamic batching.
 
 TEST(default_scheduler_runs_every_request_alone_in_order) {
-  Bench bench({});
+  DynamicBench bench({});
   bench.Add({3, 1, 2});
   CHECK_EQ(bench.Rest(), (std::vector<Sizes>{{3}, {1}, {2}}));
 }
 
 TEST(default_scheduler_never_waits) {
-  Bench bench({0, {}, 100 * kUs});
+  DynamicBench bench({0, {}, 100 * kUs});
   bench.Add({1});
   CHECK_EQ(bench.Next(), Sizes{1});
   CHECK_EQ(bench.batch.wake_at_ns, 0u);
@@ -86,7 +85,7 @@ TEST(default_scheduler_never_waits) {
 
 TEST(scheduler_of_an_empty_queue_gives_nothing_and_asks_for_no_time) {
   for (const uint32_t most : {0u, 4u}) {
-    Bench bench({most, {}, 100 * kUs});
+    DynamicBench bench({most, {}, 100 * kUs});
     CHECK_EQ(bench.Next(50), Sizes{});
     CHECK_EQ(bench.batch.wake_at_ns, 0u);
   }
@@ -95,25 +94,25 @@ TEST(scheduler_of_an_empty_queue_gives_nothing_and_asks_for_no_time) {
 // --- What fits.
 
 TEST(dynamic_scheduler_takes_what_waits_up_to_the_maximum) {
-  Bench bench({4, {}, 0});
+  DynamicBench bench({4, {}, 0});
   bench.Add({1, 1, 1, 1, 1, 1});
   CHECK_EQ(bench.Rest(), (std::vector<Sizes>{{1, 1, 1, 1}, {1, 1}}));
 }
 
 TEST(dynamic_scheduler_neither_splits_requests_nor_lets_smaller_ones_overtake) {
-  Bench bench({4, {}, 0});
+  DynamicBench bench({4, {}, 0});
   bench.Add({3, 3, 1});
   CHECK_EQ(bench.Rest(), (std::vector<Sizes>{{3}, {3, 1}}));
 }
 
 TEST(dynamic_scheduler_runs_a_request_of_the_maximum_alone) {
-  Bench bench({4, {}, 100 * kUs});
+  DynamicBench bench({4, {}, 100 * kUs});
   bench.Add({4, 1});
   CHECK_EQ(bench.Next(), Sizes{4});
 }
 
 TEST(dynamic_scheduler_closes_a_batch_at_another_shape) {
-  Bench bench({8, {}, 0});
+  DynamicBench bench({8, {}, 0});
   for (const int64_t shape : {1, 1, 2, 1}) bench.Arrive({1, 0, shape});
   CHECK_EQ(bench.Rest(), (std::vector<Sizes>{{1, 1}, {1}, {1}}));
 }
@@ -121,37 +120,37 @@ TEST(dynamic_scheduler_closes_a_batch_at_another_shape) {
 // --- Preferred sizes.
 
 TEST(dynamic_scheduler_cuts_a_backlog_to_the_preferred_size_and_runs_the_rest) {
-  Bench bench({8, {4}, 0});
+  DynamicBench bench({8, {4}, 0});
   bench.Add({1, 1, 1, 1, 1, 1});
   CHECK_EQ(bench.Rest(), (std::vector<Sizes>{{1, 1, 1, 1}, {1, 1}}));
 }
 
 TEST(dynamic_scheduler_prefers_the_largest_size_that_is_reached) {
-  Bench bench({8, {2, 4}, 0});
+  DynamicBench bench({8, {2, 4}, 0});
   bench.Add({1, 1, 1, 1, 1});
   CHECK_EQ(bench.Rest(), (std::vector<Sizes>{{1, 1, 1, 1}, {1}}));
 }
 
 TEST(dynamic_scheduler_takes_preferred_sizes_in_any_order) {
-  Bench bench({8, {4, 2}, 0});
+  DynamicBench bench({8, {4, 2}, 0});
   bench.Add({1, 1, 1, 1, 1});
   CHECK_EQ(bench.Next(), (Sizes{1, 1, 1, 1}));
 }
 
 TEST(dynamic_scheduler_takes_all_where_the_sum_only_jumps_over_preferred_sizes) {
-  Bench bench({8, {4}, 0});
+  DynamicBench bench({8, {4}, 0});
   bench.Add({3, 3});
   CHECK_EQ(bench.Rest(), (std::vector<Sizes>{{3, 3}}));
 }
 
 TEST(dynamic_scheduler_cuts_to_a_smaller_preferred_size_where_the_larger_is_jumped_over) {
-  Bench bench({8, {2, 4}, 0});
+  DynamicBench bench({8, {2, 4}, 0});
   bench.Add({2, 1, 2});
   CHECK_EQ(bench.Rest(), (std::vector<Sizes>{{2}, {1, 2}}));
 }
 
 TEST(dynamic_scheduler_counts_rows_not_requests) {
-  Bench bench({8, {4}, 0});
+  DynamicBench bench({8, {4}, 0});
   bench.Add({2, 2, 2});
   CHECK_EQ(bench.Rest(), (std::vector<Sizes>{{2, 2}, {2}}));
 }
@@ -159,7 +158,7 @@ TEST(dynamic_scheduler_counts_rows_not_requests) {
 // --- The queue delay.
 
 TEST(dynamic_scheduler_waits_for_the_rest_of_the_delay) {
-  Bench bench({8, {}, 100 * kUs});
+  DynamicBench bench({8, {}, 100 * kUs});
   bench.Add({1}, 1000).Add({1}, 5000);
   CHECK_EQ(bench.Next(20'000), Sizes{});
   CHECK_EQ(bench.batch.wake_at_ns, 1000 + 100 * kUs);
@@ -170,7 +169,7 @@ TEST(dynamic_scheduler_waits_for_the_rest_of_the_delay) {
 }
 
 TEST(dynamic_scheduler_goes_at_once_when_any_preferred_size_is_reached) {
-  Bench bench({8, {2, 4}, 100 * kUs});
+  DynamicBench bench({8, {2, 4}, 100 * kUs});
   bench.Add({1});
   CHECK_EQ(bench.Next(), Sizes{});
   bench.Add({1});
@@ -178,7 +177,7 @@ TEST(dynamic_scheduler_goes_at_once_when_any_preferred_size_is_reached) {
 }
 
 TEST(dynamic_scheduler_waits_for_the_maximum_without_preferred_sizes) {
-  Bench bench({3, {}, 100 * kUs});
+  DynamicBench bench({3, {}, 100 * kUs});
   bench.Add({1, 1});
   CHECK_EQ(bench.Next(), Sizes{});
   bench.Add({1});
@@ -187,21 +186,21 @@ TEST(dynamic_scheduler_waits_for_the_maximum_without_preferred_sizes) {
 
 TEST(dynamic_scheduler_runs_one_request_as_big_as_the_largest_preferred_size_at_once) {
   for (const uint32_t rows : {4u, 5u}) {
-    Bench bench({8, {2, 4}, 100 * kUs});
+    DynamicBench bench({8, {2, 4}, 100 * kUs});
     bench.Add({rows});
     CHECK_EQ(bench.Next(), Sizes{rows});
   }
 }
 
 TEST(dynamic_scheduler_waits_between_preferred_sizes) {
-  Bench bench({8, {2, 6}, 100 * kUs});
+  DynamicBench bench({8, {2, 6}, 100 * kUs});
   bench.Add({3});
   CHECK_EQ(bench.Next(), Sizes{});
   CHECK_EQ(bench.batch.wake_at_ns, 100 * kUs);
 }
 
 TEST(dynamic_scheduler_closes_a_waiting_batch_at_another_shape) {
-  Bench bench({8, {}, 100 * kUs});
+  DynamicBench bench({8, {}, 100 * kUs});
   bench.Arrive({1, 0, 1});
   bench.Arrive({1, 0, 2});
   CHECK_EQ(bench.Next(), Sizes{1});
@@ -211,20 +210,20 @@ TEST(dynamic_scheduler_closes_a_waiting_batch_at_another_shape) {
 }
 
 TEST(dynamic_scheduler_closes_a_waiting_batch_at_a_request_that_does_not_fit) {
-  Bench bench({4, {}, 100 * kUs});
+  DynamicBench bench({4, {}, 100 * kUs});
   bench.Add({2, 3});
   CHECK_EQ(bench.Next(), Sizes{2});
   CHECK_EQ(bench.Next(), Sizes{});
 }
 
 TEST(dynamic_scheduler_takes_all_that_fits_when_the_delay_is_over) {
-  Bench bench({8, {4}, 100 * kUs});
+  DynamicBench bench({8, {4}, 100 * kUs});
   bench.Add({1, 1, 1, 1, 1, 1});
   CHECK_EQ(bench.Next(100 * kUs), (Sizes{1, 1, 1, 1, 1, 1}));
 }
 
 TEST(dynamic_scheduler_goes_by_the_oldest_request_of_what_waits) {
-  Bench bench({8, {4}, 100 * kUs});
+  DynamicBench bench({8, {4}, 100 * kUs});
   bench.Add({1, 1}, 0).Add({1, 1, 1, 1}, 90 * kUs);
   CHECK_EQ(bench.Next(99 * kUs), (Sizes{1, 1, 1, 1}));
   // The remaining request arrived later.
@@ -233,14 +232,14 @@ TEST(dynamic_scheduler_goes_by_the_oldest_request_of_what_waits) {
 }
 
 TEST(dynamic_scheduler_takes_a_clock_that_is_behind_an_arrival) {
-  Bench bench({8, {}, 100 * kUs});
+  DynamicBench bench({8, {}, 100 * kUs});
   bench.Add({1}, 50 * kUs);
   CHECK_EQ(bench.Next(10 * kUs), Sizes{});
   CHECK_EQ(bench.batch.wake_at_ns, 150 * kUs);
 }
 
 TEST(dynamic_scheduler_with_a_delay_beyond_time_waits_in_the_future) {
-  Bench bench({8, {}, UINT64_MAX});
+  DynamicBench bench({8, {}, UINT64_MAX});
   bench.Add({1}, 1000 * kUs);
   CHECK_EQ(bench.Next(2000 * kUs), Sizes{});
   CHECK(bench.batch.wake_at_ns > 2000 * kUs);
@@ -252,7 +251,7 @@ namespace {
 
 void CheckClosed(const DynamicPolicy& policy, const std::vector<Arrival>& waiting, uint64_t now_ns,
                  const Sizes& batch, ClosedBy closed_by) {
-  Bench bench(policy);
+  DynamicBench bench(policy);
   for (const Arrival& arrival : waiting) bench.Arrive(arrival);
   CHECK_EQ(bench.Next(now_ns), batch);
   CHECK(bench.batch.closed_by == closed_by);
@@ -281,7 +280,7 @@ TEST(dynamic_scheduler_says_why_a_batch_has_no_more_requests) {
 // --- Taking requests out.
 
 TEST(dynamic_scheduler_forgets_a_request_cancelled_in_the_middle) {
-  Bench bench({8, {}, 0});
+  DynamicBench bench({8, {}, 0});
   bench.Add({1});
   Request* two = bench.Arrive({2});
   bench.Add({3});
@@ -291,7 +290,7 @@ TEST(dynamic_scheduler_forgets_a_request_cancelled_in_the_middle) {
 }
 
 TEST(dynamic_scheduler_cancels_a_request_once_and_only_while_it_waits) {
-  Bench bench({8, {}, 0});
+  DynamicBench bench({8, {}, 0});
   Request* cancelled = bench.Arrive({1});
   Request* taken = bench.Arrive({1});
   CHECK(bench.scheduler().Cancel(cancelled));
@@ -301,7 +300,7 @@ TEST(dynamic_scheduler_cancels_a_request_once_and_only_while_it_waits) {
 }
 
 TEST(dynamic_scheduler_opens_a_batch_again_when_what_closed_it_is_cancelled) {
-  Bench bench({8, {}, 100 * kUs});
+  DynamicBench bench({8, {}, 100 * kUs});
   bench.Arrive({1, 0, 1});
   Request* other = bench.Arrive({1, 0, 2});
   bench.scheduler().Cancel(other);
@@ -309,7 +308,7 @@ TEST(dynamic_scheduler_opens_a_batch_again_when_what_closed_it_is_cancelled) {
 }
 
 TEST(dynamic_scheduler_times_the_next_request_when_the_oldest_is_cancelled) {
-  Bench bench({8, {}, 100 * kUs});
+  DynamicBench bench({8, {}, 100 * kUs});
   Request* oldest = bench.Arrive({1, 0});
   bench.Add({1}, 40 * kUs);
   bench.scheduler().Cancel(oldest);
@@ -318,7 +317,7 @@ TEST(dynamic_scheduler_times_the_next_request_when_the_oldest_is_cancelled) {
 }
 
 TEST(dynamic_scheduler_drains_oldest_first) {
-  Bench bench({8, {}, 100 * kUs});
+  DynamicBench bench({8, {}, 100 * kUs});
   bench.Add({3, 1, 2});
   RequestChain drained;
   bench.scheduler().Drain(&drained);
@@ -333,7 +332,7 @@ TEST(dynamic_scheduler_drains_oldest_first) {
 
 namespace {
 
-struct Model {
+struct DynamicModel {
   DynamicPolicy policy;
   std::vector<std::pair<Arrival, Request*>> queue;
 
@@ -357,8 +356,8 @@ struct Model {
   // The number of requests of the first one's shape that run now; 0 and a time: wait until then.
   size_t DecideAcross(uint64_t now_ns, uint64_t* wake_at_ns) const {
     if (queue.empty()) return 0;
-    Model alike{policy, {}};
-    Model others{policy, {}};
+    DynamicModel alike{policy, {}};
+    DynamicModel others{policy, {}};
     for (const auto& one : queue) {
       (one.first.shape == queue[0].first.shape ? alike : others).queue.push_back(one);
     }
@@ -420,8 +419,8 @@ void PlayRandomly(std::mt19937& random) {
   policy.max_queue_delay_ns = pick(1) == 0 ? 0 : 1 + pick(50);
   policy.across_shapes = pick(1) == 0;
   const uint32_t shapes = pick(3);
-  Bench bench(policy);
-  Model model{policy, {}};
+  DynamicBench bench(policy);
+  DynamicModel model{policy, {}};
   uint64_t now = 1;
   for (int step = 0; step < 60; step++) {
     now += pick(10);
@@ -463,7 +462,7 @@ TEST(dynamic_scheduler_agrees_with_the_rule_on_random_queues) {
 
 TEST(scheduler_gives_an_instance_what_is_bound_to_it_or_to_none) {
   for (const uint32_t most : {0u, 4u}) {
-    Bench bench({most, {}, 0});
+    DynamicBench bench({most, {}, 0});
     bench.Arrive({1})->bound = 1;
     bench.Arrive({2});
     bench.Arrive({1})->bound = 2;
@@ -476,7 +475,7 @@ TEST(scheduler_gives_an_instance_what_is_bound_to_it_or_to_none) {
 }
 
 TEST(dynamic_scheduler_batches_across_what_is_bound_elsewhere) {
-  Bench bench({4, {2}, 100 * kUs});
+  DynamicBench bench({4, {2}, 100 * kUs});
   bench.Arrive({1, 0})->bound = 1;
   bench.Arrive({1, 10, 5});
   bench.Arrive({3, 20, 7})->bound = 1;
@@ -488,7 +487,7 @@ TEST(dynamic_scheduler_batches_across_what_is_bound_elsewhere) {
 }
 
 TEST(dynamic_scheduler_waits_for_the_oldest_request_that_an_instance_may_have) {
-  Bench bench({4, {}, 100 * kUs});
+  DynamicBench bench({4, {}, 100 * kUs});
   bench.Arrive({1, 0})->bound = 1;
   bench.Arrive({1, 10 * kUs});
   CHECK_EQ(bench.Next(20 * kUs, 0), Sizes{});

@@ -9,18 +9,17 @@
 #include <vector>
 
 #include "check.h"
+#include "units.h"
 
 namespace tritonts::test {
 
 namespace {
 
-using Names = std::vector<std::string>;
+using PolicyNames = std::vector<std::string>;
 using OnTimeout = QueuePolicy::OnTimeout;
 
-constexpr uint64_t kUs = 1000;
-
 // A request in a table: its name, priority, arrival time, timeout (0: none), rows, and shape.
-struct Arrival {
+struct PolicyArrival {
   std::string name;
   uint64_t priority = 0;
   uint64_t at_us = 0;
@@ -35,14 +34,14 @@ bool Append(PolicyQueue* queue, Request* request) {
   return queue->Append({&request, 1}, &refused) == 1;
 }
 
-class Bench {
+class PolicyBench {
  public:
-  Bench(const QueuePolicies& policies, DynamicPolicy policy = {8, {}, 0})
+  PolicyBench(const QueuePolicies& policies, DynamicPolicy policy = {8, {}, 0})
       : policies_(std::make_shared<const QueuePolicies>(policies)),
         scheduler_(std::move(policy), policies_, "m") {}
 
   // Prepares the request like its version.
-  Status Arrive(const Arrival& arrival) {
+  Status Arrive(const PolicyArrival& arrival) {
     RequestHeader& header = headers_.emplace_back();
     header.batch_size = arrival.rows;
     header.arrival_ns = arrival.at_us * kUs;
@@ -55,19 +54,19 @@ class Bench {
     names_.push_back(arrival.name);
     return scheduler_.Enqueue(request, header.arrival_ns);
   }
-  Bench& Add(const std::vector<Arrival>& arrivals) {
-    for (const Arrival& one : arrivals) CHECK(Arrive(one).ok());
+  PolicyBench& Add(const std::vector<PolicyArrival>& arrivals) {
+    for (const PolicyArrival& one : arrivals) CHECK(Arrive(one).ok());
     return *this;
   }
   // The requests that expire by then; `wake_us` is when the next one does.
-  Names Expire(uint64_t now_us) {
+  PolicyNames Expire(uint64_t now_us) {
     expired_.Clear();
     scheduler_.Expire(now_us * kUs, &expired_);
     wake_us = expired_.wake_at_ns / kUs;
     return NamesOf(expired_.requests);
   }
   // The requests that an instance gets then.
-  Names Next(uint64_t now_us = 0, uint32_t instance = 0) {
+  PolicyNames Next(uint64_t now_us = 0, uint32_t instance = 0) {
     Expire(now_us);
     batch_.Clear();
     scheduler_.Next(instance, now_us * kUs, &batch_);
@@ -86,8 +85,8 @@ class Bench {
   uint64_t wake_us = 0;
 
  private:
-  Names NamesOf(const std::vector<Request*>& requests) {
-    Names names;
+  PolicyNames NamesOf(const std::vector<Request*>& requests) {
+    PolicyNames names;
     for (const Request* one : requests) {
       for (size_t i = 0; i < requests_.size(); i++) {
         if (&requests_[i] == one) names.push_back(names_[i]);
@@ -119,57 +118,57 @@ QueuePolicy Policy(OnTimeout action, uint64_t timeout_us, bool override = false,
 // --- Levels.
 
 TEST(policy_scheduler_serves_the_highest_level_first_and_each_in_order) {
-  Bench bench(Levels(3, 2));
+  PolicyBench bench(Levels(3, 2));
   bench.Add({{"c", 3}, {"b1", 2}, {"a1", 1}, {"b2", 2}, {"a2", 1}});
-  CHECK_EQ(bench.Next(), (Names{"a1", "a2", "b1", "b2", "c"}));
+  CHECK_EQ(bench.Next(), (PolicyNames{"a1", "a2", "b1", "b2", "c"}));
 }
 
 TEST(policy_scheduler_gives_the_usual_level_to_no_priority_and_to_an_unknown_one) {
-  Bench bench(Levels(2, 2), {1, {}, 0});
+  PolicyBench bench(Levels(2, 2), {1, {}, 0});
   bench.Add({{"none", 0}, {"beyond", 3}, {"first", 1}, {"huge", UINT64_MAX}});
-  CHECK_EQ(bench.Next(), Names{"first"});
-  CHECK_EQ(bench.Next(), Names{"none"});
-  CHECK_EQ(bench.Next(), Names{"beyond"});
-  CHECK_EQ(bench.Next(), Names{"huge"});
+  CHECK_EQ(bench.Next(), PolicyNames{"first"});
+  CHECK_EQ(bench.Next(), PolicyNames{"none"});
+  CHECK_EQ(bench.Next(), PolicyNames{"beyond"});
+  CHECK_EQ(bench.Next(), PolicyNames{"huge"});
 }
 
 TEST(policy_scheduler_fills_a_batch_from_several_levels_and_leaves_the_rest_in_order) {
-  Bench bench(Levels(3, 1), {4, {}, 0});
+  PolicyBench bench(Levels(3, 1), {4, {}, 0});
   bench.Add({{"c1", 3}, {"b1", 2}, {"b2", 2}, {"a1", 1}, {"c2", 3}});
-  CHECK_EQ(bench.Next(), (Names{"a1", "b1", "b2", "c1"}));
+  CHECK_EQ(bench.Next(), (PolicyNames{"a1", "b1", "b2", "c1"}));
   bench.Add({{"a2", 1}, {"b3", 2}});
-  CHECK_EQ(bench.Next(), (Names{"a2", "b3", "c2"}));
+  CHECK_EQ(bench.Next(), (PolicyNames{"a2", "b3", "c2"}));
   CHECK_EQ(bench.scheduler().waiting(), 0u);
 }
 
 TEST(policy_scheduler_has_levels_come_and_go_in_any_order) {
-  Bench bench(Levels(1'000'000'000'000, 5), {1, {}, 0});
+  PolicyBench bench(Levels(1'000'000'000'000, 5), {1, {}, 0});
   bench.Add({{"far", 999'999'999'999}, {"near", 7}});
-  CHECK_EQ(bench.Next(), Names{"near"});
+  CHECK_EQ(bench.Next(), PolicyNames{"near"});
   bench.Add({{"first", 1}, {"middle", 500}});
   CHECK(bench.Cancel("middle"));
   CHECK(!bench.Cancel("middle"));
   bench.Add({{"middle2", 500}});
-  CHECK_EQ(bench.Next(), Names{"first"});
-  CHECK_EQ(bench.Next(), Names{"middle2"});
-  CHECK_EQ(bench.Next(), Names{"far"});
+  CHECK_EQ(bench.Next(), PolicyNames{"first"});
+  CHECK_EQ(bench.Next(), PolicyNames{"middle2"});
+  CHECK_EQ(bench.Next(), PolicyNames{"far"});
 }
 
 TEST(policy_scheduler_waits_for_company_no_longer_than_the_oldest_of_the_batch_may) {
-  Bench bench(Levels(2, 1), {4, {}, 100 * kUs});
+  PolicyBench bench(Levels(2, 1), {4, {}, 100 * kUs});
   bench.Add({{"old", 2, 0}, {"young", 1, 60}});
-  CHECK_EQ(bench.Next(70), Names{});
+  CHECK_EQ(bench.Next(70), PolicyNames{});
   // The oldest request is not the first.
   CHECK_EQ(bench.wake_us, 100u);
-  CHECK_EQ(bench.Next(100), (Names{"young", "old"}));
+  CHECK_EQ(bench.Next(100), (PolicyNames{"young", "old"}));
 }
 
 TEST(policy_scheduler_batches_across_what_is_bound_elsewhere) {
-  Bench bench(Levels(2, 1));
+  PolicyBench bench(Levels(2, 1));
   bench.Add({{"b", 2}, {"a1", 1}, {"a2", 1}, {"a3", 1}});
   bench.Find("a2")->bound = 1;
-  CHECK_EQ(bench.Next(0, 0), (Names{"a1", "a3", "b"}));
-  CHECK_EQ(bench.Next(0, 1), Names{"a2"});
+  CHECK_EQ(bench.Next(0, 0), (PolicyNames{"a1", "a3", "b"}));
+  CHECK_EQ(bench.Next(0, 1), PolicyNames{"a2"});
 }
 
 // --- Sizes.
@@ -177,7 +176,7 @@ TEST(policy_scheduler_batches_across_what_is_bound_elsewhere) {
 TEST(policy_scheduler_refuses_what_is_beyond_the_size_of_its_level) {
   QueuePolicies policies = Levels(2, 1, Policy(OnTimeout::kReject, 0, false, 2));
   policies.own[2] = Policy(OnTimeout::kReject, 0, false, 1);
-  Bench bench(policies, {2, {}, 0});
+  PolicyBench bench(policies, {2, {}, 0});
   bench.Add({{"a1", 1}, {"a2", 1}, {"b1", 2}});
   const Status a3 = bench.Arrive({"a3", 1});
   CHECK(a3.code() == Code::kUnavailable);
@@ -189,13 +188,13 @@ TEST(policy_scheduler_refuses_what_is_beyond_the_size_of_its_level) {
   // It is the same status object again, and needs no memory.
   CHECK(bench.Arrive({"b3", 2}).SameAs(b2));
   CHECK_EQ(bench.scheduler().waiting(), 3u);
-  CHECK_EQ(bench.Next(), (Names{"a1", "a2"}));
+  CHECK_EQ(bench.Next(), (PolicyNames{"a1", "a2"}));
   bench.Add({{"a4", 1}});
-  CHECK_EQ(bench.Next(), (Names{"a4", "b1"}));
+  CHECK_EQ(bench.Next(), (PolicyNames{"a4", "b1"}));
 }
 
 TEST(policy_scheduler_counts_requests_and_not_rows) {
-  Bench bench(Levels(0, 0, Policy(OnTimeout::kReject, 0, false, 2)));
+  PolicyBench bench(Levels(0, 0, Policy(OnTimeout::kReject, 0, false, 2)));
   bench.Add({{"a", 0, 0, 0, 8}, {"b", 0, 0, 0, 8}});
   CHECK_EQ(bench.Arrive({"c"}).message(),
            std::string("model 'm': its queue is full: max_queue_size is 2, and 2 requests wait"));
@@ -204,9 +203,9 @@ TEST(policy_scheduler_counts_requests_and_not_rows) {
 }
 
 TEST(policy_scheduler_counts_the_delayed_ones_too) {
-  Bench bench(Levels(0, 0, Policy(OnTimeout::kDelay, 10, false, 2)));
+  PolicyBench bench(Levels(0, 0, Policy(OnTimeout::kDelay, 10, false, 2)));
   bench.Add({{"a"}, {"b", 0, 5}});
-  CHECK_EQ(bench.Expire(10), Names{});
+  CHECK_EQ(bench.Expire(10), PolicyNames{});
   CHECK(!bench.Arrive({"c", 0, 11}).ok());
   CHECK_EQ(bench.scheduler().waiting(), 2u);
 }
@@ -214,13 +213,13 @@ TEST(policy_scheduler_counts_the_delayed_ones_too) {
 // --- Times.
 
 TEST(policy_scheduler_ends_what_waits_too_long_while_nobody_takes_anything) {
-  Bench bench(Levels(0, 0, Policy(OnTimeout::kReject, 10)));
+  PolicyBench bench(Levels(0, 0, Policy(OnTimeout::kReject, 10)));
   bench.Add({{"a", 0, 0}, {"b", 0, 4}, {"c", 0, 4}});
-  CHECK_EQ(bench.Expire(9), Names{});
+  CHECK_EQ(bench.Expire(9), PolicyNames{});
   CHECK_EQ(bench.wake_us, 10u);
-  CHECK_EQ(bench.Expire(10), Names{"a"});
+  CHECK_EQ(bench.Expire(10), PolicyNames{"a"});
   CHECK_EQ(bench.wake_us, 14u);
-  CHECK_EQ(bench.Expire(20), (Names{"b", "c"}));
+  CHECK_EQ(bench.Expire(20), (PolicyNames{"b", "c"}));
   CHECK_EQ(bench.wake_us, 0u);
   CHECK_EQ(bench.scheduler().waiting(), 0u);
 }
@@ -239,31 +238,31 @@ TEST(policy_scheduler_takes_a_requests_own_time_where_it_may_and_that_is_shorter
                                          {0, true, 4, 4},
                                          {0, true, 0, 0},
                                          {0, false, 4, 0}}) {
-    Bench bench(Levels(0, 0, Policy(OnTimeout::kReject, row.timeout_us, row.may_override)));
+    PolicyBench bench(Levels(0, 0, Policy(OnTimeout::kReject, row.timeout_us, row.may_override)));
     bench.Add({{"a", 0, 100, row.own_us}});
-    CHECK_EQ(bench.Expire(100), Names{});
+    CHECK_EQ(bench.Expire(100), PolicyNames{});
     CHECK_EQ(bench.wake_us, row.expires_us == 0 ? 0 : 100 + row.expires_us);
     if (row.expires_us == 0) {
-      CHECK_EQ(bench.Expire(1'000'000), Names{});
+      CHECK_EQ(bench.Expire(1'000'000), PolicyNames{});
       continue;
     }
-    CHECK_EQ(bench.Expire(99 + row.expires_us), Names{});
-    CHECK_EQ(bench.Expire(100 + row.expires_us), Names{"a"});
+    CHECK_EQ(bench.Expire(99 + row.expires_us), PolicyNames{});
+    CHECK_EQ(bench.Expire(100 + row.expires_us), PolicyNames{"a"});
   }
 }
 
 TEST(policy_scheduler_finds_the_shortest_time_wherever_it_waits) {
-  Bench bench(Levels(2, 1, Policy(OnTimeout::kReject, 0, true)));
+  PolicyBench bench(Levels(2, 1, Policy(OnTimeout::kReject, 0, true)));
   bench.Add({{"ever", 1, 0}, {"long", 1, 0, 50}, {"short", 1, 0, 10}, {"other", 2, 0, 30}});
-  CHECK_EQ(bench.Expire(5), Names{});
+  CHECK_EQ(bench.Expire(5), PolicyNames{});
   CHECK_EQ(bench.wake_us, 10u);
   CHECK(bench.Cancel("short"));
-  CHECK_EQ(bench.Expire(29), Names{});
+  CHECK_EQ(bench.Expire(29), PolicyNames{});
   CHECK_EQ(bench.wake_us, 30u);
-  CHECK_EQ(bench.Expire(30), Names{"other"});
-  CHECK_EQ(bench.Expire(50), Names{"long"});
+  CHECK_EQ(bench.Expire(30), PolicyNames{"other"});
+  CHECK_EQ(bench.Expire(50), PolicyNames{"long"});
   CHECK_EQ(bench.wake_us, 0u);
-  CHECK_EQ(bench.Next(60), Names{"ever"});
+  CHECK_EQ(bench.Next(60), PolicyNames{"ever"});
 }
 
 TEST(policy_scheduler_takes_neighbours_in_as_it_takes_one_after_the_other) {
@@ -423,39 +422,39 @@ TEST(policy_scheduler_expires_requests_of_one_header_wherever_they_wait) {
 TEST(policy_scheduler_serves_what_is_delayed_behind_its_level_and_before_the_next_one) {
   QueuePolicies policies = Levels(2, 1);
   policies.own[1] = Policy(OnTimeout::kDelay, 10);
-  Bench bench(policies);
+  PolicyBench bench(policies);
   bench.Add({{"a1", 1, 0}, {"a2", 1, 2}, {"b", 2, 3}, {"a3", 1, 8}});
   // Delaying produces no response, so no wake-up is needed.
-  CHECK_EQ(bench.Expire(5), Names{});
+  CHECK_EQ(bench.Expire(5), PolicyNames{});
   CHECK_EQ(bench.wake_us, 0u);
   bench.Add({{"a4", 1, 11}});
-  CHECK_EQ(bench.Next(13), (Names{"a3", "a4", "a1", "a2", "b"}));
+  CHECK_EQ(bench.Next(13), (PolicyNames{"a3", "a4", "a1", "a2", "b"}));
 }
 
 TEST(policy_scheduler_delays_a_request_once) {
-  Bench bench(Levels(0, 0, Policy(OnTimeout::kDelay, 10)), {1, {}, 0});
+  PolicyBench bench(Levels(0, 0, Policy(OnTimeout::kDelay, 10)), {1, {}, 0});
   bench.Add({{"a", 0, 0}, {"b", 0, 5}});
-  CHECK_EQ(bench.Expire(10), Names{});
-  CHECK_EQ(bench.Expire(15), Names{});
+  CHECK_EQ(bench.Expire(10), PolicyNames{});
+  CHECK_EQ(bench.Expire(15), PolicyNames{});
   // Both are delayed, in the order in which they were delayed.
   bench.Add({{"c", 0, 16}});
-  CHECK_EQ(bench.Next(20), Names{"c"});
-  CHECK_EQ(bench.Next(1000), Names{"a"});
+  CHECK_EQ(bench.Next(20), PolicyNames{"c"});
+  CHECK_EQ(bench.Next(1000), PolicyNames{"a"});
   CHECK(bench.Cancel("b"));
-  CHECK_EQ(bench.Next(1000), Names{});
+  CHECK_EQ(bench.Next(1000), PolicyNames{});
 }
 
 TEST(policy_scheduler_gives_a_request_that_comes_again_its_old_time) {
-  Bench bench(Levels(0, 0, Policy(OnTimeout::kReject, 10)));
+  PolicyBench bench(Levels(0, 0, Policy(OnTimeout::kReject, 10)));
   bench.Add({{"a", 0, 0}});
-  CHECK_EQ(bench.Next(5), Names{"a"});
+  CHECK_EQ(bench.Next(5), PolicyNames{"a"});
   CHECK(bench.scheduler().Enqueue(bench.Find("a"), 8 * kUs).ok());
-  CHECK_EQ(bench.Expire(9), Names{});
-  CHECK_EQ(bench.Expire(10), Names{"a"});
+  CHECK_EQ(bench.Expire(9), PolicyNames{});
+  CHECK_EQ(bench.Expire(10), PolicyNames{"a"});
 }
 
 TEST(policy_scheduler_gives_all_that_waits_back) {
-  Bench bench(Levels(2, 1, Policy(OnTimeout::kDelay, 10)));
+  PolicyBench bench(Levels(2, 1, Policy(OnTimeout::kDelay, 10)));
   bench.Add({{"b", 2}, {"a1", 1}, {"a2", 1, 5}});
   bench.Expire(10);
   RequestChain all;
@@ -464,14 +463,14 @@ TEST(policy_scheduler_gives_all_that_waits_back) {
   CHECK_EQ(bench.scheduler().waiting(), 0u);
   CHECK(all.front() == bench.Find("a2"));
   bench.Add({{"c", 2, 20}});
-  CHECK_EQ(bench.Next(20), Names{"c"});
+  CHECK_EQ(bench.Next(20), PolicyNames{"c"});
 }
 
 TEST(policy_scheduler_stands_times_beyond_all_ages) {
-  Bench bench(Levels(0, 0, {OnTimeout::kReject, UINT64_MAX / 2, true, 0}));
+  PolicyBench bench(Levels(0, 0, {OnTimeout::kReject, UINT64_MAX / 2, true, 0}));
   bench.Add({{"a", 0, UINT64_MAX / 4000, UINT64_MAX / 1000}});
-  CHECK_EQ(bench.Expire(UINT64_MAX / 4000), Names{});
-  CHECK_EQ(bench.Next(UINT64_MAX / 4000), Names{"a"});
+  CHECK_EQ(bench.Expire(UINT64_MAX / 4000), PolicyNames{});
+  CHECK_EQ(bench.Next(UINT64_MAX / 4000), PolicyNames{"a"});
 }
 
 TEST(policy_scheduler_keeps_few_levels_that_nobody_waits_in) {

@@ -15,7 +15,7 @@ using Readies = std::vector<std::vector<float>>;
 TEST(slot_scheduler_waits_for_other_slots_until_its_wake_time) {
   SlotOptions options;
   options.delay_ns = 20'000'000;
-  SumBench bench(Answer::kTogether, {}, options);
+  SumBench bench(SlotAnswer::kTogether, {}, options);
   bench.bench->Submit({bench.Make(0, 1), bench.Make(2, 2)});
   CHECK(bench.bench->sink.Wait(2));
   CHECK(Eventually([&] { return bench.closed_by().size() == 1; }));
@@ -28,7 +28,7 @@ TEST(slot_scheduler_does_not_wait_when_all_slots_or_enough_have_requests) {
   SlotOptions options;
   options.delay_ns = kLongNs;
   options.preferred = 2;
-  SumBench bench(Answer::kTogether, {}, options);
+  SumBench bench(SlotAnswer::kTogether, {}, options);
   bench.bench->Submit({bench.Make(0, 1)});
   bench.bench->Submit({bench.Make(3, 1)});
   CHECK(bench.bench->sink.Wait(2));
@@ -56,7 +56,7 @@ TEST(slot_scheduler_keeps_other_shapes_out_of_a_batch) {
   };
   SlotOptions options;
   options.delay_ns = kLongNs;
-  SumBench sums(Answer::kTogether, script, options);
+  SumBench sums(SlotAnswer::kTogether, script, options);
   VersionConfig config = ConfigOf(SlotIo());
   config.io.inputs[0].dims = {-1, -1};
   config.scheduler = [&] { return std::make_unique<SlotScheduler>(kSlots, sums.states, options); };
@@ -91,11 +91,11 @@ TEST(slot_scheduler_binds_each_sequence_to_an_instance) {
         if (!request->header->null_row) instances[request->priority()].push_back(instance);
       }
     }
-    sums->Sum(run, Answer::kOneByOne);
+    sums->Sum(run, SlotAnswer::kOneByOne);
   };
   SlotOptions options;
   options.instances = 3;
-  SumBench bench(Answer::kTogether, std::move(script), options);
+  SumBench bench(SlotAnswer::kTogether, std::move(script), options);
   sums = &bench;
   constexpr uint32_t kEach = 20;
   for (uint32_t i = 0; i < kEach; i++) {
@@ -116,7 +116,7 @@ TEST(slot_scheduler_binds_each_sequence_to_an_instance) {
 TEST(slot_scheduler_refuses_and_expires_requests) {
   SlotOptions options;
   options.delay_ns = kLongNs;
-  SumBench bench(Answer::kTogether, {}, options);
+  SumBench bench(SlotAnswer::kTogether, {}, options);
   Request* const late = bench.Make(1, 1);
   late->header->timeout_ns = 5'000'000;
   bench.bench->Submit({late});
@@ -132,7 +132,7 @@ TEST(slot_scheduler_has_ragged_inputs_and_where_they_end) {
   options.ragged = true;
   options.delay_ns = kLongNs;
   options.preferred = 2;
-  SumBench bench(Answer::kTogether, {}, options);
+  SumBench bench(SlotAnswer::kTogether, {}, options);
   bench.bench->Submit({bench.Make(1, {1, 2, 3}), bench.Make(3, std::vector<float>{4})});
   CHECK(bench.bench->sink.Wait(2));
   CHECK_EQ(bench.Of(0), 6.0f);
@@ -149,7 +149,7 @@ TEST(slot_scheduler_waits_at_a_gate_with_its_overlays) {
   VersionConfig config = ConfigOf(FloatIo());
   config.gate = gate;
   BusyVersion busy(std::move(config));
-  SumBench bench(Answer::kTogether, {}, {}, gate);
+  SumBench bench(SlotAnswer::kTogether, {}, {}, gate);
   bench.bench->Submit({bench.Make(2, 5), bench.Make(2, 6)});
   CHECK_EQ(gate->waiting(), 1u);
   CHECK(bench.readies().empty());
@@ -163,7 +163,7 @@ TEST(slot_scheduler_waits_at_a_gate_with_its_overlays) {
 
 TEST(slot_scheduler_withdraws_batches_from_a_gate_when_its_version_is_aborted) {
   const auto gate = std::make_shared<CountingGate>(0);
-  SumBench bench(Answer::kTogether, {}, {}, gate);
+  SumBench bench(SlotAnswer::kTogether, {}, {}, gate);
   bench.bench->Submit({bench.Make(1, 5), bench.Make(1, 6), bench.Make(3, 7)});
   CHECK_EQ(gate->waiting(), 1u);
   bench.bench->version().Close();
@@ -179,7 +179,7 @@ TEST(slot_scheduler_withdraws_batches_from_a_gate_when_its_version_is_aborted) {
 TEST(slot_scheduler_without_memory_is_asked_again) {
   SlotOptions options;
   options.lacks_memory = true;
-  SumBench bench(Answer::kTogether, {}, options);
+  SumBench bench(SlotAnswer::kTogether, {}, options);
   bench.bench->Submit({bench.Make(1, 5)});
   CHECK(bench.bench->sink.Wait(1));
   CHECK_EQ(bench.Of(0), 5.0f);

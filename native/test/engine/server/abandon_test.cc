@@ -15,17 +15,17 @@ namespace tritonts::test {
 TEST(server_keeps_its_limit_though_a_backend_that_is_asked_to_end_a_run_hangs) {
   auto runs = std::make_shared<Runs>();
   runs->Shut();
-  auto gate = std::make_shared<Gate>();
+  auto gate = std::make_shared<RunsGate>();
   Script script = ScriptOf(runs);
   script.terminate = [gate](uint32_t) { gate->Pass(); };
   ScriptedBackend backend(std::move(script));
   ServerBench bench;
   PortClient client(bench.shared());
   const uint32_t uid = bench.Serve(&backend, ConfigOf(FloatIo()));
-  const uint32_t running = client.Write(uid, 1, {Floats({1})});
+  const uint32_t running = client.Write(uid, 1, {FloatsInput({1})});
   CHECK(client.Flush().ok());
   CHECK(runs->Started(1));
-  const uint32_t waiting = client.Write(uid, 1, {Floats({2})});
+  const uint32_t waiting = client.Write(uid, 1, {FloatsInput({2})});
   CHECK(client.Flush().ok());
   Result<Names> closed;
   bench.server().Close(0, closed.Callback());
@@ -42,17 +42,17 @@ TEST(server_keeps_its_limit_though_a_backend_that_is_asked_to_end_a_run_hangs) {
 TEST(server_exits_with_the_process_though_a_backend_that_is_asked_to_end_a_run_hangs) {
   auto runs = std::make_shared<Runs>();
   runs->Shut();
-  auto gate = std::make_shared<Gate>();
+  auto gate = std::make_shared<RunsGate>();
   Script script = ScriptOf(runs);
   script.terminate = [gate](uint32_t) { gate->Pass(); };
   ScriptedBackend backend(std::move(script));
   ServerBench bench;
   PortClient client(bench.shared());
   const uint32_t uid = bench.Serve(&backend, ConfigOf(FloatIo()));
-  client.Write(uid, 1, {Floats({1})});
+  client.Write(uid, 1, {FloatsInput({1})});
   CHECK(client.Flush().ok());
   CHECK(runs->Started(1));
-  client.Write(uid, 1, {Floats({2})});
+  client.Write(uid, 1, {FloatsInput({2})});
   CHECK(client.Flush().ok());
   Event returned;
   std::thread exits([&] {

@@ -2,6 +2,7 @@
 #include "engine/server/retirement.h"
 
 #include "check.h"
+#include "units.h"
 
 namespace tritonts::test {
 
@@ -10,7 +11,6 @@ namespace {
 using Step = Retirement::Step;
 using Phase = Retirement::Phase;
 
-constexpr uint64_t kSecond = 1'000'000'000;
 constexpr uint64_t kBegin = 100 * kSecond;
 constexpr uint64_t kNever = Retirement::kNoLimit;
 

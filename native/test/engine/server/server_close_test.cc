@@ -114,7 +114,7 @@ TEST(server_abandons_a_run_that_does_not_return_with_all_the_memory_it_may_use) 
 }
 
 TEST(server_abandons_a_model_whose_destructor_does_not_return) {
-  auto gate = std::make_shared<Gate>();
+  auto gate = std::make_shared<RunsGate>();
   auto destroyed = std::make_shared<Event>();
   Script script;
   script.destroyed = [gate, destroyed] {
@@ -152,7 +152,7 @@ TEST(server_abandons_a_model_whose_destructor_does_not_return) {
 // If the reaper was late to abort a version, it abandons the version's start before the version
 // itself. Only one of the two may end the version.
 TEST(server_ends_a_version_once_whose_start_returns_as_soon_as_it_is_abandoned) {
-  auto gate = std::make_shared<Gate>();
+  auto gate = std::make_shared<RunsGate>();
   auto destroyed = std::make_shared<std::atomic<int>>(0);
   Script script;
   script.create = [gate](const InstanceSpec&) {
@@ -252,7 +252,7 @@ TEST(server_that_is_closed_refuses_loads_and_closes_again_at_once) {
 }
 
 TEST(server_that_closes_cancels_waiting_loads_and_waits_for_running_ones) {
-  auto gate = std::make_shared<Gate>();
+  auto gate = std::make_shared<RunsGate>();
   auto destroyed = std::make_shared<std::atomic<int>>(0);
   Script script = LoadThrough(gate);
   script.destroyed = [destroyed] { ++*destroyed; };

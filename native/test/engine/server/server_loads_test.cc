@@ -96,7 +96,7 @@ TEST(server_that_closes_starts_nothing_at_once) {
 }
 
 TEST(server_loads_as_many_models_at_once_as_it_may) {
-  auto gate = std::make_shared<Gate>();
+  auto gate = std::make_shared<RunsGate>();
   ScriptedBackend backend(LoadThrough(gate));
   ServerBench bench;  // two concurrent loads
   Result<OpenResult> opened[3];
@@ -109,7 +109,7 @@ TEST(server_loads_as_many_models_at_once_as_it_may) {
 }
 
 TEST(server_cancels_loads_that_have_not_begun) {
-  auto gate = std::make_shared<Gate>();
+  auto gate = std::make_shared<RunsGate>();
   ScriptedBackend backend(LoadThrough(gate));
   ServerBench bench;
   Result<OpenResult> opened[3];

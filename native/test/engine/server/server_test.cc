@@ -154,7 +154,7 @@ TEST(server_responds_for_a_version_that_is_retired_twice_or_never_was) {
 }
 
 TEST(server_retires_others_while_a_model_is_slow_to_destroy) {
-  auto gate = std::make_shared<Gate>();
+  auto gate = std::make_shared<RunsGate>();
   Script script;
   script.destroyed = [gate] { gate->Pass(); };
   ScriptedBackend slow(std::move(script));
@@ -178,7 +178,7 @@ TEST(server_retires_others_while_a_model_is_slow_to_destroy) {
 }
 
 static void RetiresBeneathAStart(bool at_once) {
-  auto gate = std::make_shared<Gate>();
+  auto gate = std::make_shared<RunsGate>();
   auto destroyed = std::make_shared<std::atomic<int>>(0);
   Script script;
   script.create = [gate](const InstanceSpec&) {

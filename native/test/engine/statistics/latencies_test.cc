@@ -10,12 +10,12 @@
 #include <vector>
 
 #include "check.h"
+#include "units.h"
 
 namespace tritonts::test {
 
 namespace {
 
-constexpr uint64_t kSecond = 1'000'000'000;
 constexpr size_t kSamples = 1'000'000;
 
 TEST(latency_histogram_bounds_belong_to_their_class) {

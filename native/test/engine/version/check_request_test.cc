@@ -14,7 +14,7 @@ ModelIo TwoInputs(uint32_t max_batch_size = 4) {
           {{"y", DataType::kFp32, {-1, 2}, false}}};
 }
 
-std::string Floats(size_t count) {
+std::string FloatBytes(size_t count) {
   return BytesOf(std::vector<float>(count, 1));
 }
 
@@ -27,14 +27,14 @@ std::string Text(const std::vector<std::string>& elements) {
   return bytes;
 }
 
-struct Asked {
-  explicit Asked(uint32_t rows = 2) : request(requests.Add(rows)) {}
-  Asked& X(std::vector<int64_t> shape, const std::string& bytes,
-           DataType datatype = DataType::kFp32) {
+struct CheckedRequest {
+  explicit CheckedRequest(uint32_t rows = 2) : request(requests.Add(rows)) {}
+  CheckedRequest& X(std::vector<int64_t> shape, const std::string& bytes,
+                    DataType datatype = DataType::kFp32) {
     requests.Input(request, 0, datatype, std::move(shape), bytes);
     return *this;
   }
-  Asked& S(std::vector<int64_t> shape, const std::string& bytes) {
+  CheckedRequest& S(std::vector<int64_t> shape, const std::string& bytes) {
     requests.Input(request, 1, DataType::kBytes, std::move(shape), bytes);
     return *this;
   }
@@ -53,33 +53,33 @@ struct Asked {
 }  // namespace
 
 TEST(check_takes_a_request_that_fits) {
-  CHECK_EQ(Asked().X({2, 2}, Floats(4)).Complaint(), "");
-  CHECK_EQ(Asked().X({2, 2}, Floats(4)).S({2, 1}, Text({"a", ""})).Complaint(), "");
-  CHECK_EQ(Asked(1).X({0, 2}, "").Complaint(TwoInputs(0)), "");
+  CHECK_EQ(CheckedRequest().X({2, 2}, FloatBytes(4)).Complaint(), "");
+  CHECK_EQ(CheckedRequest().X({2, 2}, FloatBytes(4)).S({2, 1}, Text({"a", ""})).Complaint(), "");
+  CHECK_EQ(CheckedRequest(1).X({0, 2}, "").Complaint(TwoInputs(0)), "");
 }
 
 TEST(check_names_what_is_wrong_with_a_request) {
   const std::pair<std::string, std::string> cases[] = {
-      {Asked().Complaint(), "model 'm', input 'x': it is missing"},
-      {Asked().X({2, 2}, Floats(4)).X({2, 2}, Floats(4)).Complaint(),
+      {CheckedRequest().Complaint(), "model 'm', input 'x': it is missing"},
+      {CheckedRequest().X({2, 2}, FloatBytes(4)).X({2, 2}, FloatBytes(4)).Complaint(),
        "model 'm', input 'x': it was passed twice"},
-      {Asked().X({2, 2}, Floats(4), DataType::kInt32).Complaint(),
+      {CheckedRequest().X({2, 2}, FloatBytes(4), DataType::kInt32).Complaint(),
        "model 'm', input 'x': expected FP32 but received INT32"},
-      {Asked().X({2, 3}, Floats(6)).Complaint(),
+      {CheckedRequest().X({2, 3}, FloatBytes(6)).Complaint(),
        "model 'm', input 'x': expected dims [-1,2] but received shape [2,3]"},
-      {Asked().X({2}, Floats(2)).Complaint(),
+      {CheckedRequest().X({2}, FloatBytes(2)).Complaint(),
        "model 'm', input 'x': expected dims [-1,2] but received shape [2]"},
-      {Asked().X({-2, 2}, Floats(4)).Complaint(),
+      {CheckedRequest().X({-2, 2}, FloatBytes(4)).Complaint(),
        "model 'm', input 'x': expected dims [-1,2] but received shape [-2,2]"},
-      {Asked().X({3, 2}, Floats(6)).Complaint(),
+      {CheckedRequest().X({3, 2}, FloatBytes(6)).Complaint(),
        "model 'm', input 'x': expected 2 rows, as the request has, but received shape [3,2]"},
-      {Asked().X({2, 2}, Floats(3)).Complaint(),
+      {CheckedRequest().X({2, 2}, FloatBytes(3)).Complaint(),
        "model 'm', input 'x': expected 16 bytes for shape [2,2] but received 12"},
-      {Asked().X({2, 2}, Floats(4)).S({1, 1}, Text({"a"})).Complaint(),
+      {CheckedRequest().X({2, 2}, FloatBytes(4)).S({1, 1}, Text({"a"})).Complaint(),
        "model 'm', input 's': expected 2 rows, as the request has, but received shape [1,1]"},
-      {Asked(5).X({5, 2}, Floats(10)).Complaint(),
+      {CheckedRequest(5).X({5, 2}, FloatBytes(10)).Complaint(),
        "model 'm': expected 1 to 4 rows, its max_batch_size, but received 5"},
-      {Asked(0).X({0, 2}, "").Complaint(),
+      {CheckedRequest(0).X({0, 2}, "").Complaint(),
        "model 'm': expected 1 to 4 rows, its max_batch_size, but received 0"},
   };
   for (const auto& [complaint, expected] : cases) CHECK_EQ(complaint, expected);
@@ -87,7 +87,7 @@ TEST(check_names_what_is_wrong_with_a_request) {
 
 TEST(check_walks_the_elements_of_strings) {
   const auto complaint = [](const std::string& bytes) {
-    return Asked().X({2, 2}, Floats(4)).S({2, 1}, bytes).Complaint();
+    return CheckedRequest().X({2, 2}, FloatBytes(4)).S({2, 1}, bytes).Complaint();
   };
   const std::string both = Text({"ab", "c"});
   CHECK_EQ(complaint(both), "");
@@ -105,8 +105,8 @@ TEST(check_walks_the_elements_of_strings) {
 TEST(check_walks_strings_over_the_chunks_they_came_in) {
   std::string bytes = Text({"ab", "c"});
   for (size_t cut = 1; cut < bytes.size(); cut++) {
-    Asked asked;
-    asked.X({2, 2}, Floats(4)).S({2, 1}, bytes.substr(0, cut));
+    CheckedRequest asked;
+    asked.X({2, 2}, FloatBytes(4)).S({2, 1}, bytes.substr(0, cut));
     SmallVector<Buffer, 1>& chunks = asked.request->header->inputs()[1].first_chunks;
     chunks.push_back({nullptr, 0, MemoryKind::kHost, 0, {}});
     chunks.push_back({bytes.data() + cut, bytes.size() - cut, MemoryKind::kHost, 0, {}});
@@ -118,31 +118,31 @@ TEST(check_refuses_sizes_beyond_all_bounds) {
   ModelIo io = TwoInputs();
   io.inputs[0].dims = {-1, -1, -1};
   const int64_t huge = int64_t{1} << 40;
-  CHECK(!Asked().X({2, huge, huge}, Floats(4)).Complaint(io).empty());
+  CHECK(!CheckedRequest().X({2, huge, huge}, FloatBytes(4)).Complaint(io).empty());
   io.inputs[1].dims = {-1, -1};
-  CHECK(!Asked().X({2, 0, huge}, "").S({2, huge}, Text({"a"})).Complaint(io).empty());
+  CHECK(!CheckedRequest().X({2, 0, huge}, "").S({2, huge}, Text({"a"})).Complaint(io).empty());
 }
 
 TEST(check_refuses_inputs_and_outputs_that_the_model_does_not_have) {
-  Asked asked;
-  asked.X({2, 2}, Floats(4));
-  asked.requests.Input(asked.request, 7, DataType::kFp32, {2, 2}, Floats(4));
+  CheckedRequest asked;
+  asked.X({2, 2}, FloatBytes(4));
+  asked.requests.Input(asked.request, 7, DataType::kFp32, {2, 2}, FloatBytes(4));
   CHECK_EQ(asked.Complaint(), "model 'm': unknown input 7; expected an index below 2");
-  Asked wanting;
-  wanting.X({2, 2}, Floats(4)).request->header->wanted = {1};
+  CheckedRequest wanting;
+  wanting.X({2, 2}, FloatBytes(4)).request->header->wanted = {1};
   CHECK_EQ(wanting.Complaint(), "model 'm': unknown output 1; expected an index below 1");
 }
 
 TEST(check_refuses_bytes_without_an_address) {
-  Asked asked;
-  asked.X({2, 2}, Floats(4));
+  CheckedRequest asked;
+  asked.X({2, 2}, FloatBytes(4));
   asked.request->header->inputs()[0].first_chunks[0].data = nullptr;
   CHECK_EQ(asked.Complaint(), "model 'm', input 'x': a chunk of 16 bytes has no address");
 }
 
 TEST(check_refuses_more_than_4_gib) {
-  Asked asked(1);
-  asked.X({1, 2}, Floats(2));
+  CheckedRequest asked(1);
+  asked.X({1, 2}, FloatBytes(2));
   ModelIo io = TwoInputs();
   io.inputs[0].dims = {-1, -1};
   InputTensor& input = asked.request->header->inputs()[0];
@@ -161,8 +161,8 @@ TEST(check_compares_the_first_value_of_a_shape_tensor_with_the_rows) {
   io.inputs[1] = {"s", DataType::kInt64, {3}};
   io.inputs[1].rows_in_values = true;
   const auto complaint = [&](std::vector<int64_t> shape, const std::vector<int64_t>& values) {
-    Asked asked;
-    asked.X({2, 2}, Floats(4));
+    CheckedRequest asked;
+    asked.X({2, 2}, FloatBytes(4));
     asked.requests.Input(asked.request, 1, DataType::kInt64, std::move(shape), BytesOf(values));
     return asked.Complaint(io);
   };

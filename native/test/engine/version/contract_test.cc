@@ -112,7 +112,7 @@ void AskSlots(const char* asynchronous, uint32_t instances, bool ordered) {
     CHECK_EQ(seen.outputs.at(0).bytes,
              BytesOf(std::vector<float>(1 + seen.slot % 5, static_cast<float>(seen.slot))));
     const std::string& text = seen.outputs.at(2).bytes;
-    CHECK_EQ(text, TextOf(static_cast<size_t>(text[0])));
+    CHECK_EQ(text, TextOfRow(static_cast<size_t>(text[0])));
     CHECK_EQ(seen.outputs.size(), 2u);
   }
   CHECK_EQ(ok, expected - failures);

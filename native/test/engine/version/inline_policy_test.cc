@@ -10,14 +10,14 @@ namespace {
 constexpr uint64_t kBudgetNs = 50'000;
 
 // An instance with a batch of one request that has not begun.
-struct Bench {
-  explicit Bench(MemoryKind memory = MemoryKind::kHost)
+struct InlinePolicyBench {
+  explicit InlinePolicyBench(MemoryKind memory = MemoryKind::kHost)
       : runner({"m_0", 0, memory, 0}, std::make_unique<IdleInstance>()) {
     runs.Begin({runs.requests.Floats({1})});
     runner.next = &runs.run;
     policy.Classify(&runs.run);
   }
-  ~Bench() { runs.End(); }
+  ~InlinePolicyBench() { runs.End(); }
 
   void Note(uint64_t ns, InlineTime* on = nullptr, bool failed = false) {
     policy.Note(runs.run.batch_class, ns, failed, on);
@@ -33,7 +33,7 @@ struct Bench {
 }  // namespace
 
 TEST(inline_policy_allows_what_is_known_to_be_short) {
-  Bench bench;
+  InlinePolicyBench bench;
   CHECK(!bench.MayRun());
   bench.Note(1000);
   CHECK(bench.MayRun());
@@ -42,24 +42,24 @@ TEST(inline_policy_allows_what_is_known_to_be_short) {
 }
 
 TEST(inline_policy_without_a_budget_allows_nothing) {
-  Bench bench;
+  InlinePolicyBench bench;
   bench.policy = InlinePolicy();
   bench.Note(1);
   CHECK(!bench.MayRun());
 }
 
 TEST(inline_policy_allows_nothing_on_a_device_or_where_the_thread_is_in_execute) {
-  Bench device(MemoryKind::kDevice);
+  InlinePolicyBench device(MemoryKind::kDevice);
   device.Note(1000);
   CHECK(!device.MayRun());
-  Bench busy;
+  InlinePolicyBench busy;
   busy.Note(1000);
   busy.runner.executing = true;
   CHECK(!busy.MayRun());
 }
 
 TEST(inline_policy_leaves_the_rest_to_the_thread_when_the_tick_has_spent_its_budget) {
-  Bench bench;
+  InlinePolicyBench bench;
   bench.Note(kBudgetNs / 2, &bench.inline_time);
   CHECK_EQ(bench.inline_time.spent_ns, kBudgetNs / 2);
   CHECK(bench.MayRun());
@@ -70,7 +70,7 @@ TEST(inline_policy_leaves_the_rest_to_the_thread_when_the_tick_has_spent_its_bud
 }
 
 TEST(inline_policy_has_a_budget_of_its_own_for_guests) {
-  Bench bench;
+  InlinePolicyBench bench;
   bench.policy = InlinePolicy(0, false, kBudgetNs);
   bench.policy.Classify(&bench.runs.run);
   InlineTime guests;
@@ -92,7 +92,7 @@ TEST(inline_policy_has_a_budget_of_its_own_for_guests) {
 }
 
 TEST(inline_policy_never_takes_a_guest_again_after_one_that_took_far_too_long) {
-  Bench bench;
+  InlinePolicyBench bench;
   bench.policy = InlinePolicy(kBudgetNs, false, kBudgetNs);
   bench.policy.ExpectGuests();
   bench.policy.Classify(&bench.runs.run);
@@ -108,7 +108,7 @@ TEST(inline_policy_never_takes_a_guest_again_after_one_that_took_far_too_long) {
 }
 
 TEST(inline_policy_learns_nothing_from_a_batch_that_fails_early) {
-  Bench bench;
+  InlinePolicyBench bench;
   bench.Note(10, nullptr, true);
   CHECK(!bench.MayRun());
   bench.Note(1000);
@@ -117,7 +117,7 @@ TEST(inline_policy_learns_nothing_from_a_batch_that_fails_early) {
 }
 
 TEST(inline_policy_takes_the_first_batch_from_the_thread_that_would_be_woken) {
-  Bench bench;
+  InlinePolicyBench bench;
   WakeList wake;
   CHECK(!bench.policy.Choose(bench.inline_time, &wake));
   wake.Add(&bench.runner);

@@ -5,13 +5,13 @@
 #include "platform/thread.h"
 #include "port_client.h"
 #include "server_fixture.h"
+#include "units.h"
 #include "version_fixture.h"
 
 namespace tritonts::test {
 
 namespace {
 
-constexpr uint64_t kMs = 1'000'000;
 // Longer than any run of these tests, even on a busy machine.
 constexpr uint64_t kGenerousNs = 10'000 * kMs;
 
@@ -24,9 +24,9 @@ VersionConfig Batching(uint32_t most, uint32_t instances = 1) {
   return Inline(ConfigOf(FloatIo(most), instances, {most, {}, 0}));
 }
 
-class Bench {
+class InlineBench {
  public:
-  explicit Bench(VersionConfig config)
+  explicit InlineBench(VersionConfig config)
       : runs(std::make_shared<Runs>()), version(ScriptOf(runs), std::move(config)) {}
 
   // Submits requests with these rows in one tick, and waits for their responses.
@@ -57,7 +57,7 @@ class Bench {
 }  // namespace
 
 TEST(inline_runs_here_what_is_known_to_be_short) {
-  Bench bench(Batching(8));
+  InlineBench bench(Batching(8));
   bench.Ask({1});
   bench.Ask({1});
   bench.Ask({2});
@@ -67,7 +67,7 @@ TEST(inline_runs_here_what_is_known_to_be_short) {
 }
 
 TEST(inline_responds_before_submit_returns) {
-  Bench bench(Batching(8));
+  InlineBench bench(Batching(8));
   bench.Ask({1});
   InlineTime inline_time;
   bench.version.Submit({bench.version.requests.Floats({7})}, &inline_time);
@@ -77,10 +77,10 @@ TEST(inline_responds_before_submit_returns) {
 }
 
 TEST(inline_is_off_without_an_inline_time_or_a_budget) {
-  Bench off(Inline(ConfigOf(FloatIo()), 0));
+  InlineBench off(Inline(ConfigOf(FloatIo()), 0));
   for (int i = 0; i < 3; i++) off.Ask({1});
   CHECK((off.here() == std::vector<bool>{false, false, false}));
-  Bench bench(Batching(8));
+  InlineBench bench(Batching(8));
   bench.Ask({1});
   bench.version.Send({1});
   CHECK(bench.version.sink.Wait(2));
@@ -219,13 +219,13 @@ TEST(inline_ends_for_good_with_a_run_that_takes_far_too_long) {
 TEST(inline_leaves_gpu_instances_to_their_threads) {
   VersionConfig config = Batching(8);
   config.instances[0].memory = MemoryKind::kDevice;
-  Bench bench(std::move(config));
+  InlineBench bench(std::move(config));
   for (int i = 0; i < 3; i++) bench.Ask({1});
   CHECK((bench.here() == std::vector<bool>{false, false, false}));
 }
 
 TEST(inline_waits_for_nobody_who_runs) {
-  Bench bench(Batching(1));
+  InlineBench bench(Batching(1));
   bench.Ask({1});
   bench.runs->Shut();
   bench.version.Send({1});
@@ -240,7 +240,7 @@ TEST(inline_waits_for_nobody_who_runs) {
 }
 
 TEST(inline_runs_a_whole_tick_batch_after_batch) {
-  Bench bench(Batching(2));
+  InlineBench bench(Batching(2));
   bench.Ask({2});
   bench.Ask({2, 2, 2});
   CHECK((bench.here() == std::vector<bool>{false, true, true, true}));
@@ -248,7 +248,7 @@ TEST(inline_runs_a_whole_tick_batch_after_batch) {
 }
 
 TEST(inline_gives_the_rest_of_a_tick_to_the_thread_where_it_does_not_fit) {
-  Bench bench(Batching(2));
+  InlineBench bench(Batching(2));
   bench.Ask({2});
   InlineTime inline_time;
   inline_time.spent_ns = kGenerousNs;
@@ -262,7 +262,7 @@ TEST(inline_gives_the_rest_of_a_tick_to_the_thread_where_it_does_not_fit) {
 }
 
 TEST(inline_shares_a_tick_with_the_other_instances) {
-  Bench bench(Batching(2, 2));
+  InlineBench bench(Batching(2, 2));
   bench.Ask({2});
   bench.Ask({2, 2});
   const std::vector<Runs::Batch> runs = bench.runs->runs();
@@ -275,7 +275,7 @@ TEST(inline_shares_a_tick_with_the_other_instances) {
 }
 
 TEST(inline_counts_its_runs_as_any_other) {
-  Bench bench(Batching(8));
+  InlineBench bench(Batching(8));
   for (int i = 0; i < 5; i++) bench.Ask({2});
   const Statistics statistics = bench.version.version().statistics();
   CHECK_EQ(statistics.execution_count, 5u);

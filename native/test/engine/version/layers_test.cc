@@ -13,9 +13,6 @@ namespace tritonts::test {
 
 namespace {
 
-using Floats = std::vector<float>;
-using Names = std::vector<std::string>;
-
 // A version that adds 1, with layers around it.
 class LayeredVersion {
  public:

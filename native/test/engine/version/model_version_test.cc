@@ -3,15 +3,10 @@
 
 #include <set>
 
+#include "units.h"
 #include "version_fixture.h"
 
 namespace tritonts::test {
-
-namespace {
-
-constexpr uint64_t kMs = 1'000'000;
-
-}  // namespace
 
 // --- Starting.
 

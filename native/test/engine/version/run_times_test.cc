@@ -4,12 +4,11 @@
 #include "engine/base/clock.h"
 #include "engine/version/inline_time.h"
 #include "engine_fixture.h"
+#include "units.h"
 
 namespace tritonts::test {
 
 namespace {
-
-constexpr uint64_t kUs = 1000;
 
 // The class of a batch of one request with this shape key.
 uint64_t ClassOf(std::vector<int64_t> key, uint32_t rows, size_t bytes = 0) {

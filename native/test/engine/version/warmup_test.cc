@@ -14,14 +14,14 @@ namespace tritonts::test {
 
 namespace {
 
-WarmupInput Floats(WarmupInput::Data data, std::vector<int64_t> shape = {1, 1}) {
+WarmupInput WarmupFloats(WarmupInput::Data data, std::vector<int64_t> shape = {1, 1}) {
   size_t count = 1;
   for (const int64_t dim : shape) count *= static_cast<size_t>(dim);
   return {0, DataType::kFp32, std::move(shape), data, count * sizeof(float), nullptr};
 }
 
 WarmupSample Sample(std::string name, uint32_t batch_size = 1, uint32_t count = 1) {
-  return {std::move(name), batch_size, count, {Floats(WarmupInput::Data::kZero)}};
+  return {std::move(name), batch_size, count, {WarmupFloats(WarmupInput::Data::kZero)}};
 }
 
 VersionConfig Warmed(VersionConfig config, std::vector<WarmupSample> samples) {
@@ -30,7 +30,7 @@ VersionConfig Warmed(VersionConfig config, std::vector<WarmupSample> samples) {
 }
 
 // The facts about a warm-up's runs, recorded by Script::execute.
-struct Seen {
+struct SeenWarmups {
   struct One {
     uint32_t instance;
     std::thread::id thread;
@@ -52,7 +52,7 @@ struct Seen {
   std::vector<One> all;
 };
 
-Script Noting(Seen* seen) {
+Script Noting(SeenWarmups* seen) {
   Script script;
   script.execute = [seen](uint32_t instance, Run& run) {
     seen->Note(instance, run);
@@ -64,7 +64,7 @@ Script Noting(Seen* seen) {
 }  // namespace
 
 TEST(warmup_runs_each_sample_as_often_as_it_says_on_each_instances_own_thread) {
-  Seen seen;
+  SeenWarmups seen;
   VersionBench bench(Noting(&seen));
   CHECK(bench.version()
             .Start(Warmed(ConfigOf(FloatIo(), 2), {Sample("a", 3, 2), Sample("b", 1, 1)}))
@@ -72,7 +72,7 @@ TEST(warmup_runs_each_sample_as_often_as_it_says_on_each_instances_own_thread) {
   CHECK_EQ(seen.all.size(), 6u);
   std::map<uint32_t, std::set<std::thread::id>> threads;
   std::map<uint32_t, std::vector<size_t>> sizes;
-  for (const Seen::One& one : seen.all) {
+  for (const SeenWarmups::One& one : seen.all) {
     threads[one.instance].insert(one.thread);
     sizes[one.instance].push_back(one.requests);
   }
@@ -106,7 +106,7 @@ TEST(warmup_is_over_before_the_version_is_started) {
 }
 
 TEST(warmup_counts_as_requests_do) {
-  Seen seen;
+  SeenWarmups seen;
   VersionBench bench(Noting(&seen),
                      Warmed(ConfigOf(FloatIo()), {Sample("a", 4, 2), Sample("none", 0, 5)}));
   const Statistics statistics = bench.version().statistics();
@@ -120,11 +120,11 @@ TEST(warmup_counts_as_requests_do) {
 }
 
 TEST(warmup_data_is_zero_random_or_what_was_given) {
-  Seen seen;
+  SeenWarmups seen;
   const std::string given = BytesOf<float>({1.5f, -2});
-  WarmupSample zero{"zero", 1, 1, {Floats(WarmupInput::Data::kZero, {1, 2})}};
-  WarmupSample random{"random", 2, 1, {Floats(WarmupInput::Data::kRandom, {1, 2})}};
-  WarmupSample file{"file", 1, 1, {Floats(WarmupInput::Data::kGiven, {1, 2})}};
+  WarmupSample zero{"zero", 1, 1, {WarmupFloats(WarmupInput::Data::kZero, {1, 2})}};
+  WarmupSample random{"random", 2, 1, {WarmupFloats(WarmupInput::Data::kRandom, {1, 2})}};
+  WarmupSample file{"file", 1, 1, {WarmupFloats(WarmupInput::Data::kGiven, {1, 2})}};
   file.inputs[0].given = std::make_shared<const std::string>(given);
   WarmupSample flags{
       "flags", 1, 1, {{0, DataType::kBool, {1, 64}, WarmupInput::Data::kRandom, 64, nullptr}}};
@@ -245,7 +245,7 @@ TEST(warmup_ends_between_two_runs_when_it_is_cancelled_or_closed) {
 
 TEST(warmup_without_a_thread_fails_as_unavailable) {
   if (kWatched) return;
-  Seen seen;
+  SeenWarmups seen;
   VersionBench bench(Noting(&seen));
   Status status;
   {
@@ -269,7 +269,7 @@ TEST(warmup_may_not_be_queued_a_second_time) {
 // --- In a server.
 
 TEST(warmup_is_on_a_loader_even_where_the_model_starts_at_once) {
-  Seen seen;
+  SeenWarmups seen;
   Script script = Noting(&seen);
   script.starts_at_once = true;
   ScriptedBackend backend(std::move(script));
@@ -284,7 +284,7 @@ TEST(warmup_is_on_a_loader_even_where_the_model_starts_at_once) {
 }
 
 TEST(warmup_is_ended_by_cancelling_loads) {
-  auto gate = std::make_shared<Gate>();
+  auto gate = std::make_shared<RunsGate>();
   Script script;
   script.execute = [gate](uint32_t, Run& run) {
     gate->Pass();
@@ -304,7 +304,7 @@ TEST(warmup_is_ended_by_cancelling_loads) {
 }
 
 TEST(warmup_that_ends_when_it_is_asked_to_does_not_hold_up_close) {
-  auto gate = std::make_shared<Gate>();
+  auto gate = std::make_shared<RunsGate>();
   Script script;
   script.execute = [gate](uint32_t, Run& run) {
     gate->Pass();
@@ -325,7 +325,7 @@ TEST(warmup_that_ends_when_it_is_asked_to_does_not_hold_up_close) {
 }
 
 TEST(warmup_that_does_not_return_is_abandoned_with_its_version) {
-  auto gate = std::make_shared<Gate>();
+  auto gate = std::make_shared<RunsGate>();
   auto returned = std::make_shared<Event>();
   {
     Script script;
@@ -357,7 +357,7 @@ TEST(warmup_that_does_not_return_is_abandoned_with_its_version) {
 TEST(warmup_refuses_data_of_another_size) {
   for (const size_t size : {7, 9}) {
     VersionBench bench{Script()};
-    WarmupSample file{"file", 1, 1, {Floats(WarmupInput::Data::kGiven, {1, 2})}};
+    WarmupSample file{"file", 1, 1, {WarmupFloats(WarmupInput::Data::kGiven, {1, 2})}};
     file.inputs[0].given = std::make_shared<const std::string>(size, 'x');
     const Status status = bench.version().Start(Warmed(ConfigOf(FloatIo(), 1), {std::move(file)}));
     CHECK(status.code() == Code::kInvalidArg);

@@ -7,19 +7,19 @@
 
 #include "engine/base/exit.h"
 #include "engine_fixture.h"
+#include "units.h"
 
 namespace tritonts::test {
 
 namespace {
 
-constexpr uint64_t kUs = 1000;
-constexpr uint64_t kShort = 10 * kUs;
-constexpr uint64_t kLong = SpinPolicy::kMostNs + 1;
+constexpr uint64_t kShortWaitNs = 10 * kUs;
+constexpr uint64_t kLongWaitNs = SpinPolicy::kMostNs + 1;
 
 // A policy that has seen only short waits.
 SpinPolicy Eager() {
   SpinPolicy policy;
-  for (int i = 0; i < 8; i++) policy.Note(Spin::kNone, kShort);
+  for (int i = 0; i < 8; i++) policy.Note(Spin::kNone, kShortWaitNs);
   return policy;
 }
 
@@ -27,7 +27,7 @@ SpinPolicy Eager() {
 int Skipped(SpinPolicy* policy) {
   int waits = 0;
   while (!policy->ShouldSpin() && waits < 100'000) {
-    policy->Note(Spin::kNone, kShort);
+    policy->Note(Spin::kNone, kShortWaitNs);
     waits++;
   }
   return waits;
@@ -70,15 +70,15 @@ Spin LookAt(const Bell& bell, const SpinCore& core, uint64_t began) {
 TEST(spin_is_not_worth_it_before_waits_were_seen) {
   SpinPolicy policy;
   CHECK(!policy.ShouldSpin());
-  for (int i = 0; i < 8; i++) policy.Note(Spin::kNone, kShort);
+  for (int i = 0; i < 8; i++) policy.Note(Spin::kNone, kShortWaitNs);
   CHECK(policy.ShouldSpin());
 }
 
 TEST(spin_is_worth_it_while_half_of_the_waits_are_short) {
   SpinPolicy policy = Eager();
-  for (int i = 0; i < 4; i++) policy.Note(Spin::kNone, kLong);
+  for (int i = 0; i < 4; i++) policy.Note(Spin::kNone, kLongWaitNs);
   CHECK(policy.ShouldSpin());
-  policy.Note(Spin::kNone, kLong);
+  policy.Note(Spin::kNone, kLongWaitNs);
   CHECK(!policy.ShouldSpin());
   // A spin covers a wait as long as the longest spin.
   policy.Note(Spin::kNone, SpinPolicy::kMostNs);
@@ -93,7 +93,7 @@ TEST(spin_in_vain_is_tried_less_and_less_often) {
   int before = 0;
   for (int i = 0; i < 30; i++) {
     CHECK(policy.ShouldSpin());
-    policy.Note(Spin::kNotFound, kShort);
+    policy.Note(Spin::kNotFound, kShortWaitNs);
     const int waits = Skipped(&policy);
     CHECK(waits > before || waits == 255);
     before = waits;
@@ -103,30 +103,30 @@ TEST(spin_in_vain_is_tried_less_and_less_often) {
 
 TEST(spin_that_finds_something_is_trusted_again) {
   SpinPolicy policy = Eager();
-  for (int i = 0; i < 4; i++) policy.Note(Spin::kNotFound, kShort);
+  for (int i = 0; i < 4; i++) policy.Note(Spin::kNotFound, kShortWaitNs);
   CHECK_EQ(Skipped(&policy), 15);
   for (int i = 0; i < 4; i++) {
-    policy.Note(Spin::kFound, kShort);
+    policy.Note(Spin::kFound, kShortWaitNs);
     CHECK(policy.ShouldSpin());
   }
-  policy.Note(Spin::kNotFound, kShort);
+  policy.Note(Spin::kNotFound, kShortWaitNs);
   CHECK_EQ(Skipped(&policy), 1);
 }
 
 TEST(spin_that_was_interrupted_counts_twice) {
   SpinPolicy policy = Eager();
-  policy.Note(Spin::kPreempted, kShort);
+  policy.Note(Spin::kPreempted, kShortWaitNs);
   CHECK_EQ(Skipped(&policy), 3);
 }
 
 TEST(spin_lasts_longer_where_batches_take_a_while_to_begin) {
   SpinPolicy policy;
   CHECK_EQ(policy.most_ns(), SpinPolicy::kMostNs);
-  policy.Note(Spin::kFound, kShort, 30 * kUs);
+  policy.Note(Spin::kFound, kShortWaitNs, 30 * kUs);
   CHECK_EQ(policy.most_ns(), SpinPolicy::kMostNs + 30 * kUs);
-  policy.Note(Spin::kNotFound, kLong, 30'000 * kUs);
+  policy.Note(Spin::kNotFound, kLongWaitNs, 30'000 * kUs);
   CHECK_EQ(policy.most_ns(), 2 * SpinPolicy::kMostNs);
-  policy.Note(Spin::kNone, kShort);
+  policy.Note(Spin::kNone, kShortWaitNs);
   CHECK_EQ(policy.most_ns(), SpinPolicy::kMostNs);
 }
 

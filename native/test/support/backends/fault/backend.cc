@@ -75,7 +75,7 @@ std::chrono::milliseconds MillisecondsOf(const ModelSpec& spec, const std::strin
 }
 
 // The faults that a model's settings request.
-struct Orders {
+struct FaultOrders {
   Fault fault = Fault::kNone;
   std::string load_fault;
   std::string at;
@@ -89,7 +89,7 @@ struct Orders {
 };
 
 // The fault of a load at one of its steps.
-Status LoadFault(const Orders& orders, const char* step) {
+Status LoadFault(const FaultOrders& orders, const char* step) {
   if (orders.at != step) return Status::Ok();
   const std::string& fault = orders.load_fault;
   if (fault == "fails") return Status::Unavailable(Reason::kNotReady, "an injected failure");
@@ -102,7 +102,8 @@ Status LoadFault(const Orders& orders, const char* step) {
 class FaultInstance final : public Instance {
  public:
   // `runs` counts the runs of the whole model.
-  FaultInstance(const Orders& orders, std::atomic<int32_t>* runs) : orders_(orders), runs_(runs) {}
+  FaultInstance(const FaultOrders& orders, std::atomic<int32_t>* runs)
+      : orders_(orders), runs_(runs) {}
   ~FaultInstance() override { JoinLate(); }
 
   void Execute(Run& run) override {
@@ -374,7 +375,7 @@ class FaultInstance final : public Instance {
     late_wanted_ = false;
   }
 
-  const Orders orders_;
+  const FaultOrders orders_;
   std::atomic<int32_t>* const runs_;
   int32_t run_ = 0;                  // number of the current run
   std::vector<int32_t> first_rows_;  // of its requests: their first rows
@@ -390,7 +391,7 @@ class FaultInstance final : public Instance {
 
 class FaultModel final : public Model {
  public:
-  explicit FaultModel(Orders orders) : orders_(std::move(orders)) {}
+  explicit FaultModel(FaultOrders orders) : orders_(std::move(orders)) {}
   ~FaultModel() override { std::this_thread::sleep_for(orders_.destroy); }
 
   // Empty: it accepts any inputs that the configuration has.
@@ -415,7 +416,7 @@ class FaultModel final : public Model {
   }
 
  private:
-  Orders orders_;
+  FaultOrders orders_;
   std::atomic<int32_t> runs_{0};
 };
 
@@ -425,7 +426,7 @@ StatusOr<std::unique_ptr<Model>> FaultBackend::Load(const ModelSpec& spec) {
   // Real backends call this when they open their library.
   static const bool once = (OnRuntimeLibraryOpened(), true);
   (void)once;
-  Orders orders;
+  FaultOrders orders;
   const std::string name = SettingOf(spec, "fault", "none");
   const auto known = std::find(std::begin(kNames), std::end(kNames), name);
   if (known == std::end(kNames)) return Status::InvalidArg("there is no fault '" + name + "'");

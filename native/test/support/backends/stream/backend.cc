@@ -15,7 +15,7 @@ namespace tritonts {
 
 namespace {
 
-struct Orders {
+struct StreamOrders {
   uint32_t ahead = 16;
   std::string cancel_file;
   // Positions of the inputs; -1: absent.
@@ -86,7 +86,7 @@ class Worker {
 // Sends the responses to one request. Used only on its worker's thread, except OnRead.
 class Producer final : public ReadListener, public std::enable_shared_from_this<Producer> {
  public:
-  Producer(Run& run, uint32_t position, const Orders& orders, std::shared_ptr<Worker> worker)
+  Producer(Run& run, uint32_t position, const StreamOrders& orders, std::shared_ptr<Worker> worker)
       : orders_(orders), worker_(std::move(worker)), run_(run), position_(position) {
     const Request& request = *run.requests()[position];
     count_ = Read(request, orders.count, 0);
@@ -161,7 +161,7 @@ class Producer final : public ReadListener, public std::enable_shared_from_this<
     run_->Respond(position_, status);
   }
 
-  const Orders& orders_;
+  const StreamOrders& orders_;
   const std::shared_ptr<Worker> worker_;
   const RunRef run_;
   const uint32_t position_;
@@ -192,7 +192,7 @@ void Worker::Work() {
 
 class StreamInstance final : public Instance {
  public:
-  explicit StreamInstance(const Orders& orders)
+  explicit StreamInstance(const StreamOrders& orders)
       : orders_(orders), thread_([worker = worker_] { worker->Work(); }) {}
   ~StreamInstance() override {
     worker_->Stop();
@@ -209,14 +209,14 @@ class StreamInstance final : public Instance {
   void Terminate() override { worker_->Terminate(); }
 
  private:
-  const Orders& orders_;  // owned by the model
+  const StreamOrders& orders_;  // owned by the model
   const std::shared_ptr<Worker> worker_ = std::make_shared<Worker>();
   std::thread thread_;
 };
 
 class StreamModel final : public Model {
  public:
-  explicit StreamModel(Orders orders) : orders_(std::move(orders)) {}
+  explicit StreamModel(StreamOrders orders) : orders_(std::move(orders)) {}
   ModelDescription Describe() const override { return {}; }
   Status Configure(const ModelIo& io, std::string_view) override {
     orders_.batches = io.max_batch_size > 0;
@@ -232,13 +232,13 @@ class StreamModel final : public Model {
   }
 
  private:
-  Orders orders_;
+  StreamOrders orders_;
 };
 
 }  // namespace
 
 StatusOr<std::unique_ptr<Model>> StreamBackend::Load(const ModelSpec& spec) {
-  Orders orders;
+  StreamOrders orders;
   const auto ahead = spec.settings.find("ahead");
   if (ahead != spec.settings.end()) {
     const std::string& text = ahead->second;

@@ -503,20 +503,22 @@ TEST(ports_share_regions_that_others_register_meanwhile) {
   std::atomic<uint32_t> passing{0};
   std::thread registrar([&] {
     while (!stop) {
-      auto id = regions.Add("passing", RegionMemory::Of(BytesOf<float>({4, 0})));
+      auto id = regions.Add("passing", RegionMemory::Of(BytesOf<float>({4, 0, 0})));
       passing = id.value();
       std::this_thread::yield();
       regions.Remove(id.value());
     }
   });
   std::vector<std::thread> environments;
-  for (int k = 0; k < 2; k++) {
-    environments.emplace_back([&] {
+  for (uint32_t k = 0; k < 2; k++) {
+    environments.emplace_back([&, k] {
       PortClient client(server.shared());
+      // Each has a place of its own for its answers.
+      const uint32_t own = 4 * (k + 1);
       for (int i = 0; i < 200; i++) {
         const uint32_t sure = client.Write(uid, 1, {FloatsAt(0, 1, {lasting, 0, 4})});
         const uint32_t maybe =
-            client.Write(uid, 1, {FloatsAt(0, 1, {passing, 0, 4})}, {}, {{0, {passing, 4, 4}}});
+            client.Write(uid, 1, {FloatsAt(0, 1, {passing, 0, 4})}, {}, {{0, {passing, own, 4}}});
         const auto responses = client.Take(2);
         CHECK_EQ(ResponseOf(sure, responses).outputs[0].bytes, BytesOf<float>({3}));
         const Code code = ResponseOf(maybe, responses).code;

@@ -25,7 +25,7 @@ const build = fileURLToPath(new URL('build/bench-native', root));
  *
  * @returns Its path.
  */
-export async function buildProgram(name: 'bare_loop' | 'ensemble_loop'): Promise<string> {
+export async function buildProgram(name: 'bare_loop' | 'ensemble_loop' | 'openvino_loop'): Promise<string> {
   await run('cmake', ['-S', source, '-B', build, '-DCMAKE_BUILD_TYPE=Release']);
   await run('cmake', ['--build', build, '--config', 'Release', '--target', name, '--parallel']);
   return `${build}/bin/${name}`;

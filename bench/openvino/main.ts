@@ -1,0 +1,193 @@
+/**
+ * Compares models of OpenVINO with its library called bare from C++, and with its Python called by hand, batched:
+ * `npm run bench -- openvino`
+ *
+ * All sides run the same ONNX files with the same threads, and take turns.
+ */
+
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import { existsSync, readdirSync } from 'node:fs';
+import { createServer, type Model } from '../../src/index.js';
+import { BareLoopProgram, buildProgram, sizes } from '../contestants/bare-loop.js';
+import { describeMachine } from '../measuring/machine.js';
+import { configOf, models, type BenchModel } from '../measuring/models.js';
+import { turnOrder } from '../measuring/rounds.js';
+import { count } from '../options.js';
+import { significant } from '../reports/numbers.js';
+import { machineText } from '../reports/report.js';
+import { estimate, ratio, reaches } from '../reports/statistics.js';
+import { table } from '../reports/table.js';
+
+const usage = 'npm run bench -- openvino [--rounds <n>] [--window <ms>]';
+
+const root = fileURLToPath(new URL('../../../', import.meta.url));
+const python = join(root, '.venv-frameworks', 'bin', 'python');
+
+/** The required ratios to the bare loop by the number of callers, and to Python by hand. */
+const loads: readonly {
+  readonly model: string;
+  readonly callers: number;
+  readonly beside: 'bare' | 'python';
+  readonly least: number;
+}[] = [
+  { model: 'add', callers: 1, beside: 'bare', least: 0.7 },
+  { model: 'add', callers: 64, beside: 'bare', least: 0.85 },
+  { model: 'add', callers: 64, beside: 'python', least: 1.5 },
+  { model: 'digits', callers: 64, beside: 'bare', least: 0.85 },
+  { model: 'digits', callers: 64, beside: 'python', least: 1.5 },
+  { model: 'conv', callers: 1, beside: 'bare', least: 0.95 },
+];
+
+/** The library in the Python environment; undefined: it is not installed. */
+function findLibrary(): string | undefined {
+  const lib = join(root, '.venv-frameworks', 'lib');
+  for (const version of existsSync(lib) ? readdirSync(lib) : []) {
+    const folder = join(lib, version, 'site-packages', 'openvino', 'libs');
+    const file = (existsSync(folder) ? readdirSync(folder) : []).find((name) =>
+      name.startsWith('libopenvino_c.so'),
+    );
+    if (file !== undefined) return join(folder, file);
+  }
+  return undefined;
+}
+
+/** A process that answers each line, "<batch size> <milliseconds>", with a line of JSON. */
+class ByHand {
+  readonly #child;
+  readonly #lines: AsyncIterator<string>;
+
+  constructor(model: string, threads: number, dims: readonly number[]) {
+    const script = join(root, 'bench', 'openvino', 'by_hand.py');
+    this.#child = spawn(python, [script, model, String(threads), dims.join(',')], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    });
+    this.#lines = createInterface({ input: this.#child.stdout })[Symbol.asyncIterator]();
+  }
+
+  async rate(batch: number, ms: number): Promise<number> {
+    this.#child.stdin.write(`${batch} ${ms}\n`);
+    const line: IteratorResult<string, unknown> = await this.#lines.next();
+    if (line.done === true) throw new Error('the process of Python has ended');
+    const { items, seconds } = JSON.parse(line.value) as { items: number; seconds: number };
+    return items / seconds;
+  }
+
+  close(): void {
+    this.#child.stdin.end();
+  }
+}
+
+/** Calls a model for about `ms` milliseconds with this many callers. Returns the requests per second. */
+async function ourRate(
+  served: Model,
+  { input }: BenchModel,
+  rows: readonly Float32Array[],
+  callers: number,
+  ms: number,
+): Promise<number> {
+  const begin = performance.now();
+  let calls = 0;
+  const work = async (): Promise<void> => {
+    while (performance.now() < begin + ms) {
+      await served.infer({ [input.name]: rows[calls % rows.length] ?? new Float32Array() });
+      calls += 1;
+    }
+  };
+  await Promise.all(Array.from({ length: callers }, work));
+  return (calls * 1000) / (performance.now() - begin);
+}
+
+async function main(rounds: number, windowMs: number): Promise<void> {
+  const machine = describeMachine();
+  const threads = machine.cores;
+  const library = findLibrary();
+  if (library === undefined) {
+    console.error('OpenVINO is NOT measured: it is not installed. Run `npm test -- frameworks` once');
+    return;
+  }
+  const program = await buildProgram('openvino_loop');
+  const folder = await mkdtemp(join(tmpdir(), 'tritonts-openvino-'));
+  const rows: string[][] = [];
+  try {
+    for (const name of new Set(loads.map(({ model }) => model))) {
+      const model = models.find((one) => one.name === name);
+      if (model?.bytes === undefined) continue;
+      const version = join(folder, name, '1');
+      await mkdir(version, { recursive: true });
+      const path = join(version, 'model.onnx');
+      await writeFile(path, model.bytes());
+      const config = configOf(model, 'FP32').replace('"onnxruntime"', '"openvino"');
+      await writeFile(join(folder, name, 'config.pbtxt'), `${config}default_model_filename: "model.onnx"\n`);
+    }
+    await using server = await createServer(folder, { threads, backendConfig: { openvino: { library } } });
+    for (const load of loads) {
+      const model = models.find((one) => one.name === load.model);
+      const items = model?.items();
+      if (model === undefined || items?.datatype !== 'FP32') continue;
+      const path = join(folder, model.name, '1', 'model.onnx');
+      const bare = new BareLoopProgram({ program, library, path, threads, datatype: 'FP32', model });
+      const byHand = new ByHand(path, threads, model.input.itemDims);
+      // The same batches: as many rows as there are callers, as far as the model takes them.
+      const batch = Math.max(...sizes.filter((size) => size <= Math.min(load.callers, model.maxBatchSize)));
+      const window = Math.max(windowMs, model.leastWindowMs ?? 0);
+      const rival = async (): Promise<number> => {
+        if (load.beside === 'python') return byHand.rate(batch, window);
+        const { items: answers, seconds } = await bare.ask(batch, window);
+        return answers / seconds;
+      };
+      const sides = [
+        {
+          run: () => ourRate(server.model(model.name), model, items.values, load.callers, window),
+          rates: [] as number[],
+        },
+        { run: rival, rates: [] as number[] },
+      ];
+      // Round -1 warms up, and is not kept.
+      for (let round = -1; round < rounds; round++) {
+        for (const side of turnOrder(sides, round + 1)) {
+          const rate = await side.run();
+          if (round >= 0) side.rates.push(rate);
+        }
+      }
+      byHand.close();
+      await bare.close();
+      const [ours, theirs] = sides.map(({ rates }) => rates);
+      const quotient = ratio(ours ?? [], theirs ?? []);
+      rows.push([
+        model.title,
+        String(load.callers),
+        load.beside === 'bare' ? `bare loop, batches of ${batch}` : `Python by hand, batches of ${batch}`,
+        significant(estimate(theirs ?? []).median),
+        significant(estimate(ours ?? []).median),
+        significant(quotient.median),
+        significant(quotient.spread),
+        `${load.least} ${reaches(quotient, load.least) ? 'met' : 'MISSED'}`,
+      ]);
+    }
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+  const head = ['model', 'callers', 'beside', 'its requests/s', 'ours', 'ours / its', '±', 'required'];
+  console.log(
+    `${machineText(machine)}\n${threads} threads for each side, ${rounds} rounds\n\n${table(head, rows)}`,
+  );
+}
+
+let settings: { readonly rounds: number; readonly windowMs: number } | undefined;
+try {
+  const { values } = parseArgs({ options: { rounds: { type: 'string' }, window: { type: 'string' } } });
+  settings = {
+    rounds: count('--rounds', values.rounds ?? '15'),
+    windowMs: count('--window', values.window ?? '300'),
+  };
+} catch (error) {
+  console.error(`${error instanceof Error ? error.message : String(error)}\n\n${usage}`);
+  process.exitCode = 1;
+}
+if (settings) await main(settings.rounds, settings.windowMs);

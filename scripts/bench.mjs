@@ -44,6 +44,11 @@ await launch('npm run bench', {
     options: `[--quick] ${rounds}`,
     run: ['dist/bench/trees/main.js'],
   },
+  openvino: {
+    does: 'Models of OpenVINO beside its library and its Python; needs the Python of npm test -- frameworks.',
+    options: rounds,
+    run: ['dist/bench/openvino/main.js'],
+  },
   start: {
     does: 'The time of the import beside that of onnxruntime-node.',
     options: '[--rounds <n>]',

@@ -1,5 +1,5 @@
 // The common part of the commands test, bench and demo: each is a table of programs, and the first argument selects one.
-import { spawnSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -22,8 +22,9 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
  *   then     further programs, which run afterwards whether or not it succeeds
  *   numbers  options with a number, passed to all programs as environment variables, and in arguments in place of
  *            '{option}': by name, the variable and its default. Without a default the number comes from the clock.
- *   python   a requirements file and the ignored folder of a Python environment with them, which is created first;
- *            it runs the files that end in '.py'
+ *   python   a requirements file, or several ones, and the ignored folder of a Python environment with them, which is
+ *            created first; it runs the files that end in '.py'
+ *   asks     environment variables whose values that Python prints: by name, the statements
  *   node     options of Node
  *   builds   the parts of the build that it needs (default: all)
  *
@@ -48,7 +49,16 @@ export async function launch(command, programs, { progress = false } = {}) {
     console.log(help(command, name === '' ? programs : { [name]: programs[name] }));
     return;
   }
-  const { first: before = [], run, then = [], node = [], builds, numbers = {}, python } = programs[name];
+  const {
+    first: before = [],
+    run,
+    then = [],
+    node = [],
+    builds,
+    numbers = {},
+    python,
+    asks = {},
+  } = programs[name];
   const built =
     progress && builds === undefined
       ? await quietly('Building', process.execPath, [join(root, 'scripts', 'build.mjs')])
@@ -60,9 +70,16 @@ export async function launch(command, programs, { progress = false } = {}) {
   const rest = name === '' ? args : args.slice(1);
   const values = readNumbers(numbers, rest);
   if (values === undefined) return;
-  const interpreter = python && pythonWith(join(root, python[0]), python[1]);
+  const interpreter =
+    python &&
+    pythonWith(
+      [python[0]].flat().map((file) => join(root, file)),
+      python[1],
+    );
   const env = { ...process.env };
   for (const [option, [variable]] of Object.entries(numbers)) env[variable] = values[option];
+  for (const [variable, statements] of Object.entries(asks))
+    env[variable] = execFileSync(interpreter, ['-c', statements], { encoding: 'utf8' }).trim();
   const steps = [...before, run, ...then];
   if (steps.flat().includes('{folder}')) {
     const folder = mkdtempSync(join(tmpdir(), 'tritonts-'));

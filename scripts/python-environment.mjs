@@ -1,6 +1,6 @@
 // Creates a Python environment in an ignored folder, with the packages of a requirements file.
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, existsSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -14,20 +14,32 @@ export function run(file, args, stdio = 'inherit', env = {}) {
   process.exit(1);
 }
 
-/** Creates the environment, or uses one with the same packages. Returns the path of its Python. */
+/**
+ * Creates the environment, or uses one with the same packages. Returns the path of its Python.
+ *
+ * @param wanted - The requirements file, or several ones.
+ */
 export function pythonWith(wanted, folder) {
   const venv = join(root, folder);
   const python = join(
     venv,
     ...(process.platform === 'win32' ? ['Scripts', 'python.exe'] : ['bin', 'python']),
   );
+  const files = [wanted].flat();
+  const requirements = files.map((file) => readFileSync(file, 'utf8')).join('');
   // A copy of the requirements, which is written after the installation.
   const installed = join(venv, 'requirements.txt');
-  if (existsSync(installed) && readFileSync(installed, 'utf8') === readFileSync(wanted, 'utf8'))
-    return python;
+  if (existsSync(installed) && readFileSync(installed, 'utf8') === requirements) return python;
   rmSync(venv, { recursive: true, force: true });
   run(process.platform === 'win32' ? 'python' : 'python3', ['-m', 'venv', venv]);
-  run(python, ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '-r', wanted]);
-  copyFileSync(wanted, installed);
+  run(python, [
+    '-m',
+    'pip',
+    'install',
+    '--quiet',
+    '--disable-pip-version-check',
+    ...files.flatMap((file) => ['-r', file]),
+  ]);
+  writeFileSync(installed, requirements);
   return python;
 }

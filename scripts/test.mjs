@@ -136,12 +136,23 @@ await launch('npm test', {
     run: [tests, 'test/python/'],
   },
   frameworks: {
-    does: 'Trains random tree models with XGBoost, LightGBM and scikit-learn, from PyPI, and compares all answers.',
+    does: 'Trains random tree models with XGBoost, LightGBM and scikit-learn, from PyPI, and compares all answers; then the tests of OpenVINO, from PyPI.',
     options: '[--seed <n>] [--trees <n>]',
     numbers: { seed: ['TRITONTS_TREES_SEED'], trees: ['TRITONTS_TREES', '12'] },
-    python: ['test/backends/fil/requirements.txt', '.venv-frameworks'],
+    python: [
+      ['test/backends/fil/requirements.txt', 'test/backends/openvino/requirements.txt'],
+      '.venv-frameworks',
+    ],
+    asks: {
+      TRITONTS_OPENVINO_PATH:
+        "import openvino, os; print(os.path.join(os.path.dirname(openvino.__file__), 'libs'))",
+    },
     first: [['test/backends/fil/train.py', '{folder}', '--vary', '--seed', '{seed}', '--trees', '{trees}']],
     run: ['dist/test/backends/fil/frameworks.js', '{folder}'],
+    then: [
+      [tests, 'test/backends/openvino/'],
+      ['scripts/native-tests.mjs', '--filter', 'openvino_'],
+    ],
   },
   'real-libraries': {
     does: "What TensorRT's libraries and a GPU build of ONNX Runtime, from PyPI, do without a GPU.",

@@ -33,6 +33,9 @@ export function lfsPointer(head: Uint8Array): string | undefined {
   return `is a Git LFS pointer in place of the file${bytes}: run 'git lfs pull' in its repository`;
 }
 
+/** The beginning of a model of OpenVINO (IR), which is XML. */
+const openVinoModel = /^(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*>\s*)?(?:<!--(?:(?!-->)[^])*-->\s*)*<net[\s>]/;
+
 /**
  * Recognises content that a failed download leaves in place of any file; undefined for other content.
  *
@@ -42,6 +45,7 @@ export function misplacedContent(head: Uint8Array): string | undefined {
   const pointer = lfsPointer(head);
   if (pointer !== undefined) return pointer;
   const text = latin1(head).replaceAll('\0', '');
+  if (openVinoModel.test(text)) return undefined;
   if (/^(?:\xef\xbb\xbf|\xff\xfe|\xfe\xff)?\s*<(?:!doctype\s|html[\s>]|\?xml\s|error>)/i.test(text))
     return 'is a web page: download the file itself (on Hugging Face, the address with /resolve/, not /blob/)';
   return undefined;
@@ -77,6 +81,10 @@ const models: readonly (readonly [begin: RegExp, words: string])[] = [
   ],
   [/^\x89HDF\r\n/, 'is a file of HDF5, such as Keras writes: export the model to ONNX, such as with tf2onnx'],
   [/^[^]{4}TFL3/, 'is a model of TensorFlow Lite: export the model to ONNX, such as with tf2onnx'],
+  [
+    openVinoModel,
+    'is a model of OpenVINO, not an ONNX model: name it model.xml, with model.bin beside it, for backend "openvino"',
+  ],
   [/^GGUF/, 'is a model of llama.cpp (GGUF): take the model as ONNX'],
   [/^\s*[{[]/, 'is JSON, not an ONNX model: download or export the model again'],
   [/^\0{64}/, 'begins with zeros, as a file does whose copy did not end: copy or download it again'],

@@ -129,13 +129,14 @@ export interface ServerOptions {
   readonly modelLoadConcurrency?: number | undefined;
   /**
    * Options by backend (default: none). `onnxruntime.library` is the path of the ONNX Runtime library to use
-   * instead of the library in the package onnxruntime-node. Triton: `--backend-config`.
+   * instead of the library in the package onnxruntime-node, and `openvino.library` that of OpenVINO's C library,
+   * or of its folder. Triton: `--backend-config`.
    */
   readonly backendConfig?: Readonly<Record<string, BackendConfig>> | undefined;
   /**
    * Folders, as paths or file URLs, in which models' configurations may name files (default: none): libraries
    * of custom operators, Python environments (`EXECUTION_ENV_PATH`), and profiles to write. The model's own
-   * folder is always allowed. For libraries, the folder of the ONNX Runtime library is allowed, too. A
+   * folder is always allowed. For libraries, the folder of the runtime's library is allowed, too. A
    * configuration cannot make the server load code from, or write to, any other path; see docs/security.md.
    * Triton has no such option.
    */

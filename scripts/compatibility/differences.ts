@@ -265,4 +265,13 @@ export const differences: readonly Difference[] = [
     triton: 'fil: without `model_type` the file is `xgboost.model`, in the binary format of XGBoost.',
     here: 'The same, unless the folder has one of the other known files: then its name decides.',
   },
+  {
+    triton:
+      'openvino: a model with batching is compiled for exactly `max_batch_size` rows. Smaller batches fail without `ENABLE_BATCH_PADDING`.',
+    here: 'A batch has any number of rows up to `max_batch_size`. Only a model that cannot be reshaped so needs the padding.',
+  },
+  {
+    triton: 'openvino: FP64 and BF16 are refused. Processors with BF16 compute in BF16.',
+    here: 'They are served. The device CPU computes in FP32 unless `HINT_BF16` is YES.',
+  },
 ];

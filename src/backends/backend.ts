@@ -1,6 +1,6 @@
 /** The interface of a backend in TypeScript: its runtime, its options, its instances. */
 
-import type { BackendRules } from '../config/index.js';
+import type { BackendRules, ModelConfig, ModelDescription } from '../config/index.js';
 import type { BackendConfig } from '../options.js';
 import type { BackendContext } from './context.js';
 import type { OpenedInstances, VersionSource } from './version-source.js';
@@ -91,6 +91,13 @@ export interface Backend {
    * @throws {@link TritonError} Any code, with the reason. Nothing of the version is left then.
    */
   open?(source: VersionSource): Promise<OpenedInstances>;
+  /**
+   * The description of a model after the native side has reshaped it for its configuration. Its native side then refuses a
+   * model that cannot be reshaped (default: models run with the shapes of their files).
+   *
+   * @param config - The configuration before it is completed.
+   */
+  reshaped?(description: ModelDescription, config: ModelConfig, options: BackendConfig): ModelDescription;
   /** The field of `config` that an error of the native side concerns, if the message shows it. */
   blame?(message: string, context: BackendContext): string | undefined;
   /** Whether an error of the native side means that the runtime found no model in the file. */

@@ -3,7 +3,7 @@
  * take most of a second, and runs its code.
  */
 
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 
 const cacheFile = '/etc/ld.so.cache';
@@ -51,6 +51,11 @@ function loaderCache(): ReadonlyMap<string, string> {
   }
 }
 
+/** The folders that the user has the loader search first. */
+function ownFolders(env: NodeJS.ProcessEnv): readonly string[] {
+  return (env['LD_LIBRARY_PATH'] ?? '').split(delimiter).filter((folder) => folder !== '');
+}
+
 /**
  * The first existing file of the given library names: in the folders of `LD_LIBRARY_PATH`, in the loader's
  * cache, or in the usual folders. If none exists, the places that were searched.
@@ -62,7 +67,7 @@ export function findLibrary(
   names: readonly string[],
   moreFolders: readonly string[] = [],
 ): { readonly path: string } | { readonly lookedIn: readonly string[] } {
-  const own = (process.env['LD_LIBRARY_PATH'] ?? '').split(delimiter).filter((folder) => folder !== '');
+  const own = ownFolders(process.env);
   const others = [...usualFolders, ...moreFolders];
   const cache = loaderCache();
   const inFolders = (folders: readonly string[], name: string): string | undefined =>
@@ -76,4 +81,43 @@ export function findLibrary(
     if (path !== undefined) return { path };
   }
   return { lookedIn: [...own, cacheFile, ...others] };
+}
+
+/**
+ * Does the same as {@link findLibrary} for a library whose name has a version that is not known before. If a place has
+ * several, the first one by `order`.
+ *
+ * @param pattern - What the library's name must match.
+ * @param order - Compares two names, the preferred one first.
+ */
+export function findLibraryLike(
+  pattern: RegExp,
+  order: (a: string, b: string) => number,
+  moreFolders: readonly string[] = [],
+  env: NodeJS.ProcessEnv = process.env,
+): { readonly path: string } | { readonly lookedIn: readonly string[] } {
+  const inFolder = (folder: string): string | undefined => {
+    const [name] = listed(folder)
+      .filter((one) => pattern.test(one))
+      .sort(order);
+    return name === undefined ? undefined : join(folder, name);
+  };
+  const firstOf = (folders: readonly string[]): string | undefined =>
+    folders.map(inFolder).find((file) => file !== undefined);
+  const own = ownFolders(env);
+  const others = [...usualFolders, ...moreFolders];
+  const cached = (): string | undefined =>
+    [...loaderCache()]
+      .filter(([name, file]) => pattern.test(name) && existsSync(file))
+      .sort(([a], [b]) => order(a, b))[0]?.[1];
+  const path = firstOf(own) ?? cached() ?? firstOf(others);
+  return path === undefined ? { lookedIn: [...own, cacheFile, ...others] } : { path };
+}
+
+function listed(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return []; // The folder does not exist, or may not be read.
+  }
 }

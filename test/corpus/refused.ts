@@ -8,6 +8,7 @@ import {
   rowSumModel,
   sumAndDifferenceModel,
 } from '../support/models.js';
+import { hasOpenVino } from '../support/openvino.js';
 import type { Reason, Refused } from './case.js';
 
 function unsupported(line: number, field: string, text = 'not supported'): Reason {
@@ -70,7 +71,14 @@ const otherBackends: Readonly<Record<string, Refused>> = {
     version: { '1': { 'model.py': 'class TritonPythonModel: pass\n' } },
   },
   torchscript: unknownBackend('pytorch', 0, { 'model.pt': 'PK' }),
-  openvino_model: unknownBackend('openvino', 2, { 'model.xml': '<net/>', 'model.bin': '' }),
+  openvino_model: {
+    reasons: [
+      hasOpenVino
+        ? { code: 'INVALID_ARG', text: 'OpenVINO cannot read the model' }
+        : { code: 'UNAVAILABLE', text: 'there is no OpenVINO: libopenvino_c' },
+    ],
+    version: { '1': { 'model.xml': '<net/>', 'model.bin': '' } },
+  },
   tensorrt_engine: {
     reasons: [{ code: 'UNAVAILABLE', text: 'there is no TensorRT: none of libnvinfer.so.11' }],
     version: { '1': { 'model.plan': 'ptrt' } },

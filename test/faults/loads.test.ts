@@ -40,6 +40,7 @@ test('only an addon that has the backend lists it', async (t) => {
     'identity',
     'javascript',
     'onnxruntime',
+    'openvino',
     'probe',
     'python',
     'stream',

@@ -135,6 +135,14 @@ const cases: readonly (readonly [what: string, files: Files, message: RegExp, af
     {},
   ],
   ['TensorFlow Lite', { 'model.onnx': '\u001c\0\0\0TFL3\0' }, /is a model of TensorFlow Lite: export/, {}],
+  [
+    'IR of OpenVINO',
+    {
+      'model.onnx': '<?xml version="1.0"?>\n<!-- made by ovc -->\n<net name="m" version="11"><layers/></net>',
+    },
+    /is a model of OpenVINO, not an ONNX model: name it model\.xml/,
+    {},
+  ],
   ['GGUF', { 'model.onnx': 'GGUF\u0003\0\0\0' }, /is a model of llama\.cpp/, {}],
   ['a list in JSON', { 'model.onnx': '[1]' }, /is JSON, not an ONNX model/, {}],
   ['zeros', { 'model.onnx': Buffer.alloc(1000) }, /begins with zeros, .* copy or download it again/, {}],

@@ -299,9 +299,10 @@ export async function openVersion(
   });
   await running?.settle(uid);
   try {
+    const found = backend.needsFile ? describe(description) : undefined;
     const finished = finishConfig(
       prepared,
-      backend.needsFile ? describe(description) : undefined,
+      (found && backend.reshaped?.(found, prepared.config, backendOptions)) ?? found,
       defaultsOf(backendOptions, backend, name),
     );
     // Where no models are served, one that calls others could not be initialised.

@@ -150,7 +150,8 @@ void ManyRequestsInstance::AnswerBatches() {
     try {
       status = library.Take(library.table().infer_request_wait(slot->infer.request()));
       slot->infer.run->MarkComputed();
-      library.Did("infer");
+      if (!ran_) library.Did("infer");
+      ran_ = true;
       if (!status.ok() && terminated_) status = Ended();
       if (status.ok()) status = slot->infer.Declare(*slot->infer.run);
       status = OfModel(*model_, status);

@@ -68,6 +68,7 @@ class ManyRequestsInstance final : public Instance {
   std::vector<std::unique_ptr<Slot>> slots_;
   std::atomic<bool> terminated_{false};
   platform::Thread thread_;
+  bool ran_ = false;  // for thread_ alone
 
   std::mutex mutex_;  // guards the rest and Slot::idle
   std::condition_variable changed_;

@@ -83,11 +83,12 @@ const allowed = {
   // The process of a Python model is to the engine what an environment is: it makes requests, too.
   python: [...wholeEngine, 'inbox'],
   backends: ['contract'],
+  'backends/common': ['contract'],
   'backends/gpu': ['contract', 'device'],
   binding: [...wholeEngine, 'device', 'inbox', 'python', 'backends'],
 };
 /** The same for the folder of a backend. */
-const allowedToBackends = ['contract', 'device', 'inbox', 'json', 'backends/gpu'];
+const allowedToBackends = ['contract', 'device', 'inbox', 'json', 'backends/common', 'backends/gpu'];
 /** A header that CMake writes. */
 const written = 'backend_table.h';
 /**

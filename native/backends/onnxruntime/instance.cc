@@ -4,17 +4,14 @@
 #include <span>
 #include <string>
 
+#include "../common/faults.h"
+
 namespace tritonts::onnxruntime {
 
 namespace {
 
 // The address of empty tensors: the runtime requires an address for them, too.
 alignas(64) char no_bytes[64];
-
-Status About(const char* what, const std::string& name, const Status& status) {
-  if (status.ok()) return status;
-  return status.With(std::string(what) + " '" + name + "': " + status.message());
-}
 
 }  // namespace
 

@@ -4,6 +4,7 @@
 #include <span>
 #include <utility>
 
+#include "../common/faults.h"
 #include "describe.h"
 #include "value_block.h"
 
@@ -13,10 +14,6 @@ namespace {
 
 // The address of empty tensors' blocks.
 char no_output[1];
-
-Status NoMemory(size_t size) {
-  return Status::Unavailable(Reason::kNoMemory, "no memory for " + std::to_string(size) + " bytes");
-}
 
 }  // namespace
 
@@ -43,7 +40,7 @@ void RunOutput::NeverBind() {
 Status RunOutput::Declare(Run& run) {
   if (bound_) return Status::Ok();  // Bind has declared it
   Status status = ReadTensorShape(session_, value_, &shape_);
-  if (status.ok()) status = CheckRows(run);
+  if (status.ok() && plan_.batching) status = CheckRows(shape_, run.total_batch_size());
   if (!status.ok()) return status;
   if (output_.datatype == DataType::kBytes) return DeclareStrings(run);
 
@@ -60,7 +57,7 @@ Status RunOutput::Declare(Run& run) {
 
 Status RunOutput::DeclareCopy(Run& run, const void* data, size_t size) {
   block_ = run.pool().Acquire(size);
-  if (!block_) return NoMemory(size);
+  if (!block_) return NoMemoryFor(size);
   if (size > 0) std::memcpy(block_->data(), data, size);
   run.SetOutput(index_, output_.datatype, Tail(), block_->data(), size, block_.get());
   return Status::Ok();
@@ -77,18 +74,6 @@ Status RunOutput::DeclareStrings(Run& run) {
     run.SetOutput(index_, output_.datatype, Tail(), block_->data(), strings_.size, block_.get());
   }
   return Status::Ok();
-}
-
-Status RunOutput::CheckRows(const Run& run) const {
-  if (!plan_.batching) return Status::Ok();
-  const auto expected = static_cast<int64_t>(run.total_batch_size());
-  if (!shape_.empty() && shape_[0] == expected) return Status::Ok();
-  return Status::Internal(
-      "expected " + std::to_string(expected) + (expected == 1 ? " row" : " rows") +
-      ", as the batch has, but the model returned " +
-      (shape_.empty() ? "a tensor without dimensions" : std::to_string(shape_[0])) +
-      ": a model that does not keep the rows of its inputs cannot be batched. Write "
-      "max_batch_size: 0 and whole shapes as dims in config.pbtxt");
 }
 
 std::span<const int64_t> RunOutput::Tail() const {

@@ -37,7 +37,6 @@ class RunOutput {
   size_t Rows(const Run& run) const { return plan_.batching ? run.total_batch_size() : 1; }
   // The shape without the batch dimension.
   std::span<const int64_t> Tail() const;
-  Status CheckRows(const Run& run) const;
   Status DeclareStrings(Run& run);
   Status DeclareCopy(Run& run, const void* data, size_t size);
 

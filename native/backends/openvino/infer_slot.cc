@@ -3,21 +3,14 @@
 #include <algorithm>
 #include <cstring>
 
+#include "../common/faults.h"
+
 namespace tritonts::openvino {
 
 namespace {
 
 // The address of tensors without elements.
 alignas(64) char no_bytes[64];
-
-Status About(const char* what, const std::string& name, const Status& status) {
-  if (status.ok()) return status;
-  return status.With(std::string(what) + " '" + name + "': " + status.message());
-}
-
-Status NoMemory(size_t size) {
-  return Status::Unavailable(Reason::kNoMemory, "no memory for " + std::to_string(size) + " bytes");
-}
 
 }  // namespace
 
@@ -77,7 +70,7 @@ Status InferSlot::BindInput(Run& run, uint32_t index) {
     const size_t size = gathered.buffer.size / Rows(run) * plan_->padded_rows;
     BlockRef& padded = padded_[index];
     padded = run.pool().Acquire(size);
-    if (!padded) return NoMemory(size);
+    if (!padded) return NoMemoryFor(size);
     if (gathered.buffer.size > 0) std::memcpy(padded->data(), data, gathered.buffer.size);
     std::memset(static_cast<char*>(padded->data()) + gathered.buffer.size, 0,
                 size - gathered.buffer.size);
@@ -96,12 +89,12 @@ Status InferSlot::BindOutput(Run& run, uint32_t index) {
   });
   if (!plan.fixed) return Status::Ok();
   const uint32_t rows = plan_->padded_rows > 0 ? plan_->padded_rows : Rows(run);
-  shape_ = plan.dims;
-  if (plan_->batching) shape_.insert(shape_.begin(), int64_t{rows});
-  output.shape = plan.scalar ? std::vector<int64_t>{1} : plan.dims;
+  shape_.clear();
+  if (plan_->batching) shape_.push_back(int64_t{rows});
+  if (!plan.scalar) shape_.insert(shape_.end(), plan.dims.begin(), plan.dims.end());
   void* data = nullptr;
   if (output.wanted && rows == Rows(run)) {
-    auto place = run.Output(Run::kAll, index, plan.datatype, output.shape);
+    auto place = run.Output(Run::kAll, index, plan.datatype, plan.dims);
     if (!place.ok()) return place.status();
     output.place = place.take();
     data = output.place.data;
@@ -109,7 +102,7 @@ Status InferSlot::BindOutput(Run& run, uint32_t index) {
     // The library would otherwise write to the memory of an earlier batch.
     const size_t size = plan.bytes * rows;
     output.block = run.pool().Acquire(size);
-    if (!output.block) return NoMemory(size);
+    if (!output.block) return NoMemoryFor(size);
     data = output.block->data();
   }
   return SetTensor(Side::kOutput, plan.port, plan.datatype, &shape_, data);
@@ -157,15 +150,8 @@ Status InferSlot::DeclareOutput(Run& run, uint32_t index) {
   status = library_.Take(table_.tensor_get_byte_size(tensor.get(), &size));
   if (!status.ok()) return status;
   if (plan_->batching) {
-    const auto rows = static_cast<int64_t>(run.total_batch_size());
-    if (output.shape.empty() || output.shape[0] != rows) {
-      return Status::Internal(
-          "expected " + std::to_string(rows) + (rows == 1 ? " row" : " rows") +
-          ", as the batch has, but the model returned " +
-          (output.shape.empty() ? "a tensor without dimensions" : std::to_string(output.shape[0])) +
-          ": a model that does not keep the rows of its inputs cannot be batched. Write "
-          "max_batch_size: 0 and whole shapes as dims in config.pbtxt");
-    }
+    status = CheckRows(output.shape, run.total_batch_size());
+    if (!status.ok()) return status;
     output.shape.erase(output.shape.begin());
   } else if (output.shape.empty()) {
     output.shape = {1};
@@ -202,8 +188,7 @@ Status InferSlot::DeclareBound(Run& run, uint32_t index, const Tensor& tensor) {
   // An output that is an input is in the input's memory.
   if (actual > 0 && data != bound) std::memcpy(bound, data, actual);
   // BindOutput has declared the other outputs.
-  if (output.block)
-    run.SetOutput(index, plan.datatype, output.shape, bound, size, output.block.get());
+  if (output.block) run.SetOutput(index, plan.datatype, plan.dims, bound, size, output.block.get());
   return Status::Ok();
 }
 

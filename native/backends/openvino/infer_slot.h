@@ -3,11 +3,9 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "engine/backend.h"
-#include "engine/base/exit.h"
 #include "engine/batch/collector.h"
 #include "plan.h"
 
@@ -32,16 +30,12 @@ class InferSlot {
   // Asks a batch under way to end. Any thread may call it.
   void Cancel();
 
-  // Of an asynchronous batch: the run while it is under way, and the mark that the runtime works.
-  RunRef run;
-  std::optional<RuntimeCall> call;
-
  private:
   struct Output {
     bool wanted = false;
     BlockRef block;              // memory that the library writes to
     Buffer place;                // or memory that the run gave
-    std::vector<int64_t> shape;  // of the response, which refers to it
+    std::vector<int64_t> shape;  // of the response, which refers to it; for one that is not fixed
   };
 
   Status GatherInput(Run& run, uint32_t index);

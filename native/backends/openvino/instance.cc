@@ -101,8 +101,8 @@ void ManyRequestsInstance::Execute(Run& run) {
     slot->idle = false;  // there is one if the instance was free
     if (!more) waiting_ = RunRef(run);
   }
-  slot->infer.run = RunRef(run);
-  const RunRef held = slot->infer.run;
+  slot->run = RunRef(run);
+  const RunRef held = slot->run;
   Status status;
   try {
     status = OfModel(*model_, Begin(*slot, run));
@@ -115,8 +115,8 @@ void ManyRequestsInstance::Execute(Run& run) {
 
 Status ManyRequestsInstance::Begin(Slot& slot, Run& run) {
   if (terminated_) return Ended();
-  slot.infer.call.emplace(false);
-  if (!slot.infer.call->allowed()) return openvino::Exiting();
+  slot.call.emplace(false);
+  if (!slot.call->allowed()) return openvino::Exiting();
   Status status = slot.infer.Bind(run);
   if (!status.ok()) return status;
   run.MarkInputsReady();
@@ -149,11 +149,11 @@ void ManyRequestsInstance::AnswerBatches() {
     Status status;
     try {
       status = library.Take(library.table().infer_request_wait(slot->infer.request()));
-      slot->infer.run->MarkComputed();
+      slot->run->MarkComputed();
       if (!ran_) library.Did("infer");
       ran_ = true;
       if (!status.ok() && terminated_) status = Ended();
-      if (status.ok()) status = slot->infer.Declare(*slot->infer.run);
+      if (status.ok()) status = slot->infer.Declare(*slot->run);
       status = OfModel(*model_, status);
     } catch (const std::bad_alloc&) {
       status = Status::NoMemory();
@@ -164,10 +164,10 @@ void ManyRequestsInstance::AnswerBatches() {
 }
 
 void ManyRequestsInstance::End(Slot& slot, const Status& status) {
-  const RunRef run = std::exchange(slot.infer.run, RunRef());
+  const RunRef run = std::exchange(slot.run, RunRef());
   run->RespondAll(status);
   slot.infer.Release();
-  slot.infer.call.reset();
+  slot.call.reset();
   RunRef waiting;
   {
     const std::lock_guard lock(mutex_);

@@ -7,10 +7,12 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "compiled_model.h"
 #include "engine/backend.h"
+#include "engine/base/exit.h"
 #include "infer_slot.h"
 #include "platform/thread.h"
 
@@ -53,6 +55,9 @@ class ManyRequestsInstance final : public Instance {
         : owner(its_owner), infer(model.library(), model.plan()) {}
     ManyRequestsInstance* const owner;
     InferSlot infer;
+    // The batch under way, and the mark that the runtime works.
+    RunRef run;
+    std::optional<RuntimeCall> call;
     OvCallback callback{Computed, this};  // the library keeps its address
     bool idle = true;
   };

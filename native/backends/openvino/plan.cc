@@ -123,6 +123,33 @@ Status CheckMostRows(const Plan& plan, const std::vector<PortFacts>& outputs, co
   return Status::Ok();
 }
 
+// Gives a model that takes only full batches its shapes.
+Status MakeFullBatches(const Library& library, const OvModel* model,
+                       const std::vector<PortFacts>& inputs, const ModelIo& io, bool reshape,
+                       Plan* plan) {
+  plan->padded_rows = io.max_batch_size;
+  Status status =
+      Reshape(library, model, inputs, WantedShapes(io, *plan, inputs, reshape, io.max_batch_size));
+  if (!status.ok()) {
+    return Status::InvalidArg("the model takes no batches of " + std::to_string(io.max_batch_size) +
+                              " rows, which is max_batch_size: " + status.message());
+  }
+  auto outputs = ReadPorts(library, model, Side::kOutput);
+  if (!outputs.ok()) return outputs.status();
+  for (OutputPlan& output : plan->outputs) {
+    const PortFacts& port = outputs.value()[output.port];
+    if (!port.IsStatic() || port.dims.empty() || port.dims[0] != int64_t{io.max_batch_size}) {
+      return Status::InvalidArg("output '" + output.name + "' has another number of rows than " +
+                                std::to_string(io.max_batch_size) +
+                                ", which is max_batch_size, so the model cannot be batched");
+    }
+    output.dims.assign(port.dims.begin() + 1, port.dims.end());
+    output.fixed = SizeOf(output.dims, output.datatype, &output.bytes);
+    if (!output.fixed) return Status::InvalidArg("output '" + output.name + "' is too large");
+  }
+  return Status::Ok();
+}
+
 // Gives a model that batches its shapes.
 Status MakeBatches(const Library& library, const OvModel* model,
                    const std::vector<PortFacts>& inputs, const ModelIo& io,
@@ -172,27 +199,7 @@ Status MakeBatches(const Library& library, const OvModel* model,
         "). Write max_batch_size: 0 and whole shapes as dims in config.pbtxt, or the parameter "
         "ENABLE_BATCH_PADDING: YES, which fills smaller batches with rows of zeros");
   }
-  plan->padded_rows = io.max_batch_size;
-  Status status = Reshape(library, model, inputs,
-                          WantedShapes(io, *plan, inputs, options.reshape, io.max_batch_size));
-  if (!status.ok()) {
-    return Status::InvalidArg("the model takes no batches of " + std::to_string(io.max_batch_size) +
-                              " rows, which is max_batch_size: " + status.message());
-  }
-  auto outputs = ReadPorts(library, model, Side::kOutput);
-  if (!outputs.ok()) return outputs.status();
-  for (OutputPlan& output : plan->outputs) {
-    const PortFacts& port = outputs.value()[output.port];
-    if (!port.IsStatic() || port.dims.empty() || port.dims[0] != int64_t{io.max_batch_size}) {
-      return Status::InvalidArg("output '" + output.name + "' has another number of rows than " +
-                                std::to_string(io.max_batch_size) +
-                                ", which is max_batch_size, so the model cannot be batched");
-    }
-    output.dims.assign(port.dims.begin() + 1, port.dims.end());
-    output.fixed = SizeOf(output.dims, output.datatype, &output.bytes);
-    if (!output.fixed) return Status::InvalidArg("output '" + output.name + "' is too large");
-  }
-  return Status::Ok();
+  return MakeFullBatches(library, model, inputs, io, options.reshape, plan);
 }
 
 // Gives a model without batches its shapes, and finds the outputs whose shapes are known.
@@ -209,7 +216,7 @@ Status MakeWhole(const Library& library, const OvModel* model, const std::vector
   if (!outputs.ok()) return outputs.status();
   for (OutputPlan& output : plan->outputs) {
     const PortFacts& port = outputs.value()[output.port];
-    output.dims = port.dims;
+    output.dims = output.scalar ? std::vector<int64_t>{1} : port.dims;
     output.fixed = port.IsStatic() && SizeOf(output.dims, output.datatype, &output.bytes);
   }
   return Status::Ok();
@@ -224,7 +231,8 @@ StatusOr<bool> KeepsRows(const Library& library, const OvModel* model,
     if (!input.has_rank || input.dims.empty() || input.dims[0] >= 0) return false;
     own.push_back(input.bounds);
   }
-  bool keeps = !inputs.empty();
+  if (inputs.empty()) return false;
+  bool keeps = true;
   for (const int64_t rows : {2, 3}) {
     Shapes shapes = own;
     for (std::vector<OvDimension>& shape : shapes) shape[0] = Exactly(rows);
@@ -236,7 +244,6 @@ StatusOr<bool> KeepsRows(const Library& library, const OvModel* model,
       keeps = keeps && output.has_rank && !output.dims.empty() && output.dims[0] == rows;
     }
   }
-  if (inputs.empty()) return false;
   if (Status status = Reshape(library, model, inputs, own); !status.ok()) return status;
   auto outputs = ReadPorts(library, model, Side::kOutput);
   if (!outputs.ok()) return outputs.status();

@@ -25,8 +25,8 @@ struct OutputPlan {
   size_t port = 0;
   DataType datatype = DataType::kInvalid;
   bool scalar = false;
-  // Whether the shape follows from the number of rows. Then `dims` has the shape (with batching:
-  // of a row) and `bytes` its size, and the library writes to memory of ours.
+  // Whether the shape follows from the number of rows. Then `dims` has the shape in a response
+  // (with batching: of a row) and `bytes` its size, and the library writes to memory of ours.
   bool fixed = false;
   std::vector<int64_t> dims;
   size_t bytes = 0;

@@ -15,8 +15,7 @@ constexpr std::pair<DataType, uint64_t> kTypes[] = {
     {DataType::kBf16, 16},
 };
 
-// Protobuf's wire format: a message is the concatenation of its fields. All lengths are below 128
-// except that of the graph.
+// Protobuf's wire format: a message is the concatenation of its fields.
 std::string Varint(uint64_t value) {
   std::string bytes;
   for (; value >= 0x80; value >>= 7) bytes += static_cast<char>(value | 0x80);

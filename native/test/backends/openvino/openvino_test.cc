@@ -142,7 +142,6 @@ OPENVINO_TEST(openvino_computes_outputs_that_nobody_wants_elsewhere) {
        {{"x", DataType::kFp32, {-1, 2}}},
        {{"y", DataType::kFp32, {-1, 2}}, {"z", DataType::kFp32, {-1, 2}}}});
   CHECK_EQ(ready.status.message(), "");
-  std::string kept;
   const float* first = nullptr;
   RecordingBatch both;
   both.Add().Floats({1, 2}, {1, 2});

@@ -38,17 +38,15 @@ export interface Answer {
   readonly seconds: number;
 }
 
-/** The running program. */
-export class BareLoopProgram {
+/** A running program that answers lines as bench/native/bare_loop.cc does. */
+export class LoopProgram {
   readonly #child: ChildProcess;
   readonly #waiting: { resolve: (line: string) => void; reject: (error: Error) => void }[] = [];
   readonly #ended: Promise<void>;
   /** The reason why the program no longer answers. */
   #end: Error | undefined;
 
-  constructor({ program, library, path, threads, datatype, model: { input, output } }: BareLoopOptions) {
-    const tensors = [input.name, datatype, input.itemDims.join(), output.name, output.dims.join()];
-    const args = [library, path, String(threads), ...tensors];
+  constructor(program: string, args: readonly string[]) {
     const child = spawn(program, args, { stdio: ['pipe', 'pipe', 'pipe'] });
     this.#child = child;
     let complaint = '';
@@ -58,7 +56,7 @@ export class BareLoopProgram {
     createInterface({ input: child.stdout }).on('line', (line) => this.#waiting.shift()?.resolve(line));
     this.#ended = new Promise((resolve) => {
       const ended = (reason: string): void => {
-        const end = (this.#end ??= new Error(`bare_loop ${reason}`));
+        const end = (this.#end ??= new Error(`${program} ${reason}`));
         for (const { reject } of this.#waiting.splice(0)) reject(end);
         resolve();
       };
@@ -91,6 +89,14 @@ export class BareLoopProgram {
   async close(): Promise<void> {
     this.#child.stdin?.end();
     await this.#ended;
+  }
+}
+
+/** A bare loop of C++. */
+export class BareLoopProgram extends LoopProgram {
+  constructor({ program, library, path, threads, datatype, model: { input, output } }: BareLoopOptions) {
+    const tensors = [input.name, datatype, input.itemDims.join(), output.name, output.dims.join()];
+    super(program, [library, path, String(threads), ...tensors]);
   }
 }
 

@@ -10,11 +10,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { spawn } from 'node:child_process';
-import { createInterface } from 'node:readline';
 import { existsSync, readdirSync } from 'node:fs';
 import { createServer, type Model } from '../../src/index.js';
-import { BareLoopProgram, buildProgram, sizes } from '../contestants/bare-loop.js';
+import { BareLoopProgram, buildProgram, LoopProgram, sizes } from '../contestants/bare-loop.js';
 import { describeMachine } from '../measuring/machine.js';
 import { configOf, models, type BenchModel } from '../measuring/models.js';
 import { turnOrder } from '../measuring/rounds.js';
@@ -28,6 +26,7 @@ const usage = 'npm run bench -- openvino [--rounds <n>] [--window <ms>]';
 
 const root = fileURLToPath(new URL('../../../', import.meta.url));
 const python = join(root, '.venv-frameworks', 'bin', 'python');
+const script = join(root, 'bench', 'openvino', 'by_hand.py');
 
 /** The required ratios to the bare loop by the number of callers, and to Python by hand. */
 const loads: readonly {
@@ -55,32 +54,6 @@ function findLibrary(): string | undefined {
     if (file !== undefined) return join(folder, file);
   }
   return undefined;
-}
-
-/** A process that answers each line, "<batch size> <milliseconds>", with a line of JSON. */
-class ByHand {
-  readonly #child;
-  readonly #lines: AsyncIterator<string>;
-
-  constructor(model: string, threads: number, dims: readonly number[]) {
-    const script = join(root, 'bench', 'openvino', 'by_hand.py');
-    this.#child = spawn(python, [script, model, String(threads), dims.join(',')], {
-      stdio: ['pipe', 'pipe', 'inherit'],
-    });
-    this.#lines = createInterface({ input: this.#child.stdout })[Symbol.asyncIterator]();
-  }
-
-  async rate(batch: number, ms: number): Promise<number> {
-    this.#child.stdin.write(`${batch} ${ms}\n`);
-    const line: IteratorResult<string, unknown> = await this.#lines.next();
-    if (line.done === true) throw new Error('the process of Python has ended');
-    const { items, seconds } = JSON.parse(line.value) as { items: number; seconds: number };
-    return items / seconds;
-  }
-
-  close(): void {
-    this.#child.stdin.end();
-  }
 }
 
 /** Calls a model for about `ms` milliseconds with this many callers. Returns the requests per second. */
@@ -132,13 +105,13 @@ async function main(rounds: number, windowMs: number): Promise<void> {
       if (model === undefined || items?.datatype !== 'FP32') continue;
       const path = join(folder, model.name, '1', 'model.onnx');
       const bare = new BareLoopProgram({ program, library, path, threads, datatype: 'FP32', model });
-      const byHand = new ByHand(path, threads, model.input.itemDims);
+      const byHand = new LoopProgram(python, [script, path, String(threads), model.input.itemDims.join()]);
       // The same batches: as many rows as there are callers, as far as the model takes them.
       const batch = Math.max(...sizes.filter((size) => size <= Math.min(load.callers, model.maxBatchSize)));
       const window = Math.max(windowMs, model.leastWindowMs ?? 0);
       const rival = async (): Promise<number> => {
-        if (load.beside === 'python') return byHand.rate(batch, window);
-        const { items: answers, seconds } = await bare.ask(batch, window);
+        const program = load.beside === 'python' ? byHand : bare;
+        const { items: answers, seconds } = await program.ask(batch, window);
         return answers / seconds;
       };
       const sides = [
@@ -155,7 +128,7 @@ async function main(rounds: number, windowMs: number): Promise<void> {
           if (round >= 0) side.rates.push(rate);
         }
       }
-      byHand.close();
+      await byHand.close();
       await bare.close();
       const [ours, theirs] = sides.map(({ rates }) => rates);
       const quotient = ratio(ours ?? [], theirs ?? []);

@@ -57,10 +57,10 @@ test('the program gets the model and whole milliseconds', async (t) => {
 
 test('a program that ends fails the measurement with what it said', async (t) => {
   const script = `console.error('no such library'); process.exit(3);`;
-  await assert.rejects(openBareLoop(await scripted(t, script)), /bare_loop ended with 3: no such library/);
+  await assert.rejects(openBareLoop(await scripted(t, script)), /node\S* ended with 3: no such library/);
 });
 
 test('a program that is not there fails the measurement', async (t) => {
   const options = { ...(await scripted(t, '')), program: join(process.cwd(), 'no-such-program') };
-  await assert.rejects(openBareLoop(options), /bare_loop spawn .*ENOENT/);
+  await assert.rejects(openBareLoop(options), /no-such-program spawn .*ENOENT/);
 });

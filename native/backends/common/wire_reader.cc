@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace tritonts::onnxruntime {
+namespace tritonts {
 
 namespace {
 
@@ -43,11 +43,10 @@ bool WireReader::Next(uint64_t end, WireField* field) {
   if (!Varint(&tag)) return false;
   const uint64_t number = tag >> 3;
   if (number == 0 || number > UINT32_MAX >> 3) return Fail();
-  *field = {static_cast<uint32_t>(number), false, 0};
-  uint64_t value = 0;
+  *field = {static_cast<uint32_t>(number), false, 0, 0};
   switch (tag & 7) {
     case kVarint:
-      return Varint(&value) && (position() <= end || Fail());
+      return Varint(&field->value) && (position() <= end || Fail());
     case kFixed64:
       return end - std::min(position(), end) >= 8 ? Skip(8) : Fail();
     case kFixed32:
@@ -57,7 +56,7 @@ bool WireReader::Next(uint64_t end, WireField* field) {
       if (!Varint(&field->length)) return false;
       return position() <= end && field->length <= end - position() ? true : Fail();
     default:
-      return Fail();  // groups, which ONNX does not have
+      return Fail();  // groups, which no format here has
   }
 }
 
@@ -122,4 +121,4 @@ bool WireReader::Fill() {
   return true;
 }
 
-}  // namespace tritonts::onnxruntime
+}  // namespace tritonts

@@ -9,14 +9,15 @@
 #include <string>
 #include <string_view>
 
-namespace tritonts::onnxruntime {
+namespace tritonts {
 
-// The head of a field. If it has a length, that many bytes follow, to be read or skipped. The
-// values of other fields are skipped.
+// The head of a field. If it has a length, that many bytes follow, to be read or skipped. Of the
+// other fields, `value` is a varint's; the values of the rest are skipped.
 struct WireField {
   uint32_t number = 0;
   bool has_length = false;
   uint64_t length = 0;
+  uint64_t value = 0;
 };
 
 // Not thread-safe.
@@ -59,4 +60,4 @@ class WireReader {
   bool failed_ = false;
 };
 
-}  // namespace tritonts::onnxruntime
+}  // namespace tritonts

@@ -25,9 +25,16 @@ function tableOf(folder) {
     ...names.map((name) => `import { backend as ${name} } from './${name}/index.js';`),
     '',
     '/** The backends, by the order of their names. */',
-    `export const table: readonly Backend[] = [${names.join(', ')}];`,
+    ...declaration(names),
     '',
   ].join('\n');
+}
+
+/** The lines of the table, as the formatter writes them: in one line if it is not too long. */
+function declaration(names) {
+  const start = 'export const table: readonly Backend[] = [';
+  const line = `${start}${names.join(', ')}];`;
+  return line.length <= 110 ? [line] : [start, ...names.map((name) => `  ${name},`), '];'];
 }
 
 for (const folder of folders) {

@@ -1,32 +1,30 @@
 /**
- * Compares models of OpenVINO with its library called bare from C++, and with its Python called by hand, batched:
- * `npm run bench -- openvino`
+ * Compares models of a framework with its library called bare from C++, and with its Python called by hand, batched:
+ * `npm run bench -- openvino`, `npm run bench -- tensorflow`
  *
- * All sides run the same ONNX files with the same threads, and take turns.
+ * All sides run the same files with the same threads, and take turns.
  */
 
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { existsSync, readdirSync } from 'node:fs';
 import { createServer, type Model } from '../../src/index.js';
 import { BareLoopProgram, buildProgram, LoopProgram, sizes } from '../contestants/bare-loop.js';
 import { describeMachine } from '../measuring/machine.js';
-import { configOf, models, type BenchModel } from '../measuring/models.js';
+import { models, type BenchModel } from '../measuring/models.js';
 import { turnOrder } from '../measuring/rounds.js';
 import { count } from '../options.js';
 import { significant } from '../reports/numbers.js';
 import { machineText } from '../reports/report.js';
 import { estimate, ratio, reaches } from '../reports/statistics.js';
 import { table } from '../reports/table.js';
+import { frameworks, type Framework } from './frameworks.js';
 
-const usage = 'npm run bench -- openvino [--rounds <n>] [--window <ms>]';
+const usage = 'npm run bench -- openvino|tensorflow [--rounds <n>] [--window <ms>]';
 
-const root = fileURLToPath(new URL('../../../', import.meta.url));
-const python = join(root, '.venv-frameworks', 'bin', 'python');
-const script = join(root, 'bench', 'openvino', 'by_hand.py');
+const byHand = fileURLToPath(new URL('../../../bench/frameworks/by_hand.py', import.meta.url));
 
 /** The required ratios to the bare loop by the number of callers, and to Python by hand. */
 const loads: readonly {
@@ -40,21 +38,10 @@ const loads: readonly {
   { model: 'add', callers: 64, beside: 'python', least: 1.5 },
   { model: 'digits', callers: 64, beside: 'bare', least: 0.85 },
   { model: 'digits', callers: 64, beside: 'python', least: 1.5 },
+  { model: 'mlp', callers: 64, beside: 'bare', least: 0.85 },
+  { model: 'mlp', callers: 64, beside: 'python', least: 1.5 },
   { model: 'conv', callers: 1, beside: 'bare', least: 0.95 },
 ];
-
-/** The library in the Python environment; undefined: it is not installed. */
-function findLibrary(): string | undefined {
-  const lib = join(root, '.venv-frameworks', 'lib');
-  for (const version of existsSync(lib) ? readdirSync(lib) : []) {
-    const folder = join(lib, version, 'site-packages', 'openvino', 'libs');
-    const file = (existsSync(folder) ? readdirSync(folder) : []).find((name) =>
-      name.startsWith('libopenvino_c.so'),
-    );
-    if (file !== undefined) return join(folder, file);
-  }
-  return undefined;
-}
 
 /** Calls a model for about `ms` milliseconds with this many callers. Returns the requests per second. */
 async function ourRate(
@@ -76,41 +63,44 @@ async function ourRate(
   return (calls * 1000) / (performance.now() - begin);
 }
 
-async function main(rounds: number, windowMs: number): Promise<void> {
+async function main(framework: Framework, rounds: number, windowMs: number): Promise<void> {
   const machine = describeMachine();
   const threads = machine.cores;
-  const library = findLibrary();
+  const library = framework.library();
   if (library === undefined) {
-    console.error('OpenVINO is NOT measured: it is not installed. Run `npm test -- frameworks` once');
+    console.error(
+      `${framework.title} is NOT measured: it is not installed. Run \`npm test -- frameworks\` once`,
+    );
     return;
   }
-  const program = await buildProgram('openvino_loop');
-  const folder = await mkdtemp(join(tmpdir(), 'tritonts-openvino-'));
+  const program = await buildProgram(framework.program);
+  const folder = await mkdtemp(join(tmpdir(), `tritonts-${framework.backend}-`));
   const rows: string[][] = [];
   try {
-    for (const name of new Set(loads.map(({ model }) => model))) {
-      const model = models.find((one) => one.name === name);
-      if (model?.bytes === undefined) continue;
-      const version = join(folder, name, '1');
-      await mkdir(version, { recursive: true });
-      const path = join(version, 'model.onnx');
-      await writeFile(path, model.bytes());
-      const config = configOf(model, 'FP32').replace('"onnxruntime"', '"openvino"');
-      await writeFile(join(folder, name, 'config.pbtxt'), `${config}default_model_filename: "model.onnx"\n`);
-    }
-    await using server = await createServer(folder, { threads, backendConfig: { openvino: { library } } });
+    await framework.prepare(
+      folder,
+      models.filter(({ name }) => loads.some(({ model }) => model === name)),
+    );
+    const backendConfig = { [framework.backend]: { library } };
+    await using server = await createServer(folder, { threads, backendConfig });
     for (const load of loads) {
       const model = models.find((one) => one.name === load.model);
       const items = model?.items();
       if (model === undefined || items?.datatype !== 'FP32') continue;
-      const path = join(folder, model.name, '1', 'model.onnx');
+      const path = join(folder, model.name, '1', framework.file);
       const bare = new BareLoopProgram({ program, library, path, threads, datatype: 'FP32', model });
-      const byHand = new LoopProgram(python, [script, path, String(threads), model.input.itemDims.join()]);
+      const python = new LoopProgram(framework.python, [
+        byHand,
+        framework.backend,
+        path,
+        String(threads),
+        model.input.itemDims.join(),
+      ]);
       // The same batches: as many rows as there are callers, as far as the model takes them.
       const batch = Math.max(...sizes.filter((size) => size <= Math.min(load.callers, model.maxBatchSize)));
       const window = Math.max(windowMs, model.leastWindowMs ?? 0);
       const rival = async (): Promise<number> => {
-        const program = load.beside === 'python' ? byHand : bare;
+        const program = load.beside === 'python' ? python : bare;
         const { items: answers, seconds } = await program.ask(batch, window);
         return answers / seconds;
       };
@@ -128,7 +118,7 @@ async function main(rounds: number, windowMs: number): Promise<void> {
           if (round >= 0) side.rates.push(rate);
         }
       }
-      await byHand.close();
+      await python.close();
       await bare.close();
       const [ours, theirs] = sides.map(({ rates }) => rates);
       const quotient = ratio(ours ?? [], theirs ?? []);
@@ -152,10 +142,17 @@ async function main(rounds: number, windowMs: number): Promise<void> {
   );
 }
 
-let settings: { readonly rounds: number; readonly windowMs: number } | undefined;
+let settings: { framework: Framework; rounds: number; windowMs: number } | undefined;
 try {
-  const { values } = parseArgs({ options: { rounds: { type: 'string' }, window: { type: 'string' } } });
+  const { values, positionals } = parseArgs({
+    options: { rounds: { type: 'string' }, window: { type: 'string' } },
+    allowPositionals: true,
+  });
+  const framework = frameworks.find(({ backend }) => backend === positionals[0]);
+  if (framework === undefined || positionals.length > 1)
+    throw new Error('expected the name of one framework');
   settings = {
+    framework,
     rounds: count('--rounds', values.rounds ?? '15'),
     windowMs: count('--window', values.window ?? '300'),
   };
@@ -163,4 +160,4 @@ try {
   console.error(`${error instanceof Error ? error.message : String(error)}\n\n${usage}`);
   process.exitCode = 1;
 }
-if (settings) await main(settings.rounds, settings.windowMs);
+if (settings) await main(settings.framework, settings.rounds, settings.windowMs);

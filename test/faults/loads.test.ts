@@ -44,6 +44,7 @@ test('only an addon that has the backend lists it', async (t) => {
     'probe',
     'python',
     'stream',
+    'tensorflow',
     'tensorrt',
   ]);
 });

@@ -7,10 +7,6 @@ const remedies: ReadonlyMap<string, string> = new Map([
     'export the model to ONNX, such as with torch.onnx.export, for backend "onnxruntime", or run it in a model.py with backend "python"',
   ],
   [
-    'tensorflow',
-    'export the model to ONNX, such as with tf2onnx, for backend "onnxruntime", or run it in a model.py with backend "python"',
-  ],
-  [
     'dali',
     'write the preprocessing as a model with backend "python" or "javascript", and put it before the model in an ensemble',
   ],

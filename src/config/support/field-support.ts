@@ -254,9 +254,12 @@ export const supportTable: Readonly<Record<string, Support>> = {
   ),
   'model_warmup.count': acted('how often it is run; 0: once'),
   model_operations: container,
-  'model_operations.op_library_filename': acted(
-    "libraries of custom operators, in the model's directory, that of the runtime's library or a trusted one; relative paths start at the model's",
-  ),
+  'model_operations.op_library_filename': {
+    ...acted(
+      "libraries of custom operators, in the model's directory, that of the runtime's library or a trusted one; relative paths start at the model's",
+    ),
+    only: { backends: ['onnxruntime'], others: hint('for ONNX models') },
+  },
   model_transaction_policy: container,
   'model_transaction_policy.decoupled': acted(
     'a request gets any number of responses, read with `stream`; of backends that can do it',

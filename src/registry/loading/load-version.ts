@@ -27,6 +27,7 @@ import {
   fullDims,
   hasRowsInValues,
   otherBackendAdvice,
+  otherRuntime,
   printConfigJson,
 } from '../../config/index.js';
 import { TritonError } from '../../errors.js';
@@ -46,6 +47,13 @@ import { inlineBudgetUs } from '../../scheduling/inline-budget.js';
 import { queuePoliciesOf, rerunsInHalves, schedulingOf } from '../../scheduling/policy.js';
 import { datatypeNumber, datatypeOfNumber } from '../../tensor/datatype.js';
 import type { VersionDescriptor } from '../entries/published.js';
+
+/** The backend that runs a model: its own, or the one that its configuration names as its runtime. */
+function runnerOf(config: ModelConfig): Backend | undefined {
+  const own = backends().get(config.backend);
+  const other = otherRuntime(config, own?.rules);
+  return other === undefined ? own : backends().get(other.backend);
+}
 
 /** A version's instances on their devices, over all groups. As in Triton, names are numbered for each GPU. */
 function instancesOf(config: ModelConfig): VersionDescriptor['instances'] {
@@ -200,7 +208,7 @@ export async function openVersion(
   const { config, context, source } = written;
   const name = context.modelName;
   const ownCode = backends().has(config.backend) ? undefined : customCode(config.backend, options);
-  const backend = ownCode === undefined ? backends().get(config.backend) : customBackend(config.backend);
+  const backend = ownCode === undefined ? runnerOf(config) : customBackend(config.backend);
   if (!backend) {
     throw fieldError(
       'INVALID_ARG',
@@ -224,6 +232,7 @@ export async function openVersion(
   const files = local.files && versionFiles(local.files, version);
   const instances = instancesOf(config);
   const devices = instances.map(deviceOf);
+  const versionDirectory = modelFile === undefined ? `${directory}${sep}${version}` : dirname(modelFile);
   const { path, paths, missing } = findModelFile(config, devices, version, local, files);
   if (backend.needsFile && missing !== undefined) {
     throw new TritonError(
@@ -233,8 +242,9 @@ export async function openVersion(
     );
   }
   const backendContext: BackendContext = {
-    config,
+    config: backend.name === config.backend ? config : { ...config, backend: backend.name },
     modelDirectory: files ? undefined : directory,
+    versionDirectory: files ? undefined : versionDirectory,
     trustedFolders: options.trustedFolders,
     options: backendOptions,
     cores: options.threads,
@@ -260,7 +270,7 @@ export async function openVersion(
     backendCode: ownCode,
     backend: backendContext,
     file: files ? undefined : path,
-    directory: modelFile === undefined ? `${directory}${sep}${version}` : dirname(modelFile),
+    directory: versionDirectory,
     instances,
     host,
     faultOfCode,

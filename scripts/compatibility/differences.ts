@@ -283,4 +283,9 @@ export const differences: readonly Difference[] = [
     triton: 'tensorflow: a model needs the library of TensorFlow.',
     here: 'With the parameter `runtime: "openvino"` a SavedModel runs with OpenVINO, with its parameters.',
   },
+  {
+    triton:
+      'Rate limiter: only the first instance of those that wait is tried. An instance that was idle gets all turns until it has had as many batches as the others.',
+    here: 'An instance passes those that need other resources. An instance that was idle begins with the turn of the others.',
+  },
 ];

@@ -44,6 +44,7 @@ import { versionFiles } from './override.js';
 import { readWarmup, type Warmup } from './warmup.js';
 import { faultOfCode, faultOfFiles, linkedWeights, readLinkedFile } from '../files/unfit-file.js';
 import { inlineBudgetUs } from '../../scheduling/inline-budget.js';
+import { blamedResource, claimOf, withoutLimiter } from '../../scheduling/rate-limit.js';
 import { queuePoliciesOf, rerunsInHalves, schedulingOf } from '../../scheduling/policy.js';
 import { datatypeNumber, datatypeOfNumber } from '../../tensor/datatype.js';
 import type { VersionDescriptor } from '../entries/published.js';
@@ -57,9 +58,18 @@ function runnerOf(config: ModelConfig): Backend | undefined {
 
 /** A version's instances on their devices, over all groups. As in Triton, names are numbered for each GPU. */
 function instancesOf(config: ModelConfig): VersionDescriptor['instances'] {
-  return config.instance_group.flatMap(({ name, kind, count, gpus }) =>
-    Array.from({ length: count }, (_, i) => `${name}_${i}`).flatMap((instance) =>
-      (kind === 'KIND_GPU' ? gpus : [0]).map((device) => ({ name: instance, kind, device })),
+  return instancesWithGroups(config).map(([instance]) => instance);
+}
+
+/** The same with the group of each. */
+function instancesWithGroups(
+  config: ModelConfig,
+): (readonly [VersionDescriptor['instances'][number], ModelConfig['instance_group'][number]])[] {
+  return config.instance_group.flatMap((group) =>
+    Array.from({ length: group.count }, (_, i) => `${group.name}_${i}`).flatMap((name) =>
+      (group.kind === 'KIND_GPU' ? group.gpus : [0]).map(
+        (device) => [{ name, kind: group.kind, device }, group] as const,
+      ),
     ),
   );
 }
@@ -87,10 +97,7 @@ function describe({ inputs, outputs, rowsVary, mostRows }: NativeDescription): M
   };
 }
 
-function versionConfig(
-  { config, instances, warmup }: OpenVersion,
-  options: ResolvedOptions,
-): NativeVersionConfig {
+function versionConfig({ config, warmup }: OpenVersion, options: ResolvedOptions): NativeVersionConfig {
   const spec = (
     tensor: ModelConfig['input'][number] | ModelConfig['output'][number],
     optional: boolean,
@@ -116,7 +123,10 @@ function versionConfig(
     rerunInHalves: rerunsInHalves(config),
     decoupled: config.model_transaction_policy?.decoupled ?? false,
     preserveOrdering: config.dynamic_batching?.preserve_ordering ?? false,
-    instances: instances.map((instance) => ({ name: instance.name, device: deviceOf(instance) })),
+    instances: instancesWithGroups(config).map(([instance, group]) => ({
+      ...{ name: instance.name, device: deviceOf(instance) },
+      ...claimOf(group),
+    })),
     warmup: warmup.samples,
     inlineBudgetNs: inlineBudgetUs(config, options.inline) * 1000,
     latencies: latencyPolicy(config, options.metrics),
@@ -327,7 +337,11 @@ export async function openVersion(
       maxInFlightBytes: options.maxInFlightBytes,
     });
     const takesIds = running !== undefined;
-    return { uid, ...finished, takesIds, labels, instances, warmup };
+    const notes =
+      options.rateLimit === undefined
+        ? [...finished.notes, ...withoutLimiter(finished.config)]
+        : finished.notes;
+    return { uid, ...finished, notes, takesIds, labels, instances, warmup };
   } catch (error) {
     await retire(server, uid);
     throw error;
@@ -407,5 +421,9 @@ export async function loadVersion(
   }
   if (!error) return { ...opened, loadSeconds: (performance.now() - begin) / 1000 };
   await retire(server, opened.uid);
-  throw loadError(error, model.prepared.context.modelName, version);
+  const fault = loadError(error, model.prepared.context.modelName, version);
+  const field = options.rateLimit && blamedResource(opened.config, fault.message);
+  if (field === undefined) throw fault;
+  const { context, source } = model.prepared;
+  throw fieldError(fault.code, source, field, fault.message, { model: context.modelName, cause: fault });
 }

@@ -88,7 +88,6 @@ for (const [text, path] of [
     'dynamic_batching.priority_queue_policy',
   ],
   ['instance_group { host_policy: "x" }', 'instance_group[0].host_policy'],
-  ['instance_group { rate_limiter { } }', 'instance_group[0].rate_limiter'],
   ['cc_model_filenames { key: "7.5" value: "b" }', 'cc_model_filenames'],
   [
     'backend: "tensorflow" model_operations { op_library_filename: "x" }',

@@ -5,7 +5,6 @@
 // thread.
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "backends/tensorflow/graph_content.h"
@@ -20,8 +19,6 @@ namespace {
 using bench::Check;
 
 constexpr size_t kAlignment = 64;
-// RunOptions: inter_op_thread_pool -1.
-constexpr std::string_view kInCaller = "\x18\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01";
 
 TfOutput Find(const Session& session, const std::vector<SignatureTensor>& tensors,
               const std::string& name) {
@@ -49,7 +46,7 @@ void Main(const bench::Arguments& arguments) {
   const Signature& signature = content.signatures.at("serving_default");
   const TfOutput input = Find(session, signature.inputs, arguments.input.name);
   const TfOutput output = Find(session, signature.outputs, arguments.output.name);
-  const BufferObject options(table, table.NewBufferFromString(kInCaller.data(), kInCaller.size()));
+  const BufferObject options = RunInCaller(library);
   const StatusObject result = library.NewStatus();
   bench::Requests requests(arguments.input);
   bench::AnswerLines([&](int64_t batch, std::chrono::milliseconds time) {

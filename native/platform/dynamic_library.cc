@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include "platform/whole_library.h"
+
 #if defined(_WIN32)
 #include <windows.h>
 #else
@@ -71,6 +73,12 @@ std::string DynamicLibrary::PathOf(const void* address) {
 #else
 
 std::optional<DynamicLibrary> DynamicLibrary::Open(const std::string& path, std::string* fault) {
+  // A name without a folder is looked up by the system.
+  const std::string missing = path.find('/') == std::string::npos ? "" : WhatIsMissing(path);
+  if (!missing.empty()) {
+    if (fault) *fault = missing;
+    return std::nullopt;
+  }
   void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!handle) {
     const char* text = dlerror();

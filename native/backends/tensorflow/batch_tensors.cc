@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include "../common/faults.h"
 #include "types.h"
@@ -12,6 +13,26 @@ namespace {
 
 // The address of tensors without elements.
 alignas(64) char no_bytes[64];
+
+// TensorFlow ends the process for a shape that it cannot count.
+constexpr size_t kMostDims = 254;
+
+Status CheckShape(std::span<const int64_t> shape) {
+  if (shape.size() > kMostDims) {
+    return Status::InvalidArg("its batch has " + std::to_string(shape.size()) +
+                              " dimensions, but TensorFlow takes at most " +
+                              std::to_string(kMostDims));
+  }
+  int64_t elements = 1;
+  for (const int64_t dim : shape) {
+    if (dim > 0 && elements > std::numeric_limits<int64_t>::max() / dim) {
+      return Status::InvalidArg(
+          "the dimensions of its batch have a product that is too large to count");
+    }
+    elements *= dim;
+  }
+  return Status::Ok();
+}
 
 void Nothing(void*, size_t, void*) {}
 
@@ -50,6 +71,7 @@ Status BatchTensors::BindInput(Run& run, uint32_t index) {
   }
   std::span<const int64_t> shape = gathered.shape;
   if (input.scalar) shape = {};
+  if (Status status = CheckShape(shape); !status.ok()) return status;
   auto tensor =
       input.datatype == DataType::kBytes
           ? ReadStrings(library_,

@@ -20,6 +20,7 @@ class Reader {
   GraphContent MetaGraph() {
     Message(reader_.size(), [this](const WireField& field) {
       if (field.number == 2) return Graph(End(field));
+      if (field.number == 3) content_.has_saver = field.length > 0;
       if (field.number != 5) return false;
       std::string name;
       Signature signature;
@@ -96,6 +97,7 @@ class Reader {
       } else if (field.number == 1 && field.has_length) {
         tensor->place = Text(field);
       } else if (field.number == 3 && field.has_length) {
+        tensor->has_shape = true;
         ReadShape(End(field), tensor);
       } else {
         reader_.Skip(field.length);
@@ -252,6 +254,12 @@ std::set<std::string> GraphContent::KindsFor(const std::vector<std::string>& out
     for (const Node& node : function->second) visit(node);
   }
   return kinds;
+}
+
+bool GraphContent::HasSavedVariables() const {
+  return has_saver && std::any_of(nodes.begin(), nodes.end(), [](const auto& node) {
+           return node.second.op == "VarHandleOp" || node.second.op == "VariableV2";
+         });
 }
 
 std::vector<std::string> GraphContent::Last() const {

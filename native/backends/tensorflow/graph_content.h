@@ -13,9 +13,10 @@ namespace tritonts::tensorflow {
 
 // A tensor of a signature.
 struct SignatureTensor {
-  std::string name;   // as callers name it
-  std::string place;  // in the graph: "operation:index"; "": it consists of several tensors
-  int type = 0;       // TensorFlow's number
+  std::string name;        // as callers name it
+  std::string place;       // in the graph: "operation:index"; "": it consists of several tensors
+  int type = 0;            // TensorFlow's number
+  bool has_shape = false;  // false: the signature does not say; dims and has_rank mean nothing
   bool has_rank = true;
   std::vector<int64_t> dims;  // -1: dynamic
 };
@@ -37,11 +38,14 @@ struct GraphContent {
   std::map<std::string, Node> nodes;                   // by name
   std::map<std::string, std::vector<Node>> functions;  // by name
   std::map<std::string, Signature> signatures;         // by name
+  bool has_saver = false;                              // the variables' values are in files
   bool readable = true;                                // false: something is missing
 
   // The operations that compute `outputs` ("operation" or "operation:index"), those of called
   // functions included, as the names of their kinds.
   std::set<std::string> KindsFor(const std::vector<std::string>& outputs) const;
+  // Whether the graph has variables whose values were saved.
+  bool HasSavedVariables() const;
   // The names of operations whose outputs no other operation takes.
   std::vector<std::string> Last() const;
 };

@@ -1,20 +1,11 @@
 #include "instance.h"
 
-#include <string_view>
 #include <utility>
 
 #include "../common/faults.h"
 #include "engine/base/exit.h"
 
 namespace tritonts::tensorflow {
-
-namespace {
-
-// RunOptions with inter_op_thread_pool: -1. The thread that calls runs the operations, instead of
-// handing them to another and waiting.
-constexpr std::string_view kInCaller = "\x18\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01";
-
-}  // namespace
 
 TensorFlowInstance::TensorFlowInstance(std::shared_ptr<Session> session,
                                        std::shared_ptr<const Plan> plan)
@@ -31,10 +22,7 @@ TensorFlowInstance::~TensorFlowInstance() {
 }
 
 Status TensorFlowInstance::Prepare() {
-  if (plan_->in_caller) {
-    run_options_ =
-        BufferObject(table_, table_.NewBufferFromString(kInCaller.data(), kInCaller.size()));
-  }
+  if (plan_->in_caller) run_options_ = RunInCaller(session_->library());
   for (const TensorPlan& input : plan_->inputs) {
     auto output = session_->Find(input.place);
     if (!output.ok()) return output.status();

@@ -78,6 +78,13 @@ Status TensorFlowModel::Read(const ModelSpec& spec) {
   if (!content.readable) {
     return Status::InvalidArg("the graph of the model cannot be read: it is malformed");
   }
+  const auto index = path / "variables" / "variables.index";
+  if (!settings_.graphdef && content.HasSavedVariables() &&
+      !std::filesystem::exists(index, error)) {
+    return Status::InvalidArg(
+        "the model has variables, but their values are missing: there is no '" +
+        platform::Utf8(index) + "'. Copy the folder variables, too");
+  }
   Status status = settings_.graphdef ? DescribeGraph(content) : ChooseSignature(content);
   if (!status.ok()) return status;
   std::vector<std::string> outputs;
@@ -117,9 +124,12 @@ Status TensorFlowModel::ChooseSignature(const GraphContent& content) {
       if (tensor.place.empty()) continue;  // refused if it is configured
       auto output = session_->Find(tensor.place);
       if (!output.ok()) return output.status();
-      // Signatures may have no dims where the graph does not know the rank.
+      // A signature may leave the shape out, or have no dims where the graph does not know the
+      // rank.
+      if (!tensor.dims.empty()) continue;
       std::vector<int64_t> dims;
-      if (tensor.dims.empty() && !session_->ShapeOf(output.value(), &dims)) tensor.has_rank = false;
+      tensor.has_rank = session_->ShapeOf(output.value(), &dims) && tensor.has_rank;
+      if (!tensor.has_shape) tensor.dims = dims;
     }
   }
   return Status::Ok();

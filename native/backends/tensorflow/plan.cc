@@ -32,13 +32,16 @@ StatusOr<TensorPlan> Match(const Session& session, const ModelIo& io, const Tens
   plan.place = tensor ? tensor->place : spec.name;
   plan.datatype = spec.datatype;
   if (plan.place.empty()) {
-    return Status::Unsupported("the " + what + " '" + spec.name +
-                               "' is no dense tensor in the model, so no request can have it");
+    return Status::Unsupported(
+        "the " + what + " '" + spec.name +
+        "' is no dense tensor in the model, so no request can have it. Write " +
+        "the model's other " + what + "s in config.pbtxt");
   }
   auto output = session.Find(plan.place);
   if (!output.ok()) {
     return Status::InvalidArg(what + " '" + spec.name + "': " + output.status().message());
   }
+  plan.output = output.value();
   plan.type = session.library().table().OperationOutputType(output.value());
   if (TypeOf(plan.type) != spec.datatype || spec.datatype == DataType::kInvalid) {
     return Status::InvalidArg(what + " '" + spec.name + "' is configured as " +
@@ -47,6 +50,31 @@ StatusOr<TensorPlan> Match(const Session& session, const ModelIo& io, const Tens
   plan.scalar = tensor && io.max_batch_size == 0 && tensor->has_rank && tensor->dims.empty() &&
                 spec.dims.size() == 1 && spec.dims[0] == 1;
   return plan;
+}
+
+bool IsSame(const TensorPlan& a, const TensorPlan& b) {
+  return a.output.operation == b.output.operation && a.output.index == b.output.index;
+}
+
+// TensorFlow runs no graph to which a tensor is given twice, or that gives an input back.
+Status CheckApart(const Plan& plan) {
+  for (size_t i = 0; i < plan.inputs.size(); i++) {
+    const TensorPlan& input = plan.inputs[i];
+    for (size_t k = 0; k < i; k++) {
+      if (!IsSame(input, plan.inputs[k])) continue;
+      return Status::InvalidArg(
+          "the inputs '" + plan.inputs[k].name + "' and '" + input.name +
+          "' are one tensor of the graph, which TensorFlow does not take twice");
+    }
+    for (const TensorPlan& output : plan.outputs) {
+      if (!IsSame(input, output)) continue;
+      return Status::InvalidArg(
+          "output '" + output.name + "' is the input '" + input.name +
+          "' itself, which TensorFlow does not give back: export the model with "
+          "tf.identity of it, or leave the output out");
+    }
+  }
+  return Status::Ok();
 }
 
 }  // namespace
@@ -71,6 +99,7 @@ StatusOr<Plan> MakePlan(const Session& session, const ModelIo& io, const Signatu
     if (!output.ok()) return output.status();
     plan.outputs.push_back(output.take());
   }
+  if (Status status = CheckApart(plan); !status.ok()) return status;
   return plan;
 }
 

@@ -15,6 +15,7 @@ struct TensorPlan {
   std::string name;
   std::string place;  // "operation:index"
   DataType datatype = DataType::kInvalid;
+  TfOutput output{};    // the same in the session that the plan was made for
   int type = 0;         // TensorFlow's number
   bool scalar = false;  // dims [1] in the configuration, rank 0 in the model
 };

@@ -51,7 +51,22 @@ Status ReadFile(const std::string& path, std::string* bytes) {
   return Status::NotFound("cannot read '" + path + "'");
 }
 
+// Says what a message of the library does not: that a path is a pattern there.
+std::string PatternHint(const std::string& path) {
+  if (path.find_first_of("[*?\\") == std::string::npos) return "";
+  return ". The path has a character that is part of a pattern for TensorFlow ([, *, ? or \\): "
+         "rename "
+         "the folder";
+}
+
 }  // namespace
+
+BufferObject RunInCaller(const Library& library) {
+  // inter_op_thread_pool: -1
+  constexpr std::string_view kBytes = "\x18\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01";
+  const Table& table = library.table();
+  return BufferObject(table, table.NewBufferFromString(kBytes.data(), kBytes.size()));
+}
 
 StatusOr<std::shared_ptr<Session>> Session::Load(const Library& library, const Settings& settings,
                                                  const std::string& path, GraphContent* content) {
@@ -76,10 +91,11 @@ Status Session::LoadFolder(const Settings& settings, const SessionOptions& optio
                            const std::string& path, GraphContent* content) {
   const Table& table = library_.table();
   const BufferObject bytes(table, table.NewBuffer());
+  const BufferObject run_options = RunInCaller(library_);
   const StatusObject result = library_.NewStatus();
   const char* tag = settings.tag.c_str();
-  session_ = table.LoadSessionFromSavedModel(options.get(), nullptr, path.c_str(), &tag, 1,
-                                             graph_.get(), bytes.get(), result.get());
+  session_ = table.LoadSessionFromSavedModel(options.get(), run_options.get(), path.c_str(), &tag,
+                                             1, graph_.get(), bytes.get(), result.get());
   if (Status status = library_.Take(result); !status.ok()) {
     if (table.GetCode(result.get()) == kTfNotFound &&
         status.message().find("tags") != std::string::npos) {
@@ -87,7 +103,8 @@ Status Session::LoadFolder(const Settings& settings, const SessionOptions& optio
           "expected '" + settings.tag +
           "' tag (TF_GRAPH_TAG), but the SavedModel has none: " + status.message());
     }
-    return Status::InvalidArg("TensorFlow cannot load the SavedModel: " + status.message());
+    return Status::InvalidArg("TensorFlow cannot load the SavedModel: " + status.message() +
+                              PatternHint(path));
   }
   if (content) {
     *content = ReadMetaGraph({static_cast<const char*>(bytes.get()->data), bytes.get()->length});
@@ -128,9 +145,10 @@ Status Session::RunInitOps(const Settings& settings) {
     targets.push_back(operation);
   }
   if (targets.empty()) return Status::Ok();
+  const BufferObject run_options = RunInCaller(library_);
   const StatusObject result = library_.NewStatus();
-  table.SessionRun(session_, nullptr, nullptr, nullptr, 0, nullptr, nullptr, 0, targets.data(),
-                   static_cast<int>(targets.size()), nullptr, result.get());
+  table.SessionRun(session_, run_options.get(), nullptr, nullptr, 0, nullptr, nullptr, 0,
+                   targets.data(), static_cast<int>(targets.size()), nullptr, result.get());
   const Status status = library_.Take(result);
   if (status.ok()) return status;
   return Status::InvalidArg("the operations of TF_INIT_OPS_FILE fail: " + status.message());

@@ -14,6 +14,10 @@
 
 namespace tritonts::tensorflow {
 
+// RunOptions with which the calling thread runs the operations, instead of handing them to another
+// one and waiting. The process has few of those, so a run that hangs there stops others.
+BufferObject RunInCaller(const Library& library);
+
 // Thread-safe after it is loaded.
 class Session {
  public:

@@ -24,6 +24,28 @@ bool IsLoaded(const std::string& path) {
 
 }  // namespace
 
+#if defined(__linux__)
+
+TEST(library_that_is_cut_short_is_not_opened) {
+  const std::string path =
+      std::filesystem::temp_directory_path() / ("tritonts-cut-" + std::to_string(getpid()));
+  std::filesystem::copy_file(PlainLibrary(), path);
+  std::string fault;
+  CHECK(platform::DynamicLibrary::Open(path, &fault).has_value());
+  for (const uintmax_t size : {8000, 4096, 500, 64, 10, 0}) {
+    // Another file, because an open library stays mapped.
+    const std::string cut = path + "-" + std::to_string(size);
+    std::filesystem::copy_file(PlainLibrary(), cut);
+    std::filesystem::resize_file(cut, size);
+    CHECK(!platform::DynamicLibrary::Open(cut, &fault).has_value());
+    CHECK(size < 64 || fault.find("it is cut short") != std::string::npos);
+    std::filesystem::remove(cut);
+  }
+  std::filesystem::remove(path);
+}
+
+#endif
+
 TEST(library_that_is_pinned_stays_when_it_is_closed) {
   // A copy, because other tests load the library, too.
   const std::string path =

@@ -55,7 +55,8 @@ function readText(path: string, fault: (text: string) => TritonError): string | 
     for (let read = 1; read > 0 && size < bytes.length; size += read)
       read = readSync(file, bytes, size, bytes.length - size, null);
     if (size > mostBytes) throw fault(`has more than ${mostBytes} bytes`);
-    return bytes.toString('utf8', 0, size);
+    // Windows editors put a byte order mark in front.
+    return bytes.toString('utf8', 0, size).replace(/^\uFEFF/, '');
   } finally {
     closeSync(file);
   }

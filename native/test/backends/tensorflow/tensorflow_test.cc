@@ -102,6 +102,12 @@ TEST(tensorflow_signatures_are_read) {
   CHECK_EQ(read.inputs[1].dims, (Dims{-1, 0}));
   CHECK_EQ(read.inputs[1].place, "in:1");
   CHECK(read.outputs[0].has_rank && read.outputs[0].dims.empty());
+  CHECK(read.outputs[0].has_shape);
+  const std::string bare = Bytes(2, Bytes(1, "y") + Bytes(2, Bytes(1, "out:0") + Number(2, 1)));
+  CHECK(!tensorflow::ReadMetaGraph(Bytes(5, Bytes(1, "s") + Bytes(2, bare)))
+             .signatures.at("s")
+             .outputs[0]
+             .has_shape);
 }
 
 TEST(tensorflow_graphs_that_are_damaged_are_harmless) {
@@ -158,6 +164,25 @@ TENSORFLOW_TEST(tensorflow_tensors_may_be_empty_or_scalar) {
   TensorFlowReady scalar(Doubling({}), FloatsIo(0, {1}));
   CHECK_EQ(scalar.status.message(), "");
   CHECK_EQ(scalar.Run({1}, {2}), Floats{4});
+}
+
+TENSORFLOW_TEST(tensorflow_shapes_that_cannot_be_counted_are_errors) {
+  // Without a check TensorFlow ends the process.
+  constexpr int64_t kLarge = 2147483647;
+  TensorFlowReady ready(Doubling({-1, -1, -1, -1}), FloatsIo(0, {-1, -1, -1, -1}));
+  CHECK_EQ(ready.status.message(), "");
+  (void)ready.Run({kLarge, kLarge, kLarge, 0}, {});
+  CHECK(ready.status.code() == Code::kInvalidArg);
+  CHECK(Contains(ready.status, "input 'x': the dimensions of its batch"));
+  (void)ready.Run({0, kLarge, kLarge, kLarge}, {});
+  CHECK_EQ(ready.status.message(), "");
+  TensorFlowReady any(TfGraphWriter()
+                          .Node("x", "Placeholder", {}, TypeOfTf("dtype", kTfFloat))
+                          .Node("y", "Neg", {"x"}, kFloatT),
+                      FloatsIo(0, Dims(255, -1)));
+  CHECK_EQ(any.status.message(), "");
+  (void)any.Run(Dims(255, 1), {1});
+  CHECK(Contains(any.status, "255 dimensions, but TensorFlow takes at most 254"));
 }
 
 TENSORFLOW_TEST(tensorflow_strings_pass_with_any_bytes) {
@@ -276,6 +301,9 @@ TENSORFLOW_TEST(tensorflow_says_what_does_not_fit) {
                           TensorFlowSpec(Doubling({-1}).Graph(), {{"init_ops", "nothing"}}))
                           .status();
   CHECK(Contains(init, "has no operation 'nothing'"));
+  const TensorFlowReady same(Doubling({-1}),
+                             {8, {{"x", DataType::kFp32, {-1}}}, {{"x", DataType::kFp32, {-1}}}});
+  CHECK(Contains(same.status, "output 'x' is the input 'x' itself"));
   TensorFlowReady rows(
       TfGraphWriter().Placeholder("x", kTfFloat, {-1}).Node("y", "Where", {"x"}, kFloatT),
       {8, {{"x", DataType::kFp32, {-1}}}, {{"y", DataType::kInt64, {-1, 1}}}});

@@ -71,7 +71,10 @@ export function checkRateLimit(options: unknown): readonly RateLimitResource[] |
   if (mode !== 'off' && mode !== 'execution_count')
     throw expected("'off' or 'execution_count'", `${path}.mode`, mode);
   if (!Array.isArray(resources)) throw expected('an array', `${path}.resources`, resources);
-  const checked = resources.map((one: unknown, i) => checkResource(one, `${path}.resources[${i}]`));
+  // A sparse array has holes, which map leaves out.
+  const checked = Array.from(resources as readonly unknown[], (one, i) =>
+    checkResource(one, `${path}.resources[${i}]`),
+  );
   if (mode === 'off' && checked.length > 0)
     throw invalidArgument(`${path}.resources needs ${path}.mode 'execution_count'`);
   return mode === 'off' ? undefined : checked;
@@ -100,9 +103,13 @@ export function withoutLimiter(config: ModelConfig): readonly string[] {
 
 /** The resource of a configuration that an error of the engine's rate limiter is about. */
 export function blamedResource(config: ModelConfig, message: string): string | undefined {
-  const name = /Resource (?:count for )?"([^"]*)" is /.exec(message)?.[1];
+  const name = /Resource (?:count for )?"([^]*)" is (?:limited|present)/.exec(message)?.[1];
+  const count = /minimum required count is (\d+)/.exec(message)?.[1];
   for (const [i, { rate_limiter: limiter }] of config.instance_group.entries()) {
-    const at = limiter?.resources.findIndex((one) => one.name === name) ?? -1;
+    const at =
+      limiter?.resources.findIndex(
+        (one) => one.name === name && (count === undefined || one.count === Number(count)),
+      ) ?? -1;
     if (at >= 0) return indexPath(`${indexPath('instance_group', i)}.rate_limiter.resources`, at);
   }
   return undefined;

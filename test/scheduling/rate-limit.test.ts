@@ -67,6 +67,16 @@ test('without the option nobody waits, and a note says so', async (t) => {
   );
 });
 
+test('an instance that takes several batches at a time has one of them under way', async (t) => {
+  const a = slow(one);
+  const config = `${a.config ?? ''} parameters { key: "max_concurrency" value { string_value: "4" } }`;
+  const rateLimit = { mode: 'execution_count' } as const;
+  const server = await serve(t, { a: { ...a, config }, b: slow(one) }, { rateLimit });
+  assert.equal(overlap(await spansOf(server, ['a', 'b'], 6)), 1);
+  const free = await serve(t, { a: { ...a, config } });
+  assert.ok(overlap(await spansOf(free, ['a'], 6)) > 1);
+});
+
 test('as many instances run at once as there are units', async (t) => {
   const server = await serve(
     t,
@@ -119,10 +129,7 @@ test('explain and the metrics show what waits for what', async (t) => {
   assert.deepEqual(both[0]?.resources, [{ name: 'R', device: 0, count: 1, inUse: 1, waiting: 1 }]);
   const waiting = both.find(({ held }) => held === 1);
   assert.equal(waiting?.limit, 'resources');
-  assert.equal(
-    waiting.summary,
-    "1 of 1 instances wait for resources that others have: 1 of 1 of 'R' are in use.",
-  );
+  assert.equal(waiting.summary, "1 of 1 instances wait for resources. In use are 1 of 1 of 'R'.");
   const text = server.metrics();
   assert.match(text, /^tritonts_rate_limit_resource_total\{device="0",resource="R"\} 1$/m);
   assert.match(text, /^tritonts_rate_limit_resource_used\{device="0",resource="R"\} 1$/m);
@@ -162,6 +169,7 @@ test('wrong options are errors', () => {
       { mode: 'execution_count', resources: [{ name: 'R', count: 1, device: 'x' }] },
       /expected the id of a device/,
     ],
+    [{ mode: 'execution_count', resources: new Array(2) }, /resources\[0\]/],
     [{ mode: 'execution_count', limits: [] }, /unknown key 'limits'/],
     [
       { mode: 'off', resources: [{ name: 'R', count: 1 }] },

@@ -43,6 +43,7 @@ struct InstanceRunner {
   // first run. INVALID_ARG as Gate::Register. Throws std::bad_alloc.
   Status JoinGate(std::shared_ptr<Gate> its_gate, std::weak_ptr<GateVisitor> visitor,
                   uint32_t number, const GateClaim& claim) {
+    if (!its_gate->Concerns(claim)) return Status::Ok();
     auto made = std::make_shared<GateTicket>();
     made->visitor = std::move(visitor);
     made->instance = number;
@@ -71,7 +72,8 @@ struct InstanceRunner {
   const bool asynchronous;
   // The totals that its runs are added to; null: the version's own. Set before its first run.
   GpuTotals* totals = nullptr;
-  // The version's gate and its ticket there; null: there is no gate. Set before its first run.
+  // The gate that its batches pass, and its ticket there; null: they pass none. Set before its
+  // first run.
   std::shared_ptr<Gate> gate;
   std::shared_ptr<GateTicket> ticket;
 
@@ -79,6 +81,7 @@ struct InstanceRunner {
   bool occupied = false;                   // has a batch and is not free yet
   PooledRun* next = nullptr;               // its batch, until a thread takes it to Execute
   PooledRun* held = nullptr;               // its batch, while that waits at the gate
+  bool free_when_done = false;             // it is free when its run is done, and not before
   PooledRun* halves = nullptr;             // halves to run before the next batch (halves.cc)
   uint64_t assigned_ns = 0;                // when it got its last batch
   InstanceRunner* next_ordered = nullptr;  // link of a RunnerList

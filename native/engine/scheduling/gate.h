@@ -74,12 +74,21 @@ class GateTickets {
     if (!first_) last_ = nullptr;
     return ticket;
   }
-  // Tells the versions that still exist. Called with no lock held.
+  // Tells the versions that still exist. Called with no lock held. A version may run a batch at
+  // once, whose end lets in others. These are told by the outermost call on the thread, so that the
+  // stack stays small.
   void Tell() {
+    thread_local GateTickets* telling = nullptr;
+    if (telling) {
+      while (!empty()) telling->Append(Pop());
+      return;
+    }
+    telling = this;
     while (!empty()) {
       const std::shared_ptr<GateTicket> ticket = Pop();
       if (const auto visitor = ticket->visitor.lock()) visitor->OnGateOpen(ticket->instance);
     }
+    telling = nullptr;
   }
 
  private:
@@ -90,9 +99,12 @@ class GateTickets {
 class Gate {
  public:
   virtual ~Gate() = default;
+  // Whether an instance with this claim has to pass the gate. If not, it is not registered.
+  // Thread-safe. Does not throw.
+  virtual bool Concerns(const GateClaim& /*claim*/) const { return true; }
   // Makes an instance known, which is outside then. Called before any other function with its
-  // ticket. INVALID_ARG: its claim can never be met; then the instance stays unknown. Thread-safe.
-  // Throws std::bad_alloc.
+  // ticket. INVALID_ARG: its claim can never be met; then the instance stays unknown. Otherwise
+  // Admit is to be called afterwards. Thread-safe. Throws std::bad_alloc.
   virtual Status Register(const std::shared_ptr<GateTicket>& ticket, const GateClaim& claim) = 0;
   // Forgets an instance, which leaves first. Admit is to be called afterwards. No effect if the
   // instance is unknown. Thread-safe. Does not throw.

@@ -110,18 +110,28 @@ void RateLimiter::Count(Pool* pool) {
   pool->count = most;
 }
 
+void RateLimiter::Reserve(const Member& member) {
+  for (const Need& need : member.needs) {
+    if (need.pool->reserved_in != passes_) need.pool->reserved = 0;
+    need.pool->reserved_in = passes_;
+    need.pool->reserved += need.count;
+  }
+}
+
 bool RateLimiter::Fits(const Member& member) const {
   return std::all_of(member.needs.begin(), member.needs.end(), [this](const Need& need) {
     const Pool& pool = *need.pool;
-    // A pool may have fewer units than are in use after a model was unloaded.
-    return need.count == 0 || (pool.lacked_at != passes_ && pool.in_use <= pool.count &&
-                               need.count <= pool.count - pool.in_use);
+    const uint64_t reserved = pool.reserved_in == passes_ ? pool.reserved : 0;
+    // More may be in use than there are units, after a model was unloaded.
+    return need.count == 0 || pool.in_use + reserved + need.count <= pool.count;
   });
 }
 
 void RateLimiter::Take(Member* member) {
-  for (const Need& need : member->needs) need.pool->in_use += need.count;
-  turn_ = std::max(turn_, member->turn);
+  for (const Need& need : member->needs) {
+    need.pool->in_use += need.count;
+    need.pool->turn = std::max(need.pool->turn, member->turn);
+  }
 }
 
 void RateLimiter::Give(Member* member) {
@@ -134,13 +144,11 @@ bool RateLimiter::Enter(const std::shared_ptr<GateTicket>& ticket) {
   const auto found = members_.find(ticket.get());
   if (found == members_.end()) return true;
   Member& member = found->second;
-  member.turn = std::max(member.turn, turn_);
+  for (const Need& need : member.needs) member.turn = std::max(member.turn, need.pool->turn);
   member.came = arrivals_++;
-  // Nobody takes what those before it wait for.
   passes_++;
   for (const auto& [other, waits] : waiting_) {
-    if (!Before(*other, member)) continue;
-    for (const Need& need : other->needs) need.pool->lacked_at = passes_;
+    if (Before(*other, member)) Reserve(*other);
   }
   if (Fits(member)) {
     Take(&member);
@@ -168,6 +176,7 @@ void RateLimiter::LeaveLocked(const std::shared_ptr<GateTicket>& ticket, Member*
 
 void RateLimiter::Admit(GateTickets* let_in) {
   const std::lock_guard lock(mutex_);
+  if (waiting_.empty()) return;
   std::sort(waiting_.begin(), waiting_.end(),
             [](const Waiting& a, const Waiting& b) { return Before(*a.first, *b.first); });
   passes_++;
@@ -178,8 +187,7 @@ void RateLimiter::Admit(GateTickets* let_in) {
       let_in->Append(one.second);
       return true;
     }
-    // Nobody behind it takes what it lacks.
-    for (const Need& need : one.first->needs) need.pool->lacked_at = passes_;
+    Reserve(*one.first);
     return false;
   });
 }
@@ -193,7 +201,7 @@ std::vector<RateLimiter::Usage> RateLimiter::Resources() const {
     for (const auto& [member, ticket] : waiting_) {
       usage.waiting += static_cast<uint32_t>(
           std::count_if(member->needs.begin(), member->needs.end(),
-                        [&](const Need& need) { return need.pool == &pool; }));
+                        [&](const Need& need) { return need.pool == &pool && need.count > 0; }));
     }
     resources.push_back(std::move(usage));
   }

@@ -3,10 +3,11 @@
 // An instance enters if the resources of its claim are free. If not, it waits. Those that wait are
 // ordered by their turn, the smallest first: an instance's turn grows by its priority with each
 // batch that ends. An instance that is first never waits for longer because of others: nobody
-// behind it takes a resource that it lacks. Instances that need other resources pass it.
+// behind it takes the units that it needs. Instances that need others pass it.
 //
 // An instance that has not come for a while does not make up for that: its turn begins at the
-// present one. (In Triton, it would come in alone until it had as many batches as the others.)
+// present one of its resources. (In Triton, it would come in alone until it had as many batches as
+// the others.)
 #pragma once
 
 #include <cstdint>
@@ -36,6 +37,8 @@ class RateLimiter final : public Gate {
   // With it, there is none of a resource that is not given.
   explicit RateLimiter(std::vector<Given> given) : given_(std::move(given)) {}
 
+  // An instance that needs no resource never waits.
+  bool Concerns(const GateClaim& claim) const override { return !claim.resources.empty(); }
   Status Register(const std::shared_ptr<GateTicket>& ticket, const GateClaim& claim) override;
   void Unregister(const std::shared_ptr<GateTicket>& ticket) override;
   bool Enter(const std::shared_ptr<GateTicket>& ticket) override;
@@ -60,8 +63,10 @@ class RateLimiter final : public Gate {
   struct Pool {
     uint64_t count = 0;
     uint64_t in_use = 0;
-    uint32_t members = 0;    // instances that need it
-    uint64_t lacked_at = 0;  // the pass in which somebody waited for it
+    uint32_t members = 0;   // instances that need it
+    uint64_t turn = 0;      // the largest one of those that entered
+    uint64_t reserved = 0;  // for those that wait and come first, in the pass `reserved_in`
+    uint64_t reserved_in = 0;
   };
   struct Need {
     Pool* pool;
@@ -82,6 +87,8 @@ class RateLimiter final : public Gate {
   std::string WhyNot(const std::map<Key, uint64_t>& needs) const;
   // Sets a pool's units to what its members need.
   void Count(Pool* pool);
+  // Keeps what a member needs for it, until the next pass.
+  void Reserve(const Member& member);
   bool Fits(const Member& member) const;
   void Take(Member* member);
   void Give(Member* member);
@@ -96,7 +103,6 @@ class RateLimiter final : public Gate {
   std::map<Key, Pool> pools_;
   std::unordered_map<const GateTicket*, Member> members_;
   std::vector<Waiting> waiting_;  // has room for all members
-  uint64_t turn_ = 0;             // of the last instance that entered
   uint64_t arrivals_ = 0;
   uint64_t passes_ = 0;
 };

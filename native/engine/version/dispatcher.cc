@@ -12,13 +12,11 @@ using ThreadState = InstanceRunner::ThreadState;
 using Handing = InstanceRunner::Handing;
 
 Dispatcher::Dispatcher(std::unique_ptr<Scheduler> scheduler, std::vector<InstanceRunner*> runners,
-                       const RunContext* context, InlinePolicy inline_policy,
-                       std::shared_ptr<Gate> gate)
+                       const RunContext* context, InlinePolicy inline_policy)
     : scheduler_(std::move(scheduler)),
       runners_(std::move(runners)),
       context_(context),
-      inline_policy_(std::move(inline_policy)),
-      gate_(std::move(gate)) {}
+      inline_policy_(std::move(inline_policy)) {}
 
 void Dispatcher::Take(std::vector<Request*>* from, RequestChain* to) {
   for (Request* one : *from) {
@@ -154,7 +152,7 @@ void Dispatcher::Give(PooledRun* run, InstanceRunner* runner, InstanceRunner* aw
   Enlist(run);
   runner->occupied = true;
   // Warm-up batches bypass the gate, so that they do not compete with served requests.
-  if (gate_ && !warming_ && !gate_->Enter(runner->ticket)) {
+  if (runner->gate && !warming_ && !runner->gate->Enter(runner->ticket)) {
     runner->held = run;
     return;
   }
@@ -204,9 +202,9 @@ void Dispatcher::WithdrawHeld(uint64_t now_ns, RequestChain* requests, Orders* o
 }
 
 void Dispatcher::Leave(InstanceRunner* runner, Orders* orders) {
-  if (!gate_) return;
-  gate_->Leave(runner->ticket);
-  orders->left = gate_.get();
+  if (!runner->gate) return;
+  runner->gate->Leave(runner->ticket);
+  orders->left = runner->gate;
 }
 
 void Dispatcher::Free(InstanceRunner* runner, uint64_t now_ns, Orders* orders) {

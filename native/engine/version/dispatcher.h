@@ -36,8 +36,10 @@ struct Orders {
   RequestChain stranded;    // requests that fail because no instance can get a thread
   RequestChain starved;     // requests that fail because there is no memory for the run
   uint64_t wake_at_ns = 0;  // when to ask the scheduler again; 0: only after a change
-  Gate* left = nullptr;     // a gate that instances have left, so that others may be let in
-  bool drained = false;     // the version is closed and drained
+  // A gate that instances have left, so that others may be let in. Owned, because the version may
+  // be gone when its orders are carried out.
+  std::shared_ptr<Gate> left;
+  bool drained = false;  // the version is closed and drained
 
   bool any() const {
     return drained || !wake.empty() || !start.empty() || !hand_over.empty() || !expired.empty() ||
@@ -47,11 +49,10 @@ struct Orders {
 
 class Dispatcher {
  public:
-  // `runners` and `context` outlive the dispatcher. `gate`: the gate that batches pass before they
-  // start; null: no gate.
+  // `runners` and `context` outlive the dispatcher. Batches of an instance with a gate pass it
+  // before they start.
   Dispatcher(std::unique_ptr<Scheduler> scheduler, std::vector<InstanceRunner*> runners,
-             const RunContext* context, InlinePolicy inline_policy,
-             std::shared_ptr<Gate> gate = nullptr);
+             const RunContext* context, InlinePolicy inline_policy);
 
   Scheduler& scheduler() { return *scheduler_; }
   const Scheduler& scheduler() const { return *scheduler_; }
@@ -133,7 +134,6 @@ class Dispatcher {
   const std::vector<InstanceRunner*> runners_;
   const RunContext* const context_;
   InlinePolicy inline_policy_;
-  const std::shared_ptr<Gate> gate_;  // null: there is none
   const RunPool::Owner pool_ = RunPool::Make();
   PooledRun* under_way_ = nullptr;  // a list through the runs
   Batch batch_;

@@ -217,6 +217,8 @@ class ModelVersion final : public Served,
   void AccountLocked(PooledRun* run);
   // Notes in `orders` whether the version is closed and drained, and notifies a warm-up when its
   // run is done. Under the lock, as the last step.
+  // Frees an instance, or starts the half of a failed batch that it has left. Under the lock.
+  void FreeLocked(InstanceRunner* runner, uint64_t now_ns, Orders* orders);
   void NoteDrained(Orders* orders);
   bool DrainedLocked() const { return in_flight_ == 0 && (!dispatcher_ || dispatcher_->idle()); }
   // Carries out the orders that were noted under the lock. No lock is held.

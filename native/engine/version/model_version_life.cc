@@ -115,6 +115,8 @@ Status ModelVersion::CreateInstances(VersionConfig config) {
     }
     all.back()->totals = totals->get();
   }
+  // A larger need may have raised what there is of a resource.
+  if (config.gate) config.gate->AdmitAndTell();
   NoteDevices(all);
   const bool has_strings =
       std::any_of(io_.inputs.begin(), io_.inputs.end(),
@@ -125,8 +127,7 @@ Status ModelVersion::CreateInstances(VersionConfig config) {
   const uint64_t budget = may_run_inline ? config.inline_budget_ns : 0;
   const uint64_t guest_budget = may_run_inline ? config.guest_budget_ns : 0;
   auto dispatcher = std::make_unique<Dispatcher>(MakeScheduler(&config), std::move(all), &context_,
-                                                 InlinePolicy(budget, has_strings, guest_budget),
-                                                 std::move(config.gate));
+                                                 InlinePolicy(budget, has_strings, guest_budget));
   auto latencies = std::make_unique<Latencies>(std::move(config.latencies));
   std::lock_guard lock(mutex_);
   runners_ = std::move(runners);
@@ -305,7 +306,9 @@ void ModelVersion::Abandon() {
     if (dispatcher_) first = dispatcher_->under_way();
     // Other versions must not wait at the gate for runs that do not return.
     for (const auto& runner : runners_) runner->LeaveGateForGood();
-    gate = runners_.empty() ? nullptr : runners_[0]->gate;
+    for (const auto& runner : runners_) {
+      if (runner->gate) gate = runner->gate;
+    }
     for (const auto& runner : runners_) {
       runner->thread.Detach();
       runner->bell->Ring();

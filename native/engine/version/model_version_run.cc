@@ -154,15 +154,24 @@ void ModelVersion::OnInstanceFree(InstanceRunner* runner, PooledRun* done) {
     if (stop_) return;
     const uint64_t now = NowNs();
     if (done) AccountLocked(done);
-    if (dispatcher_->TakeHalf(runner, now)) {
-      orders.wake.Add(runner);
-    } else {
-      dispatcher_->Free(runner, now, &orders);
+    // It has its resources until its batch has ended. A decoupled model's batch may last long.
+    if (!done && runner->gate && !context_.decoupled) {
+      runner->free_when_done = true;
+      return;
     }
-    Dispatch(now, nullptr, &orders);
+    FreeLocked(runner, now, &orders);
     NoteDrained(&orders);
   }
   Carry(&orders);
+}
+
+void ModelVersion::FreeLocked(InstanceRunner* runner, uint64_t now_ns, Orders* orders) {
+  if (dispatcher_->TakeHalf(runner, now_ns)) {
+    orders->wake.Add(runner);
+  } else {
+    dispatcher_->Free(runner, now_ns, orders);
+  }
+  Dispatch(now_ns, nullptr, orders);
 }
 
 void ModelVersion::OnGateOpen(uint32_t instance) noexcept {
@@ -182,7 +191,9 @@ void ModelVersion::OnDone(PooledRun* run) {
   {
     std::lock_guard lock(mutex_);
     if (stop_) return;
+    InstanceRunner* const runner = run->runner();
     AccountLocked(run);
+    if (std::exchange(runner->free_when_done, false)) FreeLocked(runner, NowNs(), &orders);
     NoteDrained(&orders);
   }
   Carry(&orders);

@@ -236,7 +236,7 @@ function verdict(
     const uses = figures.resources.map(({ name, inUse, count }) => `${inUse} of ${count} of '${name}'`);
     return [
       'resources',
-      `${held} of ${instances.count} instances wait for resources that others have: ${uses.join(', ')} are in use.`,
+      `${held} of ${instances.count} instances wait for resources. In use are ${uses.join(', ')}.`,
     ];
   }
   if (batches.length === 0) {

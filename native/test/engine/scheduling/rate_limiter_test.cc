@@ -56,17 +56,16 @@ class LimiterBench {
     limiter->Unregister(tickets[i]);
     return Admit();
   }
-
-  std::shared_ptr<RateLimiter> limiter;
-  std::vector<std::shared_ptr<GateTicket>> tickets;
-
- private:
   std::vector<uint32_t> Admit() {
     visitor->open.clear();
     limiter->AdmitAndTell();
     return visitor->open;
   }
 
+  std::shared_ptr<RateLimiter> limiter;
+  std::vector<std::shared_ptr<GateTicket>> tickets;
+
+ private:
   std::shared_ptr<LimiterVisitor> visitor;
 };
 
@@ -136,12 +135,88 @@ TEST(rate_limiter_lets_others_pass_that_need_something_else) {
   CHECK(bench.Add(Claim("T", 1)).ok());
   CHECK(bench.Add(GateClaim()).ok());
   CHECK(bench.Enter(0));
-  CHECK(!bench.Enter(1));  // lacks R, and nobody takes S from it
+  CHECK(!bench.Enter(1));  // lacks R, and nobody takes its unit of S
   CHECK(!bench.Enter(2));
   CHECK(bench.Enter(3));
   CHECK(bench.Enter(4));
   CHECK_EQ(bench.Leave(0), Instances{1});
   CHECK_EQ(bench.Leave(1), Instances{2});
+}
+
+TEST(rate_limiter_those_that_wait_keep_only_what_they_need) {
+  LimiterBench bench({{"Q", 1, {}}, {"R", 4, {}}, {"Z", 1, {}}});
+  CHECK(bench.Add(Claim("Q", 1)).ok());
+  CHECK(bench.Add({{{"Q", false, 1}, {"R", false, 1}, {"Z", false, 0}}, 1, 0}).ok());
+  for (int i = 0; i < 4; i++) CHECK(bench.Add(Claim("R", 1)).ok());
+  CHECK(bench.Add(Claim("Z", 1)).ok());
+  CHECK(bench.Enter(0));
+  CHECK(!bench.Enter(1));
+  for (size_t i = 2; i < 5; i++) CHECK(bench.Enter(i));
+  CHECK(!bench.Enter(5));  // the last unit is for the second instance
+  CHECK(bench.Enter(6));
+  CHECK_EQ(bench.Leave(0), Instances{1});
+  CHECK_EQ(bench.Leave(2), Instances{5});
+}
+
+TEST(rate_limiter_a_larger_need_lets_others_in) {
+  LimiterBench bench;
+  CHECK(bench.Add(Claim("R", 1)).ok());
+  CHECK(bench.Add(Claim("R", 1)).ok());
+  CHECK(bench.Enter(0));
+  CHECK(!bench.Enter(1));
+  CHECK(bench.Add(Claim("R", 2)).ok());
+  CHECK_EQ(bench.Admit(), Instances{1});
+}
+
+TEST(rate_limiter_turns_of_one_resource_are_none_of_another) {
+  LimiterBench bench;
+  CHECK(bench.Add(Claim("R", 1, 1)).ok());
+  CHECK(bench.Add(Claim("R", 1, 4)).ok());
+  CHECK(bench.Add(Claim("Q", 1, 1)).ok());
+  CHECK(!bench.limiter->Concerns(GateClaim()));
+  CHECK(bench.Enter(0));
+  CHECK(!bench.Enter(1));
+  std::string order;
+  for (uint32_t inside = 0; order.size() < 20; inside = bench.Turn(inside)) {
+    order += static_cast<char>('a' + inside);
+    for (int i = 0; i < 10; i++) {
+      CHECK(bench.Enter(2));
+      (void)bench.Leave(2);
+    }
+  }
+  CHECK_EQ(std::count(order.begin(), order.end(), 'b'), 4);
+}
+
+TEST(rate_limiter_many_that_wait_are_told_without_a_deep_stack) {
+  // Each one ends its batch when it is told, which lets the next one in.
+  class Ending final : public GateVisitor {
+   public:
+    void OnGateOpen(uint32_t instance) noexcept override {
+      deepest = std::max(deepest, ++depth);
+      limiter->Leave((*tickets)[instance]);
+      limiter->AdmitAndTell();
+      told++;
+      depth--;
+    }
+    RateLimiter* limiter = nullptr;
+    const std::vector<std::shared_ptr<GateTicket>>* tickets = nullptr;
+    int depth = 0;
+    int deepest = 0;
+    int told = 0;
+  };
+  constexpr int kCount = 10'000;
+  LimiterBench bench;
+  const auto ending = std::make_shared<Ending>();
+  ending->limiter = bench.limiter.get();
+  ending->tickets = &bench.tickets;
+  for (int i = 0; i < kCount; i++) {
+    CHECK(bench.Add(Claim("R", 1)).ok());
+    bench.tickets.back()->visitor = ending;
+  }
+  for (size_t i = 0; i < kCount; i++) CHECK_EQ(bench.Enter(i), i == 0);
+  (void)bench.Leave(0);
+  CHECK_EQ(ending->told, kCount - 1);
+  CHECK_EQ(ending->deepest, 1);
 }
 
 TEST(rate_limiter_lets_in_all_that_fit) {

@@ -9,6 +9,8 @@ interface Written {
   readonly value: string | number | boolean;
   /** Makes the error for a wrong value. */
   readonly fault: (expected: string) => TritonError;
+  /** Makes an error with other words. */
+  readonly refuse: (text: string) => TritonError;
 }
 
 /** The form that a text must have. */
@@ -56,6 +58,18 @@ export class SettingsReader {
     return this.#flag(this.#find(key));
   }
 
+  /** A boolean in the words of Triton's backends for PyTorch and TensorFlow; undefined if the key is not set. */
+  boolean(key: string): boolean | undefined {
+    const written = this.#find(key);
+    if (written === undefined) return undefined;
+    const text = String(written.value).toLowerCase();
+    if (['true', 'on', '1'].includes(text)) return true;
+    if (['false', 'off', '0'].includes(text)) return false;
+    throw written.refuse(
+      `failed to convert '${String(written.value)}' to boolean: expected true, on or 1, or false, off or 0`,
+    );
+  }
+
   /** Does the same as {@link flag}, for the backend's configuration only. */
   generalFlag(key: string): '0' | '1' | undefined {
     return this.#flag(this.#general(key));
@@ -64,21 +78,25 @@ export class SettingsReader {
   #find(key: string): Written | undefined {
     const own = this.own(key);
     if (own === undefined) return this.#general(key);
-    const fault = (expected: string): TritonError =>
-      this.#context.fault(keyPath('parameters', key), `expected ${expected} but received '${own}'`);
-    return { value: own, fault };
+    const refuse = (text: string): TritonError => this.#context.fault(keyPath('parameters', key), text);
+    return {
+      value: own,
+      fault: (expected) => refuse(`expected ${expected} but received '${own}'`),
+      refuse,
+    };
   }
 
   #general(key: string): Written | undefined {
     const value = this.#context.options[key];
     if (value === undefined) return undefined;
     const { name, backend } = this.#context.config;
-    const fault = (expected: string): TritonError =>
-      invalidArgument(
-        `model '${name}': expected ${expected} for backendConfig.${backend}['${key}'] but received '${String(value)}'`,
-        { model: name },
-      );
-    return { value, fault };
+    const option = `backendConfig.${backend}['${key}']`;
+    const error = (text: string): TritonError => invalidArgument(`model '${name}': ${text}`, { model: name });
+    return {
+      value,
+      fault: (expected) => error(`expected ${expected} for ${option} but received '${String(value)}'`),
+      refuse: (text) => error(`${option}: ${text}`),
+    };
   }
 
   #flag(written: Written | undefined): '0' | '1' | undefined {

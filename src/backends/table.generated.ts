@@ -7,7 +7,8 @@ import { backend as javascript } from './javascript/index.js';
 import { backend as onnxruntime } from './onnxruntime/index.js';
 import { backend as openvino } from './openvino/index.js';
 import { backend as python } from './python/index.js';
+import { backend as pytorch } from './pytorch/index.js';
 import { backend as tensorrt } from './tensorrt/index.js';
 
 /** The backends, by the order of their names. */
-export const table: readonly Backend[] = [fil, identity, javascript, onnxruntime, openvino, python, tensorrt];
+export const table: readonly Backend[] = [fil, identity, javascript, onnxruntime, openvino, python, pytorch, tensorrt];

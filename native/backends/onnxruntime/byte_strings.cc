@@ -4,74 +4,25 @@
 #include <limits>
 #include <string>
 
+#include "../common/serialised.h"
+
 namespace tritonts::onnxruntime {
-
-namespace {
-
-constexpr size_t kLengthBytes = 4;
-
-uint32_t ReadLength(const char* bytes) {
-  const auto* digits = reinterpret_cast<const unsigned char*>(bytes);
-  return static_cast<uint32_t>(digits[0]) | static_cast<uint32_t>(digits[1]) << 8 |
-         static_cast<uint32_t>(digits[2]) << 16 | static_cast<uint32_t>(digits[3]) << 24;
-}
-
-void WriteLength(char* bytes, uint32_t length) {
-  for (size_t i = 0; i < kLengthBytes; i++) bytes[i] = static_cast<char>(length >> (8 * i) & 0xff);
-}
-
-// The number of elements of a shape, or `limit` + 1 if that is greater than `limit`.
-size_t CountUpTo(std::span<const int64_t> shape, size_t limit) {
-  size_t count = 1;
-  for (const int64_t dim : shape) {
-    if (dim <= 0) return 0;
-  }
-  for (const int64_t dim : shape) {
-    if (static_cast<uint64_t>(dim) > limit / count) return limit + 1;
-    count *= static_cast<size_t>(dim);
-  }
-  return count;
-}
-
-}  // namespace
 
 Status ReadStrings(const Session& session, std::span<const char> bytes,
                    std::span<const int64_t> shape, OrtValue** value) {
-  // Each element takes at least the bytes of its length field, so a wrong shape cannot allocate
-  // much memory.
-  const size_t most = bytes.size() / kLengthBytes;
-  const size_t count = CountUpTo(shape, most);
-  if (count > most) {
-    return Status::InvalidArg("its shape has more elements than its " +
-                              std::to_string(bytes.size()) + " bytes can hold");
-  }
+  auto count = CountSerialised(bytes, shape);
+  if (!count.ok()) return count.status();
   const Library& library = session.library();
   const Table& api = session.table();
   Status status = library.Take(api.Call(kCreateTensor, session.environment().allocator,
                                         shape.data(), shape.size(), ElementType::kString, value));
-  size_t position = 0;
-  for (size_t i = 0; status.ok() && i < count; i++) {
-    if (bytes.size() - position < kLengthBytes) {
-      return Status::InvalidArg("expected " + std::to_string(count) + " elements but found " +
-                                std::to_string(i));
-    }
-    const uint32_t length = ReadLength(bytes.data() + position);
-    position += kLengthBytes;
-    if (bytes.size() - position < length) {
-      return Status::InvalidArg("element " + std::to_string(i) + " has " + std::to_string(length) +
-                                " bytes, but only " + std::to_string(bytes.size() - position) +
-                                " are left");
-    }
+  if (!status.ok()) return status;
+  return ReadSerialised(bytes, count.value(), [&](size_t i, std::span<const char> text) {
     char* element = nullptr;
-    status = library.Take(api.Call(kResizeStringElement, *value, i, length, &element));
-    if (status.ok() && length > 0) std::memcpy(element, bytes.data() + position, length);
-    position += length;
-  }
-  if (status.ok() && position != bytes.size()) {
-    return Status::InvalidArg(std::to_string(bytes.size() - position) + " bytes are left after " +
-                              std::to_string(count) + " elements");
-  }
-  return status;
+    Status resized = library.Take(api.Call(kResizeStringElement, *value, i, text.size(), &element));
+    if (resized.ok() && !text.empty()) std::memcpy(element, text.data(), text.size());
+    return resized;
+  });
 }
 
 Status WriteStrings(const Session& session, Run& run, const OrtValue* value, size_t count,

@@ -299,7 +299,7 @@ export async function openVersion(
   });
   await running?.settle(uid);
   try {
-    const found = backend.needsFile ? describe(description) : undefined;
+    const found = (backend.describesModels ?? backend.needsFile) ? describe(description) : undefined;
     const finished = finishConfig(
       prepared,
       (found && backend.reshaped?.(found, prepared.config, backendOptions)) ?? found,
@@ -317,7 +317,8 @@ export async function openVersion(
       maxInFlightBytes: options.maxInFlightBytes,
     });
     const takesIds = running !== undefined;
-    return { uid, ...finished, takesIds, labels, instances, warmup };
+    const notes = [...finished.notes, ...(backend.notes?.(server.info(uid) ?? {}, backendContext) ?? [])];
+    return { uid, ...finished, notes, takesIds, labels, instances, warmup };
   } catch (error) {
     await retire(server, uid);
     throw error;

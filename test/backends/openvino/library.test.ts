@@ -4,7 +4,8 @@ import assert from 'node:assert/strict';
 import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
-import { byVersion, openVinoLibrary } from '../../../src/backends/openvino/library.js';
+import { openVinoLibrary } from '../../../src/backends/openvino/library.js';
+import { byVersion } from '../../../src/backends/runtime-library.js';
 import { temporaryFolder } from '../../support/repository.js';
 import { thrown, type Context } from '../../support/harness.js';
 

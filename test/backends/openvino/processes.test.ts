@@ -7,7 +7,7 @@ import { onnx } from '../../support/harness.js';
 import { temporaryFolder, writeRepository } from '../../support/repository.js';
 import { needsOpenVino, openvino, recordedModel } from './models.js';
 
-const program = new URL('two-runtimes.js', import.meta.url);
+const program = new URL('../programs/two-runtimes.js', import.meta.url);
 
 for (const order of [
   ['openvino', 'onnxruntime'],

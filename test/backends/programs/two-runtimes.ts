@@ -1,5 +1,5 @@
 /**
- * Uses OpenVINO and ONNX Runtime in one process, and ends: node two-runtimes.js <repository> <model>…
+ * Uses several runtimes in one process, and ends: node two-runtimes.js <repository> <model>…
  *
  * The models are loaded one after the other. Each has an input x and an output y. Prints the first value of each answer.
  */

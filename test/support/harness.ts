@@ -28,7 +28,16 @@ export interface TensorText {
 /** Options of {@link configText}. */
 export interface ConfigOptions {
   readonly backend?:
-    'onnxruntime' | 'identity' | 'fault' | 'stream' | 'probe' | 'javascript' | 'python' | 'fil' | 'openvino';
+    | 'onnxruntime'
+    | 'identity'
+    | 'fault'
+    | 'stream'
+    | 'probe'
+    | 'javascript'
+    | 'python'
+    | 'fil'
+    | 'openvino'
+    | 'pytorch';
   /** Default 64. */
   readonly maxBatchSize?: number;
   /** Default one FP32 [16] named x. */

@@ -9,7 +9,8 @@
 // the program that reads damaged model files of trees, which begins with the FILEs and its own models. Otherwise
 // the schedules are always the same, and --seconds (3) and --seed are for the stress program. Needs CMake and a compiler. Tests
 // of the onnxruntime backend run if onnxruntime-node is installed, those of the openvino backend if TRITONTS_OPENVINO_PATH
-// names the folder of its library.
+// names the folder of its library, and those of the pytorch backend if TRITONTS_TORCH_PATH names a libtorch, for which the
+// built package makes the shim.
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -75,6 +76,18 @@ function openVinoLibrary() {
   return file && join(folder, file);
 }
 
+/** The shim for the libtorch that the environment names. */
+function torchShim() {
+  if (!process.env.TRITONTS_TORCH_PATH) return undefined;
+  const command = [join(root, 'dist', 'command', 'main.js'), 'build-backend', 'pytorch'];
+  const { stdout, status } = spawnSync(process.execPath, command, {
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 2],
+  });
+  if (status !== 0) process.exit(status ?? 1);
+  return stdout.trim().split('\n').at(-1);
+}
+
 const hasNinja = spawnSync('ninja', ['--version']).status === 0;
 run('cmake', [
   ...['-S', join(root, 'native'), '-B', build],
@@ -92,7 +105,9 @@ run('cmake', ['--build', build, '--parallel', String(availableParallelism()), ..
 const suppressions = (name) => `suppressions=${join(root, 'native', 'test', name)}:print_suppressions=0`;
 const library = process.env.TRITONTS_TEST_ORT_LIBRARY ?? runtimeLibrary();
 const openVino = openVinoLibrary();
+const shim = torchShim();
 const env = {
+  ...(shim ? { TRITONTS_TEST_PYTORCH: shim } : {}),
   ...(openVino ? { TRITONTS_TEST_OPENVINO_LIBRARY: openVino } : {}),
   // AddressSanitizer does not take libraries that TBB opens with RTLD_DEEPBIND.
   TBB_ENABLE_SANITIZERS: '1',

@@ -48,6 +48,8 @@ export interface Backend {
   readonly decoupled?: boolean;
   /** Whether it needs the model's file. The identity backend, for example, does not. */
   readonly needsFile: boolean;
+  /** The name of the file if the configuration has none, which Triton does not fill in then. */
+  readonly defaultFile?: string;
   /**
    * Whether its native side describes a model's inputs and outputs (default: if it needs the model's file). Otherwise the
    * configuration must write them, and nothing is completed.

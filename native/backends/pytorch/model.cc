@@ -18,11 +18,16 @@ std::shared_ptr<const std::string> BytesOf(const ModelSpec& spec) {
 
 // What to do about an error of loading that many files have.
 std::string AdviceFor(const std::string& message) {
-  if (message.find("constants.pkl") != std::string::npos ||
-      message.find("failed finding central directory") != std::string::npos ||
-      message.find("not a ZIP archive") != std::string::npos) {
-    return ". A file of torch.save has no code: write the model with "
-           "torch.jit.script(model).save('model.pt') or torch.jit.trace(model, inputs)";
+  constexpr const char* kWrite =
+      "torch.jit.script(model).save('model.pt') or torch.jit.trace(model, inputs).save('model.pt')";
+  const auto has = [&](const char* text) { return message.find(text) != std::string::npos; };
+  if (has("constants.pkl")) {
+    return ". A file of torch.save has weights and no code: write the model with " +
+           std::string(kWrite);
+  }
+  if (has("failed finding central directory") || has("not a ZIP archive")) {
+    return ". It is cut off, or no model in TorchScript, which is written with " +
+           std::string(kWrite);
   }
   return "";
 }

@@ -65,6 +65,8 @@ function orderNote(input: ModelConfig['input'], names: readonly string[]): reado
 export const backend: Backend = {
   name: 'pytorch',
   needsFile: true,
+  // Triton fills in the name only if the platform is not written.
+  defaultFile: 'model.pt',
   explainsFiles: true,
   describesModels: false,
   rules,

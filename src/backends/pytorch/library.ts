@@ -25,10 +25,18 @@ const library: RuntimeLibrary = {
   install: `pip install torch' and then '${buildCommand}`,
 };
 
+function isFolder(path: string): boolean {
+  try {
+    return statSync(path).isDirectory();
+  } catch {
+    return false; // It does not exist, or is in a file.
+  }
+}
+
 /** The folder of the libraries in an unpacked archive, or in the package torch. */
 function inLib(path: string): string {
   const lib = join(path, 'lib');
-  return statSync(lib, { throwIfNoEntry: false })?.isDirectory() === true ? lib : path;
+  return isFolder(lib) ? lib : path;
 }
 
 /**

@@ -224,7 +224,9 @@ export async function openVersion(
   const files = local.files && versionFiles(local.files, version);
   const instances = instancesOf(config);
   const devices = instances.map(deviceOf);
-  const { path, paths, missing } = findModelFile(config, devices, version, local, files);
+  const fileName = config.default_model_filename === '' ? backend.defaultFile : undefined;
+  const withFile = fileName === undefined ? config : { ...config, default_model_filename: fileName };
+  const { path, paths, missing } = findModelFile(withFile, devices, version, local, files);
   if (backend.needsFile && missing !== undefined) {
     throw new TritonError(
       'INVALID_ARG',

@@ -12,6 +12,7 @@
 #include <torch/script.h>
 #include <torch/version.h>
 
+#include <atomic>
 #include <cstring>
 #include <fstream>
 #include <iostream>
@@ -80,13 +81,25 @@ void Trim(std::string* text) {
   while (!text->empty() && is_space(text->back())) text->pop_back();
 }
 
-// The error at the end of a text with TorchScript's stack. The lines of a stack are indented.
+// Whether a line is an error, such as "RuntimeError: …", and no line of a program.
+bool IsError(const std::string& line) {
+  size_t end = 0;
+  const auto may_be_named = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '.';
+  };
+  while (end < line.size() && may_be_named(line[end])) end++;
+  const std::string name = line.substr(0, end);
+  return end > 0 && line.compare(end, 2, ": ") == 0 && name != "else" && name != "try" &&
+         name != "finally";
+}
+
+// The error at the end of a text with TorchScript's stack, which shows lines of the program.
 std::string LastError(const std::string& text) {
-  const size_t trace = text.rfind("Traceback of TorchScript");
-  if (trace == std::string::npos) return text;
-  for (size_t at = text.find('\n', trace); at != std::string::npos; at = text.find('\n', at + 1)) {
-    const char next = at + 1 < text.size() ? text[at + 1] : ' ';
-    if (next != ' ' && next != '\n' && next != '\t') return text.substr(at + 1);
+  size_t at = text.rfind("<--- HERE");
+  if (at == std::string::npos) return text;
+  for (at = text.find('\n', at); at != std::string::npos; at = text.find('\n', at + 1)) {
+    if (IsError(text.substr(at + 1, text.find('\n', at + 1) - at - 1))) return text.substr(at + 1);
   }
   return text;
 }
@@ -294,6 +307,19 @@ TorchFault* Load(const char* path, const void* bytes, uint64_t size, int32_t fla
 
 // --- Running.
 
+// The number of threads of one operation; 0: libtorch's own.
+std::atomic<int32_t> intra_op_threads{0};
+
+// OpenMP has a number for each calling thread, which a thread takes over when it runs its first
+// operation.
+void UseThreads() {
+  thread_local int32_t used = 0;
+  const int32_t wanted = intra_op_threads.load(std::memory_order_relaxed);
+  if (wanted == used) return;
+  at::set_num_threads(wanted);
+  used = wanted;
+}
+
 // What a caller gave with an input, released once.
 class Owner {
  public:
@@ -379,6 +405,7 @@ TorchFault* RunModule(TorchModule* module, int32_t flags, const TorchInput* inpu
                       TorchResult** result) {
   return Guarded([&]() -> TorchFault* {
     Owners owners(inputs, count);
+    UseThreads();
     const c10::InferenceMode inference((flags & kTorchInferenceMode) != 0);
     const at::NoGradGuard no_grad;
     const torch::jit::GraphOptimizerEnabledGuard optimize((flags & kTorchOptimize) != 0);
@@ -486,7 +513,10 @@ TorchFault* Prepare(void (*release)(void*), const char** loaded_version) {
 
 TorchFault* SetThreads(int32_t intra_op, int32_t inter_op) {
   return Guarded([&]() -> TorchFault* {
-    if (intra_op > 0) at::set_num_threads(intra_op);
+    if (intra_op > 0) {
+      intra_op_threads = intra_op;
+      UseThreads();
+    }
     if (inter_op > 0) at::set_num_interop_threads(inter_op);
     return nullptr;
   });
@@ -520,7 +550,10 @@ const TorchApi api = {
     Free<TorchMemory>,
     Prepare,
     SetThreads,
-    []() -> int32_t { return at::get_num_threads(); },
+    []() -> int32_t {
+      const int32_t set = intra_op_threads;
+      return set > 0 ? set : at::get_num_threads();
+    },
     []() -> int32_t { return at::get_num_interop_threads(); },
     SetSwitches,
     Load,

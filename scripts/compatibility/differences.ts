@@ -274,4 +274,16 @@ export const differences: readonly Difference[] = [
     triton: 'openvino: FP64 and BF16 are refused. Processors with BF16 compute in BF16.',
     here: 'They are served. The device CPU computes in FP32 unless `HINT_BF16` is YES.',
   },
+  {
+    triton: 'pytorch: a missing `input` or `output` is INTERNAL.',
+    here: 'It is INVALID_ARG, with what to write. So are an index that no argument of `forward` has, and two inputs of one argument.',
+  },
+  {
+    triton: 'pytorch: the result is a tensor, a list of strings, or a tuple of these. BF16 is refused.',
+    here: 'It may also be a list or a dict of tensors. BF16 is served.',
+  },
+  {
+    triton: 'pytorch: a model that changes its input in place changes the memory of the request.',
+    here: 'Such a model gets a copy.',
+  },
 ];

@@ -9,6 +9,7 @@ import {
   sumAndDifferenceModel,
 } from '../support/models.js';
 import { hasOpenVino } from '../support/openvino.js';
+import { hasPyTorch } from '../support/pytorch.js';
 import type { Reason, Refused } from './case.js';
 
 function unsupported(line: number, field: string, text = 'not supported'): Reason {
@@ -70,7 +71,14 @@ const otherBackends: Readonly<Record<string, Refused>> = {
     ],
     version: { '1': { 'model.py': 'class TritonPythonModel: pass\n' } },
   },
-  torchscript: unknownBackend('pytorch', 0, { 'model.pt': 'PK' }),
+  torchscript: {
+    reasons: [
+      hasPyTorch
+        ? { code: 'INTERNAL', text: "failed to load model 'torchscript': PytorchStreamReader" }
+        : { code: 'UNAVAILABLE', text: 'there is no PyTorch: libtorch_cpu.so' },
+    ],
+    version: { '1': { 'model.pt': 'PK' } },
+  },
   openvino_model: {
     reasons: [
       hasOpenVino

@@ -129,8 +129,8 @@ export interface ServerOptions {
   readonly modelLoadConcurrency?: number | undefined;
   /**
    * Options by backend (default: none). `onnxruntime.library` is the path of the ONNX Runtime library to use
-   * instead of the library in the package onnxruntime-node, and `openvino.library` that of OpenVINO's C library,
-   * or of its folder. Triton: `--backend-config`.
+   * instead of the library in the package onnxruntime-node, `openvino.library` that of OpenVINO's C library, or of
+   * its folder, and `pytorch.library` that of libtorch, or of its folder. Triton: `--backend-config`.
    */
   readonly backendConfig?: Readonly<Record<string, BackendConfig>> | undefined;
   /**

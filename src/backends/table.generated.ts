@@ -11,4 +11,13 @@ import { backend as pytorch } from './pytorch/index.js';
 import { backend as tensorrt } from './tensorrt/index.js';
 
 /** The backends, by the order of their names. */
-export const table: readonly Backend[] = [fil, identity, javascript, onnxruntime, openvino, python, pytorch, tensorrt];
+export const table: readonly Backend[] = [
+  fil,
+  identity,
+  javascript,
+  onnxruntime,
+  openvino,
+  python,
+  pytorch,
+  tensorrt,
+];

@@ -145,7 +145,10 @@ test("an error of a model has TorchScript's words, and its stack as the cause", 
   assert.deepEqual(elements(await server.infer('fails', matrix('x', [[4, 9]]))), [2, 3]);
   const error = await rejection(server.infer('fails', matrix('x', [[-1]])));
   assert.equal(error.code, 'INTERNAL');
-  assert.equal(error.message, "model 'fails': PyTorch execute failure: RuntimeError: AssertionError: negative: ä");
+  assert.equal(
+    error.message,
+    "model 'fails': PyTorch execute failure: RuntimeError: AssertionError: negative: ä",
+  );
   assert.ok(error.cause instanceof Error);
   assert.equal(error.cause.message, 'RuntimeError: AssertionError: negative: ä');
   assert.match(error.cause.stack ?? '', /Traceback of TorchScript.*in forward.*in check/s);

@@ -74,7 +74,7 @@ const otherBackends: Readonly<Record<string, Refused>> = {
   torchscript: {
     reasons: [
       hasPyTorch
-        ? { code: 'INTERNAL', text: "failed to load model 'torchscript': PytorchStreamReader" }
+        ? { code: 'INTERNAL', text: "failed to load model 'torchscript': " }
         : { code: 'UNAVAILABLE', text: 'there is no PyTorch: libtorch_cpu.so' },
     ],
     version: { '1': { 'model.pt': 'PK' } },

@@ -1,25 +1,24 @@
-/** Whether this machine has libtorch. If so, the shim for it is built. */
+/** Whether this machine has libtorch, and a compiler for its shim. If so, the shim is built. */
 
 import { buildShim } from '../../src/backends/pytorch/build.js';
-import { torchHeaders, torchLibrary } from '../../src/backends/pytorch/library.js';
 import { TritonError } from '../../src/index.js';
 
-/** Why there is no libtorch; undefined if there is one. */
+/** Why no model of PyTorch can run; undefined if one can. */
 function missing(): string | undefined {
   try {
-    torchHeaders(torchLibrary({}));
+    buildShim({});
     return undefined;
   } catch (error) {
-    if (error instanceof TritonError) return error.message;
+    // A shim that does not compile is a fault, and not a lack.
+    if (error instanceof TritonError && error.code === 'UNAVAILABLE') return error.message;
     throw error;
   }
 }
 
-/** Whether libtorch and its headers are found. */
-export const hasPyTorch: boolean = missing() === undefined;
-if (hasPyTorch) buildShim({});
+const lack = missing();
+
+/** Whether models of PyTorch can run. */
+export const hasPyTorch: boolean = lack === undefined;
 
 /** Options of tests that need libtorch. */
-export const needsPyTorch: { readonly skip: string | false } = {
-  skip: !hasPyTorch && 'libtorch is not installed: set TRITONTS_TORCH_PATH',
-};
+export const needsPyTorch: { readonly skip: string | false } = { skip: lack ?? false };

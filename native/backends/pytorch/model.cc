@@ -25,7 +25,8 @@ std::string AdviceFor(const std::string& message) {
     return ". A file of torch.save has weights and no code: write the model with " +
            std::string(kWrite);
   }
-  if (has("failed finding central directory") || has("not a ZIP archive")) {
+  if (has("failed finding central directory") || has("not a ZIP archive") ||
+      has("istream reader failed")) {
     return ". It is cut off, or no model in TorchScript, which is written with " +
            std::string(kWrite);
   }

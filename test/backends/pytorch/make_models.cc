@@ -1,5 +1,5 @@
-// Writes the models of the fixtures with libtorch: make_models <folder>. Compile it with the flags of
-// the shim (src/backends/pytorch/build.ts), but as a program.
+// Writes the models of the fixtures with libtorch: make_models <folder>. Compile it with the flags
+// of the shim (src/backends/pytorch/build.ts), but as a program.
 #include <torch/script.h>
 
 #include <map>

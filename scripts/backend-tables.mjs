@@ -12,17 +12,12 @@ const contract = join('src', 'backends', 'backend.js');
 /** The folders of backends: those of the package, and those of the tests' build of the addon. */
 const folders = [join('src', 'backends'), join('test', 'support', 'backends')];
 
-const { printWidth: lineWidth } = JSON.parse(readFileSync(join(root, '.prettierrc.json'), 'utf8'));
-
 function tableOf(folder) {
   const names = readdirSync(join(root, folder), { withFileTypes: true })
     .filter((entry) => entry.isDirectory() && existsSync(join(root, folder, entry.name, 'index.ts')))
     .map(({ name }) => name)
     .sort();
   const toContract = relative(folder, contract).replaceAll('\\', '/');
-  // As prettier does it.
-  const inLine = `export const table: readonly Backend[] = [${names.join(', ')}];`;
-  const inLines = `export const table: readonly Backend[] = [\n${names.map((name) => `  ${name},\n`).join('')}];`;
   return [
     '/** The backends of this folder. scripts/backend-tables.mjs writes this file. */',
     '',
@@ -30,9 +25,16 @@ function tableOf(folder) {
     ...names.map((name) => `import { backend as ${name} } from './${name}/index.js';`),
     '',
     '/** The backends, by the order of their names. */',
-    inLine.length > lineWidth ? inLines : inLine,
+    ...declaration(names),
     '',
   ].join('\n');
+}
+
+/** The lines of the table, as the formatter writes them: in one line if it is not too long. */
+function declaration(names) {
+  const start = 'export const table: readonly Backend[] = [';
+  const line = `${start}${names.join(', ')}];`;
+  return line.length <= 110 ? [line] : [start, ...names.map((name) => `  ${name},`), '];'];
 }
 
 for (const folder of folders) {

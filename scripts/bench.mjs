@@ -47,7 +47,12 @@ await launch('npm run bench', {
   openvino: {
     does: 'Models of OpenVINO beside its library and its Python; needs the Python of npm test -- frameworks.',
     options: rounds,
-    run: ['dist/bench/openvino/main.js'],
+    run: ['dist/bench/frameworks/main.js', 'openvino'],
+  },
+  tensorflow: {
+    does: 'Models of TensorFlow beside its library and its Python; needs the Python of npm test -- frameworks.',
+    options: rounds,
+    run: ['dist/bench/frameworks/main.js', 'tensorflow'],
   },
   start: {
     does: 'The time of the import beside that of onnxruntime-node.',

@@ -8,9 +8,9 @@
 // schedules, for --seconds (60), with a random seed unless --seed is given. --trees: in the same way, runs only
 // the program that reads damaged model files of trees, which begins with the FILEs and its own models. Otherwise
 // the schedules are always the same, and --seconds (3) and --seed are for the stress program. Needs CMake and a compiler. Tests
-// of the onnxruntime backend run if onnxruntime-node is installed, those of the openvino backend if TRITONTS_OPENVINO_PATH
-// names the folder of its library, and those of the pytorch backend if TRITONTS_TORCH_PATH names a libtorch, for which the
-// built package makes the shim.
+// of the onnxruntime backend run if onnxruntime-node is installed, those of the openvino and tensorflow backends if
+// TRITONTS_OPENVINO_PATH and TRITONTS_TENSORFLOW_PATH name the folders of their libraries, and those of the
+// pytorch backend if TRITONTS_TORCH_PATH names a libtorch, for which the built package makes the shim.
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -68,11 +68,11 @@ function runtimeLibrary() {
   return undefined;
 }
 
-/** The file of OpenVINO's C library in the folder that the environment names. */
-function openVinoLibrary() {
-  const folder = process.env.TRITONTS_OPENVINO_PATH;
+/** The file of a library in the folder that a variable of the environment names. */
+function libraryIn(variable, pattern) {
+  const folder = process.env[variable];
   if (!folder) return undefined;
-  const file = readdirSync(folder).find((name) => /^libopenvino_c\.(so|[\d.]*dylib)/.test(name));
+  const file = readdirSync(folder).find((name) => pattern.test(name));
   return file && join(folder, file);
 }
 
@@ -104,11 +104,13 @@ run('cmake', ['--build', build, '--parallel', String(availableParallelism()), ..
 
 const suppressions = (name) => `suppressions=${join(root, 'native', 'test', name)}:print_suppressions=0`;
 const library = process.env.TRITONTS_TEST_ORT_LIBRARY ?? runtimeLibrary();
-const openVino = openVinoLibrary();
+const openVino = libraryIn('TRITONTS_OPENVINO_PATH', /^libopenvino_c\.(so|[\d.]*dylib)/);
+const tensorFlow = libraryIn('TRITONTS_TENSORFLOW_PATH', /^libtensorflow(_cc)?\.(so\.2|2[\d.]*dylib)/);
 const shim = torchShim();
 const env = {
   ...(shim ? { TRITONTS_TEST_PYTORCH: shim } : {}),
   ...(openVino ? { TRITONTS_TEST_OPENVINO_LIBRARY: openVino } : {}),
+  ...(tensorFlow ? { TRITONTS_TEST_TENSORFLOW_LIBRARY: tensorFlow } : {}),
   // AddressSanitizer does not take libraries that TBB opens with RTLD_DEEPBIND.
   TBB_ENABLE_SANITIZERS: '1',
   ...(library ? { TRITONTS_TEST_ORT_LIBRARY: library } : {}),

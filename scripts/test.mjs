@@ -136,7 +136,7 @@ await launch('npm test', {
     run: [tests, 'test/python/'],
   },
   frameworks: {
-    does: 'Trains random tree models with XGBoost, LightGBM and scikit-learn, from PyPI, and compares all answers; then the tests of OpenVINO, from PyPI, and of PyTorch, if TRITONTS_TORCH_PATH names a libtorch.',
+    does: 'Trains random tree models with XGBoost, LightGBM and scikit-learn, from PyPI, and compares all answers; then the tests of OpenVINO and TensorFlow, from PyPI, and of PyTorch, if TRITONTS_TORCH_PATH names a libtorch.',
     options: '[--seed <n>] [--trees <n>]',
     numbers: { seed: ['TRITONTS_TREES_SEED'], trees: ['TRITONTS_TREES', '12'] },
     python: [
@@ -154,7 +154,18 @@ await launch('npm test', {
       [tests, 'test/backends/pytorch/'],
       ['scripts/native-tests.mjs', '--filter', 'openvino_'],
       ['scripts/native-tests.mjs', '--filter', 'pytorch_'],
+      ['scripts/test.mjs', 'tensorflow'],
     ],
+  },
+  tensorflow: {
+    does: 'The tests of TensorFlow, with its library from PyPI (274 MB, 1.6 GB unpacked) in an ignored folder.',
+    python: ['test/backends/tensorflow/requirements.txt', '.venv-tensorflow'],
+    asks: {
+      TRITONTS_TENSORFLOW_PATH:
+        "import importlib.util as u; print(u.find_spec('tensorflow').submodule_search_locations[0])",
+    },
+    run: [tests, 'test/backends/tensorflow/'],
+    then: [['scripts/native-tests.mjs', '--filter', 'tensorflow_']],
   },
   'real-libraries': {
     does: "What TensorRT's libraries and a GPU build of ONNX Runtime, from PyPI, do without a GPU.",

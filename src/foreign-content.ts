@@ -127,7 +127,12 @@ const extensions: readonly (readonly [end: RegExp, words: string])[] = [
     "has PyTorch's weights: export the model to ONNX, such as with torch.onnx.export or optimum-cli export onnx",
   ],
   [/\.(h5|hdf5|keras)$/i, 'is a model of Keras: export it to ONNX, such as with tf2onnx'],
-  [/\.(tflite|pb)$/i, 'is a model of TensorFlow: export it to ONNX, such as with tf2onnx'],
+  [/\.tflite$/i, 'is a model of TensorFlow Lite: export the model to ONNX, such as with tf2onnx'],
+  [
+    /^saved_model\.pb(txt)?$/i,
+    'is a part of a SavedModel of TensorFlow: make the folder model.savedmodel, and move the whole model into it',
+  ],
+  [/\.pb$/i, 'is a graph of TensorFlow: if it is frozen, with its weights inside, name it model.graphdef'],
   [/\.gguf$/i, 'is a model of llama.cpp: take the model as ONNX'],
   [/\.mlmodel$/i, 'is a model of Core ML: take the model as ONNX'],
   [/\.(zip|gz|tgz|tar|bz2|xz|zst|7z)$/i, 'is an archive: unpack it into the version folder'],

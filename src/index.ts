@@ -17,7 +17,12 @@ export { registerBackend } from './javascript/versions/registered-backends.js';
 export { attachServer } from './server/creation/attach-server.js';
 export { InferenceServer } from './server/inference-server.js';
 export type { CreateServer } from './server/inference-server.js';
-export type { BatchReason, ExplainedBatch, Explanation } from './server/reports/explain.js';
+export type {
+  BatchReason,
+  ExplainedBatch,
+  ExplainedResource,
+  Explanation,
+} from './server/reports/explain.js';
 export type { CloseOptions } from './server/creation/server-arguments.js';
 export type { UnloadModelOptions } from './api/load-options.js';
 export type { ModelServer } from './api/server.js';
@@ -76,6 +81,7 @@ export type {
   WorkersOptions,
 } from './api/javascript-model.js';
 export type { ModelRequest, NameOrSignature, ReceivedOf } from './api/model-request.js';
+export type { RateLimitOptions, RateLimitResource } from './scheduling/rate-limit.js';
 export type { BackendConfig, GivenFiles, GivenModel, LoadEvent, ServerOptions } from './options.js';
 export type { ModelMessage } from './registry/entries/model-events.js';
 export type { RequestMessage } from './server/requests/request-channels.js';

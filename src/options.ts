@@ -1,5 +1,6 @@
 /** Options of a server. */
 
+import type { RateLimitOptions, RateLimitResource } from './scheduling/rate-limit.js';
 import type { ModelCode } from './javascript/model-code.js';
 import type { ModelModule, ModelObject, WorkersOptions } from './api/javascript-model.js';
 import type { InlineOption, ModelConfigInput } from './config/index.js';
@@ -128,9 +129,18 @@ export interface ServerOptions {
    */
   readonly modelLoadConcurrency?: number | undefined;
   /**
+   * Whether instances share resources, and how many units there are (default: they do not, and the `rate_limiter` of
+   * configurations has no effect). docs/queueing.md explains it. Triton: `--rate-limit`, `--rate-limit-resource`.
+   *
+   * @example
+   * const rateLimit = { mode: 'execution_count', resources: [{ name: 'memory', count: 4 }] };
+   */
+  readonly rateLimit?: RateLimitOptions | undefined;
+  /**
    * Options by backend (default: none). `onnxruntime.library` is the path of the ONNX Runtime library to use
-   * instead of the library in the package onnxruntime-node, `openvino.library` that of OpenVINO's C library, or of
-   * its folder, and `pytorch.library` that of libtorch, or of its folder. Triton: `--backend-config`.
+   * instead of the library in the package onnxruntime-node. `openvino.library`, `tensorflow.library` and
+   * `pytorch.library` are those of OpenVINO's and TensorFlow's C libraries and of libtorch, or their folders.
+   * Triton: `--backend-config`.
    */
   readonly backendConfig?: Readonly<Record<string, BackendConfig>> | undefined;
   /**
@@ -230,6 +240,8 @@ export interface ResolvedOptions {
   readonly minSupportedComputeCapability: number;
   readonly gpuMemory: GpuMemoryLimits;
   readonly modelLoadConcurrency: number;
+  /** The resources that the user gives; undefined: there is no rate limiter. */
+  readonly rateLimit: readonly RateLimitResource[] | undefined;
   readonly backendConfig: Readonly<Record<string, BackendConfig>>;
   readonly trustedFolders: readonly string[];
   readonly backendDirectory: string | undefined;

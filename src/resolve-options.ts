@@ -1,5 +1,6 @@
 /** Checks a server's options once, when the server is created. */
 
+import { checkRateLimit } from './scheduling/rate-limit.js';
 import { fileURLToPath } from 'node:url';
 import { isAbsolute, resolve } from 'node:path';
 import { addon } from './addon/load.js';
@@ -35,6 +36,7 @@ const keys = [
   'pinnedMemoryPoolByteSize',
   'cudaMemoryPoolByteSize',
   'modelLoadConcurrency',
+  'rateLimit',
   'backendConfig',
   'trustedFolders',
   'backendDirectory',
@@ -324,6 +326,7 @@ export function resolveOptions(
       'options.modelLoadConcurrency',
       mostThreads,
     ),
+    rateLimit: checkRateLimit(options.rateLimit),
     backendConfig: checkBackendConfig(options.backendConfig ?? {}, base),
     trustedFolders: trusted.map((folder, i) => folderPath(folder, `options.trustedFolders[${i}]`, base)),
     backendDirectory:

@@ -19,13 +19,16 @@ const root = new URL('../../../', import.meta.url);
 const source = fileURLToPath(new URL('bench/native', root));
 const build = fileURLToPath(new URL('build/bench-native', root));
 
+/** A program of `bench/native`. */
+export type LoopName = 'bare_loop' | 'ensemble_loop' | 'openvino_loop' | 'tensorflow_loop';
+
 /**
  * Builds a program of `bench/native` with CMake, or finds it built. It links parts of the addon's build, which
  * therefore comes first.
  *
  * @returns Its path.
  */
-export async function buildProgram(name: 'bare_loop' | 'ensemble_loop' | 'openvino_loop'): Promise<string> {
+export async function buildProgram(name: LoopName): Promise<string> {
   await run('cmake', ['-S', source, '-B', build, '-DCMAKE_BUILD_TYPE=Release']);
   await run('cmake', ['--build', build, '--config', 'Release', '--target', name, '--parallel']);
   return `${build}/bin/${name}`;

@@ -70,11 +70,28 @@ void CleanUp(AddonData* data) {
   data->poster->Close();
 }
 
+// The rate limiter of a server; null: it has none. `given`: the resources that its options give.
+std::shared_ptr<RateLimiter> RateLimiterOf(const Napi::Value& given) {
+  if (!given.IsArray()) return nullptr;
+  const Napi::Array array = given.As<Napi::Array>();
+  std::vector<RateLimiter::Given> resources;
+  for (uint32_t i = 0; i < array.Length(); i++) {
+    const Napi::Object resource = array.Get(i).As<Napi::Object>();
+    resources.push_back({StringOf(resource.Get("name")),
+                         static_cast<uint64_t>(NumberOf(resource.Get("count"))),
+                         {}});
+    const Napi::Value device = resource.Get("device");
+    if (device.IsNumber()) resources.back().device = static_cast<int>(NumberOf(device));
+  }
+  return std::make_shared<RateLimiter>(std::move(resources));
+}
+
 Napi::Value CreateServer(const Napi::CallbackInfo& info) {
   ServerOptions options;
   options.load_concurrency = static_cast<uint32_t>(NumberOf(info[0]));
   options.max_in_flight_bytes = static_cast<uint64_t>(NumberOf(info[1]));
   options.spin_cores = static_cast<uint32_t>(NumberOf(info[2]));
+  options.rate_limiter = RateLimiterOf(info[3]);
   std::vector<std::shared_ptr<Server>>& owned = DataOf(info.Env()).owned;
   return ServerWrap::Create(info.Env(), [&] {
     // Reserve first, so that no server is created without an owner.

@@ -274,6 +274,22 @@ LatencyPolicy LatencyPolicyOf(const Napi::Value& value) {
   return policy;
 }
 
+// What an instance needs of the rate limiter.
+GateClaim ClaimOf(const Napi::Object& instance, int device) {
+  GateClaim claim;
+  claim.device = device;
+  claim.priority = static_cast<uint32_t>(NumberOf(instance.Get("priority")));
+  const Napi::Value resources = instance.Get("resources");
+  if (!resources.IsArray()) return claim;
+  const Napi::Array array = resources.As<Napi::Array>();
+  for (uint32_t i = 0; i < array.Length(); i++) {
+    const Napi::Object resource = array.Get(i).As<Napi::Object>();
+    claim.resources.push_back({StringOf(resource.Get("name")), FlagOf(resource.Get("global")),
+                               static_cast<uint64_t>(NumberOf(resource.Get("count")))});
+  }
+  return claim;
+}
+
 VersionConfig VersionConfigOf(const Napi::Object& object) {
   VersionConfig config;
   config.io.max_batch_size = static_cast<uint32_t>(NumberOf(object.Get("maxBatchSize")));
@@ -313,6 +329,7 @@ VersionConfig VersionConfigOf(const Napi::Object& object) {
         spec.memory = MemoryKind::kDevice;
         spec.device = static_cast<int>(NumberOf(device));
       }
+      config.claims.push_back(ClaimOf(object, spec.device));
       config.instances.push_back(std::move(spec));
     }
   }

@@ -122,6 +122,7 @@ Napi::Value ToJs(Napi::Env env, const BatchHistory& history) {
   };
   number(object, "instances", history.instances);
   number(object, "waiting", history.waiting);
+  number(object, "held", history.held);
   Napi::Array batches = Napi::Array::New(env, history.records.size());
   uint32_t index = 0;
   for (const BatchRecord& record : history.records) {

@@ -115,6 +115,7 @@ Napi::Function ServerWrap::Define(Napi::Env env) {
       {"batches", &ServerWrap::Batches},
       {"info", &ServerWrap::VersionInfo},
       {"inFlightBytes", &ServerWrap::InFlightBytes},
+      {"resources", &ServerWrap::Resources},
       {"registerRegion", &ServerWrap::RegisterRegion},
       {"unregisterRegion", &ServerWrap::UnregisterRegion},
   };
@@ -317,6 +318,23 @@ Napi::Value ServerWrap::Batches(const Napi::CallbackInfo& info) {
 Napi::Value ServerWrap::VersionInfo(const Napi::CallbackInfo& info) {
   auto version = server_->FindServed(static_cast<uint32_t>(NumberOf(info[0])));
   return version ? ToJs(info.Env(), version->Info()) : info.Env().Undefined();
+}
+
+Napi::Value ServerWrap::Resources(const Napi::CallbackInfo& info) {
+  const Napi::Env env = info.Env();
+  const std::vector<RateLimiter::Usage> resources = server_->Resources();
+  const Napi::Array array = Napi::Array::New(env, resources.size());
+  for (uint32_t i = 0; i < resources.size(); i++) {
+    const RateLimiter::Usage& usage = resources[i];
+    const Napi::Object object = Napi::Object::New(env);
+    object.Set("name", usage.name);
+    if (usage.device) object.Set("device", *usage.device);
+    object.Set("count", static_cast<double>(usage.count));
+    object.Set("inUse", static_cast<double>(usage.in_use));
+    object.Set("waiting", usage.waiting);
+    array.Set(i, object);
+  }
+  return array;
 }
 
 Napi::Value ServerWrap::InFlightBytes(const Napi::CallbackInfo& info) {

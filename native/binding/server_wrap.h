@@ -44,6 +44,7 @@ class ServerWrap : public Wrapped<ServerWrap> {
   Napi::Value Metrics(const Napi::CallbackInfo& info);
   Napi::Value Batches(const Napi::CallbackInfo& info);
   Napi::Value VersionInfo(const Napi::CallbackInfo& info);
+  Napi::Value Resources(const Napi::CallbackInfo& info);
   Napi::Value InFlightBytes(const Napi::CallbackInfo& info);
   Napi::Value RegisterRegion(const Napi::CallbackInfo& info);
   Napi::Value UnregisterRegion(const Napi::CallbackInfo& info);

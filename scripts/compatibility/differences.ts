@@ -91,7 +91,7 @@ export const differences: readonly Difference[] = [
   {
     triton:
       'A model without a configuration is batched if the first dimension of every input and output is variable.',
-    here: "That dimension must also have one name in the model's file. No operator of the graph may return more or fewer rows than it gets, as NonZero and Loop may, and operators of other domains. A file in the format .ort is not inspected, and not batched. Otherwise callers of one batch could get each other's rows. `model.notes` says why a model is not batched; a written `max_batch_size` batches it.",
+    here: "That dimension must also have one name in the model's file. No operator of the graph may return more or fewer rows than it gets, as NonZero and Loop may, and operators of other domains. A file in the format .ort is not inspected, and not batched. A model of TensorFlow has no such names, and is batched as in Triton. Otherwise callers of one batch could get each other's rows. `model.notes` says why a model is not batched; a written `max_batch_size` batches it.",
   },
   {
     triton:
@@ -273,6 +273,20 @@ export const differences: readonly Difference[] = [
   {
     triton: 'openvino: FP64 and BF16 are refused. Processors with BF16 compute in BF16.',
     here: 'They are served. The device CPU computes in FP32 unless `HINT_BF16` is YES.',
+  },
+  {
+    triton:
+      'tensorflow: a model with a scalar, or with a tensor that has no rank in its signature, is not completed.',
+    here: 'A model with a scalar is completed without batches. A tensor without a rank must be written.',
+  },
+  {
+    triton: 'tensorflow: a model needs the library of TensorFlow.',
+    here: 'With the parameter `runtime: "openvino"` a SavedModel runs with OpenVINO, with its parameters.',
+  },
+  {
+    triton:
+      'Rate limiter: only the first instance of those that wait is tried. An instance that was idle gets all turns until it has had as many batches as the others.',
+    here: 'An instance passes those that need other resources. An instance that was idle begins with the turn of the others.',
   },
   {
     triton: 'pytorch: a missing `input` or `output` is INTERNAL.',

@@ -1,6 +1,7 @@
 /** Creates the engine of a server. */
 
 import { unavailable } from '../errors.js';
+import type { RateLimitResource } from '../scheduling/rate-limit.js';
 import { addon } from './load.js';
 import type { NativeServer } from './native/server.js';
 
@@ -14,11 +15,14 @@ export function createEngine(options: {
   readonly maxInFlightBytes: number;
   /** Number of cores that idle threads may spin on. */
   readonly spinCores: number;
+  /** The resources that instances share, as far as the user gives them; undefined: no rate limiter. */
+  readonly rateLimit: readonly RateLimitResource[] | undefined;
 }): NativeServer {
   const engine = addon().createServer(
     options.modelLoadConcurrency,
     options.maxInFlightBytes,
     options.spinCores,
+    options.rateLimit,
   );
   if (!engine) throw unavailable('NO_MEMORY', 'the system has no memory or thread left for another server');
   return engine;

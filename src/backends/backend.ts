@@ -99,8 +99,9 @@ export interface Backend {
    */
   open?(source: VersionSource): Promise<OpenedInstances>;
   /**
-   * The description of a model after the native side has reshaped it for its configuration. Its native side then refuses a
-   * model that cannot be reshaped (default: models run with the shapes of their files).
+   * The description of a model after the native side has adapted it to its configuration: with other shapes, or with outputs
+   * that only the configuration names. The native side then refuses a model that cannot be adapted (default: models run as
+   * their files describe them).
    *
    * @param config - The configuration before it is completed.
    */

@@ -12,6 +12,8 @@ export interface BackendContext {
    * as bytes.
    */
   readonly modelDirectory: string | undefined;
+  /** The version's folder; undefined if the model was passed as bytes. */
+  readonly versionDirectory: string | undefined;
   /** The server's option `trustedFolders`. */
   readonly trustedFolders: readonly string[];
   /** The user's `backendConfig` for this backend. */

@@ -8,6 +8,7 @@ import { backend as onnxruntime } from './onnxruntime/index.js';
 import { backend as openvino } from './openvino/index.js';
 import { backend as python } from './python/index.js';
 import { backend as pytorch } from './pytorch/index.js';
+import { backend as tensorflow } from './tensorflow/index.js';
 import { backend as tensorrt } from './tensorrt/index.js';
 
 /** The backends, by the order of their names. */
@@ -19,5 +20,6 @@ export const table: readonly Backend[] = [
   openvino,
   python,
   pytorch,
+  tensorflow,
   tensorrt,
 ];

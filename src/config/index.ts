@@ -12,7 +12,13 @@ export { readModelConfigJson } from './text/read-json.js';
 export { tritonDefaults, type BackendDefaults } from './rules/complete.js';
 export { datatypeOf, type ModelDescription, type TensorDescription } from './rules/description.js';
 export type { Accelerators } from './support/accelerator-support.js';
-export type { BackendRules, ModelFile, RulesOfBackends } from './support/backend-rules.js';
+export {
+  otherRuntime,
+  runtimeKey,
+  type BackendRules,
+  type ModelFile,
+  type RulesOfBackends,
+} from './support/backend-rules.js';
 export type { SupportClass } from './support/field-support.js';
 export { parameterRow, type ParameterSupport } from './support/parameter-support.js';
 export { otherBackendAdvice } from './rules/other-backends.js';

@@ -3,6 +3,8 @@
 import type { CustomMetrics } from './custom.js';
 import { Exposition } from './exposition.js';
 import { addon } from '../addon/load.js';
+import type { NativeResource } from '../addon/native/statistics.js';
+import { addResources } from './resource-families.js';
 import { addGpus, addPools, type GpuInUse } from './gpu-families.js';
 import type { Machine } from './machine.js';
 import type { ResolvedMetrics } from './metrics-config.js';
@@ -18,12 +20,14 @@ export interface MetricsSources {
   readonly machine: Machine;
   readonly gpus: readonly GpuInUse[];
   readonly inFlightBytes: number;
+  /** The resources of the rate limiter. */
+  readonly resources: readonly NativeResource[];
   readonly custom: CustomMetrics;
 }
 
 /** Prometheus' text format, version 0.0.4: models, machine, server, application. */
 export function* metricsText(sources: MetricsSources): Sliced<string> {
-  const { config, boundsNs, versions, machine, gpus, inFlightBytes, custom } = sources;
+  const { config, boundsNs, versions, machine, gpus, inFlightBytes, resources, custom } = sources;
   const text = new Exposition();
   yield* addModels(text, versions, config, boundsNs);
   const { utilization, totalBytes, usedBytes } = machine.sample();
@@ -37,6 +41,7 @@ export function* metricsText(sources: MetricsSources): Sliced<string> {
   addGpus(text, gpus);
   if (gpus.length > 0) addPools(text, gpus, addon().gpuPools());
   gauge('tritonts_in_flight_bytes', 'Bytes of requests in flight', inFlightBytes);
+  addResources(text, resources);
   yield* custom.addTo(text);
   return yield* text.text();
 }

@@ -14,6 +14,7 @@ import type { Inputs } from '../tensor/inputs.js';
 import { packageVersion } from '../version.js';
 import { closeConnection, closeServer } from './closing.js';
 import { forgetServer, watchServer } from './models/dropped.js';
+import { resourcesOf } from '../scheduling/rate-limit.js';
 import { explanationOf, type Explanation } from './reports/explain.js';
 import type { ModelStatistics, ModelStatus, ServerMetadata } from '../api/metadata.js';
 import type { Model, TypedModel } from '../api/model.js';
@@ -383,6 +384,7 @@ export class InferenceServer implements ModelServer, AsyncDisposable {
         dynamic: config.dynamic_batching !== undefined,
       },
       this.#native.batches(uid),
+      resourcesOf(config, this.#native.resources()),
     );
   }
 

@@ -17,16 +17,12 @@ test('a model of an unknown backend does not load, and the error lists the backe
   assert.match(error.message, /identity, javascript, onnxruntime, /);
 });
 
-test("the error about a backend or platform of Triton's that is not built in says what to do instead", async (t) => {
+test("the error about a backend of Triton's that is not built in says what to do instead", async (t) => {
   const { config = '', versions = {} } = identity();
   for (const [written, advice] of [
     [
       'backend: "vllm"',
       /unknown backend 'vllm'.* not built in: run the engine in a model\.py with backend "python"/,
-    ],
-    [
-      'platform: "tensorflow_savedmodel"',
-      /unknown backend 'tensorflow'.* Triton's backend 'tensorflow' is not built in: export .* tf2onnx/,
     ],
   ] as const) {
     const models = { odd: { config: config.replace('backend: "identity"', written), versions } };

@@ -10,6 +10,7 @@ import {
 } from '../support/models.js';
 import { hasOpenVino } from '../support/openvino.js';
 import { hasPyTorch } from '../support/pytorch.js';
+import { hasTensorFlow } from '../support/tensorflow.js';
 import type { Reason, Refused } from './case.js';
 
 function unsupported(line: number, field: string, text = 'not supported'): Reason {
@@ -86,6 +87,14 @@ const otherBackends: Readonly<Record<string, Refused>> = {
         : { code: 'UNAVAILABLE', text: 'there is no OpenVINO: libopenvino_c' },
     ],
     version: { '1': { 'model.xml': '<net/>', 'model.bin': '' } },
+  },
+  ranking_savedmodel: {
+    reasons: [
+      hasTensorFlow
+        ? { code: 'INVALID_ARG', text: 'TensorFlow cannot load the SavedModel' }
+        : { code: 'UNAVAILABLE', text: 'there is no TensorFlow: libtensorflow.so.2' },
+    ],
+    version: { '1': { 'model.savedmodel/saved_model.pb': 'not a model' } },
   },
   tensorrt_engine: {
     reasons: [{ code: 'UNAVAILABLE', text: 'there is no TensorRT: none of libnvinfer.so.11' }],

@@ -26,7 +26,13 @@ for (const [name, target] of [
 
 test('the page lists every metric with its type, and no other', async (t) => {
   const metricsConfig = { histogramLatencies: true, summaryLatencies: true };
-  const server = await serve(t, { echo: identity() }, { metricsConfig });
+  const rateLimit = { mode: 'execution_count' } as const;
+  const { config = '', ...model } = identity();
+  const limited = config.replace(
+    'count: 1',
+    'count: 1 rate_limiter { resources [ { name: "R" count: 1 } ] }',
+  );
+  const server = await serve(t, { echo: { ...model, config: limited } }, { metricsConfig, rateLimit });
   await server.infer('echo', { x: row() });
   const shown = [...server.metrics().matchAll(/^# TYPE (\w+) (\w+)$/gm)].map(
     ([, name, type]) => `${name} ${type}`,

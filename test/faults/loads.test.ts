@@ -45,6 +45,7 @@ test('only an addon that has the backend lists it', async (t) => {
     'python',
     'pytorch',
     'stream',
+    'tensorflow',
     'tensorrt',
   ]);
 });

@@ -199,6 +199,7 @@ void suite('the verdict', () => {
   ): NativeBatches => ({
     instances,
     waiting: 0,
+    held: 0,
     batches: Array.from({ length: 10 }, (_, i): NativeBatch => ({
       rows,
       requests: rows,
@@ -213,7 +214,7 @@ void suite('the verdict', () => {
     })),
   });
   const told = (native: NativeBatches, own: Partial<BatchingConfig> = {}): [string, string] => {
-    const { limit, summary } = explanationOf({ ...config, ...own }, native);
+    const { limit, summary } = explanationOf({ ...config, ...own }, native, []);
     return [limit, summary];
   };
   const busy = '1 of 1 instances were busy over the last 10 batches';
@@ -287,7 +288,7 @@ void suite('the verdict', () => {
   }
 
   test('requests that wait for company before the first batch: delay', () => {
-    assert.deepEqual(told({ instances: 1, waiting: 3, batches: [] }), [
+    assert.deepEqual(told({ instances: 1, waiting: 3, held: 0, batches: [] }), [
       'delay',
       '3 requests wait, and no batch has begun: they wait for others to join them.',
     ]);

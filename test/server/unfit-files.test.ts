@@ -515,8 +515,9 @@ void suite('a file of another framework, or of another name, is named as what it
     ['model.pth', /has PyTorch's weights: export/],
     ['model.h5', /is a model of Keras: export/],
     ['model.keras', /is a model of Keras: export/],
-    ['model.tflite', /is a model of TensorFlow: export/],
-    ['saved_model.pb', /is a model of TensorFlow: export/],
+    ['model.tflite', /is a model of TensorFlow Lite: export/],
+    ['saved_model.pb', /is a part of a SavedModel of TensorFlow: make the folder model\.savedmodel/],
+    ['frozen.pb', /is a graph of TensorFlow: .* name it model\.graphdef/],
     ['model.gguf', /is a model of llama\.cpp/],
     ['model.onnx.gz', /is an archive: unpack it/],
     ['model.onnx.part', /is a download that did not end/],
@@ -525,6 +526,10 @@ void suite('a file of another framework, or of another name, is named as what it
     ['model.onnx.txt', /Rename 'model\.onnx\.txt' to model\.onnx$/],
     ['model.onnx ', /Rename 'model\.onnx ' to model\.onnx$/],
     ['MODEL.ONNX', /Rename MODEL\.ONNX to model\.onnx/],
+    [
+      'saved_model/saved_model.pb',
+      /If 'saved_model' is a SavedModel of TensorFlow, rename it to model\.savedmodel/,
+    ],
     ['v1/model.onnx', /A version's folder holds the model's file itself/],
   ] as const) {
     test(name, async (t) => {

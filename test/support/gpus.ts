@@ -12,7 +12,12 @@ export function gpuOptions(more: Partial<GpuOptions> = {}): GpuOptions {
 
 /** Asks the driver as a server with these options would. */
 export async function askDriver(options: GpuOptions, wanted = false): Promise<void> {
-  const engine = createEngine({ modelLoadConcurrency: 1, maxInFlightBytes: 1, spinCores: 0 });
+  const engine = createEngine({
+    modelLoadConcurrency: 1,
+    maxInFlightBytes: 1,
+    spinCores: 0,
+    rateLimit: undefined,
+  });
   await askForGpus(engine, options, wanted);
   await insistOnAnswer<readonly string[]>((done) => {
     engine.close(0, done);

@@ -37,7 +37,8 @@ export interface ConfigOptions {
     | 'python'
     | 'fil'
     | 'openvino'
-    | 'pytorch';
+    | 'pytorch'
+    | 'tensorflow';
   /** Default 64. */
   readonly maxBatchSize?: number;
   /** Default one FP32 [16] named x. */

@@ -48,12 +48,12 @@ export function tensorTexts(
   }));
 }
 
-/** A recorded tensor as an input of a request. */
+/** A recorded tensor as an input of a request. A tensor without dimensions has shape [1]. */
 export function asInput({ datatype, shape, data }: RecordedTensor): {
   readonly data: InputElement[];
   readonly shape: readonly number[];
 } {
-  return { data: data.map((value) => element(datatype, value)), shape };
+  return { data: data.map((value) => element(datatype, value)), shape: shape.length === 0 ? [1] : shape };
 }
 
 /** The inputs of a recorded request. */

@@ -3,8 +3,8 @@
 #include <set>
 #include <utility>
 
+#include "../common/wire_reader.h"
 #include "operators.h"
-#include "wire_reader.h"
 
 namespace tritonts::onnxruntime {
 

@@ -7,19 +7,13 @@
 
 namespace tritonts::openvino {
 
-namespace {
-
-// The address of tensors without elements.
-alignas(64) char no_bytes[64];
-
-}  // namespace
-
 InferSlot::InferSlot(const Library& library, std::shared_ptr<const Plan> plan)
     : library_(library),
       table_(library.table()),
       plan_(std::move(plan)),
       request_(table_),
       gathered_(plan_->inputs.size()),
+      kept_(library, plan_),
       padded_(plan_->inputs.size()),
       outputs_(plan_->outputs.size()) {}
 
@@ -38,6 +32,15 @@ Status InferSlot::Bind(Run& run) {
       return About("input", plan_->inputs[i].name, status);
     }
   }
+  for (uint32_t i = 0; i < plan_->outputs.size(); i++) {
+    const auto requests = run.requests();
+    outputs_[i].wanted = std::any_of(requests.begin(), requests.end(), [i](const Request* request) {
+      return request->header->Wants(i);
+    });
+  }
+  small_ = kept_.Suit(gathered_, Rows(run));
+  if (small_) return kept_.Bind(request_.get(), gathered_, Rows(run));
+  kept_.Drop();
   // If an output is an input, the library has one tensor for both, the last that was set. It must
   // be the input's.
   for (uint32_t i = 0; i < plan_->outputs.size(); i++) {
@@ -77,16 +80,13 @@ Status InferSlot::BindInput(Run& run, uint32_t index) {
     data = padded->data();
     shape_[0] = plan_->padded_rows;
   }
-  return SetTensor(Side::kInput, input.port, input.datatype, &shape_, data);
+  return SetTensor(library_, request_.get(), Side::kInput, input.port, input.datatype, &shape_,
+                   data);
 }
 
 Status InferSlot::BindOutput(Run& run, uint32_t index) {
   const OutputPlan& plan = plan_->outputs[index];
   Output& output = outputs_[index];
-  const auto requests = run.requests();
-  output.wanted = std::any_of(requests.begin(), requests.end(), [index](const Request* request) {
-    return request->header->Wants(index);
-  });
   if (!plan.fixed) return Status::Ok();
   const uint32_t rows = plan_->padded_rows > 0 ? plan_->padded_rows : Rows(run);
   shape_.clear();
@@ -105,30 +105,31 @@ Status InferSlot::BindOutput(Run& run, uint32_t index) {
     if (!output.block) return NoMemoryFor(size);
     data = output.block->data();
   }
-  return SetTensor(Side::kOutput, plan.port, plan.datatype, &shape_, data);
-}
-
-Status InferSlot::SetTensor(Side side, size_t port, DataType datatype, std::vector<int64_t>* shape,
-                            void* data) {
-  Tensor tensor(table_);
-  Status status = library_.Take(table_.tensor_create_from_host_ptr(
-      library_.ElementOf(datatype), {static_cast<int64_t>(shape->size()), shape->data()},
-      data ? data : no_bytes, tensor.out()));
-  if (!status.ok()) return status;
-  return library_.Take(
-      side == Side::kInput
-          ? table_.infer_request_set_input_tensor_by_index(request_.get(), port, tensor.get())
-          : table_.infer_request_set_output_tensor_by_index(request_.get(), port, tensor.get()));
+  return SetTensor(library_, request_.get(), Side::kOutput, plan.port, plan.datatype, &shape_,
+                   data);
 }
 
 Status InferSlot::Declare(Run& run) {
   for (uint32_t i = 0; i < plan_->outputs.size(); i++) {
     if (!outputs_[i].wanted) continue;
-    Status status = DeclareOutput(run, i);
+    Status status = small_ ? DeclareKept(run, i) : DeclareOutput(run, i);
     if (status.ok()) continue;
     // The model's fault, not a request's: do not run the requests again.
     run.Release(Run::kAll);
     return About("output", plan_->outputs[i].name, status);
+  }
+  computed_ = true;
+  return Status::Ok();
+}
+
+Status InferSlot::DeclareKept(Run& run, uint32_t index) {
+  const OutputPlan& plan = plan_->outputs[index];
+  auto bytes = kept_.Output(request_.get(), index, Rows(run));
+  if (!bytes.ok()) return bytes.status();
+  auto place = run.Output(Run::kAll, index, plan.datatype, plan.dims);
+  if (!place.ok()) return place.status();
+  if (!bytes.value().empty()) {
+    std::memcpy(place.value().data, bytes.value().data(), bytes.value().size());
   }
   return Status::Ok();
 }
@@ -193,6 +194,9 @@ Status InferSlot::DeclareBound(Run& run, uint32_t index, const Tensor& tensor) {
 }
 
 void InferSlot::Release() {
+  // After an error, nobody knows which tensors the infer request has.
+  if (!computed_) kept_.Drop();
+  computed_ = false;
   for (Gathered& gathered : gathered_) gathered.buffer.owner.reset();
   for (BlockRef& padded : padded_) padded.reset();
   for (Output& output : outputs_) {

@@ -7,6 +7,7 @@
 
 #include "engine/backend.h"
 #include "engine/batch/collector.h"
+#include "kept_tensors.h"
 #include "plan.h"
 
 namespace tritonts::openvino {
@@ -42,11 +43,10 @@ class InferSlot {
   Status BindInput(Run& run, uint32_t index);
   Status BindOutput(Run& run, uint32_t index);
   Status DeclareOutput(Run& run, uint32_t index);
+  // Declares an output of a small batch.
+  Status DeclareKept(Run& run, uint32_t index);
   // Checks an output that the library wrote to memory of ours.
   Status DeclareBound(Run& run, uint32_t index, const Tensor& tensor);
-  // Gives the library a tensor over memory of ours.
-  Status SetTensor(Side side, size_t port, DataType datatype, std::vector<int64_t>* shape,
-                   void* data);
   uint32_t Rows(const Run& run) const { return plan_->batching ? run.total_batch_size() : 1; }
 
   const Library& library_;
@@ -54,7 +54,10 @@ class InferSlot {
   const std::shared_ptr<const Plan> plan_;
   InferRequest request_;
   std::vector<Gathered> gathered_;  // by input
-  std::vector<BlockRef> padded_;    // by input: copies with rows of zeros
+  KeptTensors kept_;
+  bool small_ = false;            // the batch has the kept tensors
+  bool computed_ = false;         // the batch ended well
+  std::vector<BlockRef> padded_;  // by input: copies with rows of zeros
   std::vector<Output> outputs_;
   std::vector<int64_t> shape_;
 };

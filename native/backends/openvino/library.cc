@@ -1,12 +1,10 @@
 #include "library.h"
 
 #include <cctype>
-#include <filesystem>
-#include <map>
 #include <utility>
 
+#include "../common/open_libraries.h"
 #include "engine/base/exit.h"
-#include "platform/dynamic_library.h"
 #include "ports.h"
 #include "type_model.h"
 
@@ -20,20 +18,10 @@ constexpr int kOldestYear = 2023;
 constexpr const char* kAdvice =
     "install it with `pip install openvino`, or name its file with backendConfig.openvino.library";
 
-// All open libraries by canonical path.
-struct OpenLibraries {
-  std::mutex mutex;  // guards by_path; held while a library is prepared
-  std::map<std::string, Library*> by_path;
-};
-
-OpenLibraries& Libraries() {
+OpenLibraries<Library>& Libraries() {
   // Never destroyed, like the libraries, because threads may still run at exit.
-  static auto* const libraries = new OpenLibraries();
+  static auto* const libraries = new OpenLibraries<Library>("OpenVINO", kAdvice);
   return *libraries;
-}
-
-Status NotUsable(const std::string& path, const std::string& why) {
-  return Status::Unavailable(Reason::kMissing, "the OpenVINO library '" + path + "' " + why);
 }
 
 // Looks the functions up. The result is the name of a function that is missing; "": none.
@@ -53,43 +41,38 @@ std::string Fill(const DynamicLibrary& library, Table* table) {
 }  // namespace
 
 StatusOr<Library*> Library::Open(const std::string& path) {
-  std::error_code error;
-  const auto canonical = std::filesystem::canonical(platform::NativePath(path), error);
-  if (error) return NotUsable(path, "can't be read (" + error.message() + "): " + kAdvice);
-  const std::string key = platform::Utf8(canonical);
-  OpenLibraries& libraries = Libraries();
-  const std::lock_guard lock(libraries.mutex);
-  const auto found = libraries.by_path.find(key);
-  if (found != libraries.by_path.end()) return found->second;
+  return Libraries().Get(path, [&](const DynamicLibrary& opened, const std::string& key) {
+    return Make(path, opened, key);
+  });
+}
 
-  std::string fault;
-  const auto opened = DynamicLibrary::Open(key, &fault);
-  if (!opened) return NotUsable(path, "can't be opened: " + fault);
-  OnRuntimeLibraryOpened();
+StatusOr<std::unique_ptr<Library>> Library::Make(const std::string& path,
+                                                 const DynamicLibrary& opened,
+                                                 const std::string& key) {
+  const OpenLibraries<Library>& libraries = Libraries();
   Table table;
-  if (!opened->Symbol("ov_get_openvino_version")) {
-    return NotUsable(path, "is a library, but not OpenVINO's C library (libopenvino_c)");
+  if (!opened.Symbol("ov_get_openvino_version")) {
+    return libraries.NotUsable(path, "is a library, but not OpenVINO's C library (libopenvino_c)");
   }
-  const std::string missing = Fill(*opened, &table);
-  if (!missing.empty()) {
-    return NotUsable(path,
-                     "has no function " + missing + ": another version is needed. " + kAdvice);
-  }
+  const std::string missing = Fill(opened, &table);
+  if (!missing.empty()) return libraries.Lacks(path, missing);
   OvVersion number{};
   if (table.get_openvino_version(&number) != kOvOk || !number.number) {
-    return NotUsable(path, "does not tell its version");
+    return libraries.NotUsable(path, "does not tell its version");
   }
   std::string version = number.number;
   table.version_free(&number);
   if (std::atoi(version.c_str()) < kOldestYear) {
-    return NotUsable(path, "has version " + version + ", but " + std::to_string(kOldestYear) +
-                               ".0 or newer is needed: " + kAdvice);
+    return libraries.NotUsable(path, "has version " + version + ", but " +
+                                         std::to_string(kOldestYear) +
+                                         ".0 or newer is needed: " + kAdvice);
   }
   auto library = std::unique_ptr<Library>(new Library(key, std::move(version), table));
   if (Status status = library->Prepare(); !status.ok()) {
-    return NotUsable(path, "(" + library->version() + ") can't be used: " + status.message());
+    return libraries.NotUsable(path,
+                               "(" + library->version() + ") can't be used: " + status.message());
   }
-  return libraries.by_path[key] = library.release();
+  return library;
 }
 
 Status Library::Prepare() {

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <array>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <string>
 
 #include "engine/base/datatype.h"
 #include "engine/base/status.h"
+#include "platform/dynamic_library.h"
 #include "table.h"
 
 namespace tritonts::openvino {
@@ -47,6 +49,9 @@ class Library {
  private:
   Library(std::string path, std::string version, const Table& table)
       : path_(std::move(path)), version_(std::move(version)), table_(table) {}
+  static StatusOr<std::unique_ptr<Library>> Make(const std::string& path,
+                                                 const platform::DynamicLibrary& opened,
+                                                 const std::string& key);
   // Creates the core and reads the numbers of element types.
   Status Prepare();
 

@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "../common/handle.h"
+
 namespace tritonts::openvino {
 
 // Objects of the library. Their content is its own.
@@ -113,46 +115,11 @@ struct Table {
 #undef TRITONTS_OPENVINO_MEMBER
 };
 
-// An object of the library, freed by its destructor.
-template <typename T, void (*Table::*free)(T*)>
-class Handle {
- public:
-  Handle() = default;
-  explicit Handle(const Table& table) : table_(&table) {}
-  ~Handle() { Reset(); }
-  Handle(Handle&& other) noexcept : table_(other.table_), object_(other.object_) {
-    other.object_ = nullptr;
-  }
-  Handle& operator=(Handle&& other) noexcept {
-    if (this != &other) {
-      Reset();
-      table_ = other.table_;
-      object_ = other.object_;
-      other.object_ = nullptr;
-    }
-    return *this;
-  }
-  T* get() const { return object_; }
-  // Where a function of the library puts a new object.
-  T** out() {
-    Reset();
-    return &object_;
-  }
-  void Reset() {
-    if (object_) (table_->*free)(object_);
-    object_ = nullptr;
-  }
-
- private:
-  const Table* table_ = nullptr;
-  T* object_ = nullptr;
-};
-
-using Core = Handle<OvCore, &Table::core_free>;
-using Network = Handle<OvModel, &Table::model_free>;
-using Port = Handle<OvPort, &Table::output_const_port_free>;
-using Compiled = Handle<OvCompiled, &Table::compiled_model_free>;
-using InferRequest = Handle<OvRequest, &Table::infer_request_free>;
-using Tensor = Handle<OvTensor, &Table::tensor_free>;
+using Core = Handle<Table, OvCore, &Table::core_free>;
+using Network = Handle<Table, OvModel, &Table::model_free>;
+using Port = Handle<Table, OvPort, &Table::output_const_port_free>;
+using Compiled = Handle<Table, OvCompiled, &Table::compiled_model_free>;
+using InferRequest = Handle<Table, OvRequest, &Table::infer_request_free>;
+using Tensor = Handle<Table, OvTensor, &Table::tensor_free>;
 
 }  // namespace tritonts::openvino

@@ -34,6 +34,27 @@ struct InstanceRunner {
         instance(std::move(backend_instance)),
         asynchronous(instance->asynchronous()),
         lost_(instance->lost()) {}
+  ~InstanceRunner() {
+    LeaveGateForGood();
+    if (gate) gate->AdmitAndTell();
+  }
+
+  // Registers the instance at a gate, where `visitor` is told of its batches. Called before its
+  // first run. INVALID_ARG as Gate::Register. Throws std::bad_alloc.
+  Status JoinGate(std::shared_ptr<Gate> its_gate, std::weak_ptr<GateVisitor> visitor,
+                  uint32_t number, const GateClaim& claim) {
+    auto made = std::make_shared<GateTicket>();
+    made->visitor = std::move(visitor);
+    made->instance = number;
+    if (Status status = its_gate->Register(made, claim); !status.ok()) return status;
+    gate = std::move(its_gate);
+    ticket = std::move(made);
+    return Status::Ok();
+  }
+  // The gate forgets the instance (Gate::Unregister).
+  void LeaveGateForGood() {
+    if (gate) gate->Unregister(ticket);
+  }
 
   // Whether the instance can run nothing any more (Instance::lost).
   bool lost() const { return lost_ && lost_->load(std::memory_order_relaxed); }
@@ -50,7 +71,8 @@ struct InstanceRunner {
   const bool asynchronous;
   // The totals that its runs are added to; null: the version's own. Set before its first run.
   GpuTotals* totals = nullptr;
-  // Its ticket for the version's gate; null: there is no gate. Set before its first run.
+  // The version's gate and its ticket there; null: there is no gate. Set before its first run.
+  std::shared_ptr<Gate> gate;
   std::shared_ptr<GateTicket> ticket;
 
   // Guarded by the version's lock.

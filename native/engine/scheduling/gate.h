@@ -3,23 +3,41 @@
 // Versions that share a gate share the resources that it counts, so there is one gate for a server
 // or for the process. An instance with a batch asks to enter, once for each batch, inline runs
 // included. If it may not enter, the batch waits in the instance, and the gate later tells the
-// instance's version that it is inside. When the instance is free again it leaves, which may let
-// others in.
+// instance's version that it is inside. When the instance is free again it leaves. Then its version
+// gives it its next batch, if there is one, and only then the gate lets others in. So an instance
+// with more batches competes with those that wait.
 //
 //   outside --Enter--> inside --Leave--> outside
 //      |                  ^
-//      '---> waiting -----'  another one leaves
+//      '---> waiting -----'  Admit, after another one has left
 //
 // A gate has its own lock and makes no calls while it holds the lock. Versions call Enter and Leave
-// with their own locks held. Versions whose instances were let in by Leave are told without any
-// lock.
+// with their own locks held, and Admit without.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <utility>
+#include <vector>
+
+#include "engine/base/status.h"
 
 namespace tritonts {
+
+// A number of units of a resource, which an instance has from the start of a batch to its end.
+struct ResourceNeed {
+  std::string name;
+  bool global = false;  // false: each device has units of its own
+  uint64_t count = 0;
+};
+
+// What an instance needs of a gate (Triton: ModelRateLimiter).
+struct GateClaim {
+  std::vector<ResourceNeed> resources;
+  uint32_t priority = 0;  // 0: as 1. An instance with a priority of N comes in 1/N as often
+  int device = 0;         // the CPU is device 0, too
+};
 
 // A version, which is told that its batch may start. Called on any thread, with no lock held.
 class GateVisitor {
@@ -72,13 +90,28 @@ class GateTickets {
 class Gate {
  public:
   virtual ~Gate() = default;
+  // Makes an instance known, which is outside then. Called before any other function with its
+  // ticket. INVALID_ARG: its claim can never be met; then the instance stays unknown. Thread-safe.
+  // Throws std::bad_alloc.
+  virtual Status Register(const std::shared_ptr<GateTicket>& ticket, const GateClaim& claim) = 0;
+  // Forgets an instance, which leaves first. Admit is to be called afterwards. No effect if the
+  // instance is unknown. Thread-safe. Does not throw.
+  virtual void Unregister(const std::shared_ptr<GateTicket>& ticket) = 0;
   // Whether an instance that is outside may start its batch now. False: it waits, and its version
   // is told when it is inside. Thread-safe. Does not throw.
   virtual bool Enter(const std::shared_ptr<GateTicket>& ticket) = 0;
-  // An instance's batch has ended, or will not start: the instance leaves, or stops waiting.
-  // Appends the instances that this lets in to `let_in`. No effect if the instance is outside.
-  // Thread-safe. Does not throw.
-  virtual void Leave(const std::shared_ptr<GateTicket>& ticket, GateTickets* let_in) = 0;
+  // An instance's batch has ended, or will not start: the instance leaves, or stops waiting. Admit
+  // is to be called afterwards. No effect if the instance is outside. Thread-safe. Does not throw.
+  virtual void Leave(const std::shared_ptr<GateTicket>& ticket) = 0;
+  // Lets in those that wait and may enter now, and appends them to `let_in`. Thread-safe. Does not
+  // throw.
+  virtual void Admit(GateTickets* let_in) = 0;
+  // The same, and tells their versions. Called with no lock held.
+  void AdmitAndTell() {
+    GateTickets let_in;
+    Admit(&let_in);
+    let_in.Tell();
+  }
 };
 
 }  // namespace tritonts

@@ -31,6 +31,7 @@
 #include "engine/memory/region.h"
 #include "engine/port/port.h"
 #include "engine/request/budget.h"
+#include "engine/scheduling/rate_limiter.h"
 #include "engine/server/destroyer.h"
 #include "engine/server/loaders.h"
 #include "engine/server/model_folder.h"
@@ -49,6 +50,8 @@ struct ServerOptions {
   // The number of cores that idle threads may spin on, minus the cores that runs use; 0: neither
   // instances' threads nor JS threads spin.
   uint32_t spin_cores = 0;
+  // The gate of all versions; null: instances share no resources.
+  std::shared_ptr<RateLimiter> rate_limiter = {};
 };
 
 struct OpenResult {
@@ -69,6 +72,11 @@ class Server : public std::enable_shared_from_this<Server>, public PortHost {
 
   ~Server() override;
   uint32_t id() const { return id_; }
+  // The resources that instances share; empty without a rate limiter. Throws std::bad_alloc.
+  std::vector<RateLimiter::Usage> Resources() const {
+    return options_.rate_limiter ? options_.rate_limiter->Resources()
+                                 : std::vector<RateLimiter::Usage>();
+  }
 
   // --- Loading. All but StartAtOnce queue a task for a loader thread. Every callback is called
   // exactly once, with UNAVAILABLE if there is no memory. A callback that throws std::bad_alloc

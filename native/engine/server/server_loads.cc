@@ -111,6 +111,7 @@ void Server::Start(uint32_t uid, VersionConfig config, std::function<void(Status
     done(MakeStatus([] { return Status::Cancelled("loading was cancelled"); }));
     return;
   }
+  config.gate = options_.rate_limiter;
   Queue(done, [&] {
     Loaders::Task task;
     task.model = version->name();
@@ -142,6 +143,7 @@ std::optional<Status> Server::StartAtOnce(uint32_t uid, VersionConfig* config) {
   Status status = MakeStatus(
       [&] { return Status::Cancelled("model '" + version->name() + "': loading was cancelled"); });
   if (reaper_.closing()) return status;
+  config->gate = options_.rate_limiter;
   {
     RuntimeCall call;
     if (call.allowed()) status = version->Start(std::move(*config), spin_cores());

@@ -63,6 +63,7 @@ struct BatchHistory {
   uint64_t now_ns = 0;  // the time of the report
   size_t instances = 0;
   size_t waiting = 0;  // requests that are in no run
+  size_t held = 0;     // instances whose batch waits at the gate
 };
 
 }  // namespace tritonts

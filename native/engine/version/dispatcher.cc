@@ -203,18 +203,16 @@ void Dispatcher::WithdrawHeld(uint64_t now_ns, RequestChain* requests, Orders* o
   }
 }
 
-void Dispatcher::LeaveGate(GateTickets* let_in) {
-  for (InstanceRunner* runner : runners_) Leave(runner, let_in);
-}
-
-void Dispatcher::Leave(InstanceRunner* runner, GateTickets* let_in) {
-  if (gate_) gate_->Leave(runner->ticket, let_in);
+void Dispatcher::Leave(InstanceRunner* runner, Orders* orders) {
+  if (!gate_) return;
+  gate_->Leave(runner->ticket);
+  orders->left = gate_.get();
 }
 
 void Dispatcher::Free(InstanceRunner* runner, uint64_t now_ns, Orders* orders) {
   TRITONTS_ASSERT(runner->occupied, "an instance was freed twice");
   runner->occupied = false;
-  Leave(runner, &orders->let_in);
+  Leave(runner, orders);
   if (!warming_) scheduler_->Finished(runner->index, now_ns);
 }
 
@@ -271,7 +269,7 @@ void Dispatcher::ThreadStarted(InstanceRunner* runner, bool started, uint64_t no
   run->record = {};
   Forget(run);
   run->DropLocked();
-  Leave(runner, &orders->let_in);
+  Leave(runner, orders);
   if (!warming_) scheduler_->Finished(runner->index, now_ns);
   // Requests of a warm-up do not go back: they did not come from the scheduler.
   const bool room = !warming_ && MakeRoom(requests.size());

@@ -36,12 +36,12 @@ struct Orders {
   RequestChain stranded;    // requests that fail because no instance can get a thread
   RequestChain starved;     // requests that fail because there is no memory for the run
   uint64_t wake_at_ns = 0;  // when to ask the scheduler again; 0: only after a change
-  GateTickets let_in;       // instances that the gate let in, whose versions are to be told
+  Gate* left = nullptr;     // a gate that instances have left, so that others may be let in
   bool drained = false;     // the version is closed and drained
 
   bool any() const {
     return drained || !wake.empty() || !start.empty() || !hand_over.empty() || !expired.empty() ||
-           !stranded.empty() || !starved.empty() || !let_in.empty();
+           !stranded.empty() || !starved.empty() || left;
   }
 };
 
@@ -83,8 +83,6 @@ class Dispatcher {
   void StartHeld(InstanceRunner* runner, Orders* orders);
   // Takes back the batches that wait at the gate, and appends their requests to `requests`.
   void WithdrawHeld(uint64_t now_ns, RequestChain* requests, Orders* orders);
-  // Makes all instances leave the gate, also those with a run under way.
-  void LeaveGate(GateTickets* let_in);
   // Moves the open requests of a failed run into two new runs, which its instance runs next
   // (halves.cc). Without memory the requests stay in their run.
   void Halve(PooledRun* run, const std::shared_ptr<RunOwner>& owner);
@@ -123,7 +121,7 @@ class Dispatcher {
   // Gives a run to its instance. The run starts, or is held until the gate lets it in.
   void Give(PooledRun* run, InstanceRunner* runner, InstanceRunner* awake, Orders* orders);
   void Begin(PooledRun* run, InstanceRunner* runner, InstanceRunner* awake, Orders* orders);
-  void Leave(InstanceRunner* runner, GateTickets* let_in);
+  void Leave(InstanceRunner* runner, Orders* orders);
   // Adds a run to those under way.
   void Enlist(PooledRun* run);
   // Moves the requests from a list to a chain, without null rows.

@@ -217,7 +217,7 @@ void ModelVersion::NoteDrained(Orders* orders) {
 void ModelVersion::Carry(Orders* orders) {
   orders->wake.Notify();
   // This comes first, because the steps below may take long.
-  orders->let_in.Tell();
+  if (orders->left) orders->left->AdmitAndTell();
   while (!orders->start.empty()) StartThread(orders->start.Pop());
   if (!orders->expired.empty()) Fail(&orders->expired, expired_);
   if (!orders->stranded.empty()) Fail(&orders->stranded, no_thread_);

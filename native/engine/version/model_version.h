@@ -75,6 +75,8 @@ struct VersionConfig {
   LatencyPolicy latencies = {};
   // The gate that batches pass before they start, shared with other versions; null: no gate.
   std::shared_ptr<Gate> gate = {};
+  // What each instance needs of the gate; instances beyond its end need nothing.
+  std::vector<GateClaim> claims = {};
   // Makes the scheduler, for tests; empty: the scheduler is made from the policy.
   std::function<std::unique_ptr<Scheduler>()> scheduler = {};
 };

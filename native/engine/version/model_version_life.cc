@@ -100,9 +100,11 @@ Status ModelVersion::CreateInstances(VersionConfig config) {
     if (!instance.ok()) return instance.status();
     runners.push_back(std::make_unique<InstanceRunner>(spec, instance.take()));
     if (config.gate) {
-      runners.back()->ticket = std::make_shared<GateTicket>();
-      runners.back()->ticket->visitor = weak_from_this();
-      runners.back()->ticket->instance = static_cast<uint32_t>(runners.size() - 1);
+      const size_t number = runners.size() - 1;
+      const GateClaim claim = number < config.claims.size() ? config.claims[number] : GateClaim();
+      status = runners.back()->JoinGate(config.gate, weak_from_this(),
+                                        static_cast<uint32_t>(number), claim);
+      if (!status.ok()) return status;
     }
     all.push_back(runners.back().get());
     if (spec.memory != MemoryKind::kDevice) continue;
@@ -218,7 +220,7 @@ void ModelVersion::AbortAccepted(const Status& status) {
       dispatcher_->WithdrawHeld(NowNs(), &waiting, &orders);
     }
   }
-  orders.let_in.Tell();
+  if (orders.left) orders.left->AdmitAndTell();
   // The withdrawn batches lost their places in the order.
   if (context_.order) context_.order->Go();
   // This comes before Terminate, because a backend that is asked to end a run may never return.
@@ -293,7 +295,7 @@ bool ModelVersion::left_to_start() const {
 void ModelVersion::Abandon() {
   timer_->Remove(this);
   PooledRun* first = nullptr;
-  GateTickets let_in;
+  std::shared_ptr<Gate> gate;
   {
     std::unique_lock lock(mutex_);
     abandoned_ = true;
@@ -302,13 +304,14 @@ void ModelVersion::Abandon() {
     calls_changed_.wait(lock, [this] { return starts_ == 0; });
     if (dispatcher_) first = dispatcher_->under_way();
     // Other versions must not wait at the gate for runs that do not return.
-    if (dispatcher_) dispatcher_->LeaveGate(&let_in);
+    for (const auto& runner : runners_) runner->LeaveGateForGood();
+    gate = runners_.empty() ? nullptr : runners_[0]->gate;
     for (const auto& runner : runners_) {
       runner->thread.Detach();
       runner->bell->Ring();
     }
   }
-  let_in.Tell();
+  if (gate) gate->AdmitAndTell();
   // Held responses are delivered: the order does not wait for the abandoned runs.
   if (context_.order) context_.order->Open();
   // A run that returns now finds `stop_` set and is left alone. A run that was assigned but not

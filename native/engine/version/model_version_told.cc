@@ -89,6 +89,10 @@ BatchHistory ModelVersion::batches() const {
   history.instances = runners_.size();
   if (!dispatcher_) return history;
   history.waiting = dispatcher_->scheduler().waiting();
+  history.held =
+      static_cast<size_t>(std::count_if(runners_.begin(), runners_.end(), [](const auto& runner) {
+        return runner->held != nullptr;
+      }));
   dispatcher_->CopyBatches(&history.records);
   return history;
 }

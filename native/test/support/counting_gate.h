@@ -4,6 +4,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <vector>
 
 #include "engine/scheduling/gate.h"
@@ -15,6 +16,16 @@ class CountingGate final : public Gate {
  public:
   explicit CountingGate(size_t most) : most_(most) {}
 
+  Status Register(const std::shared_ptr<GateTicket>& ticket, const GateClaim&) override {
+    const std::lock_guard lock(mutex_);
+    known_.insert(ticket.get());
+    return Status::Ok();
+  }
+  void Unregister(const std::shared_ptr<GateTicket>& ticket) override {
+    Leave(ticket);
+    const std::lock_guard lock(mutex_);
+    known_.erase(ticket.get());
+  }
   bool Enter(const std::shared_ptr<GateTicket>& ticket) override {
     const std::lock_guard lock(mutex_);
     if (ticket->state != GateTicket::State::kOutside) broken_++;
@@ -28,11 +39,14 @@ class CountingGate final : public Gate {
     line_.push_back(ticket);
     return false;
   }
-  void Leave(const std::shared_ptr<GateTicket>& ticket, GateTickets* let_in) override {
+  void Leave(const std::shared_ptr<GateTicket>& ticket) override {
     const std::lock_guard lock(mutex_);
     if (ticket->state == GateTicket::State::kWaiting) std::erase(line_, ticket);
     if (ticket->state == GateTicket::State::kInside) inside_--;
     ticket->state = GateTicket::State::kOutside;
+  }
+  void Admit(GateTickets* let_in) override {
+    const std::lock_guard lock(mutex_);
     while (inside_ < most_ && !line_.empty()) {
       line_.front()->state = GateTicket::State::kInside;
       let_in->Append(line_.front());
@@ -48,6 +62,11 @@ class CountingGate final : public Gate {
     const std::lock_guard lock(mutex_);
     return line_.size();
   }
+  // The number of instances that are registered.
+  size_t known() {
+    const std::lock_guard lock(mutex_);
+    return known_.size();
+  }
   // The number of requests to enter by instances that were not outside.
   size_t broken() {
     const std::lock_guard lock(mutex_);
@@ -62,6 +81,7 @@ class CountingGate final : public Gate {
  private:
   const size_t most_;
   std::mutex mutex_;  // guards all below
+  std::set<const GateTicket*> known_;
   size_t inside_ = 0;
   size_t entered_ = 0;
   size_t broken_ = 0;

@@ -69,11 +69,16 @@ class RecordingBatch final : public Run {
   RecordingBatch& Input(uint32_t index, DataType datatype, std::vector<int64_t> shape,
                         const std::string& bytes) {
     memory_.push_back(std::make_unique<std::string>(bytes));
+    return InputAt(index, datatype, std::move(shape), memory_.back()->data(), bytes.size());
+  }
+  // The same with memory of the caller.
+  RecordingBatch& InputAt(uint32_t index, DataType datatype, std::vector<int64_t> shape, void* data,
+                          size_t size) {
     InputTensor& input = headers_.back().AddInput();
     input.index = index;
     input.datatype = datatype;
     input.shape = std::move(shape);
-    input.first_chunks.push_back({memory_.back()->data(), bytes.size(), MemoryKind::kHost, 0, {}});
+    input.first_chunks.push_back({data, size, MemoryKind::kHost, 0, {}});
     return *this;
   }
   RecordingBatch& Floats(std::vector<int64_t> shape, const std::vector<float>& values) {

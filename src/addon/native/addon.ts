@@ -34,12 +34,14 @@ export interface NativeCounts {
 export interface NativeAddon {
   /**
    * Creates a server; undefined if the system has no thread for it. `spinCores` is the number of cores that
-   * idle instance threads may spin on. If 0, neither instance threads nor JS threads spin.
+   * idle instance threads may spin on. If 0, neither instance threads nor JS threads spin. With `resources`, which
+   * may be empty, instances pass a rate limiter.
    */
   createServer(
     loadConcurrency: number,
     maxInFlightBytes: number,
     spinCores: number,
+    resources: readonly { readonly name: string; readonly count: number; readonly device?: number | undefined }[] | undefined,
   ): NativeServer | undefined;
   findServer(id: number): NativeServer | undefined;
   /**

@@ -88,11 +88,24 @@ export interface NativeBatch {
   readonly endedAgoNs: number;
 }
 
+/** A resource of the rate limiter. */
+export interface NativeResource {
+  readonly name: string;
+  /** Undefined: the resource is global. */
+  readonly device?: number | undefined;
+  readonly count: number;
+  readonly inUse: number;
+  /** Instances that wait, of those that need it. */
+  readonly waiting: number;
+}
+
 /** A version's latest batches. */
 export interface NativeBatches {
   readonly instances: number;
   /** Requests that are in no run. */
   readonly waiting: number;
+  /** Instances whose batch waits at the rate limiter. */
+  readonly held: number;
   /** Batches that are done, ordered by when they ended, earliest first; then running batches. */
   readonly batches: readonly NativeBatch[];
 }

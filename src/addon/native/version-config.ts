@@ -83,6 +83,9 @@ export interface NativeInstanceSpec {
   readonly name: string;
   /** Id of a GPU, or -1 for the CPU. */
   readonly device: number;
+  /** What a batch of it needs of the rate limiter. */
+  readonly resources: readonly { readonly name: string; readonly global: boolean; readonly count: number }[];
+  readonly priority: number;
 }
 
 /** An input of a warm-up sample. */

@@ -72,6 +72,17 @@ const models: FlagGroup = {
     only('model-load-retry-count', integer(0), '0', 'a load that failed is not tried again'),
     only('model-namespacing', bool, 'false', 'a name stands for one model in all repositories'),
     refuse('model-load-gpu-limit', 'gpu:fraction', 'the memory that loads take of a GPU cannot be limited'),
+    use(
+      'rate-limit',
+      choice('off', 'execution_count'),
+      'off',
+      "'execution_count': instances share the resources of their rate_limiter",
+    ),
+    useAll(
+      'rate-limit-resource',
+      'name:count[:device]',
+      'how many units of a resource there are (default: what the instance needs that needs the most)',
+    ),
     hint('repoagent-directory', text('folder'), 'there are no repository agents'),
   ],
 };
@@ -132,8 +143,6 @@ const own: FlagGroup = {
 const elsewhere: FlagGroup = {
   title: 'What Triton has besides',
   flags: [
-    only('rate-limit', choice('off', 'execution_count'), 'off', 'the rate limiter is not supported'),
-    refuse('rate-limit-resource', 'name:count[:device]', 'the rate limiter is not supported'),
     refuse('cache-config', 'cache,key=value', noCache),
     only('response-cache-byte-size', integer(0), '0', noCache),
     hint('cache-directory', text('folder'), noCache),

@@ -9,6 +9,7 @@ import { canReusePort } from '../../endpoints/service/listen-options.js';
 import type { MetricsConfig } from '../../metrics/metrics-config.js';
 import type { ServeMetricsOptions } from '../../metrics/serve.js';
 import type { BackendConfig, ServerOptions } from '../../options.js';
+import type { RateLimitOptions, RateLimitResource } from '../../scheduling/rate-limit.js';
 import { didYouMean } from '../../suggest.js';
 import { grpcSettings, type GrpcSettings } from './grpc-settings.js';
 import type { LogSettings } from './log.js';
@@ -35,7 +36,7 @@ export interface ServeSettings {
  * Triton's backends that do not exist here. Their options are harmless, because a model that needs such a
  * backend cannot be loaded.
  */
-const otherBackends: readonly string[] = ['dali', 'tensorflow', 'tensorrtllm', 'vllm'];
+const otherBackends: readonly string[] = ['dali', 'tensorrtllm', 'vllm'];
 
 /** The two sides of a `key=value`. */
 function pair(flag: string, text: string, shape: string): readonly [string, string] {
@@ -160,6 +161,7 @@ function serverOptions(values: FlagValues, ignored: string[]): ServerOptions {
       values.boolean('disable-auto-complete-config') || values.boolean('strict-model-config')
     ),
     modelLoadConcurrency: values.integer('model-load-thread-count'),
+    rateLimit: rateLimit(values),
     backendDirectory: values.text('backend-directory'),
     backendConfig: backendConfig(values, ignored),
     metricsConfig: metricsConfig(values),
@@ -172,6 +174,23 @@ function serverOptions(values: FlagValues, ignored: string[]): ServerOptions {
     finalizeTimeoutMs: values.integer('finalize-timeout-msecs'),
     trustedFolders: values.list('trusted-folder'),
   };
+}
+
+/** The rate limiter, with the resources of `<name>:<count>[:<device>]`. */
+function rateLimit(values: FlagValues): RateLimitOptions {
+  const mode = values.text('rate-limit') === 'execution_count' ? 'execution_count' : 'off';
+  const resources = values.list('rate-limit-resource').map((text): RateLimitResource => {
+    const [, name, count, device] = /^([^:]+):(\d{1,10})(?::(\d{1,2}))?$/.exec(text) ?? [];
+    if (name === undefined || count === undefined) {
+      throw invalidArgument(
+        `expected a name, a count and, if it is not for all, the id of a device, such as memory:4 or memory:4:0, for --rate-limit-resource but received '${text}'`,
+      );
+    }
+    return { name, count: Number(count), ...(device !== undefined && { device: Number(device) }) };
+  });
+  if (mode === 'off' && resources.length > 0)
+    throw invalidArgument('--rate-limit-resource needs --rate-limit=execution_count');
+  return { mode, resources };
 }
 
 /** Memory sizes by GPU id, from `<id>:<bytes>`. */

@@ -8,12 +8,13 @@ import {
   type ModelDescription,
   type TensorDescription,
 } from './description.js';
+import { asInput, asOutput, lacksParts, withModelParts, type CompletedTensor } from './complete-written.js';
 import { withPreferredSizes } from './normalize.js';
 import { indexPath } from '../schema/paths.js';
 import type { Report } from '../text/problems.js';
 import { doubtText, rowsDoubt } from './rows.js';
 import { mayBatch, withoutBatch } from './shape-tensors.js';
-import type { DataType, ModelConfig, ModelInput, ModelOutput } from '../schema/types.js';
+import type { ModelConfig } from '../schema/types.js';
 
 /** A backend's settings for completion. */
 export interface BackendDefaults {
@@ -53,6 +54,7 @@ export interface CompletedConfig {
  * @param described - The model's inputs and outputs.
  * @param defaults - Settings of the backend.
  * @param report - Called for each problem that prevents completion.
+ * @param completesTensors - Whether missing parts of written sections are filled in, too.
  */
 export function completeConfig(
   config: ModelConfig,
@@ -60,10 +62,12 @@ export function completeConfig(
   described: ModelDescription,
   defaults: BackendDefaults,
   report: Report,
+  completesTensors = false,
 ): CompletedConfig {
   const inputsWritten = config.input.length > 0 || config.batch_input.length > 0;
   const outputsWritten = config.output.length > 0;
-  if (inputsWritten && outputsWritten) return { config, notes: [] };
+  const isPartial = completesTensors && lacksParts(config, described);
+  if (inputsWritten && outputsWritten && !isPartial) return { config, notes: [] };
   const sequence = config.sequence_batching;
   if (sequence && (sequence.state.length > 0 || sequence.control_input.length > 0)) {
     const missing = inputsWritten ? 'output' : 'input';
@@ -76,22 +80,24 @@ export function completeConfig(
     ? { description: described, leftOut: [] }
     : withoutNamelessOutputs(described);
   const inputs = description.inputs.filter(({ optional }) => !optional);
-  const batching = completeBatchSize(config, zeroWritten, description, defaults, report);
+  const batching = completeBatchSize(config, zeroWritten, description, defaults, report, completesTensors);
   const { maxBatchSize, unbatched } = batching;
   if (batching.text !== undefined) notes.push(`max_batch_size: ${batching.text}`);
+  const fromModel = (section: 'input' | 'output', tensor: TensorDescription, at: number): CompletedTensor => {
+    const path = indexPath(section, at);
+    if (tensor.shape === undefined) reportUnranked(section, tensor, path, report);
+    const completed = completeTensor(section, tensor, maxBatchSize, path, report);
+    notes.push(`${path}: completed from the model: ${tensorText(completed)}`);
+    return completed;
+  };
   const tensors = (section: 'input' | 'output', found: readonly TensorDescription[]): CompletedTensor[] =>
-    found.map((tensor, index) => {
-      const path = indexPath(section, index);
-      if (tensor.shape === undefined) reportUnranked(section, tensor, path, report);
-      const completed = completeTensor(section, tensor, maxBatchSize, path, report);
-      notes.push(`${path}: completed from the model: ${tensorText(completed)}`);
-      return completed;
-    });
+    found.map((tensor, index) => fromModel(section, tensor, index));
+  const written = isPartial ? withModelParts(config, described, fromModel) : config;
   const completed: ModelConfig = {
     ...config,
     max_batch_size: maxBatchSize,
-    input: inputsWritten ? config.input : tensors('input', inputs).map(asInput),
-    output: outputsWritten ? config.output : tensors('output', description.outputs).map(asOutput),
+    input: inputsWritten ? written.input : tensors('input', inputs).map(asInput),
+    output: outputsWritten ? written.output : tensors('output', description.outputs).map(asOutput),
   };
   for (const output of leftOut) {
     notes.push(`output: left out, because the model's ${withoutTypeText('output', output)}`);
@@ -128,6 +134,7 @@ function completeBatchSize(
   description: ModelDescription,
   defaults: BackendDefaults,
   report: Report,
+  completesTensors: boolean,
 ): { readonly maxBatchSize: number; readonly text?: string; readonly unbatched?: string } {
   const written = config.max_batch_size;
   const unfit = [...description.inputs, ...description.outputs].find(
@@ -146,6 +153,8 @@ function completeBatchSize(
   if (zeroWritten) return { maxBatchSize: 0 };
   if (fixed !== undefined) return { maxBatchSize: 0, text: `completed to 0, because ${fixed}` };
   if (description.mostRows !== undefined) return batchSizeOfModel(config, description, description.mostRows);
+  const whole = completesTensors ? wholeDims(config, description) : undefined;
+  if (whole !== undefined) return { maxBatchSize: 0, text: whole };
   const doubt = rowsDoubt(description);
   if (doubt === undefined) {
     const size = Math.max(defaults.defaultMaxBatchSize, 0);
@@ -172,10 +181,18 @@ function unbatchedText({ name, shape = [], isShapeTensor }: TensorDescription): 
  * that limit, unless written dims include the batch dimension.
  */
 function batchSizeOfModel(
-  { input, output }: ModelConfig,
+  config: ModelConfig,
   description: ModelDescription,
   mostRows: number,
 ): { readonly maxBatchSize: number; readonly text: string } {
+  if (mostRows === 0) return { maxBatchSize: 0, text: 'completed to 0, because the model cannot be batched' };
+  const whole = wholeDims(config, description);
+  if (whole !== undefined) return { maxBatchSize: 0, text: whole };
+  return { maxBatchSize: mostRows, text: `completed to ${mostRows}, the most rows that the model takes` };
+}
+
+/** Why written dims show that the model is not to be batched: they include the batch dimension. */
+function wholeDims({ input, output }: ModelConfig, description: ModelDescription): string | undefined {
   const written = [
     ...input.map(({ name, dims }) => ({ dims, found: description.inputs.find((one) => one.name === name) })),
     ...output.map(({ name, dims }) => ({
@@ -186,20 +203,9 @@ function batchSizeOfModel(
   const whole = written.find(({ dims, found }) =>
     found?.isShapeTensor === true ? found.shape?.[0] === dims[0] : found?.shape?.length === dims.length,
   );
-  if (mostRows === 0) return { maxBatchSize: 0, text: 'completed to 0, because the model cannot be batched' };
-  if (whole !== undefined) {
-    const text = `completed to 0, because the dims of ${JSON.stringify(whole.found?.name)} are the whole shape`;
-    return { maxBatchSize: 0, text };
-  }
-  return { maxBatchSize: mostRows, text: `completed to ${mostRows}, the most rows that the model takes` };
-}
-
-interface CompletedTensor {
-  readonly name: string;
-  readonly data_type: DataType;
-  readonly dims: readonly number[];
-  readonly reshape: { readonly shape: readonly number[] } | undefined;
-  readonly is_shape_tensor: boolean;
+  return (
+    whole && `completed to 0, because the dims of ${JSON.stringify(whole.found?.name)} are the whole shape`
+  );
 }
 
 function reportUnranked(
@@ -237,32 +243,6 @@ function completeTensor(
     dims: dims.length === 0 ? [1] : dims,
     reshape: dims.length === 0 && maxBatchSize > 0 ? { shape: [] } : undefined,
     is_shape_tensor: tensor.isShapeTensor ?? false,
-  };
-}
-
-function asInput({ name, data_type, dims, reshape, is_shape_tensor }: CompletedTensor): ModelInput {
-  return {
-    name,
-    data_type,
-    format: 'FORMAT_NONE',
-    dims,
-    ...(reshape && { reshape }),
-    is_shape_tensor,
-    allow_ragged_batch: false,
-    optional: false,
-    is_non_linear_format_io: false,
-  };
-}
-
-function asOutput({ name, data_type, dims, reshape, is_shape_tensor }: CompletedTensor): ModelOutput {
-  return {
-    name,
-    data_type,
-    dims,
-    ...(reshape && { reshape }),
-    label_filename: '',
-    is_shape_tensor,
-    is_non_linear_format_io: false,
   };
 }
 

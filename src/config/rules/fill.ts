@@ -128,6 +128,9 @@ function backendAdvice(entries: readonly DirectoryEntry[]): string {
     }
     const alike = entries.find(({ name, isDirectory }) => !isDirectory && /^model\.onnx\W/i.test(name));
     if (alike !== undefined) return `Rename '${alike.name}' to model.onnx`;
+    const folder = entries.find(({ name, isDirectory }) => isDirectory && /saved_?model/i.test(name));
+    if (folder !== undefined)
+      return `If '${folder.name}' is a SavedModel of TensorFlow, rename it to model.savedmodel`;
     return entries.every(({ isDirectory }) => isDirectory)
       ? "A version's folder holds the model's file itself, such as 1/model.onnx: move it there"
       : 'Write, for example, backend: "onnxruntime"';

@@ -9,7 +9,7 @@ import { findUnsupported } from '../support/unsupported.js';
 import { completeConfig, type BackendDefaults } from './complete.js';
 import type { ModelDescription } from './description.js';
 import { expandConfig, expandChanged } from '../schema/expand.js';
-import type { RulesOfBackends } from '../support/backend-rules.js';
+import { rulesOfModel, type RulesOfBackends } from '../support/backend-rules.js';
 import { fillFromFiles, type DirectoryEntry } from './fill.js';
 import type { GpuFinder } from './usable-gpus.js';
 import { normalizeConfig } from './normalize.js';
@@ -111,12 +111,14 @@ function prepare(parsed: ParsedConfig | undefined, context: ConfigContext, asked
   const gpus = !onCpu && mayUseGpus(filled) ? context.gpus(filled.backend) : undefined;
   const config = normalizeConfig(placed.config, gpus?.usable ?? []);
   // A field's meaning may depend on where the instances run, which KIND_AUTO leaves open until normalisation.
-  const rules = context.backends.get(config.backend);
+  const rules = rulesOfModel(config, context.backends);
   const found = findUnsupported(placed.config, rules, hasGpu(config));
   validateConfig(config, { modelName, gpus, rules }, report);
   if (!autoComplete) reportMissingSections(config, report);
   const later =
-    autoComplete && !asked && rules?.completesItself === true ? missingMembers(config) : undefined;
+    autoComplete && !asked && (rules?.completesItself ?? rules?.completesTensors) === true
+      ? missingMembers(config)
+      : undefined;
   const unsaid = problems.filter(({ path }) => later?.has(path) === true);
   const now = unsaid.length === 0 ? problems : problems.filter((problem) => !unsaid.includes(problem));
   throwProblems(merge(now, found.problems), source, modelName);
@@ -227,7 +229,9 @@ export function finishConfig(
   defaults: BackendDefaults,
 ): FinishedConfig {
   const { context, source } = prepared;
-  throwProblems(prepared.unsaid, source, context.modelName);
+  const rules = rulesOfModel(prepared.config, context.backends);
+  const mayFill = description !== undefined && rules?.completesTensors === true;
+  if (!mayFill) throwProblems(prepared.unsaid, source, context.modelName);
   const problems: Problem[] = [];
   const report = reportInto(problems);
   let { config } = prepared;
@@ -235,7 +239,8 @@ export function finishConfig(
   const notes = [...prepared.notes];
   if (context.autoComplete) {
     if (description) {
-      const completed = completeConfig(config, prepared.zeroBatchSizeWritten, description, defaults, report);
+      const zeroWritten = prepared.zeroBatchSizeWritten;
+      const completed = completeConfig(config, zeroWritten, description, defaults, report, mayFill);
       throwProblems(problems, source, context.modelName);
       notes.push(...completed.notes);
       config = completed.config;
@@ -243,12 +248,12 @@ export function finishConfig(
     }
     // An unchanged configuration has already passed these checks.
     if (config !== prepared.config) {
-      const rules = context.backends.get(config.backend);
       validateTensors(config, rules, report);
       const unsupported = findUnsupported(config, rules, hasGpu(config)).problems;
       throwProblems(merge(problems, unsupported), source, context.modelName);
     }
   }
+  if (config === prepared.config) throwProblems(prepared.unsaid, source, context.modelName);
   if (description) checkAgainstModel(config, description, report);
   else reportMissingSections(config, report);
   // Dims written without a batch dimension are wrong only for this reason.

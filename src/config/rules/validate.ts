@@ -2,7 +2,7 @@
 
 import { shapeText } from './description.js';
 import { fieldPath, indexPath, keyPath } from '../schema/paths.js';
-import type { BackendRules } from '../support/backend-rules.js';
+import { otherRuntime, runtimeKey, type BackendRules } from '../support/backend-rules.js';
 import type { Report } from '../text/problems.js';
 import type { ModelConfig, ModelInstanceGroup } from '../schema/types.js';
 import { backendOfPlatform } from './fill.js';
@@ -53,6 +53,7 @@ export function validateConfig(config: ModelConfig, context: ValidationContext, 
   validateBatchTensors(config, report);
   validateInline(config, report);
   validateSwitches(config, report);
+  validateRuntime(config, context.rules, report);
   validatePaths(config, report);
   validateTensors(config, context.rules, report);
 }
@@ -226,6 +227,21 @@ function validateSwitches(config: ModelConfig, report: Report): void {
     const value = config.parameters[key]?.string_value;
     if (value === undefined || readSwitch(value) !== undefined) continue;
     report(keyPath('parameters', key), `expected ${switchExpected} but found ${JSON.stringify(value)}`);
+  }
+}
+
+/** The parameter that names another backend for the model, where the model's own has others. */
+function validateRuntime(config: ModelConfig, rules: BackendRules | undefined, report: Report): void {
+  const value = config.parameters[runtimeKey]?.string_value ?? '';
+  if (rules?.runtimes === undefined || value === '') return;
+  const path = keyPath('parameters', runtimeKey);
+  const other = otherRuntime(config, rules);
+  if (other === undefined) {
+    const known = Object.keys(rules.runtimes).join(', ');
+    report(path, `expected ${known}, or no such parameter, but found ${JSON.stringify(value)}`);
+  } else if (!other.platforms.includes(config.platform)) {
+    const platforms = other.platforms.join(' and ');
+    report(path, `${value} runs models of platform ${platforms}, not ${JSON.stringify(config.platform)}`);
   }
 }
 

@@ -1,5 +1,6 @@
 /** A backend's own rules for its models' configurations. Each backend in `src/backends` brings them. */
 
+import type { ModelConfig } from '../schema/types.js';
 import type { Accelerators } from './accelerator-support.js';
 import type { ParameterSupport } from './parameter-support.js';
 
@@ -16,6 +17,15 @@ export interface ModelFile {
   readonly mayBeData?: boolean;
 }
 
+/** Another backend that may run the models of one. */
+export interface OtherRuntime {
+  readonly backend: string;
+  /** The platforms of the models that it may run. */
+  readonly platforms: readonly string[];
+  /** The parameters of the models' own backend, with what becomes of them. The runner's own need no rows here. */
+  readonly parameters: Readonly<Record<string, ParameterSupport>>;
+}
+
 /** See the head of this file. */
 export interface BackendRules {
   /**
@@ -25,6 +35,11 @@ export interface BackendRules {
   readonly files?: readonly ModelFile[];
   /** Whether its models may complete their own configuration (default: no). */
   readonly completesItself?: boolean;
+  /**
+   * Whether inputs are completed from the model's file if only some are written, and the types and dims that written tensors
+   * lack (default: only whole sections are completed).
+   */
+  readonly completesTensors?: boolean;
   /** Whether an optional input needs a model without batching and without ragged inputs (default: no). */
   readonly optionalNeedsNoBatch?: boolean;
   /**
@@ -34,7 +49,36 @@ export interface BackendRules {
   readonly parameters?: Readonly<Record<string, ParameterSupport>>;
   /** Its execution accelerators; any other name is an error. Absent: it has none. */
   readonly accelerators?: Accelerators;
+  /** Whether an unknown accelerator of GPUs is an error without a GPU, too (default: it is noted). */
+  readonly knowsAllAccelerators?: boolean;
+  /** The backends that may run its models, by the value of the parameter {@link runtimeKey} (default: none). */
+  readonly runtimes?: Readonly<Record<string, OtherRuntime>>;
 }
+
+/** The parameter that names another runtime of a backend. */
+export const runtimeKey = 'runtime';
 
 /** The rules of all backends, by name. */
 export type RulesOfBackends = ReadonlyMap<string, BackendRules>;
+
+/** The other runtime that a configuration names; undefined if the backend itself runs the model. */
+export function otherRuntime(
+  { parameters }: Pick<ModelConfig, 'parameters'>,
+  rules: BackendRules | undefined,
+): OtherRuntime | undefined {
+  const named = parameters[runtimeKey]?.string_value ?? '';
+  const runtimes = rules?.runtimes ?? {};
+  return Object.hasOwn(runtimes, named) ? runtimes[named] : undefined;
+}
+
+/** The rules for a model: those of its backend or, if another one runs it, those of that one. */
+export function rulesOfModel(
+  config: Pick<ModelConfig, 'backend' | 'parameters'>,
+  backends: RulesOfBackends,
+): BackendRules | undefined {
+  const own = backends.get(config.backend);
+  const other = otherRuntime(config, own);
+  const runner = other && backends.get(other.backend);
+  if (own?.runtimes === undefined || runner === undefined) return own;
+  return { ...runner, runtimes: own.runtimes, parameters: { ...runner.parameters, ...other?.parameters } };
+}

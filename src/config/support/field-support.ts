@@ -214,7 +214,20 @@ export const supportTable: Readonly<Record<string, Support>> = {
   'instance_group.count': acted(
     'number of instances, on each GPU or on the CPU, which share one copy of the weights there; default: 1',
   ),
-  'instance_group.rate_limiter': hint("has an effect only with Triton's --rate-limit=execution_count"),
+  'instance_group.rate_limiter': acted(
+    'what a batch of an instance needs of the resources that instances share; with the option rateLimit, as in Triton with --rate-limit=execution_count',
+  ),
+  'instance_group.rate_limiter.resources': acted(
+    'the resources; one that is written twice is needed as often as the larger count says',
+  ),
+  'instance_group.rate_limiter.resources.name': acted('any text'),
+  'instance_group.rate_limiter.resources.global': acted(
+    'whether all devices share the units; default: each device has its own',
+  ),
+  'instance_group.rate_limiter.resources.count': acted('how many units a batch needs'),
+  'instance_group.rate_limiter.priority': acted(
+    'N: a turn for 1/N of the turns of an instance with 1; default and 0: 1',
+  ),
   'instance_group.gpus': acted(
     'ids of GPUs, default: all; INVALID_ARG with another kind than KIND_GPU, as in Triton',
   ),
@@ -254,9 +267,12 @@ export const supportTable: Readonly<Record<string, Support>> = {
   ),
   'model_warmup.count': acted('how often it is run; 0: once'),
   model_operations: container,
-  'model_operations.op_library_filename': acted(
-    "libraries of custom operators, in the model's directory, that of the runtime's library or a trusted one; relative paths start at the model's",
-  ),
+  'model_operations.op_library_filename': {
+    ...acted(
+      "libraries of custom operators, in the model's directory, that of the runtime's library or a trusted one; relative paths start at the model's",
+    ),
+    only: { backends: ['onnxruntime'], others: hint('for ONNX models') },
+  },
   model_transaction_policy: container,
   'model_transaction_policy.decoupled': acted(
     'a request gets any number of responses, read with `stream`; of backends that can do it',

@@ -157,9 +157,12 @@ function lookUpAccelerators(walk: Walk): void {
       const row = ownRow(known[list], name);
       if (row === undefined) {
         const names = Object.keys(known[list]);
-        const text = `unknown accelerator ${JSON.stringify(name)}${didYouMean(name, names)}; Triton has ${names.join(', ')}`;
-        // Without GPUs, Triton ignores the accelerators of GPU instances.
-        if (walk.onGpu || list === 'cpu_execution_accelerator') report(at, text, 'INVALID_ARG');
+        const all = names.length === 0 ? 'none for this backend' : names.join(', ');
+        const text = `unknown accelerator ${JSON.stringify(name)}${didYouMean(name, names)}; Triton has ${all}`;
+        // Without GPUs, most of Triton's backends ignore the accelerators of GPU instances.
+        const isError =
+          walk.onGpu || list === 'cpu_execution_accelerator' || walk.rules?.knowsAllAccelerators === true;
+        if (isError) report(at, text, 'INVALID_ARG');
         else notes.push(`${path}: accepted, without effect here: ${text}`);
         return;
       }

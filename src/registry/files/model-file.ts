@@ -38,8 +38,13 @@ export function findModelFile(
   return {
     path: [...paths.values()][0] ?? pathOf(config.default_model_filename),
     paths,
-    missing: [...names.values()].find((name) => inMemory && !Object.hasOwn(inMemory, name)),
+    missing: [...names.values()].find((name) => inMemory && !isAmong(inMemory, name)),
   };
+}
+
+/** Whether a file of this name was given, or files in a folder of this name. */
+function isAmong(inMemory: Readonly<Record<string, NativeBytes>>, name: string): boolean {
+  return Object.hasOwn(inMemory, name) || Object.keys(inMemory).some((file) => file.startsWith(`${name}/`));
 }
 
 /**

@@ -52,6 +52,8 @@ interface FileKind {
 }
 
 async function faultOfBytes(path: string, given: BytesByPath, kind: FileKind): Promise<string | undefined> {
+  const graph = given[join(path, savedModel)];
+  if (graph) return faultOfSavedModel(join(path, savedModel), contentOfBytes(graph));
   const content = given[path] && contentOfBytes(given[path]);
   if (!content) return undefined;
   return faultOfContent(path, content, kind, {
@@ -73,6 +75,16 @@ function contentOfBytes(bytes: NativeBytes): Content {
     size: copy.length,
     read: (offset, length) => Promise.resolve(copy.subarray(offset, offset + length)),
   };
+}
+
+/** The file of a model of TensorFlow that is a folder. */
+const savedModel = 'saved_model.pb';
+
+/** What a failed download has left in place of the file of a SavedModel. */
+async function faultOfSavedModel(path: string, content: Content): Promise<string | undefined> {
+  const head = await content.read(0, headBytes);
+  const foreign = head.byteLength > 0 ? misplacedContent(head) : foreignContent(head);
+  return foreign === undefined ? undefined : `'${path}' ${foreign}`;
 }
 
 /** Where the files lie that are named in another one. */
@@ -150,7 +162,9 @@ async function faultOfContent(
  */
 async function fileFault(path: string, kind: FileKind): Promise<string | undefined> {
   try {
-    if (!(await stat(path)).isFile()) return undefined;
+    const found = await stat(path);
+    if (found.isDirectory()) return await faultOfFolder(path);
+    if (!found.isFile()) return undefined;
     const file = await open(path);
     try {
       const handles: FileHandle[] = [];
@@ -179,6 +193,18 @@ async function fileFault(path: string, kind: FileKind): Promise<string | undefin
     }
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'ENOENT' ? missingFile(path) : undefined;
+  }
+}
+
+/** What is wrong with a model that is a folder; undefined if nothing can be seen from outside. */
+async function faultOfFolder(folder: string): Promise<string | undefined> {
+  const path = join(folder, savedModel);
+  const file = await open(path).catch(() => undefined);
+  if (file === undefined) return undefined;
+  try {
+    return await faultOfSavedModel(path, await contentOfFile(file));
+  } finally {
+    await file.close();
   }
 }
 
@@ -262,6 +288,8 @@ async function missingFile(path: string): Promise<string> {
   if (target !== undefined) return `its file '${path}' is a link to '${target}', which does not exist`;
   const entries = await listFolder(folder);
   const fact = `its file ${name} is not there: '${folder}' ${contentText(entries)}`;
+  if (/\.savedmodel$/i.test(name) && entries.some((entry) => entry.name === savedModel))
+    return `${fact}. Make the folder ${name}, and move ${savedModel} and what belongs to it into that`;
   const family = families.find((end) => end.test(name));
   const other = entries.find((entry) => !entry.isDirectory && family?.test(entry.name) === true)?.name;
   if (other !== undefined) {

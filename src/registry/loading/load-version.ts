@@ -27,6 +27,7 @@ import {
   fullDims,
   hasRowsInValues,
   otherBackendAdvice,
+  otherRuntime,
   printConfigJson,
 } from '../../config/index.js';
 import { TritonError } from '../../errors.js';
@@ -43,15 +44,32 @@ import { versionFiles } from './override.js';
 import { readWarmup, type Warmup } from './warmup.js';
 import { faultOfCode, faultOfFiles, linkedWeights, readLinkedFile } from '../files/unfit-file.js';
 import { inlineBudgetUs } from '../../scheduling/inline-budget.js';
+import { blamedResource, claimOf, withoutLimiter } from '../../scheduling/rate-limit.js';
 import { queuePoliciesOf, rerunsInHalves, schedulingOf } from '../../scheduling/policy.js';
 import { datatypeNumber, datatypeOfNumber } from '../../tensor/datatype.js';
 import type { VersionDescriptor } from '../entries/published.js';
 
+/** The backend that runs a model: its own, or the one that its configuration names as its runtime. */
+function runnerOf(config: ModelConfig): Backend | undefined {
+  const own = backends().get(config.backend);
+  const other = otherRuntime(config, own?.rules);
+  return other === undefined ? own : backends().get(other.backend);
+}
+
 /** A version's instances on their devices, over all groups. As in Triton, names are numbered for each GPU. */
 function instancesOf(config: ModelConfig): VersionDescriptor['instances'] {
-  return config.instance_group.flatMap(({ name, kind, count, gpus }) =>
-    Array.from({ length: count }, (_, i) => `${name}_${i}`).flatMap((instance) =>
-      (kind === 'KIND_GPU' ? gpus : [0]).map((device) => ({ name: instance, kind, device })),
+  return instancesWithGroups(config).map(([instance]) => instance);
+}
+
+/** The same with the group of each. */
+function instancesWithGroups(
+  config: ModelConfig,
+): (readonly [VersionDescriptor['instances'][number], ModelConfig['instance_group'][number]])[] {
+  return config.instance_group.flatMap((group) =>
+    Array.from({ length: group.count }, (_, i) => `${group.name}_${i}`).flatMap((name) =>
+      (group.kind === 'KIND_GPU' ? group.gpus : [0]).map(
+        (device) => [{ name, kind: group.kind, device }, group] as const,
+      ),
     ),
   );
 }
@@ -79,10 +97,7 @@ function describe({ inputs, outputs, rowsVary, mostRows }: NativeDescription): M
   };
 }
 
-function versionConfig(
-  { config, instances, warmup }: OpenVersion,
-  options: ResolvedOptions,
-): NativeVersionConfig {
+function versionConfig({ config, warmup }: OpenVersion, options: ResolvedOptions): NativeVersionConfig {
   const spec = (
     tensor: ModelConfig['input'][number] | ModelConfig['output'][number],
     optional: boolean,
@@ -108,7 +123,10 @@ function versionConfig(
     rerunInHalves: rerunsInHalves(config),
     decoupled: config.model_transaction_policy?.decoupled ?? false,
     preserveOrdering: config.dynamic_batching?.preserve_ordering ?? false,
-    instances: instances.map((instance) => ({ name: instance.name, device: deviceOf(instance) })),
+    instances: instancesWithGroups(config).map(([instance, group]) => ({
+      ...{ name: instance.name, device: deviceOf(instance) },
+      ...claimOf(group),
+    })),
     warmup: warmup.samples,
     inlineBudgetNs: inlineBudgetUs(config, options.inline) * 1000,
     latencies: latencyPolicy(config, options.metrics),
@@ -200,7 +218,7 @@ export async function openVersion(
   const { config, context, source } = written;
   const name = context.modelName;
   const ownCode = backends().has(config.backend) ? undefined : customCode(config.backend, options);
-  const backend = ownCode === undefined ? backends().get(config.backend) : customBackend(config.backend);
+  const backend = ownCode === undefined ? runnerOf(config) : customBackend(config.backend);
   if (!backend) {
     throw fieldError(
       'INVALID_ARG',
@@ -226,6 +244,7 @@ export async function openVersion(
   const devices = instances.map(deviceOf);
   const fileName = config.default_model_filename === '' ? backend.defaultFile : undefined;
   const withFile = fileName === undefined ? config : { ...config, default_model_filename: fileName };
+  const versionDirectory = modelFile === undefined ? `${directory}${sep}${version}` : dirname(modelFile);
   const { path, paths, missing } = findModelFile(withFile, devices, version, local, files);
   if (backend.needsFile && missing !== undefined) {
     throw new TritonError(
@@ -235,8 +254,9 @@ export async function openVersion(
     );
   }
   const backendContext: BackendContext = {
-    config,
+    config: backend.name === config.backend ? config : { ...config, backend: backend.name },
     modelDirectory: files ? undefined : directory,
+    versionDirectory: files ? undefined : versionDirectory,
     trustedFolders: options.trustedFolders,
     options: backendOptions,
     cores: options.threads,
@@ -262,7 +282,7 @@ export async function openVersion(
     backendCode: ownCode,
     backend: backendContext,
     file: files ? undefined : path,
-    directory: modelFile === undefined ? `${directory}${sep}${version}` : dirname(modelFile),
+    directory: versionDirectory,
     instances,
     host,
     faultOfCode,
@@ -319,7 +339,11 @@ export async function openVersion(
       maxInFlightBytes: options.maxInFlightBytes,
     });
     const takesIds = running !== undefined;
-    const notes = [...finished.notes, ...(backend.notes?.(server.info(uid) ?? {}, backendContext) ?? [])];
+    const notes = [
+      ...finished.notes,
+      ...(options.rateLimit === undefined ? withoutLimiter(finished.config) : []),
+      ...(backend.notes?.(server.info(uid) ?? {}, backendContext) ?? []),
+    ];
     return { uid, ...finished, notes, takesIds, labels, instances, warmup };
   } catch (error) {
     await retire(server, uid);
@@ -400,5 +424,9 @@ export async function loadVersion(
   }
   if (!error) return { ...opened, loadSeconds: (performance.now() - begin) / 1000 };
   await retire(server, opened.uid);
-  throw loadError(error, model.prepared.context.modelName, version);
+  const fault = loadError(error, model.prepared.context.modelName, version);
+  const field = options.rateLimit && blamedResource(opened.config, fault.message);
+  if (field === undefined) throw fault;
+  const { context, source } = model.prepared;
+  throw fieldError(fault.code, source, field, fault.message, { model: context.modelName, cause: fault });
 }

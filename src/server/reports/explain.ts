@@ -48,6 +48,25 @@ export interface ExplainedBatch {
 }
 
 /**
+ * A resource of {@link Explanation}, which instances share (option `rateLimit`).
+ *
+ * @example
+ * for (const { name, inUse, count } of server.explain('digits').resources) console.log(name, inUse, count);
+ */
+export interface ExplainedResource {
+  /** Its name. */
+  readonly name: string;
+  /** The device that has it; undefined: it is global. */
+  readonly device?: number | undefined;
+  /** How many units there are. */
+  readonly count: number;
+  /** How many of them batches have now. */
+  readonly inUse: number;
+  /** Instances that wait now, of all models that need it. */
+  readonly waiting: number;
+}
+
+/**
  * How the last batches of a model's version came about, and what limits its throughput. Triton has no counterpart.
  *
  * @example
@@ -66,9 +85,10 @@ export interface Explanation {
    * - 'callers': instances have nothing to do for most of the time;
    * - 'delay': they have nothing to do while requests wait for `max_queue_delay_microseconds`;
    * - 'batching': they are busy, and their batches are small;
+   * - 'resources': they have batches that wait for resources which other instances have (option `rateLimit`);
    * - 'instances': they are busy, and their batches are as large as they get.
    */
-  readonly limit: 'nothing' | 'callers' | 'delay' | 'batching' | 'instances';
+  readonly limit: 'nothing' | 'callers' | 'delay' | 'batching' | 'resources' | 'instances';
   /** The same as a sentence, with the figures. */
   readonly summary: string;
   /** The instances. */
@@ -80,6 +100,10 @@ export interface Explanation {
   };
   /** Requests that wait now. */
   readonly waiting: number;
+  /** Instances whose batch waits for resources of the rate limiter now. */
+  readonly held: number;
+  /** The resources of the rate limiter that the instances need; empty without one. */
+  readonly resources: readonly ExplainedResource[];
   /** What `batches` span, in microseconds: from when the first was taken to the end of the last. */
   readonly windowUs: number;
   /** Since the last batch ended, in microseconds; 0 while one runs, and if there was none. */
@@ -120,8 +144,13 @@ const largeShare = 0.75;
 const mostShown = 12;
 
 /** What a version tells of its batches, as {@link Explanation}; undefined: it is unloaded meanwhile. */
-export function explanationOf(config: BatchingConfig, native: NativeBatches | undefined): Explanation {
-  const { instances: count, waiting, batches: known } = native ?? { instances: 0, waiting: 0, batches: [] };
+export function explanationOf(
+  config: BatchingConfig,
+  native: NativeBatches | undefined,
+  resources: readonly ExplainedResource[],
+): Explanation {
+  const none: NativeBatches = { instances: 0, waiting: 0, held: 0, batches: [] };
+  const { instances: count, waiting, held, batches: known } = native ?? none;
   const closedBy: Record<BatchReason, number> = {
     full: 0,
     preferred: 0,
@@ -144,6 +173,8 @@ export function explanationOf(config: BatchingConfig, native: NativeBatches | un
     // An asynchronous instance may have several batches at a time.
     instances: { count, busy: windowNs > 0 ? round(Math.min(count, runNs / windowNs)) : 0 },
     waiting,
+    held,
+    resources,
     windowUs: windowNs / 1000,
     idleUs: idleNs / 1000,
     maxBatchSize: Math.max(1, config.maxBatchSize),
@@ -199,7 +230,15 @@ function verdict(
   { maxBatchSize, dynamic, unbatched }: BatchingConfig,
   figures: Omit<Explanation, 'limit' | 'summary'>,
 ): [Explanation['limit'], string] {
-  const { batches, instances, closedBy, waiting, windowUs, idleUs, meanBatchSize, meanWaitUs } = figures;
+  const { batches, instances, closedBy, waiting, held, windowUs, idleUs, meanBatchSize, meanWaitUs } =
+    figures;
+  if (held > 0) {
+    const uses = figures.resources.map(({ name, inUse, count }) => `${inUse} of ${count} of '${name}'`);
+    return [
+      'resources',
+      `${held} of ${instances.count} instances wait for resources that others have: ${uses.join(', ')} are in use.`,
+    ];
+  }
   if (batches.length === 0) {
     return waiting === 0
       ? ['nothing', 'No request has come yet.']

@@ -71,6 +71,7 @@ export class ServerMetrics {
       machine: this.#machine,
       gpus: this.#config.gpus ? gpusInUse(this.#devices()) : [],
       inFlightBytes: this.#native.inFlightBytes(),
+      resources: this.#native.resources(),
       custom: this.#custom,
     });
   }

@@ -1,46 +1,23 @@
 /** The models of the fixtures, with the answers of OpenVINO's own Python, as `make_models.py` records them. */
 
-import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Datatype, InferResult } from '../../../src/index.js';
 import { configText, type ConfigOptions } from '../../support/harness.js';
 import { hasOpenVino } from '../../support/openvino.js';
 import { root } from '../../support/project.js';
+import { readRecorded, recordedAmong, tensorTexts, type RecordedModel } from '../../support/recorded.js';
 import type { Files, RepositoryModel } from '../../support/repository.js';
 
-/** A tensor of a request or an answer. */
-export interface RecordedTensor {
-  readonly datatype: Datatype;
-  readonly shape: readonly number[];
-  readonly data: readonly (number | boolean)[];
-}
-
-/** A model of the fixtures. */
-export interface RecordedModel {
-  readonly name: string;
-  readonly file: string;
-  readonly inputs: Readonly<Record<string, RecordedTensor>>;
-  readonly outputs: Readonly<Record<string, RecordedTensor>>;
-}
+export { asInput, asked, assertAnswers, rowOf } from '../../support/recorded.js';
 
 const folder = join(root, 'test', 'backends', 'openvino', 'fixtures');
 
-const { models: recorded } = JSON.parse(await readFile(join(folder, 'answers.json'), 'utf8')) as {
-  readonly models: Readonly<Record<string, Omit<RecordedModel, 'name'>>>;
-};
-
 /** All models that can be served. */
-export const recordedModels: readonly RecordedModel[] = Object.entries(recorded).map(([name, model]) => ({
-  name,
-  ...model,
-}));
+export const recordedModels: readonly RecordedModel[] = await readRecorded(join(folder, 'answers.json'));
 
 /** A model of the fixtures. */
 export function recordedModel(name: string): RecordedModel {
-  const found = recordedModels.find((model) => model.name === name);
-  assert.ok(found, `there is no model '${name}'`);
-  return found;
+  return recordedAmong(recordedModels, name);
 }
 
 /** Options of tests that need OpenVINO. */
@@ -64,15 +41,9 @@ export async function openvino(
   { more = '', ...options }: OpenVinoOptions = {},
 ): Promise<RepositoryModel> {
   const batching = (options.maxBatchSize ?? 64) > 0;
-  const tensors = (side: Readonly<Record<string, RecordedTensor>>): NonNullable<ConfigOptions['inputs']> =>
-    Object.entries(side).map(([name, { datatype, shape }]) => ({
-      name,
-      datatype,
-      dims: batching ? shape.slice(1) : shape.map((dim, index) => (index === 0 ? -1 : dim)),
-    }));
   const config = configText({
-    inputs: tensors(inputs),
-    outputs: tensors(outputs),
+    inputs: tensorTexts(inputs, batching),
+    outputs: tensorTexts(outputs, batching),
     ...options,
     ...(!batching && { batching: false }),
     backend: 'openvino',
@@ -88,47 +59,4 @@ export async function completed({ file }: Pick<RecordedModel, 'file'>, more = ''
     ? `backend: "openvino" default_model_filename: "model.onnx" ${more}`
     : more;
   return { ...(text !== '' && { config: text }), versions: { '1': await filesOf(file) } };
-}
-
-/** A recorded tensor as an input of a request. */
-export function asInput({ datatype, shape, data }: RecordedTensor): {
-  readonly data: (number | bigint | boolean)[];
-  readonly shape: readonly number[];
-} {
-  return { data: data.map((value) => element(datatype, value)), shape };
-}
-
-/** The inputs of a recorded request. */
-export function asked(model: RecordedModel): Record<string, ReturnType<typeof asInput>> {
-  return Object.fromEntries(Object.entries(model.inputs).map(([name, tensor]) => [name, asInput(tensor)]));
-}
-
-/** A row of a recorded tensor, with the batch dimension. */
-export function rowOf(tensor: RecordedTensor, row: number): RecordedTensor {
-  const [, ...dims] = tensor.shape;
-  const size = dims.reduce((product, dim) => product * dim, 1);
-  return { ...tensor, shape: [1, ...dims], data: tensor.data.slice(row * size, (row + 1) * size) };
-}
-
-function element(datatype: Datatype, value: number | boolean): number | bigint | boolean {
-  return datatype === 'INT64' || datatype === 'UINT64' ? BigInt(value) : value;
-}
-
-/** Fails unless the outputs are the recorded ones, bit for bit. A tensor without dimensions has shape [1]. */
-export function assertAnswers(
-  result: Pick<InferResult, 'outputs'>,
-  outputs: RecordedModel['outputs'],
-  message: string,
-): void {
-  for (const [name, { datatype, shape, data }] of Object.entries(outputs)) {
-    const tensor = result.outputs[name];
-    assert.ok(tensor, `${message}: no output ${name}`);
-    assert.equal(tensor.datatype, datatype, `${message}: ${name}`);
-    assert.deepEqual(tensor.shape, shape.length === 0 ? [1] : shape, `${message}: ${name}`);
-    assert.deepEqual(
-      (tensor.toArray() as unknown[]).flat(10),
-      data.map((value) => element(datatype, value)),
-      `${message}: ${name}`,
-    );
-  }
 }

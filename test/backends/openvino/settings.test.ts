@@ -25,6 +25,7 @@ function contextOf(
   return {
     config: expandConfig({ name: 'm', backend: 'openvino', parameters: Object.fromEntries(written) }),
     modelDirectory: undefined,
+    versionDirectory: undefined,
     trustedFolders: [],
     options: { library, ...options },
     cores: 6,

@@ -88,8 +88,11 @@ for (const [text, path] of [
     'dynamic_batching.priority_queue_policy',
   ],
   ['instance_group { host_policy: "x" }', 'instance_group[0].host_policy'],
-  ['instance_group { rate_limiter { } }', 'instance_group[0].rate_limiter'],
   ['cc_model_filenames { key: "7.5" value: "b" }', 'cc_model_filenames'],
+  [
+    'backend: "tensorflow" model_operations { op_library_filename: "x" }',
+    'model_operations.op_library_filename',
+  ],
   [
     'backend: "onnxruntime" parameters { key: "gpu_mem_limit" value { string_value: "1" } }',
     'parameters["gpu_mem_limit"]',
@@ -107,7 +110,7 @@ for (const [text, path] of [
 for (const text of [
   'input { reshape { } optional: true data_type: TYPE_FP16 } input { data_type: TYPE_STRING }',
   'output { reshape { shape: 1 } label_filename: "l" data_type: TYPE_BF16 }',
-  'optimization { graph { level: 1 } } model_operations { op_library_filename: "x" }',
+  'backend: "onnxruntime" optimization { graph { level: 1 } } model_operations { op_library_filename: "x" }',
   'backend: "onnxruntime" parameters { key: "intra_op_thread_count" value { string_value: "2" } }',
   'name: "m" platform: "p" backend: "b" max_batch_size: 8 version_policy { all { } }',
   'backend: "onnxruntime" runtime: "libtriton_onnxruntime.so"',

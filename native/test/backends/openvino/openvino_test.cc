@@ -203,6 +203,31 @@ OPENVINO_TEST(openvino_answers_outputs_that_are_inputs) {
   }
 }
 
+OPENVINO_TEST(openvino_keeps_the_tensors_of_small_batches_only_while_shapes_stay) {
+  OpenVinoReady ready(Twice({-1, -2}), TwiceIo(512, {-1, -1}));
+  CHECK_EQ(ready.status.message(), "");
+  OpenVinoReady known(Twice({-1, 16}), TwiceIo(512, {-1, 16}));
+  CHECK_EQ(known.status.message(), "");
+  // Batches of one row stay the same, and some have more bytes than small ones.
+  for (const uint32_t rows : {1, 1, 512, 1, 2, 512, 2, 2}) {
+    for (OpenVinoReady* one : {&ready, &known}) {
+      RecordingBatch batch;
+      Floats values(rows * 16);
+      for (size_t i = 0; i < values.size(); i++) values[i] = static_cast<float>(i + rows);
+      batch.Add(rows).Floats({int64_t{rows}, 16}, values);
+      one->instance->Execute(batch);
+      CHECK_EQ(batch.status.message(), "");
+      for (float& value : values) value *= 2;
+      CHECK(Values<float>(batch.outputs[0].bytes) == values);
+    }
+    // A batch that fails in between.
+    RecordingBatch lacking;
+    lacking.Add(1);
+    known.instance->Execute(lacking);
+    CHECK(lacking.status.code() == Code::kInvalidArg);
+  }
+}
+
 OPENVINO_TEST(openvino_refuses_more_rows_than_an_output_has) {
   // y is the first three rows of x.
   const OnnxModelWriter first = OnnxModelWriter()

@@ -9,7 +9,12 @@ import type { ListedModel, StampedFiles } from '../../../../src/registry/sources
 import { rejection } from '../../../support/harness.js';
 import { temporaryFolder, writeRepository } from '../../../support/repository.js';
 
-const engine = createEngine({ modelLoadConcurrency: 1, maxInFlightBytes: 1024, spinCores: 0 });
+const engine = createEngine({
+  modelLoadConcurrency: 1,
+  maxInFlightBytes: 1024,
+  spinCores: 0,
+  rateLimit: undefined,
+});
 after(async () => {
   await new Promise<void>((resolve) => {
     engine.close(0, () => {

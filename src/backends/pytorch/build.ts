@@ -65,6 +65,13 @@ function flagsFor(library: string, headers: string, version: string): readonly s
   ];
 }
 
+/** The compiler, with its first arguments: the environment's may be `ccache g++`. */
+function compilerOf(compiler: string | undefined, env: NodeJS.ProcessEnv): readonly [string, ...string[]] {
+  if (compiler !== undefined) return [compiler];
+  const [program = '', ...args] = (env['CXX'] ?? '').trim().split(/\s+/);
+  return program === '' ? ['c++'] : [program, ...args];
+}
+
 /** Runs the compiler. Its messages are in the error. */
 function compile(compiler: string, args: readonly string[], env: NodeJS.ProcessEnv): void {
   const { status, error, stderr, signal } = spawnSync(compiler, args, {
@@ -100,8 +107,7 @@ export function buildShim({ torch, compiler, env = process.env }: BuildOptions):
   const library = torchLibrary(torch === undefined ? {} : { library: torch }, env);
   const { folder: headers, version } = torchHeaders(library);
   const flags = flagsFor(library, headers, version);
-  const cxx = env['CXX'];
-  const program = compiler ?? (cxx === undefined || cxx === '' ? 'c++' : cxx);
+  const [program, ...first] = compilerOf(compiler, env);
   const source = sourceDigest();
   const folder = shimFolder(library, env);
   const before = builtShim(library, env);
@@ -109,14 +115,14 @@ export function buildShim({ torch, compiler, env = process.env }: BuildOptions):
     before !== undefined &&
     unfitness(before, library) === undefined &&
     before.version === version &&
-    before.compiler === program &&
+    before.compiler === [program, ...first].join(' ') &&
     before.flags.join('\n') === flags.join('\n') &&
     existsSync(join(folder, before.file));
   if (isSame) return { path: join(folder, before.file), shim: before, wasThere: true };
 
   const stamp = stampOf(library);
   const name = createHash('sha256')
-    .update([version, stamp, source, program, ...flags].join('\n'))
+    .update([version, stamp, source, program, ...first, ...flags].join('\n'))
     .digest('hex')
     .slice(0, 16);
   const file = `libtritonts_torch-${name}.${process.platform === 'darwin' ? 'dylib' : 'so'}`;
@@ -124,9 +130,10 @@ export function buildShim({ torch, compiler, env = process.env }: BuildOptions):
   const made = join(folder, `making-${process.pid}`);
   mkdirSync(folder, { recursive: true });
   try {
-    compile(program, [sourceFile('tritonts_torch.cc'), '-o', made, ...flags], env);
+    compile(program, [...first, sourceFile('tritonts_torch.cc'), '-o', made, ...flags], env);
     renameSync(made, path);
-    const shim: BuiltShim = { file, library, version, stamp, source, compiler: program, flags };
+    const compiledBy = [program, ...first].join(' ');
+    const shim: BuiltShim = { file, library, version, stamp, source, compiler: compiledBy, flags };
     writeFileSync(made, `${JSON.stringify(shim, undefined, 2)}\n`);
     renameSync(made, join(folder, 'build.json'));
     return { path, shim, wasThere: false };

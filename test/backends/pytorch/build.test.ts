@@ -102,6 +102,12 @@ test('the shim is compiled once, with the flags that the library needs', onLinux
   assert.deepEqual([buildShim({ env }).path, buildShim({ env }).wasThere], [path, true]);
 });
 
+test('the environment’s compiler may have arguments', onLinux, async (t) => {
+  const { env } = await made(t);
+  const { path } = buildShim({ env: { ...env, CXX: ` /bin/sh ${env['CXX'] ?? ''} ` } });
+  assert.match(await readFile(path, 'utf8'), /-std=c\+\+17/);
+});
+
 test('older wheels have other strings, and newer versions need C++20', onLinux, async (t) => {
   const old = await made(t, { version: '2.1.0', strings: 'Ss' });
   assert.match(await readFile(buildShim({ env: old.env }).path, 'utf8'), /_GLIBCXX_USE_CXX11_ABI=0/);

@@ -1,10 +1,12 @@
 /** What cannot be served, and what the messages say. */
 
 import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { rejection, serve } from '../../support/harness.js';
 import { rowSumModel } from '../../support/models.js';
-import type { RepositoryModel } from '../../support/repository.js';
+import { temporaryFolder, type RepositoryModel } from '../../support/repository.js';
 import { elements, fileOf, loadError, matrix, needsPyTorch, torch, type TorchOptions } from './models.js';
 
 /** The perceptron's configuration with another file. */
@@ -132,6 +134,20 @@ test('a missing file is UNAVAILABLE, and the message has its path', needsPyTorch
   const { config = '' } = await torch('twice');
   const error = await loadError(t, { config, versions: { '1': { 'other.txt': '' } } });
   assert.match(error.message, /model\.pt/);
+});
+
+test('a libtorch that is not there makes the model UNAVAILABLE, and so does one without a shim', async (t) => {
+  const folder = await temporaryFolder(t);
+  const model = await torch('twice');
+  const refusal = (library: string): ReturnType<typeof rejection> =>
+    rejection(serve(t, { m: model }, { backendConfig: { pytorch: { library } } }));
+  const none = await refusal(join(folder, 'libtorch_cpu.so'));
+  assert.deepEqual([none.code, none.reason], ['UNAVAILABLE', 'MISSING']);
+  assert.ok(none.message.includes(`there is no libtorch '${folder}`), none.message);
+  await writeFile(join(folder, 'libtorch_cpu.so'), 'library');
+  const unbuilt = await refusal(join(folder, 'libtorch_cpu.so'));
+  assert.deepEqual([unbuilt.code, unbuilt.reason], ['UNAVAILABLE', 'MISSING']);
+  assert.match(unbuilt.message, /shim for it was not built.* Run 'npx tritonts build-backend pytorch'/);
 });
 
 test('an instance on a GPU is refused', async (t) => {

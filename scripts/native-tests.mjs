@@ -9,7 +9,8 @@
 // the program that reads damaged model files of trees, which begins with the FILEs and its own models. Otherwise
 // the schedules are always the same, and --seconds (3) and --seed are for the stress program. Needs CMake and a compiler. Tests
 // of the onnxruntime backend run if onnxruntime-node is installed, those of the openvino and tensorflow backends if
-// TRITONTS_OPENVINO_PATH and TRITONTS_TENSORFLOW_PATH name the folders of their libraries.
+// TRITONTS_OPENVINO_PATH and TRITONTS_TENSORFLOW_PATH name the folders of their libraries, and those of the
+// pytorch backend if TRITONTS_TORCH_PATH names a libtorch, for which the built package makes the shim.
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -75,6 +76,18 @@ function libraryIn(variable, pattern) {
   return file && join(folder, file);
 }
 
+/** The shim for the libtorch that the environment names. */
+function torchShim() {
+  if (!process.env.TRITONTS_TORCH_PATH) return undefined;
+  const command = [join(root, 'dist', 'command', 'main.js'), 'build-backend', 'pytorch'];
+  const { stdout, status } = spawnSync(process.execPath, command, {
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 2],
+  });
+  if (status !== 0) process.exit(status ?? 1);
+  return stdout.trim().split('\n').at(-1);
+}
+
 const hasNinja = spawnSync('ninja', ['--version']).status === 0;
 run('cmake', [
   ...['-S', join(root, 'native'), '-B', build],
@@ -93,7 +106,9 @@ const suppressions = (name) => `suppressions=${join(root, 'native', 'test', name
 const library = process.env.TRITONTS_TEST_ORT_LIBRARY ?? runtimeLibrary();
 const openVino = libraryIn('TRITONTS_OPENVINO_PATH', /^libopenvino_c\.(so|[\d.]*dylib)/);
 const tensorFlow = libraryIn('TRITONTS_TENSORFLOW_PATH', /^libtensorflow(_cc)?\.(so\.2|2[\d.]*dylib)/);
+const shim = torchShim();
 const env = {
+  ...(shim ? { TRITONTS_TEST_PYTORCH: shim } : {}),
   ...(openVino ? { TRITONTS_TEST_OPENVINO_LIBRARY: openVino } : {}),
   ...(tensorFlow ? { TRITONTS_TEST_TENSORFLOW_LIBRARY: tensorFlow } : {}),
   // AddressSanitizer does not take libraries that TBB opens with RTLD_DEEPBIND.

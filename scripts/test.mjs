@@ -136,7 +136,7 @@ await launch('npm test', {
     run: [tests, 'test/python/'],
   },
   frameworks: {
-    does: 'Trains random tree models with XGBoost, LightGBM and scikit-learn, from PyPI, and compares all answers; then the tests of OpenVINO and TensorFlow, from PyPI.',
+    does: 'Trains random tree models with XGBoost, LightGBM and scikit-learn, from PyPI, and compares all answers; then the tests of OpenVINO and TensorFlow, from PyPI, and of PyTorch, if TRITONTS_TORCH_PATH names a libtorch.',
     options: '[--seed <n>] [--trees <n>]',
     numbers: { seed: ['TRITONTS_TREES_SEED'], trees: ['TRITONTS_TREES', '12'] },
     python: [
@@ -151,7 +151,9 @@ await launch('npm test', {
     run: ['dist/test/backends/fil/frameworks.js', '{folder}'],
     then: [
       [tests, 'test/backends/openvino/'],
+      [tests, 'test/backends/pytorch/'],
       ['scripts/native-tests.mjs', '--filter', 'openvino_'],
+      ['scripts/native-tests.mjs', '--filter', 'pytorch_'],
       ['scripts/test.mjs', 'tensorflow'],
     ],
   },

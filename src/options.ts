@@ -138,8 +138,9 @@ export interface ServerOptions {
   readonly rateLimit?: RateLimitOptions | undefined;
   /**
    * Options by backend (default: none). `onnxruntime.library` is the path of the ONNX Runtime library to use
-   * instead of the library in the package onnxruntime-node, and `openvino.library` and `tensorflow.library` are
-   * those of OpenVINO's and TensorFlow's C libraries, or of their folders. Triton: `--backend-config`.
+   * instead of the library in the package onnxruntime-node. `openvino.library`, `tensorflow.library` and
+   * `pytorch.library` are those of OpenVINO's and TensorFlow's C libraries and of libtorch, or their folders.
+   * Triton: `--backend-config`.
    */
   readonly backendConfig?: Readonly<Record<string, BackendConfig>> | undefined;
   /**

@@ -288,4 +288,16 @@ export const differences: readonly Difference[] = [
       'Rate limiter: only the first instance of those that wait is tried. An instance that was idle gets all turns until it has had as many batches as the others.',
     here: 'An instance passes those that need other resources. An instance that was idle begins with the turn of the others.',
   },
+  {
+    triton: 'pytorch: a missing `input` or `output` is INTERNAL.',
+    here: 'It is INVALID_ARG, with what to write. So are an index that no argument of `forward` has, and two inputs of one argument.',
+  },
+  {
+    triton: 'pytorch: the result is a tensor, a list of strings, or a tuple of these. BF16 is refused.',
+    here: 'It may also be a list or a dict of tensors. BF16 is served.',
+  },
+  {
+    triton: 'pytorch: a model that changes its input in place changes the memory of the request.',
+    here: 'Such a model gets a copy.',
+  },
 ];

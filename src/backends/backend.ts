@@ -48,6 +48,13 @@ export interface Backend {
   readonly decoupled?: boolean;
   /** Whether it needs the model's file. The identity backend, for example, does not. */
   readonly needsFile: boolean;
+  /** The name of the file if the configuration has none, which Triton does not fill in then. */
+  readonly defaultFile?: string;
+  /**
+   * Whether its native side describes a model's inputs and outputs (default: if it needs the model's file). Otherwise the
+   * configuration must write them, and nothing is completed.
+   */
+  readonly describesModels?: boolean;
   /** Its rules for its models' configurations: files, parameters, accelerators (default: none of its own). */
   readonly rules?: BackendRules;
   /**
@@ -99,6 +106,8 @@ export interface Backend {
    * @param config - The configuration before it is completed.
    */
   reshaped?(description: ModelDescription, config: ModelConfig, options: BackendConfig): ModelDescription;
+  /** What `model.notes` says of a version that is open, besides its configuration. `info`: `Model::Info` of the native side. */
+  notes?(info: Readonly<Record<string, string>>, context: BackendContext): readonly string[];
   /** The field of `config` that an error of the native side concerns, if the message shows it. */
   blame?(message: string, context: BackendContext): string | undefined;
   /** Whether an error of the native side means that the runtime found no model in the file. */

@@ -7,6 +7,7 @@ import { backend as javascript } from './javascript/index.js';
 import { backend as onnxruntime } from './onnxruntime/index.js';
 import { backend as openvino } from './openvino/index.js';
 import { backend as python } from './python/index.js';
+import { backend as pytorch } from './pytorch/index.js';
 import { backend as tensorflow } from './tensorflow/index.js';
 import { backend as tensorrt } from './tensorrt/index.js';
 
@@ -18,6 +19,7 @@ export const table: readonly Backend[] = [
   onnxruntime,
   openvino,
   python,
+  pytorch,
   tensorflow,
   tensorrt,
 ];

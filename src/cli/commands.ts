@@ -11,6 +11,7 @@ Usage:
   tritonts serve --model-repository=<folder> …    serve models over the network, with tritonserver's flags
   tritonts check <repository>… [--json]           check every model as if it were loaded
   tritonts backends [--json]                      list the runtimes and devices of this machine, and what to install
+  tritonts build-backend pytorch                  build what PyTorch models need, for the libtorch of this machine
   tritonts init <file> …                          make a model repository of an ONNX file, or of code
   tritonts init digits [repository]               copy an example model, and print a program that uses it
   tritonts types <repository>… [--output <file>]  declare the models to TypeScript, by name
@@ -24,6 +25,7 @@ const commands: Readonly<Record<string, (args: readonly string[]) => Promise<num
   serve: async (args) => (await import('./serve/serve.js')).serve(args),
   check: async (args) => (await import('./check.js')).check(args),
   backends: async (args) => (await import('./backends.js')).backends(args),
+  'build-backend': async (args) => (await import('./build-backend.js')).buildBackend(args),
   init: async (args) => (await import('./init.js')).init(args),
   types: async (args) => (await import('./declare-models.js')).types(args),
 };

@@ -21,10 +21,6 @@ test("the error about a backend of Triton's that is not built in says what to do
   const { config = '', versions = {} } = identity();
   for (const [written, advice] of [
     [
-      'backend: "pytorch"',
-      /unknown backend 'pytorch'.* not built in: export the model to ONNX, .*torch\.onnx\.export/,
-    ],
-    [
       'backend: "vllm"',
       /unknown backend 'vllm'.* not built in: run the engine in a model\.py with backend "python"/,
     ],

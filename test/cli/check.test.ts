@@ -226,7 +226,7 @@ test('--backend-directory has the backends in JavaScript that models name', asyn
   assert.equal(without.code, 1);
   assert.match(
     without.stdout,
-    /unknown backend 'own'; the backends are fil, identity, javascript, onnxruntime, openvino, python, tensorflow, tensorrt$/m,
+    /unknown backend 'own'; the backends are fil, identity, javascript, onnxruntime, openvino, python, pytorch, tensorflow, tensorrt$/m,
   );
 });
 

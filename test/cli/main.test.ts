@@ -37,7 +37,7 @@ test('without a command, or with an unknown one, it prints the help as an error;
   }
 });
 
-const commands = ['serve', 'check', 'backends', 'init', 'types'];
+const commands = ['serve', 'check', 'backends', 'build-backend', 'init', 'types'];
 
 test('every command has --help and -h, and help <command> prints the same', async (t) => {
   for (const name of commands) {
@@ -50,6 +50,21 @@ test('every command has --help and -h, and help <command> prints the same', asyn
       ['help', name],
     ])
       assert.equal((await command(t, ...args)).stdout, stdout, args.join(' '));
+  }
+});
+
+test('build-backend takes the name of a backend that is built; exit code 2 otherwise', async (t) => {
+  const folder = await temporaryFolder(t);
+  for (const [args, words] of [
+    [[], 'expected the name of a backend that is built, pytorch, but received nothing'],
+    [['onnxruntime'], "but received 'onnxruntime'"],
+    [['pytorch', 'more'], "but received 'pytorch more'"],
+    [['pytorch', '--torch', folder], `names the folder ${folder}, which has no library of libtorch`],
+    [['pytorch', '--torch', `${folder}/none`], `there is no libtorch '${folder}/none'`],
+  ] as const) {
+    const { code, stdout, stderr } = await command(t, 'build-backend', ...args);
+    assert.deepEqual([code, stdout], [2, ''], args.join(' '));
+    assert.ok(stderr.includes(words), stderr);
   }
 });
 

@@ -9,6 +9,7 @@ import {
   sumAndDifferenceModel,
 } from '../support/models.js';
 import { hasOpenVino } from '../support/openvino.js';
+import { hasPyTorch } from '../support/pytorch.js';
 import { hasTensorFlow } from '../support/tensorflow.js';
 import type { Reason, Refused } from './case.js';
 
@@ -71,7 +72,14 @@ const otherBackends: Readonly<Record<string, Refused>> = {
     ],
     version: { '1': { 'model.py': 'class TritonPythonModel: pass\n' } },
   },
-  torchscript: unknownBackend('pytorch', 0, { 'model.pt': 'PK' }),
+  torchscript: {
+    reasons: [
+      hasPyTorch
+        ? { code: 'INTERNAL', text: "failed to load model 'torchscript': " }
+        : { code: 'UNAVAILABLE', text: 'there is no PyTorch: libtorch_cpu.so' },
+    ],
+    version: { '1': { 'model.pt': 'PK' } },
+  },
   openvino_model: {
     reasons: [
       hasOpenVino

@@ -54,7 +54,7 @@ export const situations: Readonly<Record<string, Situation>> = {
   'other-name': changed('name: "mood"', 'name: "moods"'),
   'library-outside': configured(`${good}model_operations { op_library_filename: "../ops.so" }\n`),
   pipe: { mood: { config: good, versions: { '1': {} } }, link: ['1/model.onnx', '/dev/null'] },
-  'other-backend': changed('backend: "onnxruntime"', 'backend: "pytorch"'),
+  'other-backend': changed('backend: "onnxruntime"', 'backend: "vllm"'),
 
   // Faults of the text.
   misspelt: changed('max_batch_size', 'max_batchsize'),

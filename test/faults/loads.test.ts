@@ -43,6 +43,7 @@ test('only an addon that has the backend lists it', async (t) => {
     'openvino',
     'probe',
     'python',
+    'pytorch',
     'stream',
     'tensorflow',
     'tensorrt',

@@ -37,6 +37,7 @@ export interface ConfigOptions {
     | 'python'
     | 'fil'
     | 'openvino'
+    | 'pytorch'
     | 'tensorflow';
   /** Default 64. */
   readonly maxBatchSize?: number;

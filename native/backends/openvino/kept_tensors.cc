@@ -8,7 +8,7 @@ namespace tritonts::openvino {
 namespace {
 
 // A batch with more bytes than this, in or out, is not copied: to set tensors costs less.
-constexpr size_t kMostBytes = 16 << 10;
+constexpr size_t kMostKeptBytes = 16 << 10;
 constexpr size_t kAlignment = 64;
 
 // The address of tensors without elements.
@@ -54,10 +54,10 @@ KeptTensors::KeptTensors(const Library& library, std::shared_ptr<const Plan> pla
 }
 
 bool KeptTensors::Suit(std::span<const Gathered> inputs, uint32_t rows) const {
-  if (!possible_ || row_bytes_ > kMostBytes / std::max(rows, 1u)) return false;
+  if (!possible_ || row_bytes_ > kMostKeptBytes / std::max(rows, 1u)) return false;
   size_t bytes = 0;
-  for (const Gathered& input : inputs) bytes += std::min(input.buffer.size, kMostBytes + 1);
-  return bytes <= kMostBytes;
+  for (const Gathered& input : inputs) bytes += std::min(input.buffer.size, kMostKeptBytes + 1);
+  return bytes <= kMostKeptBytes;
 }
 
 bool KeptTensors::HasShapes(std::span<const Gathered> inputs, uint32_t rows) const {

@@ -26,6 +26,11 @@ inline std::string FakeNvml() {
 inline std::string FakeOnnxRuntime() {
   return TRITONTS_FAKES "/libfakeonnxruntime.so";
 }
+// A shim of libtorch: "interface" has another interface than the backend, and "version" another
+// version than the libtorch that it finds.
+inline std::string FakeTorchShim(const std::string& difference) {
+  return std::string(TRITONTS_FAKES) + "/libfaketorch_" + difference + ".so";
+}
 // A library that only the test opens.
 inline std::string PlainLibrary() {
   return TRITONTS_FAKES "/libfakeplain.so";

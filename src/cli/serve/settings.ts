@@ -36,7 +36,7 @@ export interface ServeSettings {
  * Triton's backends that do not exist here. Their options are harmless, because a model that needs such a
  * backend cannot be loaded.
  */
-const otherBackends: readonly string[] = ['dali', 'pytorch', 'tensorrtllm', 'vllm'];
+const otherBackends: readonly string[] = ['dali', 'tensorrtllm', 'vllm'];
 
 /** The two sides of a `key=value`. */
 function pair(flag: string, text: string, shape: string): readonly [string, string] {

@@ -3,10 +3,6 @@
 /** What to do instead of each backend. A backend that is built in later is found before it is looked up here. */
 const remedies: ReadonlyMap<string, string> = new Map([
   [
-    'pytorch',
-    'export the model to ONNX, such as with torch.onnx.export, for backend "onnxruntime", or run it in a model.py with backend "python"',
-  ],
-  [
     'dali',
     'write the preprocessing as a model with backend "python" or "javascript", and put it before the model in an ensemble',
   ],

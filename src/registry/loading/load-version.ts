@@ -242,8 +242,10 @@ export async function openVersion(
   const files = local.files && versionFiles(local.files, version);
   const instances = instancesOf(config);
   const devices = instances.map(deviceOf);
+  const fileName = config.default_model_filename === '' ? backend.defaultFile : undefined;
+  const withFile = fileName === undefined ? config : { ...config, default_model_filename: fileName };
   const versionDirectory = modelFile === undefined ? `${directory}${sep}${version}` : dirname(modelFile);
-  const { path, paths, missing } = findModelFile(config, devices, version, local, files);
+  const { path, paths, missing } = findModelFile(withFile, devices, version, local, files);
   if (backend.needsFile && missing !== undefined) {
     throw new TritonError(
       'INVALID_ARG',
@@ -319,7 +321,7 @@ export async function openVersion(
   });
   await running?.settle(uid);
   try {
-    const found = backend.needsFile ? describe(description) : undefined;
+    const found = (backend.describesModels ?? backend.needsFile) ? describe(description) : undefined;
     const finished = finishConfig(
       prepared,
       (found && backend.reshaped?.(found, prepared.config, backendOptions)) ?? found,
@@ -337,10 +339,11 @@ export async function openVersion(
       maxInFlightBytes: options.maxInFlightBytes,
     });
     const takesIds = running !== undefined;
-    const notes =
-      options.rateLimit === undefined
-        ? [...finished.notes, ...withoutLimiter(finished.config)]
-        : finished.notes;
+    const notes = [
+      ...finished.notes,
+      ...(options.rateLimit === undefined ? withoutLimiter(finished.config) : []),
+      ...(backend.notes?.(server.info(uid) ?? {}, backendContext) ?? []),
+    ];
     return { uid, ...finished, notes, takesIds, labels, instances, warmup };
   } catch (error) {
     await retire(server, uid);

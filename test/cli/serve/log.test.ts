@@ -98,11 +98,11 @@ test('--log-info=false leaves the warnings; what has no effect is told of', asyn
   const quiet = run(t, failing, ...anyPorts, '--log-info=false', '--exit-on-error=false');
   await quiet.said(/^E\d{4} .*bad/m);
   assert.doesNotMatch(quiet.log(), /^I/m);
-  const hints = ['--grpc-infer-allocation-pool-size=4', '--backend-config=pytorch,threads=1'];
+  const hints = ['--grpc-infer-allocation-pool-size=4', '--backend-config=dali,threads=1'];
   const told = run(t, repository, ...anyPorts, ...hints);
   await told.place('HTTPService');
   assert.match(told.log(), /ignored --grpc-infer-allocation-pool-size: /);
-  assert.match(told.log(), /ignored --backend-config=pytorch,.*: unknown backend 'pytorch'/);
+  assert.match(told.log(), /ignored --backend-config=dali,.*: unknown backend 'dali'/);
 });
 
 test("a line's head is Triton's", () => {

@@ -1,0 +1,46 @@
+#include "instance.h"
+
+#include <utility>
+
+#include "../common/faults.h"
+
+namespace tritonts::pytorch {
+
+TorchScriptInstance::TorchScriptInstance(Library& library, std::shared_ptr<const Module> module,
+                                         std::shared_ptr<const Plan> plan, int32_t flags)
+    : library_(library),
+      module_(std::move(module)),
+      plan_(std::move(plan)),
+      flags_(flags),
+      inputs_(plan_),
+      outputs_(library_, plan_) {}
+
+void TorchScriptInstance::Execute(Run& run) {
+  // The result may refer to memory of the inputs, and responses to memory of the result.
+  struct Releaser {
+    BatchInputs* inputs;
+    BatchOutputs* outputs;
+    ~Releaser() {
+      outputs->Release();
+      inputs->Release();
+    }
+  } const releaser{&inputs_, &outputs_};
+  run.RespondAll(About("model", plan_->model, RunBatch(run)));
+}
+
+Status TorchScriptInstance::RunBatch(Run& run) {
+  if (terminated_) return Status::Cancelled("the run was asked to end");
+  Status status = inputs_.Gather(run);
+  if (!status.ok()) return status;
+  run.MarkInputsReady();
+  const std::span<TorchInput> inputs = inputs_.Take();
+  status =
+      library_.Take(library_.api().run(module_->get(), flags_, inputs.data(),
+                                       static_cast<uint32_t>(inputs.size()), outputs_.result()),
+                    "PyTorch execute failure: ");
+  run.MarkComputed();
+  library_.DidRun();
+  return status.ok() ? outputs_.Declare(run) : status;
+}
+
+}  // namespace tritonts::pytorch

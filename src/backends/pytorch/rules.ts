@@ -1,0 +1,37 @@
+/** The rules for configurations of PyTorch models: their parameters. Triton's own rules have their files. */
+
+import { parameterRow, type BackendRules, type ParameterSupport } from '../../config/index.js';
+
+/** A number of threads of the process. */
+const threads = (text: string): ParameterSupport =>
+  parameterRow('acted', `${text}, for all models of the process: the first model that writes it decides`, {
+    integer: true,
+  });
+
+/** A switch of the process. */
+const ofProcess = (text: string): ParameterSupport =>
+  parameterRow('acted', `true or false: ${text}, for all models of the process, from this load on`);
+
+/** The rules of this backend. */
+export const rules: BackendRules = {
+  parameters: {
+    DISABLE_OPTIMIZED_EXECUTION: parameterRow(
+      'acted',
+      "true: TorchScript's graphs are not optimised; default: false",
+    ),
+    INFERENCE_MODE: parameterRow('acted', 'false: runs are not in inference mode; default: true'),
+    ENABLE_WEIGHT_SHARING: parameterRow(
+      'acted',
+      'true: the instances of a version share one module; default: false',
+    ),
+    INTRA_OP_THREAD_COUNT: threads("threads of one operation; default and 0: the server's cores"),
+    INTER_OP_THREAD_COUNT: threads(
+      "threads for operations side by side; default and 0: libtorch's own number",
+    ),
+    ENABLE_JIT_EXECUTOR: ofProcess('the executor that specialises graphs'),
+    ENABLE_JIT_PROFILING: ofProcess('the profiling of the first runs'),
+    ENABLE_TENSOR_FUSER: ofProcess('the fusion of operations'),
+    DISABLE_CUDNN: parameterRow('hint', 'for instances on GPUs'),
+    ENABLE_CACHE_CLEANING: parameterRow('hint', 'for instances on GPUs'),
+  },
+};

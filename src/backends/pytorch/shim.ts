@@ -1,0 +1,99 @@
+/**
+ * The shims that were built: where they are kept, and whether one fits a libtorch. A shim is a small library with a C
+ * interface (`native/backends/pytorch/shim`), compiled against the libtorch of the machine.
+ */
+
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { ownFile } from '../../addon/own-file.js';
+import { unavailable } from '../../errors.js';
+import { buildCommand, stampOf } from './library.js';
+
+/** What is known of a shim, in the file `build.json`. */
+export interface BuiltShim {
+  /** The name of its file, beside this one. */
+  readonly file: string;
+  /** The libtorch that it was built for. */
+  readonly library: string;
+  readonly version: string;
+  readonly stamp: string;
+  /** The digest of its source. */
+  readonly source: string;
+  readonly compiler: string;
+  readonly flags: readonly string[];
+}
+
+const sources: readonly string[] = ['tritonts_torch.cc', 'shim.h'];
+
+/** The path of the shim's source, or of its header. */
+export function sourceFile(name: string): string {
+  return ownFile(`native/backends/pytorch/shim/${name}`, 'from which the shim for libtorch is built');
+}
+
+/** The digest of the shim's source and of the interface. */
+export function sourceDigest(): string {
+  const hash = createHash('sha256');
+  for (const name of sources) hash.update(readFileSync(sourceFile(name))).update('\0');
+  return hash.digest('hex').slice(0, 16);
+}
+
+/** The folder of what is built on this machine: `TRITONTS_CACHE`, or a folder in the user's caches. */
+export function cacheFolder(env: NodeJS.ProcessEnv = process.env): string {
+  const own = env['TRITONTS_CACHE'];
+  if (own !== undefined && own !== '') return own;
+  const home = env['HOME'] ?? homedir();
+  if (process.platform === 'darwin') return join(home, 'Library', 'Caches', 'tritonts');
+  const caches = env['XDG_CACHE_HOME'];
+  return join(caches === undefined || caches === '' ? join(home, '.cache') : caches, 'tritonts');
+}
+
+/** The folder of the shims for a libtorch. */
+export function shimFolder(library: string, env: NodeJS.ProcessEnv = process.env): string {
+  const name = createHash('sha256').update(library).digest('hex').slice(0, 16);
+  return join(cacheFolder(env), 'pytorch', name);
+}
+
+/** What was built last for a libtorch; undefined if nothing was, or it is not readable. */
+export function builtShim(library: string, env: NodeJS.ProcessEnv = process.env): BuiltShim | undefined {
+  const file = join(shimFolder(library, env), 'build.json');
+  if (!existsSync(file)) return undefined;
+  try {
+    return JSON.parse(readFileSync(file, 'utf8')) as BuiltShim;
+  } catch {
+    return undefined; // Building again writes it anew.
+  }
+}
+
+/** Why a shim does not fit; undefined if it does. */
+export function unfitness(shim: BuiltShim, library: string): string | undefined {
+  if (shim.stamp !== stampOf(library))
+    return `it was built for libtorch ${shim.version}, and the library has changed since`;
+  if (shim.source !== sourceDigest()) return 'it was built by another version of tritonts';
+  return undefined;
+}
+
+/**
+ * Path of the shim for a libtorch.
+ *
+ * @throws {@link TritonError} UNAVAILABLE if there is none that fits, with the command that builds it.
+ */
+export function shimFor(library: string, env: NodeJS.ProcessEnv = process.env): string {
+  const folder = shimFolder(library, env);
+  const shim = builtShim(library, env);
+  const path = shim && join(folder, shim.file);
+  if (path === undefined || !existsSync(path)) {
+    throw unavailable(
+      'MISSING',
+      `libtorch was found ('${library}'), but the shim for it was not built: ${folder} has none. Run '${buildCommand}', ` +
+        'which needs a C++ compiler. Without one, run the model in a model.py with backend "python"',
+    );
+  }
+  const why = unfitness(shim as BuiltShim, library);
+  if (why === undefined) return path;
+  throw unavailable(
+    'MISSING',
+    `the shim for libtorch '${library}' does not fit: ${why}. Run '${buildCommand}' again`,
+  );
+}

@@ -60,6 +60,7 @@ const engineFolders = {
     'engine/base',
     'engine/memory',
     'engine/request',
+    'engine/scheduling',
     'engine/statistics',
     'engine/waiting',
     'engine/version',

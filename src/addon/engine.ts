@@ -1,8 +1,8 @@
 /** Creates the engine of a server. */
 
 import { unavailable } from '../errors.js';
-import type { RateLimitResource } from '../scheduling/rate-limit.js';
 import { addon } from './load.js';
+import type { NativeGivenResource } from './native/addon.js';
 import type { NativeServer } from './native/server.js';
 
 /**
@@ -16,7 +16,7 @@ export function createEngine(options: {
   /** Number of cores that idle threads may spin on. */
   readonly spinCores: number;
   /** The resources that instances share, as far as the user gives them; undefined: no rate limiter. */
-  readonly rateLimit: readonly RateLimitResource[] | undefined;
+  readonly rateLimit: readonly NativeGivenResource[] | undefined;
 }): NativeServer {
   const engine = addon().createServer(
     options.modelLoadConcurrency,

@@ -30,6 +30,14 @@ export interface NativeCounts {
   readonly copied: number;
 }
 
+/** A resource of the rate limiter that the user gives. */
+export interface NativeGivenResource {
+  readonly name: string;
+  readonly count: number;
+  /** Undefined: all devices. */
+  readonly device?: number | undefined;
+}
+
 /** The exports of the addon. Each environment has its own object. */
 export interface NativeAddon {
   /**
@@ -41,7 +49,7 @@ export interface NativeAddon {
     loadConcurrency: number,
     maxInFlightBytes: number,
     spinCores: number,
-    resources: readonly { readonly name: string; readonly count: number; readonly device?: number | undefined }[] | undefined,
+    resources: readonly NativeGivenResource[] | undefined,
   ): NativeServer | undefined;
   findServer(id: number): NativeServer | undefined;
   /**

@@ -81,7 +81,7 @@ struct InstanceRunner {
   bool occupied = false;                   // has a batch and is not free yet
   PooledRun* next = nullptr;               // its batch, until a thread takes it to Execute
   PooledRun* held = nullptr;               // its batch, while that waits at the gate
-  bool free_when_done = false;             // it is free when its run is done, and not before
+  bool free_when_done = false;             // it is free when its run has ended, and not before
   PooledRun* halves = nullptr;             // halves to run before the next batch (halves.cc)
   uint64_t assigned_ns = 0;                // when it got its last batch
   InstanceRunner* next_ordered = nullptr;  // link of a RunnerList

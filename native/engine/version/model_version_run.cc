@@ -59,6 +59,7 @@ ModelVersion::Ran ModelVersion::RunBatch(InstanceRunner* runner, PooledRun** run
     return Ran::kAbandoned;
   }
   dispatcher_->inline_policy().Note(batch_class, ran_ns, failed, inline_time);
+  free = std::exchange(runner->free_when_done, false) || free;
   if (done) AccountLocked(current);
   if (free && !dispatcher_->TakeHalf(runner, now)) dispatcher_->Free(runner, now, &orders);
   Dispatch(now, free ? runner : nullptr, &orders);
@@ -154,8 +155,9 @@ void ModelVersion::OnInstanceFree(InstanceRunner* runner, PooledRun* done) {
     if (stop_) return;
     const uint64_t now = NowNs();
     if (done) AccountLocked(done);
-    // It has its resources until its batch has ended. A decoupled model's batch may last long.
-    if (!done && runner->gate && !context_.decoupled) {
+    // It has its resources until its batch has ended. But the batch of a decoupled model may last
+    // long, and one that waits for its turn to respond may wait for a batch that lacks resources.
+    if (!done && runner->gate && !context_.decoupled && !context_.order) {
       runner->free_when_done = true;
       return;
     }

@@ -411,7 +411,7 @@ ModelRun* VersionModel::Begin(uint32_t instance) {
 void VersionModel::Returned(ModelRun* run, bool threw) {
   const bool blocking = !setup_.asynchronous[run->instance];
   run->returned = true;
-  if (!blocking && !threw) return;
+  if (!blocking && !threw) return FreeLate();
   if (std::exchange(run->repeatable, false) && threw) run->failed_whole = true;
   if (std::exchange(run->failed_whole, false) && !run->freed && !terminated_ && !abandoned_) {
     Halve(run);
@@ -421,14 +421,21 @@ void VersionModel::Returned(ModelRun* run, bool threw) {
   for (uint32_t i = 0; i < run->batch.size(); i++) RespondTo(run, i, left);
   if (!run->freed) {
     SetFree(run, blocking ? run->instance : kNobody);
+  } else if (blocking && std::exchange(run->late, false)) {
+    FreeInstanceOf(run, run->instance);
   } else if (blocking) {
     Ask(kNobody);
   }
+  FreeLate();
 }
 
 void VersionModel::SetFree(ModelRun* run, uint32_t awake) {
   if (abandoned_) return;
   run->freed = true;
+  FreeInstanceOf(run, awake);
+}
+
+void VersionModel::FreeInstanceOf(ModelRun* run, uint32_t awake) {
   InstanceState& instance = instances_[run->instance];
   std::vector<uint32_t> let_in;
   if (instance.halves.empty()) {
@@ -443,7 +450,47 @@ void VersionModel::SetFree(ModelRun* run, uint32_t awake) {
 }
 
 void VersionModel::InstanceFree(ModelRun* run) {
-  if (!run->freed) SetFree(run, kNobody);
+  if (run->freed || abandoned_) return;
+  // With resources, the instance has them until its run has ended.
+  if (setup_.gate > 0 && !setup_.decoupled() && !setup_.ordered) {
+    run->freed = run->late = true;
+    FreeLate();
+  } else {
+    SetFree(run, kNobody);
+  }
+}
+
+void VersionModel::FreeLate() {
+  if (abandoned_) return;
+  for (const auto& run : runs_) {
+    const auto undelivered = [&](const Life* life) {
+      return life->run == run.get() &&
+             std::any_of(life->expected.begin(), life->expected.end(),
+                         [](const Expected& response) { return response.ran; });
+    };
+    if (!run->late || !run->over() || run->deliveries > 0 || run->rescheduling ||
+        !setup_.asynchronous[run->instance] ||
+        std::any_of(run->batch.begin(), run->batch.end(), undelivered)) {
+      continue;
+    }
+    run->late = false;
+    FreeInstanceOf(run.get(), kNobody);
+    return;  // the runs may have changed
+  }
+}
+
+void VersionModel::Rescheduled() {
+  for (const auto& run : runs_) run->rescheduling = false;
+  FreeLate();
+}
+
+void VersionModel::Delivering(std::span<ModelRun* const> runs) {
+  for (ModelRun* run : runs) run->deliveries++;
+}
+
+void VersionModel::Delivered(std::span<ModelRun* const> runs) {
+  for (ModelRun* run : runs) run->deliveries--;
+  FreeLate();
 }
 
 VersionModel::Turn& VersionModel::TurnOf(const ModelRun* run, uint32_t position) {
@@ -537,6 +584,7 @@ void VersionModel::Reschedule(ModelRun* run, uint32_t position) {
   if (run->done[position] || run->failed_whole) return;
   run->repeatable = false;
   run->done[position] = true;
+  run->rescheduling = true;
   Life* const life = run->batch[position];
   if (setup_.ordered) {
     // Others may respond once it is queued again.

@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <vector>
 
 #include "engine/base/status.h"
@@ -102,6 +103,9 @@ struct ModelRun {
   bool begun = false;
   bool returned = false;      // Execute has returned
   bool freed = false;         // its instance is free
+  bool late = false;          // or is when the run has ended
+  uint32_t deliveries = 0;    // under way
+  bool rescheduling = false;  // a call of Reschedule is under way, and holds it
   bool passed = true;         // it no longer delays responses of later runs
   bool half = false;          // half of a batch that failed
   bool repeatable = false;    // it may still fail as a whole: nothing was responded yet
@@ -167,6 +171,13 @@ class VersionModel {
 
   // --- The other version at the gate, whose only instance comes and goes.
   void NeighbourComes();
+  // Frees the instances of runs that have ended and whose instances waited for that.
+  void FreeLate();
+  // Calls of Reschedule have dropped their holds.
+  void Rescheduled();
+  // Responses of these runs begin to be delivered, or were.
+  void Delivering(std::span<ModelRun* const> runs);
+  void Delivered(std::span<ModelRun* const> runs);
   // Its batch has ended.
   void NeighbourLeaves();
   bool neighbour_waits() const { return std::count(line_.begin(), line_.end(), neighbour_) > 0; }
@@ -252,6 +263,7 @@ class VersionModel {
   void GiveHeld(bool quiet);
   static void Give(Life* life, const Expected& response);
   void SetFree(ModelRun* run, uint32_t awake);
+  void FreeInstanceOf(ModelRun* run, uint32_t awake);
 
   const Setup setup_;
   std::vector<uint32_t> preferred_;

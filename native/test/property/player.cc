@@ -212,6 +212,7 @@ void Player::Fail(const std::string& what) {
 }
 
 std::string Player::Difference() {
+  model_.Rescheduled();
   std::ostringstream out;
   const auto differs = [&](uint64_t is, uint64_t should, const char* what) {
     if (is == should) return false;

@@ -11,6 +11,8 @@ void Player::OnExecute(uint32_t instance, tritonts::Run& run) {
   std::unique_lock lock(mutex_);
   if (failed_) return;
   const std::string who = "instance " + std::to_string(instance);
+  // A run that gave its last request back has ended by now.
+  if (!model_.next(instance)) model_.Rescheduled();
   ModelRun* const model = model_.Begin(instance);
   if (!model) return Fail(who + ": was given a batch that is not for it now");
   PlayedRun* const one = (played_[model] = std::make_unique<PlayedRun>()).get();
@@ -90,6 +92,7 @@ void Player::OnDeliver(std::span<const Response> responses) {
   const bool here = std::this_thread::get_id() == thread_;
   bool quiet = !here;
   std::vector<const ModelRun*> busy;
+  std::vector<ModelRun*> runs;
   {
     std::lock_guard lock(mutex_);
     for (const Response& response : responses) {
@@ -99,12 +102,15 @@ void Player::OnDeliver(std::span<const Response> responses) {
         if (slot && response.final) GiveBack(slot, response.abandoned);
         continue;
       }
+      // A run that gave its last request back has ended by now, and freed its instance.
+      if (life->expected.empty()) model_.Rescheduled();
       if (!slot || life->expected.empty()) {
         Fail("request " + std::to_string(life->id) + ": a response that nobody expects: " +
              std::to_string(static_cast<int>(response.status.code())) + " " +
              response.status.message());
         continue;
       }
+      if (life->run && life->expected.front().ran) runs.push_back(life->run);
       CheckResponse(response, *life, life->expected.front());
       quiet = quiet || life->expected.front().quiet;
       life->expected.pop_front();
@@ -116,11 +122,15 @@ void Player::OnDeliver(std::span<const Response> responses) {
       }
     }
     if (failed_) quiet = true;
+    model_.Delivering(runs);
   }
-  if (quiet) return;
-  busy_.insert(busy.begin(), busy.end());
-  DoInside();
-  for (const ModelRun* run : busy) busy_.erase(busy_.find(run));
+  if (!quiet) {
+    busy_.insert(busy.begin(), busy.end());
+    DoInside();
+    for (const ModelRun* run : busy) busy_.erase(busy_.find(run));
+  }
+  const std::lock_guard lock(mutex_);
+  model_.Delivered(runs);
 }
 
 }  // namespace tritonts::test

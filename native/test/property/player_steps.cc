@@ -67,7 +67,7 @@ void Player::Do(const Step& step) {
       if (!played) return;
       // With preserved order and responses held back, the time of the requeue is not determined
       // here; the tests of the response order cover that.
-      if (schedule_.setup.ordered && depth_ > 0) return;
+      if ((schedule_.setup.ordered || schedule_.setup.gate > 0) && depth_ > 0) return;
       return On(played, its_thread, [&] {
         bool held = false;
         locked([&] {
@@ -76,6 +76,7 @@ void Player::Do(const Step& step) {
         });
         if (held) return;
         played->run->Reschedule(at());
+        locked([&] { model_.Rescheduled(); });
       });
     case Do::kRelease: {
       if (!played) return;
@@ -94,6 +95,8 @@ void Player::Do(const Step& step) {
     }
     case Do::kInstanceFree:
       if (!played) return;
+      // At a gate, the instance may get free later, at a time within a call that is not known here.
+      if (schedule_.setup.gate > 0 && depth_ > 0) return;
       return On(played, its_thread, [&] {
         locked([&] { model_.InstanceFree(played->model); });
         played->run->InstanceFree();
@@ -123,6 +126,8 @@ void Player::Do(const Step& step) {
       locked([&] { model_.Terminate(); });
       return version_->Terminate();
     case Do::kAbort: {
+      // The same as for kInstanceFree.
+      if (schedule_.setup.gate > 0 && depth_ > 0) return;
       const Code code = step.a % 2 == 0 ? Code::kCancelled : Code::kUnavailable;
       locked([&] { model_.Abort(code); });
       return version_->Abort({code, "aborted"});

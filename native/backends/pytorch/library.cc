@@ -113,10 +113,10 @@ Status Library::Apply(const Settings& settings) {
   const int32_t intra_op = intra_op_written_ ? 0 : settings.intra_op;
   const int32_t inter_op = inter_op_written_ ? 0 : settings.inter_op;
   if (intra_op > 0 || inter_op > 0) {
-    intra_op_written_ = intra_op_written_ || intra_op > 0;
-    inter_op_written_ = inter_op_written_ || inter_op > 0;
     Status status = Take(api_->set_threads(intra_op, inter_op), "the number of threads: ");
     if (!status.ok()) return status;
+    intra_op_written_ = intra_op_written_ || intra_op > 0;
+    inter_op_written_ = inter_op_written_ || inter_op > 0;
   }
   const auto number = [](const std::optional<bool>& on) { return on ? int32_t{*on} : -1; };
   return Take(api_->set_switches(number(settings.executor), number(settings.profiling),

@@ -1,12 +1,21 @@
 /** Builds the shim for a libtorch: `tritonts build-backend pytorch`. */
 
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createHash } from 'node:crypto';
 import { dirname, join } from 'node:path';
 import { TritonError, unavailable } from '../../errors.js';
+import { thrownText } from '../../thrown-text.js';
 import { stampOf, torchHeaders, torchLibrary } from './library.js';
-import { builtShim, shimFolder, sourceDigest, sourceFile, unfitness, type BuiltShim } from './shim.js';
+import {
+  builtShim,
+  digestOf,
+  shimFolder,
+  sourceDigest,
+  sourceFile,
+  unfitness,
+  type BuiltShim,
+} from './shim.js';
 
 /** What to build, and with what. */
 export interface BuildOptions {
@@ -65,10 +74,11 @@ function flagsFor(library: string, headers: string, version: string): readonly s
   ];
 }
 
-/** The compiler, with its first arguments: the environment's may be `ccache g++`. */
+/** The compiler, with its first arguments: it may be `ccache g++`. */
 function compilerOf(compiler: string | undefined, env: NodeJS.ProcessEnv): readonly [string, ...string[]] {
-  if (compiler !== undefined) return [compiler];
-  const [program = '', ...args] = (env['CXX'] ?? '').trim().split(/\s+/);
+  // A path may have spaces.
+  if (compiler !== undefined && existsSync(compiler)) return [compiler];
+  const [program = '', ...args] = (compiler ?? env['CXX'] ?? '').trim().split(/\s+/);
   return program === '' ? ['c++'] : [program, ...args];
 }
 
@@ -78,7 +88,13 @@ function compile(compiler: string, args: readonly string[], env: NodeJS.ProcessE
     env,
     stdio: ['ignore', 'ignore', 'pipe'],
     encoding: 'utf8',
+    // Beyond this the compiler would be ended.
+    maxBuffer: 64 * 1024 * 1024,
   });
+  if (error !== undefined && (error as NodeJS.ErrnoException).code !== 'ENOENT')
+    throw unavailable('MISSING', `the C++ compiler '${compiler}' cannot be run: ${error.message}`, {
+      cause: error,
+    });
   if (error !== undefined) {
     throw unavailable(
       'MISSING',
@@ -98,6 +114,31 @@ function compile(compiler: string, args: readonly string[], env: NodeJS.ProcessE
   );
 }
 
+function makeOne(folder: string): void {
+  try {
+    mkdirSync(folder);
+  } catch (error) {
+    // Another process may have made it meanwhile.
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  }
+}
+
+/** Makes the folder of the shims, and those above it. `mkdirSync` itself never ends where the system refuses folders, as in /proc. */
+function makeFolder(folder: string): void {
+  const missing: string[] = [];
+  for (let one = folder; !existsSync(one) && dirname(one) !== one; one = dirname(one)) missing.unshift(one);
+  try {
+    for (const one of missing) makeOne(one);
+    if (!statSync(folder).isDirectory()) throw new Error(`'${folder}' is not a folder`);
+  } catch (error) {
+    throw unavailable(
+      'MISSING',
+      `the shim for libtorch cannot be kept in '${folder}' (${thrownText(error)}): set TRITONTS_CACHE to a folder that can be written`,
+      { cause: error },
+    );
+  }
+}
+
 /**
  * Builds the shim, unless one that fits is there. Processes that use an older one go on with that.
  *
@@ -113,11 +154,10 @@ export function buildShim({ torch, compiler, env = process.env }: BuildOptions):
   const before = builtShim(library, env);
   const isSame =
     before !== undefined &&
-    unfitness(before, library) === undefined &&
+    unfitness(before, library, join(folder, before.file)) === undefined &&
     before.version === version &&
     before.compiler === [program, ...first].join(' ') &&
-    before.flags.join('\n') === flags.join('\n') &&
-    existsSync(join(folder, before.file));
+    before.flags.join('\n') === flags.join('\n');
   if (isSame) return { path: join(folder, before.file), shim: before, wasThere: true };
 
   const stamp = stampOf(library);
@@ -128,12 +168,15 @@ export function buildShim({ torch, compiler, env = process.env }: BuildOptions):
   const file = `libtritonts_torch-${name}.${process.platform === 'darwin' ? 'dylib' : 'so'}`;
   const path = join(folder, file);
   const made = join(folder, `making-${process.pid}`);
-  mkdirSync(folder, { recursive: true });
+  makeFolder(folder);
   try {
     compile(program, [...first, sourceFile('tritonts_torch.cc'), '-o', made, ...flags], env);
+    const digest = digestOf(made);
+    if (digest === undefined)
+      throw new TritonError('INTERNAL', `the C++ compiler '${program}' ended with 0, but wrote no file`);
     renameSync(made, path);
     const compiledBy = [program, ...first].join(' ');
-    const shim: BuiltShim = { file, library, version, stamp, source, compiler: compiledBy, flags };
+    const shim: BuiltShim = { file, library, version, stamp, source, compiler: compiledBy, flags, digest };
     writeFileSync(made, `${JSON.stringify(shim, undefined, 2)}\n`);
     renameSync(made, join(folder, 'build.json'));
     return { path, shim, wasThere: false };

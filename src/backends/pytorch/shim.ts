@@ -23,6 +23,8 @@ export interface BuiltShim {
   readonly source: string;
   readonly compiler: string;
   readonly flags: readonly string[];
+  /** The digest of the shim itself, which tells a damaged one. */
+  readonly digest: string;
 }
 
 const sources: readonly string[] = ['tritonts_torch.cc', 'shim.h'];
@@ -59,18 +61,43 @@ export function shimFolder(library: string, env: NodeJS.ProcessEnv = process.env
 export function builtShim(library: string, env: NodeJS.ProcessEnv = process.env): BuiltShim | undefined {
   const file = join(shimFolder(library, env), 'build.json');
   if (!existsSync(file)) return undefined;
+  let value: unknown;
   try {
-    return JSON.parse(readFileSync(file, 'utf8')) as BuiltShim;
+    value = JSON.parse(readFileSync(file, 'utf8'));
   } catch {
     return undefined; // Building again writes it anew.
+  }
+  return isBuiltShim(value) ? value : undefined;
+}
+
+const texts = ['file', 'library', 'version', 'stamp', 'source', 'compiler', 'digest'] as const;
+
+function isBuiltShim(value: unknown): value is BuiltShim {
+  if (typeof value !== 'object' || value === null) return false;
+  const given = value as Readonly<Record<string, unknown>>;
+  const { flags } = given;
+  return (
+    texts.every((key) => typeof given[key] === 'string') &&
+    Array.isArray(flags) &&
+    flags.every((flag) => typeof flag === 'string')
+  );
+}
+
+/** The digest of a file; undefined if it cannot be read. */
+export function digestOf(path: string): string | undefined {
+  try {
+    return createHash('sha256').update(readFileSync(path)).digest('hex');
+  } catch {
+    return undefined;
   }
 }
 
 /** Why a shim does not fit; undefined if it does. */
-export function unfitness(shim: BuiltShim, library: string): string | undefined {
+export function unfitness(shim: BuiltShim, library: string, path: string): string | undefined {
   if (shim.stamp !== stampOf(library))
     return `it was built for libtorch ${shim.version}, and the library has changed since`;
   if (shim.source !== sourceDigest()) return 'it was built by another version of tritonts';
+  if (shim.digest !== digestOf(path)) return `its file ${path} is damaged`;
   return undefined;
 }
 
@@ -83,14 +110,14 @@ export function shimFor(library: string, env: NodeJS.ProcessEnv = process.env): 
   const folder = shimFolder(library, env);
   const shim = builtShim(library, env);
   const path = shim && join(folder, shim.file);
-  if (path === undefined || !existsSync(path)) {
+  if (shim === undefined || path === undefined || !existsSync(path)) {
     throw unavailable(
       'MISSING',
       `libtorch was found ('${library}'), but the shim for it was not built: ${folder} has none. Run '${buildCommand}', ` +
         'which needs a C++ compiler. Without one, run the model in a model.py with backend "python"',
     );
   }
-  const why = unfitness(shim as BuiltShim, library);
+  const why = unfitness(shim, library, path);
   if (why === undefined) return path;
   throw unavailable(
     'MISSING',

@@ -142,11 +142,44 @@ test('a shim of another source is unfit, and a damaged note is as none', onLinux
   const note = join(shimFolder(library, env), 'build.json');
   await writeFile(note, JSON.stringify({ ...shim, source: 'other' }));
   assert.match(thrown(() => shimFor(library, env)).message, /built by another version of tritonts/);
-  await writeFile(note, '{');
-  assert.match(thrown(() => shimFor(library, env)).message, /was not built/);
-  assert.equal(buildShim({ env }).wasThere, false);
-  shimFor(library, env);
+  for (const text of ['{', 'null', '{}', JSON.stringify({ ...shim, flags: 'none' })]) {
+    await writeFile(note, text);
+    assert.match(thrown(() => shimFor(library, env)).message, /was not built/);
+    assert.equal(buildShim({ env }).wasThere, false);
+    shimFor(library, env);
+  }
 });
+
+test('a shim that is damaged is built again', onLinux, async (t) => {
+  const { env, library } = await made(t);
+  const { path } = buildShim({ env });
+  for (const content of ['', 'cut']) {
+    await writeFile(path, content);
+    assert.match(thrown(() => shimFor(library, env)).message, /its file .* is damaged\. Run 'npx/);
+    assert.deepEqual([buildShim({ env }).path, shimFor(library, env)], [path, path]);
+  }
+});
+
+test(
+  'compilers that write nothing or very much, and folders that cannot be made, are errors',
+  onLinux,
+  async (t) => {
+    const { env } = await made(t);
+    const nothing = thrown(() => buildShim({ env, compiler: 'true' }));
+    assert.match(nothing.message, /'true' ended with 0, but wrote no file/);
+    const loud = join(await temporaryFolder(t), 'loud');
+    await writeFile(loud, `#!/bin/sh\nhead -c 3000000 /dev/zero | tr '\\0' x >&2\necho "$@" > "$3"\n`);
+    await chmod(loud, 0o755);
+    assert.equal(buildShim({ env, compiler: loud }).wasThere, false);
+    const denied = thrown(() => buildShim({ env, compiler: '/etc' }));
+    assert.match(denied.message, /the C\+\+ compiler '\/etc' cannot be run/);
+    for (const cache of [loud, '/proc/x', join(loud, 'below')]) {
+      const error = thrown(() => buildShim({ env: { ...env, TRITONTS_CACHE: cache } }));
+      assert.equal(error.code, 'UNAVAILABLE');
+      assert.match(error.message, /set TRITONTS_CACHE to a folder that can be written/);
+    }
+  },
+);
 
 test(
   'without a compiler, or if it fails, the error says what to do, and nothing is left',

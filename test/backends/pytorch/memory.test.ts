@@ -2,7 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { serve } from '../../support/harness.js';
+import { ensemble, serve } from '../../support/harness.js';
+import type { RepositoryModel } from '../../support/repository.js';
 import { elements, needsPyTorch, torch } from './models.js';
 
 /** The answer to a request in memory of the caller, which must be as before. */
@@ -53,6 +54,38 @@ for (const inline of ['auto', 'off']) {
     }
   });
 }
+
+const aliases = ['alias_dropout', 'alias_type_as', 'alias_sum_to_size', 'alias_atleast_2d', 'alias_set'];
+
+test('operations in place change no tensor of an ensemble', needsPyTorch, async (t) => {
+  const models: Record<string, RepositoryModel> = { twice: await torch('twice') };
+  for (const name of [...aliases, 'in_place', 'in_place_view']) {
+    models[name] = await torch(name);
+    models[`graph_${name}`] = ensemble(
+      [
+        { model: 'twice', from: { x: 'x' }, to: { y: 'mid' } },
+        { model: name, from: { x: 'mid' }, to: { y: 'y' } },
+      ],
+      {
+        inputs: [{ name: 'x', dims: [-1] }],
+        outputs: [
+          { name: 'mid', dims: [-1] },
+          { name: 'y', dims: [-1] },
+        ],
+      },
+    );
+  }
+  const server = await serve(t, models);
+  for (const name of [...aliases, 'in_place', 'in_place_view']) {
+    for (const size of [2, 100_000]) {
+      const data = Float32Array.from({ length: size }, (_, i) => (i % 2 === 0 ? -1 : 2));
+      const { outputs } = await server.infer(`graph_${name}`, { x: { data, shape: [1, size] } });
+      assert.deepEqual([...(outputs['mid']?.as('FP32').data.slice(0, 2) ?? [])], [-2, 4], name);
+      const expected = name === 'alias_dropout' ? [0, 4] : name === 'in_place_view' ? [7, 4] : [-1, 5];
+      assert.deepEqual([...(outputs['y']?.as('FP32').data.slice(0, 2) ?? [])], expected, name);
+    }
+  }
+});
 
 test('a model that keeps its input keeps a copy', needsPyTorch, async (t) => {
   const server = await serve(t, { m: await torch('keep') });

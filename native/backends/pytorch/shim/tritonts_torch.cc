@@ -19,6 +19,7 @@
 #include <memory>
 #include <new>
 #include <optional>
+#include <set>
 #include <streambuf>
 #include <string>
 #include <utility>
@@ -207,6 +208,42 @@ bool HoldsOthers(const c10::TypePtr& type) {
   }
 }
 
+// Operators whose results are new memory, whatever their arguments are. Of others, libtorch's alias
+// analysis does not know all results that are an argument itself, such as those of dropout.
+bool MakesNew(const torch::jit::Node* node) {
+  static const std::set<std::string> kNew = {
+      "_convolution", "add",        "addmm",   "avg_pool2d", "batch_norm", "bmm",
+      "cat",          "clone",      "conv1d",  "conv2d",     "conv3d",     "div",
+      "empty",        "empty_like", "full",    "group_norm", "layer_norm", "linear",
+      "matmul",       "max_pool2d", "mm",      "mul",        "ones",       "ones_like",
+      "relu",         "sigmoid",    "softmax", "stack",      "sub",        "tanh",
+      "zeros",        "zeros_like"};
+  const c10::Symbol kind = node->kind();
+  // A list may be written. What it holds is looked at where it is taken out.
+  if (kind == c10::prim::ListConstruct || kind == c10::prim::DictConstruct) return true;
+  if (!kind.is_aten()) return false;
+  const std::string name = kind.toUnqualString();
+  if (kNew.count(name) > 0) return true;
+  // An operator in place returns its first argument.
+  return name.size() > 1 && name.back() == '_' && !node->inputs().empty() &&
+         MakesNew(node->input(0)->node());
+}
+
+// Whether a node writes to what may be an input's memory or the module's.
+bool WritesElsewhere(const torch::jit::Node* node) {
+  const c10::FunctionSchema* const schema = node->maybeSchema();
+  if (!schema || !schema->is_mutable()) return false;
+  // It gives a tensor the memory of another one.
+  if (node->kind().toUnqualString() == std::string("set_")) return true;
+  const auto& arguments = schema->arguments();
+  for (size_t i = 0; i < arguments.size(); i++) {
+    const c10::AliasInfo* const alias = arguments[i].alias_info();
+    if (!alias || !alias->isWrite()) continue;
+    if (i >= node->inputs().size() || !MakesNew(node->input(i)->node())) return true;
+  }
+  return false;
+}
+
 // Looks at all nodes of a block. Whatever is not known to be harmless counts as an effect.
 void LookAt(torch::jit::Block* block, const torch::jit::AliasDb& aliases, int32_t* traits) {
   namespace prim = c10::prim;
@@ -220,6 +257,7 @@ void LookAt(torch::jit::Block* block, const torch::jit::AliasDb& aliases, int32_
         kind == prim::fork || kind == prim::rpc_async || kind == prim::PythonOp) {
       *traits |= kTorchHasEffects;
     }
+    if (WritesElsewhere(node)) *traits |= kTorchHasEffects;
     if (kind == prim::If || kind == prim::Loop) *traits |= kTorchBranches;
     // What is read from an attribute, or from a value with parts, may be shared with the module or
     // with an input.
@@ -293,9 +331,11 @@ TorchFault* Load(const char* path, const void* bytes, uint64_t size, int32_t fla
     }
     const auto method = made->module.find_method("forward");
     if (!method) return MakeFault(kTorchFailed, "the model has no method forward");
-    for (const c10::Argument& argument : method->function().getSchema().arguments()) {
+    const auto& arguments = method->function().getSchema().arguments();
+    for (size_t i = 0; i < arguments.size(); i++) {
+      const c10::Argument& argument = arguments[i];
       // The first one is the module itself.
-      if (argument.type()->kind() == c10::TypeKind::ClassType && made->arguments.empty()) continue;
+      if (i == 0 && argument.type()->kind() == c10::TypeKind::ClassType) continue;
       made->arguments.push_back(
           {argument.name(), argument.type()->annotation_str(), KindOf(argument.type())});
     }

@@ -63,8 +63,9 @@ PYTORCH_TEST(pytorch_graphs_that_change_or_keep_inputs_have_effects) {
     CHECK_EQ(ready.status.message(), "");
     return ready.model && !ready.model->may_run_again();
   };
-  for (const char* name :
-       {"in_place", "in_place_view", "in_place_dict", "in_place_list", "keep", "count"}) {
+  for (const char* name : {"in_place", "in_place_view", "in_place_dict", "in_place_list", "keep",
+                           "count", "alias_dropout", "alias_type_as", "alias_sum_to_size",
+                           "alias_atleast_2d", "alias_set", "alias_weights"}) {
     CHECK(has_effects(name));
   }
   for (const char* name :

@@ -167,8 +167,11 @@ void Player::End() {
       if (!run->begun || run->over()) continue;
       PlayedRun* const played = played_[run].get();
       RespondToAll(played, {Do::kRespondToAll});
-      // Its memory may already be another run's.
-      if (run->over()) continue;
+      // Its memory may already be another run's. Its instance may have let another thread in.
+      if (run->over()) {
+        Settle();
+        continue;
+      }
       On(played, false, [&] {
         {
           std::lock_guard lock(mutex_);

@@ -123,7 +123,8 @@ test('one name is either global or of the devices', async (t) => {
 
 test('explain and the metrics show what waits for what', async (t) => {
   const server = await serve(t, { a: slow(one), b: slow(one) }, { rateLimit: { mode: 'execution_count' } });
-  const calls = ['a', 'b', 'a', 'b', 'a', 'b'].map((name) => server.infer(name, { x: [1] }));
+  // Enough for a second, should this thread be late.
+  const calls = Array.from({ length: 50 }, (_, i) => server.infer(i % 2 === 0 ? 'a' : 'b', { x: [1] }));
   await calls[0];
   const both = [server.explain('a'), server.explain('b')];
   assert.deepEqual(both[0]?.resources, [{ name: 'R', device: 0, count: 1, inUse: 1, waiting: 1 }]);

@@ -95,7 +95,8 @@ TEST(streams_wait_for_a_reader_who_is_slow) {
   CHECK(bench.client.Flush().ok());
   std::vector<PortResponse> unread = bench.client.Take(16);
   // No further response comes before some are read.
-  CHECK(!bench.client.WaitForWake(std::chrono::milliseconds(20)));
+  // But a wake-up may still come for those that were taken.
+  if (bench.client.WaitForWake(std::chrono::milliseconds(20))) CHECK(bench.client.Take().empty());
   // Includes the range of the request itself, which continues.
   CHECK(bench.used() >= 16 * unread[0].counted);
   CHECK(bench.used() < 17 * unread[0].counted);

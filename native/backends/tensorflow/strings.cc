@@ -64,8 +64,8 @@ StatusOr<TensorObject> ReadStrings(const Library& library, std::span<const char>
       });
   if (!status.ok()) return status;
   TfTensor* const tensor =
-      table.NewTensor(NumberOf(DataType::kBytes), shape.data(), static_cast<int>(shape.size()),
-                      strings.data(), strings.size_bytes(), DropElements, elements.release());
+      table.NewTensor(kTfString, shape.data(), static_cast<int>(shape.size()), strings.data(),
+                      strings.size_bytes(), DropElements, elements.release());
   if (tensor) return TensorObject(table, tensor);
   // The library has dropped the elements.
   return Status::Internal("TensorFlow makes no tensor of strings of this shape");

@@ -42,8 +42,8 @@ async function made(
 }
 
 test('the folder of what is built is the user’s, unless the environment names one', onLinux, () => {
-  assert.equal(cacheFolder({ HOME: '/home/me' }), '/home/me/.cache/tritonts');
-  assert.equal(cacheFolder({ HOME: '/home/me', XDG_CACHE_HOME: '/caches' }), '/caches/tritonts');
+  assert.equal(cacheFolder({ HOME: '/nowhere/me' }), '/nowhere/me/.cache/tritonts');
+  assert.equal(cacheFolder({ HOME: '/nowhere/me', XDG_CACHE_HOME: '/caches' }), '/caches/tritonts');
   assert.equal(cacheFolder({ XDG_CACHE_HOME: '/caches', TRITONTS_CACHE: '/own' }), '/own');
 });
 

@@ -31,8 +31,8 @@ TEST(pytorch_settings_are_read_or_refused) {
   CHECK(!read.value().inference && read.value().optimize && !read.value().share);
   CHECK(read.value().fuser == false && !read.value().executor);
   CHECK(Contains(pytorch::ReadSettings({{"share", "yes"}}).status(), "true or false"));
-  CHECK(Contains(pytorch::ReadSettings({{"cores", "-1"}}).status(), "a number of threads"));
-  CHECK(Contains(pytorch::ReadSettings({{"cores", "1x"}}).status(), "a number of threads"));
+  CHECK(Contains(pytorch::ReadSettings({{"cores", "-1"}}).status(), "a number from 0"));
+  CHECK(Contains(pytorch::ReadSettings({{"cores", "1x"}}).status(), "a number from 0"));
   CHECK(Contains(pytorch::ReadSettings({{"guess", ""}}).status(), "unknown pytorch setting"));
 }
 

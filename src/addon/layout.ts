@@ -38,6 +38,13 @@ export const parameterFlag = 3;
 /** Not a parameter for the model: the number of the batch that makes the requests. */
 export const parameterCaller = 4;
 /**
+ * Not a parameter for the model: the request's sequence. The name is the text of the correlation id, empty if it is a
+ * number; the value is the number (two words, the lower one first) and the flags.
+ */
+export const parameterSequence = 5;
+export const sequenceStart = 1;
+export const sequenceEnd = 2;
+/**
  * Bit of such a number: the calling batch was inferred, not given by the caller. Also in
  * `native/engine/request/call_graph.h`.
  */

@@ -149,6 +149,16 @@ Status Port::ParseAttributes(SubmissionReader* reader, const GroupRecord& record
       builder->CallBy(static_cast<uint32_t>(ValueOf<int32_t>(read.value)), model);
       continue;
     }
+    if (read.kind == layout::kSequenceParameter) {
+      if (record.requests != 1) return Malformed("requests of a sequence in one group");
+      if (read.name.size() > kMostSequenceIdBytes) return Malformed("a correlation id is too long");
+      uint64_t number = 0;
+      std::memcpy(&number, read.value.data(), sizeof(number));
+      const int32_t flags = ValueOf<int32_t>(read.value.substr(sizeof(number)));
+      builder->SetSequence(number, read.name, (flags & layout::kSequenceStart) != 0,
+                           (flags & layout::kSequenceEnd) != 0);
+      continue;
+    }
     if (read.kind == layout::kStringParameter) {
       builder->AddParameter(read.name, std::string(read.value));
     } else if (read.kind == layout::kIntegerParameter) {

@@ -86,6 +86,12 @@ constexpr int32_t kDoubleParameter = 2;
 constexpr int32_t kFlagParameter = 3;
 // No parameter of the model's: the number of the batch that makes the requests (call_graph.h).
 constexpr int32_t kCallerParameter = 4;
+// No parameter of the model's: the request's sequence, for a group of one. The name is the text of
+// the correlation id, empty if it is a number. The value has 12 bytes: the number, the lower word
+// first, and the flags.
+constexpr int32_t kSequenceParameter = 5;
+constexpr int32_t kSequenceStart = 1;
+constexpr int32_t kSequenceEnd = 2;
 
 // First words of records.
 constexpr int32_t kTimings = -1;

@@ -83,6 +83,7 @@ class AttributesReader {
     const bool known = parameter->kind == layout::kStringParameter ||
                        (parameter->kind == layout::kFlagParameter && value == 4) ||
                        (parameter->kind == layout::kCallerParameter && value == 4) ||
+                       (parameter->kind == layout::kSequenceParameter && value == 12) ||
                        ((parameter->kind == layout::kIntegerParameter ||
                          parameter->kind == layout::kDoubleParameter) &&
                         value == 8);

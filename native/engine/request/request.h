@@ -27,6 +27,7 @@
 #include "engine/base/datatype.h"
 #include "engine/base/small_vector.h"
 #include "engine/memory/buffer.h"
+#include "engine/request/sequence_mark.h"
 
 namespace tritonts {
 
@@ -82,6 +83,8 @@ struct RequestHeader {
   uint64_t priority = 0;
   uint64_t timeout_ns = 0;
   std::vector<RequestParameter> parameters;
+  // The sequence that the request belongs to. Requests of a sequence do not share a header.
+  SequenceMark sequence;
   // The call that the requests belong to, if a model made them while it ran a batch (call_graph.h).
   // Null: no model did.
   std::shared_ptr<Call> call;

@@ -46,8 +46,8 @@ class RequestBuilder {
     uint64_t flush = 0;
     uint32_t requests = 1;  // requests that share the header
     // The outer request that these requests serve, for example in an ensemble. They inherit its
-    // flush, priority, time-out and parameters, and their call is a step of its call. Null: they
-    // serve no other request.
+    // flush, priority, time-out, parameters and sequence, and their call is a step of its call.
+    // Null: they serve no other request.
     const RequestHeader* serves = nullptr;
   };
 
@@ -69,6 +69,7 @@ class RequestBuilder {
     } else {
       header_.priority = header_.timeout_ns = 0;
       header_.parameters.clear();
+      if (header_.sequence.any()) header_.sequence.Clear();
     }
   }
 
@@ -132,6 +133,14 @@ class RequestBuilder {
   void AddParameter(std::string_view name, std::variant<std::string, int64_t, double, bool> value) {
     header_.parameters.push_back({std::string(name), std::move(value)});
   }
+  // The request is one of a sequence. The id has at most kMostSequenceIdBytes bytes.
+  void SetSequence(uint64_t number, std::string_view text, bool start, bool end) {
+    TRITONTS_ASSERT(header_.requests == 1, "requests of a sequence share a header");
+    header_.sequence.id.number = text.empty() ? number : 0;
+    header_.sequence.id.text.assign(text);
+    header_.sequence.start = start;
+    header_.sequence.end = end;
+  }
   // The batch with this number makes the requests (call_graph.h).
   void CallBy(uint32_t number, const std::string& model) {
     header_.call = Call::Make(number, model);
@@ -148,6 +157,8 @@ class RequestBuilder {
     header_.priority = outer.priority;
     header_.timeout_ns = outer.timeout_ns;
     header_.parameters = outer.parameters;
+    header_.sequence = outer.sequence;
+    header_.sequence.place = nullptr;
     if (outer.call) header_.call = Call::Step(outer.call, header_.executor->name());
   }
 

@@ -44,6 +44,7 @@
 #include "engine/batch/instance.h"
 #include "engine/scheduling/batch_rule.h"
 #include "engine/scheduling/queue_policy.h"
+#include "engine/scheduling/sequence_policy.h"
 #include "engine/statistics/batch_log.h"
 #include "engine/statistics/latencies.h"
 #include "engine/statistics/statistics.h"
@@ -77,6 +78,8 @@ struct VersionConfig {
   std::shared_ptr<Gate> gate = {};
   // What each instance needs of the gate; instances beyond its end need nothing.
   std::vector<GateClaim> claims = {};
+  // The sequence batcher's policy; absent: the model has no sequences.
+  std::optional<SequencePolicy> sequences = {};
   // Makes the scheduler, for tests; empty: the scheduler is made from the policy.
   std::function<std::unique_ptr<Scheduler>()> scheduler = {};
 };

@@ -9,6 +9,7 @@
 #include "engine/base/rules.h"
 #include "engine/scheduling/dynamic_scheduler.h"
 #include "engine/scheduling/policy_scheduler.h"
+#include "engine/sequences/sequence_scheduler.h"
 #include "engine/statistics/response_counts.h"
 #include "engine/version/model_version.h"
 
@@ -142,6 +143,10 @@ std::unique_ptr<Scheduler> ModelVersion::MakeScheduler(VersionConfig* config) {
     queue_policies_ = std::make_shared<const QueuePolicies>(std::move(*config->queue));
   }
   if (config->scheduler) return config->scheduler();
+  if (config->sequences) {
+    return MakeSequenceScheduler(std::move(*config->sequences),
+                                 static_cast<uint32_t>(config->instances.size()), name_);
+  }
   if (!queue_policies_) return std::make_unique<DynamicScheduler>(std::move(config->policy));
   return std::make_unique<PolicyScheduler>(std::move(config->policy), queue_policies_, name_);
 }
@@ -194,14 +199,20 @@ void ModelVersion::EndCall() const {
 }
 
 void ModelVersion::Close(const Status& reason) {
-  bool drained = false;
+  Orders orders;
   {
     std::lock_guard lock(mutex_);
     closed_ = true;
     if (!reason.ok()) refusal_ = reason;
-    drained = DrainedLocked();
+    if (dispatcher_ && dispatcher_->scheduler().timed()) {
+      // Sequences without a request end, so that others get their slots.
+      const uint64_t now = NowNs();
+      dispatcher_->scheduler().Close(now);
+      Dispatch(now, nullptr, &orders);
+    }
+    NoteDrained(&orders);
   }
-  if (drained) on_drained_();
+  Carry(&orders);
 }
 
 bool ModelVersion::idle() const {

@@ -29,11 +29,14 @@ struct Expired {
   std::vector<Request*> requests;  // removed from the queue
   // Also removed from the queue: another request of their sequence was cancelled.
   std::vector<Request*> cancelled;
+  // Likewise: the state of their sequence could not be kept.
+  std::vector<Request*> broken;
   uint64_t wake_at_ns = 0;  // call Expire again at this time, at the latest; 0: only on a change
 
   void Clear() {
     requests.clear();
     cancelled.clear();
+    broken.clear();
     wake_at_ns = 0;
   }
 };

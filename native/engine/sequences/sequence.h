@@ -11,10 +11,12 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "engine/request/request_queue.h"
 #include "engine/request/sequence_mark.h"
+#include "engine/sequences/sequence_state.h"
 
 namespace tritonts {
 
@@ -47,6 +49,7 @@ class Sequence {
   // The bytes of its id as a control tensor: a number, or a text with its length before it.
   std::array<char, 8> number_bytes = {};
   std::string text_bytes;
+  std::unique_ptr<SequenceState> state;  // null: the model has none
 
   bool waits() const { return candidate || !queue.empty(); }
 };

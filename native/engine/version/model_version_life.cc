@@ -42,6 +42,10 @@ ModelVersion::ModelVersion(uint32_t uid, std::string name, int64_t version, Back
           Status::Unavailable(Reason::kTimedOut, "model '" + name_ + "': request timeout expired")),
       no_thread_(Status::Unavailable(
           Reason::kNoMemory, "model '" + name_ + "': the system has no thread for its instances")),
+      broken_(Status::Internal(
+          "model '" + name_ +
+          "': an earlier request of the sequence could not leave its state: there was no memory "
+          "for it, or its size changed although use_same_buffer_for_input_output is set")),
       did_not_return_(Status::Internal("model '" + name_ +
                                        "': a run did not return; its instance was abandoned")),
       context_(name_, false, nullptr),
@@ -145,7 +149,8 @@ std::unique_ptr<Scheduler> ModelVersion::MakeScheduler(VersionConfig* config) {
   if (config->scheduler) return config->scheduler();
   if (config->sequences) {
     return MakeSequenceScheduler(std::move(*config->sequences),
-                                 static_cast<uint32_t>(config->instances.size()), name_);
+                                 static_cast<uint32_t>(config->instances.size()), name_,
+                                 config->budget);
   }
   if (!queue_policies_) return std::make_unique<DynamicScheduler>(std::move(config->policy));
   return std::make_unique<PolicyScheduler>(std::move(config->policy), queue_policies_, name_);

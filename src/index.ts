@@ -21,6 +21,7 @@ export type {
   BatchReason,
   ExplainedBatch,
   ExplainedResource,
+  ExplainedSequences,
   Explanation,
 } from './server/reports/explain.js';
 export type { CloseOptions } from './server/creation/server-arguments.js';

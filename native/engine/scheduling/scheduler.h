@@ -20,6 +20,7 @@
 #include "engine/request/request.h"
 #include "engine/request/request_chain.h"
 #include "engine/scheduling/batch.h"
+#include "engine/scheduling/sequence_counts.h"
 
 namespace tritonts {
 
@@ -39,18 +40,6 @@ struct Expired {
     broken.clear();
     wake_at_ns = 0;
   }
-};
-
-// How many sequences a scheduler has, and what became of them since it was made.
-struct SequenceCounts {
-  uint64_t slots = 0;    // 0: the model has no sequences
-  uint64_t live = 0;     // sequences with a slot
-  uint64_t idle = 0;     // of these, those without a request
-  uint64_t backlog = 0;  // sequences that wait for a slot
-  uint64_t begun = 0;
-  uint64_t idled = 0;      // ended, because no request came for too long
-  uint64_t expired = 0;    // ended in the backlog by a time-out
-  uint64_t cancelled = 0;  // ended by a cancellation
 };
 
 class Scheduler {

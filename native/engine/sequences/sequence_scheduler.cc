@@ -45,6 +45,7 @@ SequenceCounts SequenceScheduler::sequences() const {
   counts.live = slots_.size() - slots_.free();
   counts.idle = idle_.size();
   counts.backlog = backlog_.size();
+  if (states_) counts.state_bytes = states_->bytes();
   return counts;
 }
 
@@ -320,6 +321,7 @@ void SequenceScheduler::Dismiss(Request* request, RequestQueue* to) {
 }
 
 void SequenceScheduler::Break(Sequence* sequence, uint64_t now_ns) {
+  counts_.broken++;
   while (!sequence->queue.empty()) Dismiss(TakeFirst(sequence), &broken_);
   Remove(sequence, SequenceEnd::kBroken, now_ns);
 }

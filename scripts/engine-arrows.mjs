@@ -17,6 +17,7 @@ const engineFolders = {
   'engine/request': ['engine/base', 'engine/memory'],
   engine: ['engine/base', 'engine/memory', 'engine/request'],
   'engine/scheduling': ['engine/base', 'engine/memory', 'engine/request'],
+  'engine/sequences': ['engine/base', 'engine/memory', 'engine/request', 'engine/scheduling'],
   'engine/statistics': ['engine/base', 'engine/memory', 'engine/request', 'engine/scheduling'],
   'engine/waiting': ['engine/base'],
   'engine/batch': [
@@ -34,6 +35,7 @@ const engineFolders = {
     'engine/memory',
     'engine/request',
     'engine/scheduling',
+    'engine/sequences',
     'engine/statistics',
     'engine/waiting',
     'engine/batch',

@@ -123,6 +123,8 @@ class PooledRun final : public Run {
 
   uint64_t batch_class = 0;  // class in the version's RunTimes; under the version's lock
   BatchRecord record;        // for the dispatcher's log; under the version's lock
+  // The sequences of its requests (Batch::sequences); under the version's lock.
+  Sequence* sequences = nullptr;
   // Links of the version's list of runs under way, under its lock. `next` is also the link of the
   // pool's stack.
   PooledRun* previous = nullptr;

@@ -23,7 +23,7 @@ enum class ClosedBy : uint8_t {
 };
 
 // Takes the outputs of a batch that stay in the engine: the state of a sequence (Triton: implicit
-// state). No response carries them.
+// state). Callers get those of them that are not internal (TensorSpec).
 class OutputKeeper {
  public:
   virtual ~OutputKeeper() = default;
@@ -49,6 +49,9 @@ struct Batch {
   std::span<const Overlay> overlays;
   // Decides which outputs are kept; null: none.
   std::shared_ptr<OutputKeeper> keeper;
+  // The sequences of its requests, a list through Sequence::in_batch, for Scheduler::Ended; null:
+  // it has none. Owned by the scheduler.
+  Sequence* sequences = nullptr;
   bool empty_slots = false;  // whether a slot is empty
   uint64_t wake_at_ns = 0;   // call Next again at this time, at the latest; 0: only on a change
   ClosedBy closed_by = ClosedBy::kNothingMore;
@@ -59,6 +62,7 @@ struct Batch {
     members.clear();
     overlays = {};
     keeper.reset();
+    sequences = nullptr;
     empty_slots = false;
     wake_at_ns = 0;
     closed_by = ClosedBy::kNothingMore;

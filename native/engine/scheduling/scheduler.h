@@ -27,12 +27,30 @@ namespace tritonts {
 // all waiting requests.
 struct Expired {
   std::vector<Request*> requests;  // removed from the queue
+  // Also removed from the queue: another request of their sequence was cancelled.
+  std::vector<Request*> cancelled;
+  // Likewise: the state of their sequence could not be kept.
+  std::vector<Request*> broken;
   uint64_t wake_at_ns = 0;  // call Expire again at this time, at the latest; 0: only on a change
 
   void Clear() {
     requests.clear();
+    cancelled.clear();
+    broken.clear();
     wake_at_ns = 0;
   }
+};
+
+// How many sequences a scheduler has, and what became of them since it was made.
+struct SequenceCounts {
+  uint64_t slots = 0;    // 0: the model has no sequences
+  uint64_t live = 0;     // sequences with a slot
+  uint64_t idle = 0;     // of these, those without a request
+  uint64_t backlog = 0;  // sequences that wait for a slot
+  uint64_t begun = 0;
+  uint64_t idled = 0;      // ended, because no request came for too long
+  uint64_t expired = 0;    // ended in the backlog by a time-out
+  uint64_t cancelled = 0;  // ended by a cancellation
 };
 
 class Scheduler {
@@ -64,11 +82,23 @@ class Scheduler {
   virtual void Next(uint32_t instance, uint64_t now_ns, Batch* batch) = 0;
   // Instance `instance` is free again after a batch from Next.
   virtual void Finished(uint32_t instance, uint64_t now_ns) = 0;
-  // Removes a request. False: it is not in the queue any more.
+  // The run of a batch with these sequences (Batch::sequences) has ended: its requests have ended
+  // or were queued again, and nothing reads what the scheduler injected. Called for each such
+  // batch, once, also if it had no run.
+  virtual void Ended(Sequence* /*sequences*/, uint64_t /*now_ns*/) {}
+  // Removes a request. False: it is not in the queue any more. Requests that cannot run without it
+  // are reported by the next call of Expire.
   virtual bool Cancel(Request* request) = 0;
-  // Removes all waiting requests, oldest first.
+  // Removes all waiting requests, oldest first (those of a sequence, in their order).
   virtual void Drain(RequestChain* requests) = 0;
+  // No more requests are enqueued, except those that are queued again.
+  virtual void Close(uint64_t /*now_ns*/) {}
   virtual size_t waiting() const = 0;
+  // Whether Expire is to be called even if no request waits. Constant.
+  virtual bool timed() const { return false; }
+  // Whether waiting requests may be bound to an instance. Constant.
+  virtual bool binds() const { return false; }
+  virtual SequenceCounts sequences() const { return {}; }
   // The maximum number of empty slots in a batch. Constant.
   virtual size_t slots() const { return 0; }
 };

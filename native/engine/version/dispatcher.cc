@@ -4,6 +4,7 @@
 #include <new>
 #include <utility>
 
+#include "engine/base/clock.h"
 #include "engine/base/rules.h"
 
 namespace tritonts {
@@ -28,7 +29,8 @@ void Dispatcher::Take(std::vector<Request*>* from, RequestChain* to) {
 bool Dispatcher::MakeRoom(size_t more) {
   const size_t wanted = scheduler_->waiting() + scheduler_->slots() + more;
   try {
-    for (auto* list : {&batch_.members, &expired_.requests}) {
+    for (auto* list :
+         {&batch_.members, &expired_.requests, &expired_.cancelled, &expired_.broken}) {
       if (list->capacity() < wanted) list->reserve(std::max(wanted, 2 * list->capacity()));
     }
     return true;
@@ -57,11 +59,13 @@ void Dispatcher::NoteTime(uint64_t at, Orders* orders) {
 }
 
 void Dispatcher::Ask(uint64_t now_ns, InstanceRunner* awake, RunOwner* owner, Orders* orders) {
-  if (scheduler_->waiting() == 0) return;
+  if (!timed_ && scheduler_->waiting() == 0) return;
   expired_.Clear();
   scheduler_->Expire(now_ns, &expired_);
   NoteTime(expired_.wake_at_ns, orders);
   Take(&expired_.requests, &orders->expired);
+  Take(&expired_.cancelled, &orders->cancelled);
+  Take(&expired_.broken, &orders->broken);
   if (awake) Offer(awake, now_ns, awake, owner, orders);
   // A batch taken by one instance may unblock requests for an instance that was already asked.
   for (bool taken = true; taken;) {
@@ -72,17 +76,20 @@ void Dispatcher::Ask(uint64_t now_ns, InstanceRunner* awake, RunOwner* owner, Or
     }
   }
   if (!threads_refused_) return;
-  const bool stranded = std::all_of(runners_.begin(), runners_.end(), [](const auto* runner) {
+  const auto refused = [](const auto* runner) {
     return runner->thread_state == ThreadState::kRefused;
-  });
-  if (!stranded) return;
-  scheduler_->Drain(&orders->stranded);
+  };
+  // Requests that are bound to an instance have no other one.
+  const bool stranded = scheduler_->binds()
+                            ? std::any_of(runners_.begin(), runners_.end(), refused)
+                            : std::all_of(runners_.begin(), runners_.end(), refused);
+  if (stranded) scheduler_->Drain(&orders->stranded);
 }
 
 bool Dispatcher::Offer(InstanceRunner* runner, uint64_t now_ns, InstanceRunner* awake,
                        RunOwner* owner, Orders* orders) {
   if (runner->occupied || runner->thread_state == ThreadState::kRefused) return false;
-  if (runner->lost() && AnyLeft()) return false;
+  if (runner->lost() && !scheduler_->binds() && AnyLeft()) return false;
   batch_.Clear();
   scheduler_->Next(runner->index, now_ns, &batch_);
   NoteTime(batch_.wake_at_ns, orders);
@@ -98,10 +105,12 @@ bool Dispatcher::Offer(InstanceRunner* runner, uint64_t now_ns, InstanceRunner* 
     run->record.left = static_cast<uint32_t>(scheduler_->waiting());
     run->record.instance = runner->index;
     run->record.closed_by = batch_.closed_by;
+    run->sequences = batch_.sequences;
     Give(run, runner, awake, orders);
   } else {
     Take(&batch_.members, &orders->starved);
     scheduler_->Finished(runner->index, now_ns);
+    if (batch_.sequences) scheduler_->Ended(batch_.sequences, now_ns);
   }
   return true;
 }
@@ -196,6 +205,7 @@ void Dispatcher::WithdrawHeld(uint64_t now_ns, RequestChain* requests, Orders* o
     run->Disband(requests);
     run->record = {};
     Forget(run);
+    EndSequences(run, now_ns);
     run->DropLocked();
     Free(runner, now_ns, orders);
   }
@@ -220,12 +230,20 @@ void Dispatcher::Forget(PooledRun* run) {
   run->next = run->previous = nullptr;
 }
 
+void Dispatcher::EndSequences(PooledRun* run, uint64_t now_ns) {
+  if (Sequence* const sequences = std::exchange(run->sequences, nullptr)) {
+    scheduler_->Ended(sequences, now_ns);
+  }
+}
+
 size_t Dispatcher::Account(PooledRun* run, Statistics* statistics, Latencies* latencies) {
   Forget(run);
   const size_t ended = run->Account(statistics, latencies);
   // Runs without requests have no record. Of the halves of a batch only the last one has it.
   const BatchRecord record = std::exchange(run->record, {});
   if (record.requests > 0) log_.Add(record);
+  // This comes after the run has dropped what was injected.
+  if (run->sequences) EndSequences(run, NowNs());
   run->DropLocked();
   return ended;
 }
@@ -266,11 +284,14 @@ void Dispatcher::ThreadStarted(InstanceRunner* runner, bool started, uint64_t no
   run->Disband(&requests);
   run->record = {};
   Forget(run);
+  const bool of_sequences = run->sequences != nullptr;
+  EndSequences(run, now_ns);
   run->DropLocked();
   Leave(runner, orders);
   if (!warming_) scheduler_->Finished(runner->index, now_ns);
-  // Requests of a warm-up do not go back: they did not come from the scheduler.
-  const bool room = !warming_ && MakeRoom(requests.size());
+  // Requests of a warm-up do not go back: they did not come from the scheduler. Those of a sequence
+  // would be behind later ones.
+  const bool room = !warming_ && !of_sequences && MakeRoom(requests.size());
   while (!requests.empty()) {
     Request* const request = requests.Pop();
     // The queue may be full by now.

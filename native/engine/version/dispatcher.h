@@ -33,6 +33,8 @@ struct Orders {
   RunnerList start;      // instances with a batch, whose threads are to be started
   RunnerList hand_over;  // asynchronous instances, whose Execute is to be called
   RequestChain expired;
+  RequestChain cancelled;   // requests of a sequence of which another request was cancelled
+  RequestChain broken;      // requests of a sequence whose state could not be kept
   RequestChain stranded;    // requests that fail because no instance can get a thread
   RequestChain starved;     // requests that fail because there is no memory for the run
   uint64_t wake_at_ns = 0;  // when to ask the scheduler again; 0: only after a change
@@ -43,7 +45,7 @@ struct Orders {
 
   bool any() const {
     return drained || !wake.empty() || !start.empty() || !hand_over.empty() || !expired.empty() ||
-           !stranded.empty() || !starved.empty() || left;
+           !cancelled.empty() || !broken.empty() || !stranded.empty() || !starved.empty() || left;
   }
 };
 
@@ -129,8 +131,11 @@ class Dispatcher {
   static void Take(std::vector<Request*>* from, RequestChain* to);
   static void NoteTime(uint64_t at, Orders* orders);
   void Forget(PooledRun* run);
+  // Tells the scheduler that the run's sequences have no request that runs.
+  void EndSequences(PooledRun* run, uint64_t now_ns);
 
   const std::unique_ptr<Scheduler> scheduler_;
+  const bool timed_ = scheduler_->timed();
   const std::vector<InstanceRunner*> runners_;
   const RunContext* const context_;
   InlinePolicy inline_policy_;

@@ -9,6 +9,7 @@
 #include "engine/base/rules.h"
 #include "engine/scheduling/dynamic_scheduler.h"
 #include "engine/scheduling/policy_scheduler.h"
+#include "engine/sequences/sequence_scheduler.h"
 #include "engine/statistics/response_counts.h"
 #include "engine/version/model_version.h"
 
@@ -41,6 +42,10 @@ ModelVersion::ModelVersion(uint32_t uid, std::string name, int64_t version, Back
           Status::Unavailable(Reason::kTimedOut, "model '" + name_ + "': request timeout expired")),
       no_thread_(Status::Unavailable(
           Reason::kNoMemory, "model '" + name_ + "': the system has no thread for its instances")),
+      broken_(Status::Internal(
+          "model '" + name_ +
+          "': an earlier request of the sequence could not leave its state: there was no memory "
+          "for it, or its size changed although use_same_buffer_for_input_output is set")),
       did_not_return_(Status::Internal("model '" + name_ +
                                        "': a run did not return; its instance was abandoned")),
       context_(name_, false, nullptr),
@@ -142,6 +147,11 @@ std::unique_ptr<Scheduler> ModelVersion::MakeScheduler(VersionConfig* config) {
     queue_policies_ = std::make_shared<const QueuePolicies>(std::move(*config->queue));
   }
   if (config->scheduler) return config->scheduler();
+  if (config->sequences) {
+    return MakeSequenceScheduler(std::move(*config->sequences),
+                                 static_cast<uint32_t>(config->instances.size()), name_,
+                                 config->budget);
+  }
   if (!queue_policies_) return std::make_unique<DynamicScheduler>(std::move(config->policy));
   return std::make_unique<PolicyScheduler>(std::move(config->policy), queue_policies_, name_);
 }
@@ -194,14 +204,20 @@ void ModelVersion::EndCall() const {
 }
 
 void ModelVersion::Close(const Status& reason) {
-  bool drained = false;
+  Orders orders;
   {
     std::lock_guard lock(mutex_);
     closed_ = true;
     if (!reason.ok()) refusal_ = reason;
-    drained = DrainedLocked();
+    if (dispatcher_ && dispatcher_->scheduler().timed()) {
+      // Sequences without a request end, so that others get their slots.
+      const uint64_t now = NowNs();
+      dispatcher_->scheduler().Close(now);
+      Dispatch(now, nullptr, &orders);
+    }
+    NoteDrained(&orders);
   }
-  if (drained) on_drained_();
+  Carry(&orders);
 }
 
 bool ModelVersion::idle() const {

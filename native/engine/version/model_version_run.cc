@@ -194,8 +194,14 @@ void ModelVersion::OnDone(PooledRun* run) {
     std::lock_guard lock(mutex_);
     if (stop_) return;
     InstanceRunner* const runner = run->runner();
+    const bool of_sequences = run->sequences != nullptr;
     AccountLocked(run);
-    if (std::exchange(runner->free_when_done, false)) FreeLocked(runner, NowNs(), &orders);
+    if (std::exchange(runner->free_when_done, false)) {
+      FreeLocked(runner, NowNs(), &orders);
+    } else if (of_sequences) {
+      // The next requests of its sequences have waited for its end.
+      Dispatch(NowNs(), nullptr, &orders);
+    }
     NoteDrained(&orders);
   }
   Carry(&orders);

@@ -136,6 +136,24 @@ export const differences: readonly Difference[] = [
     here: 'INVALID_ARG, because it is a mistake. The same holds for a negative id of a GPU or device, and a negative `max_candidate_sequences`.',
   },
   {
+    triton:
+      'Names, types and shapes of states are not compared with the model. If they do not fit, each request fails. The same holds for `use_growable_memory` on the CPU.',
+    here: 'The load fails with INVALID_ARG, and names the state and the tensor of the model.',
+  },
+  {
+    triton:
+      'An entry of `control_input` may have no control, or several. Then the model gets no value, or one of them.',
+    here: 'INVALID_ARG, because a control tensor has one value. The same holds for a control or state that is an input, too.',
+  },
+  {
+    triton: 'Without `initial_state`, a new sequence begins with memory that nobody has set.',
+    here: 'It begins with zeros, or empty strings.',
+  },
+  {
+    triton: 'A warm-up sample needs a value for each control tensor. With states it always fails.',
+    here: 'Controls and states that a sample does not name are zeros.',
+  },
+  {
     triton: 'A library of `op_library_filename` may lie anywhere.',
     here: "It must lie in the model's folder, in the folder of the ONNX Runtime library, or in a folder of the server's option `trustedFolders`; see docs/security.md.",
   },

@@ -68,7 +68,10 @@ VersionMetrics ModelVersion::metrics(std::span<const double> quantiles) const {
     metrics.statistics = statistics_;
     if (!latencies_) return metrics;
     metrics.histograms = latencies_->policy().histograms;
-    if (dispatcher_) metrics.pending = dispatcher_->scheduler().waiting();
+    if (dispatcher_) {
+      metrics.pending = dispatcher_->scheduler().waiting();
+      metrics.sequences = dispatcher_->scheduler().sequences();
+    }
     read(nullptr, *latencies_, &metrics);
     for (const auto& gpu : gpus_) {
       InstanceMetrics& of = metrics.gpus[gpu->device];

@@ -17,6 +17,7 @@
 #include "engine/base/status.h"
 #include "engine/memory/memory_copier.h"
 #include "engine/request/executor.h"
+#include "engine/scheduling/scheduler.h"
 #include "engine/statistics/latencies.h"
 #include "engine/statistics/statistics.h"
 #include "engine/version/layers.h"
@@ -35,6 +36,7 @@ struct InstanceMetrics {
 // without a run.
 struct VersionMetrics : InstanceMetrics {
   uint64_t pending = 0;                 // requests that are in no run
+  SequenceCounts sequences;             // of its sequence batcher
   bool histograms = false;              // whether the histograms of the phases are kept
   std::map<int, InstanceMetrics> gpus;  // by device: the instances on it
 };

@@ -28,7 +28,8 @@ class Sequence {
   enum class List : uint8_t { kNone, kBacklog, kIdle };
 
   SequenceId id;
-  // The entry of its id. Null: the id is free again, because the last request has come.
+  // The entry of its id. Null: the id is free again, because the last request has come, or it was
+  // generated.
   SequenceEntry* entry = nullptr;
   // Its waiting requests, in order, without `candidate`.
   RequestQueue queue;

@@ -49,13 +49,12 @@ class SequenceIds {
   void Withdraw(SequenceEntry* entry);
   // The entry's sequence has ended. Does not allocate.
   void End(SequenceEntry* entry, SequenceEnd end, uint64_t now_ns);
-  // Forgets an id that no caller knows.
-  void Forget(SequenceEntry* entry);
 
   size_t past() const { return past_; }
 
  private:
   void Unlink(SequenceEntry* entry);
+  void Forget(SequenceEntry* entry);
 
   std::unordered_map<SequenceId, SequenceEntry, SequenceIdHash> entries_;
   SequenceEntry* oldest_ = nullptr;  // of the past ids

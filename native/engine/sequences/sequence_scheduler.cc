@@ -12,6 +12,12 @@ std::string Milliseconds(uint64_t ns) {
   return std::to_string((ns + 500'000) / 1'000'000) + " ms";
 }
 
+// When the time-out of a request in the backlog is over.
+uint64_t TimeoutOf(const RequestHeader& header) {
+  return header.timeout_ns > UINT64_MAX - header.arrival_ns ? UINT64_MAX
+                                                            : header.arrival_ns + header.timeout_ns;
+}
+
 uint64_t Least(uint64_t one, uint64_t other) {
   return one == 0 || (other != 0 && other < one) ? other : one;
 }
@@ -114,7 +120,7 @@ Status SequenceScheduler::Begin(RequestHeader* header, Sequence** sequence) {
   made->generated = mark.id.none();
   if (made->generated) {
     made->id.number = last_generated_ + 1;
-    // An id of a caller's is not generated.
+    // An id that a caller has used is not generated.
     while (ids_.Find(made->id)) made->id.number++;
   } else {
     made->id = mark.id;
@@ -126,9 +132,10 @@ Status SequenceScheduler::Begin(RequestHeader* header, Sequence** sequence) {
   }
   SequenceEntry* entry = nullptr;
   try {
-    entry = ids_.Add(made->id);
+    // A generated id has no entry: a caller who uses the same number begins another sequence.
+    if (!made->generated) entry = ids_.Add(made->id);
     if (!slots_.any_free() && header->timeout_ns > 0) {
-      Limit(made.get(), header->arrival_ns + header->timeout_ns);
+      Limit(made.get(), TimeoutOf(*header));
     }
   } catch (const std::bad_alloc&) {
     if (entry) ids_.Withdraw(entry);
@@ -136,9 +143,10 @@ Status SequenceScheduler::Begin(RequestHeader* header, Sequence** sequence) {
     throw;
   }
   // Nothing fails from here on.
-  ids_.Begin(entry, made.get());
-  made->entry = entry;
-  if (made->generated) {
+  if (entry) {
+    ids_.Begin(entry, made.get());
+    made->entry = entry;
+  } else {
     last_generated_ = made->id.number;
     mark.id.number = made->id.number;
     mark.start = true;
@@ -176,7 +184,7 @@ Status SequenceScheduler::Enqueue(Request* request, uint64_t now_ns) {
   Sequence* sequence = entry ? entry->live : nullptr;
   if (sequence) {
     if (sequence->list == Sequence::List::kBacklog && header->timeout_ns > 0) {
-      Limit(sequence, header->arrival_ns + header->timeout_ns);
+      Limit(sequence, TimeoutOf(*header));
     }
   } else if (mark.start || mark.id.none()) {
     if (Status refused = Begin(header, &sequence); !refused.ok()) return refused;
@@ -213,7 +221,13 @@ void SequenceScheduler::Run(Sequence* sequence, Batch* batch) {
 
 void SequenceScheduler::Ended(Sequence* sequences, uint64_t now_ns) {
   const uint32_t instance = slots_.InstanceOf(sequences->slot);
+  // The list begins with the last one of the batch. Their next requests queue in the batch's order.
+  Sequence* first = nullptr;
   for (Sequence* one = sequences; one;) {
+    Sequence* const next = std::exchange(one->in_batch, first);
+    first = std::exchange(one, next);
+  }
+  for (Sequence* one = first; one;) {
     Sequence* const next = std::exchange(one->in_batch, nullptr);
     one->running = false;
     if (one->state) states_->Advance(one->state.get());
@@ -248,13 +262,7 @@ void SequenceScheduler::Rest(Sequence* sequence, uint64_t now_ns) {
 
 void SequenceScheduler::EndId(Sequence* sequence, SequenceEnd end, uint64_t now_ns) {
   SequenceEntry* const entry = std::exchange(sequence->entry, nullptr);
-  if (!entry) return;
-  if (sequence->generated) {
-    entry->live = nullptr;
-    ids_.Forget(entry);
-  } else {
-    ids_.End(entry, end, now_ns);
-  }
+  if (entry) ids_.End(entry, end, now_ns);
 }
 
 void SequenceScheduler::Remove(Sequence* sequence, SequenceEnd end, uint64_t now_ns) {

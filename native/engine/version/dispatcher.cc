@@ -110,7 +110,11 @@ bool Dispatcher::Offer(InstanceRunner* runner, uint64_t now_ns, InstanceRunner* 
   } else {
     Take(&batch_.members, &orders->starved);
     scheduler_->Finished(runner->index, now_ns);
-    if (batch_.sequences) scheduler_->Ended(batch_.sequences, now_ns);
+    if (batch_.sequences) {
+      scheduler_->Ended(batch_.sequences, now_ns);
+      // Sequences may be idle now, and Expire said before when to call it again.
+      NoteTime(now_ns + 1, orders);
+    }
   }
   return true;
 }

@@ -94,7 +94,9 @@ Status ModelVersion::CreateInstances(VersionConfig config) {
   context_.decoupled = config.decoupled;
   if (config.decoupled) context_.responses = std::make_shared<ResponseCounts>();
   if (config.preserve_ordering) context_.order = std::make_shared<ResponseOrder>();
-  context_.rerun_in_halves = config.rerun_in_halves && model_->may_run_again() && !config.decoupled;
+  // A model may have noted a request of a sequence, even if the run failed.
+  context_.rerun_in_halves =
+      config.rerun_in_halves && model_->may_run_again() && !config.decoupled && !config.sequences;
   NoteSizes();
   std::vector<std::unique_ptr<InstanceRunner>> runners;
   std::vector<InstanceRunner*> all;

@@ -128,23 +128,37 @@ void ModelVersion::StartThread(InstanceRunner* runner) {
 }
 
 void ModelVersion::HandOver(InstanceRunner* runner) {
-  using Handing = InstanceRunner::Handing;
-  PooledRun* run = std::exchange(runner->next, nullptr);
-  while (run) {
-    Execute(runner, run, NowNs());
-    // This comes before EndExecute, because only the run keeps the runner alive.
-    PooledRun* another = nullptr;
-    Handing one = Handing::kOne;
-    if (!runner->handing.compare_exchange_strong(one, Handing::kNobody)) {
-      another = std::exchange(runner->next, nullptr);
-      runner->handing.store(Handing::kOne);
+  // The end of a run may give this version's instances their next batches. They are handed over by
+  // the outermost call on the thread, so that the stack stays small.
+  struct Ending {
+    const ModelVersion* version = nullptr;
+    RunnerList runners;
+  };
+  thread_local Ending* ending = nullptr;
+  if (ending && ending->version == this) return ending->runners.Append(runner);
+  Ending mine{this, {}};
+  mine.runners.Append(runner);
+  while (!mine.runners.empty()) {
+    runner = mine.runners.Pop();
+    PooledRun* run = std::exchange(runner->next, nullptr);
+    while (run) {
+      Execute(runner, run, NowNs());
+      // This comes before EndExecute, because only the run keeps the runner alive.
+      PooledRun* another = nullptr;
+      InstanceRunner::Handing one = InstanceRunner::Handing::kOne;
+      if (!runner->handing.compare_exchange_strong(one, InstanceRunner::Handing::kNobody)) {
+        another = std::exchange(runner->next, nullptr);
+        runner->handing.store(InstanceRunner::Handing::kOne);
+      }
+      if (!run->Returned()) {
+        CountAbandonedCalls(-1);
+      } else if (run->EndExecute(false)) {
+        Ending* const outer = std::exchange(ending, &mine);
+        OnDone(run);
+        ending = outer;
+      }
+      run = another;
     }
-    if (!run->Returned()) {
-      CountAbandonedCalls(-1);
-    } else if (run->EndExecute(false)) {
-      OnDone(run);
-    }
-    run = another;
   }
 }
 

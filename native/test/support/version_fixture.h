@@ -14,12 +14,17 @@ namespace tritonts::test {
 // abandoned run may outlive its test.
 class Runs {
  public:
+  // Stands for a null row in a batch.
+  static constexpr uint32_t kNullRow = ~0u;
+
   // For Script::execute: records the batch, waits while the gate is shut, and returns input 0.
   void Execute(uint32_t instance, Run& run) {
     {
       std::unique_lock lock(mutex_);
       std::vector<uint32_t> slots;
-      for (const Request* request : run.requests()) slots.push_back(request->header->slot);
+      for (const Request* request : run.requests()) {
+        slots.push_back(request->header->null_row ? kNullRow : request->header->slot);
+      }
       started_.push_back({instance, slots, std::this_thread::get_id()});
       changed_.notify_all();
       changed_.wait(lock, [this] { return open_; });

@@ -84,7 +84,7 @@ TEST(sequence_oldest_batches_one_request_of_each_sequence) {
   bench.Sequence("c", 3, "S");
   CHECK_EQ(bench.Next(), std::string("c1"));
   // The batches are not in the order of slots, and no slot is empty.
-  CHECK_EQ(bench.Done().Next(), std::string("b2 a2"));
+  CHECK_EQ(bench.Done().Next(), std::string("a2 b2"));
   bench.Done().Done();
   CHECK_EQ(bench.Next(), std::string("a3"));
 }

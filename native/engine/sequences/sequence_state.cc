@@ -21,11 +21,16 @@ std::vector<SequenceStateSpec> InOrder(std::vector<SequenceStateSpec> specs) {
 }
 
 // The bytes of zeros of a shape. A text is only its length, 4 bytes.
-size_t ZeroBytes(const SequenceStateSpec& spec, const StateValue& value) {
-  if (spec.datatype != DataType::kBytes) return value.size;
-  size_t elements = 1;
-  for (const int64_t dim : value.shape) elements *= static_cast<size_t>(dim);
-  return 4 * elements;
+size_t ZeroBytes(DataType datatype, std::span<const int64_t> shape) {
+  size_t bytes = datatype == DataType::kBytes ? 4 : ByteSize(datatype);
+  for (const int64_t dim : shape) bytes *= static_cast<size_t>(dim);
+  return bytes;
+}
+
+// The bytes of the first state.
+size_t FirstBytes(const SequenceStateSpec& spec) {
+  return spec.first_bytes.empty() ? ZeroBytes(spec.datatype, spec.first_shape)
+                                  : spec.first_bytes.size();
 }
 
 void AddOverlay(uint32_t slot, const SequenceStateSpec& spec, std::span<const int64_t> shape,
@@ -67,13 +72,13 @@ Status SequenceStates::Begin(std::unique_ptr<SequenceState>* state) {
     for (StateValue* value : {&tensor.now, &tensor.next}) {
       // Room for all dims, so that a copy of a shape does not allocate.
       value->shape.reserve(spec.first_shape.size());
-      if (Grow(made.get(), value, spec.first_bytes.size()) == StateFault::kNone) continue;
+      if (Grow(made.get(), value, FirstBytes(spec)) == StateFault::kNone) continue;
       Release(made.get());
       return Status::Unavailable(
           Reason::kTooMuchInFlight,
           "no memory for the state of another sequence: expected " +
-              std::to_string(spec.first_bytes.size()) +
-              " bytes twice, but the states of the model have " + std::to_string(bytes()) +
+              std::to_string(FirstBytes(spec)) + " bytes twice, but the states of the model have " +
+              std::to_string(bytes()) +
               (budget_ ? " bytes and the server's limit is " + std::to_string(budget_->limit())
                        : "") +
               "; end sequences that are not needed, or raise the limit (maxBytesInFlight)");
@@ -89,8 +94,12 @@ void SequenceStates::Restart(SequenceState* state) const {
     const SequenceStateSpec& spec = specs_[i];
     StateValue* const now = &state->tensors_[i].now;
     now->shape.assign(spec.first_shape.begin(), spec.first_shape.end());
-    now->size = spec.first_bytes.size();
-    if (now->size > 0) std::memcpy(now->block->data(), spec.first_bytes.data(), now->size);
+    now->size = FirstBytes(spec);
+    if (spec.first_bytes.empty()) {
+      std::memset(now->block->data(), 0, now->size);
+    } else {
+      std::memcpy(now->block->data(), spec.first_bytes.data(), now->size);
+    }
     state->tensors_[i].has_next = false;
   }
 }
@@ -129,7 +138,7 @@ void SequenceStates::Add(uint32_t slot, const SequenceState& state,
 bool SequenceStates::MakeZeros(const SequenceState& like) {
   size_t most = 1;
   for (size_t i = 0; i < specs_.size(); i++) {
-    most = std::max(most, ZeroBytes(specs_[i], like.tensors_[i].now));
+    most = std::max(most, ZeroBytes(specs_[i].datatype, like.tensors_[i].now.shape));
   }
   if (zeros_ && zeros_->size() >= most) return true;
   BlockRef zeros = pool_.Acquire(most);
@@ -143,7 +152,8 @@ void SequenceStates::AddZeros(uint32_t slot, const SequenceState& like,
                               std::vector<Overlay>* overlays) const {
   for (size_t i = 0; i < specs_.size(); i++) {
     const StateValue& now = like.tensors_[i].now;
-    AddOverlay(slot, specs_[i], now.shape, zeros_->data(), ZeroBytes(specs_[i], now), overlays);
+    AddOverlay(slot, specs_[i], now.shape, zeros_->data(), ZeroBytes(specs_[i].datatype, now.shape),
+               overlays);
     // A run of another instance may still read the zeros when larger ones replace them.
     overlays->back().tensor.first_chunks[0].owner = zeros_;
   }

@@ -1,4 +1,5 @@
 // The state that a sequence batcher keeps between the requests of a sequence.
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -52,6 +53,30 @@ void KeepState(SequenceBench* bench, const std::string& name, std::vector<float>
 using Floats = std::vector<float>;
 
 }  // namespace
+
+TEST(sequence_state_without_bytes_begins_with_zeros) {
+  struct Case {
+    DataType datatype;
+    std::vector<int64_t> shape;
+    size_t bytes;
+  };
+  // An empty text is its length alone, 4 bytes.
+  for (const Case& one : {Case{DataType::kFp32, {1, 2, 3}, 24}, Case{DataType::kInt8, {5}, 5},
+                          Case{DataType::kBytes, {1, 3}, 12}, Case{DataType::kFp32, {1, 0}, 0}}) {
+    SequencePolicy policy = PolicyOf(SequencePolicy::Strategy::kDirect, 1);
+    policy.states = {{kStateInput, kStateOutput, one.datatype, one.shape, {}, false}};
+    SequenceBench bench(std::move(policy));
+    bench.Sequence("a", 1, "S,");
+    CHECK_EQ(bench.Next(), std::string("a1"));
+    CHECK_EQ(bench.overlays.size(), 1u);
+    const InputTensor& tensor = bench.overlays[0].tensor;
+    CHECK(std::equal(tensor.shape.begin(), tensor.shape.end(), one.shape.begin(), one.shape.end()));
+    const Buffer& chunk = tensor.first_chunks[0];
+    CHECK_EQ(chunk.size, one.bytes);
+    const char* const bytes = static_cast<const char*>(chunk.data);
+    CHECK(std::all_of(bytes, bytes + chunk.size, [](char byte) { return byte == 0; }));
+  }
+}
 
 TEST(sequence_state_begins_with_the_first_one_and_follows_the_output) {
   for (const auto strategy :

@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import test from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { connectServer } from '../../src/client/index.js';
 import { serveGrpc } from '../../src/endpoints/grpc/serve.js';
 import { createServer } from '../../src/index.js';
 import { temporaryFolder } from '../support/repository.js';
@@ -13,21 +12,24 @@ import { temporaryFolder } from '../support/repository.js';
 const root = fileURLToPath(new URL('../../../', import.meta.url));
 const page = await readFile(join(root, 'docs', 'sequences.md'), 'utf8');
 
-test('the program of the page prints what it says', async (t) => {
-  const [, code = ''] = /<!-- test: program -->\s*```js\n([^]*?)```/.exec(page) ?? [];
+/** Runs a program, and returns what it prints. */
+async function printedBy(t: Parameters<typeof temporaryFolder>[0], code: string): Promise<string> {
   const folder = await temporaryFolder(t);
   await mkdir(join(folder, 'node_modules'));
   await symlink(root, join(folder, 'node_modules', 'tritonts'), 'dir');
   const file = join(folder, 'program.mjs');
   // Node 20 has no `await using`.
-  await writeFile(file, code.replace('await using', 'const'));
-  const { stdout, stderr } = await promisify(execFile)(process.execPath, [file], {
-    cwd: folder,
-    timeout: 60_000,
-  });
+  await writeFile(file, code.replaceAll('await using', 'const'));
+  const options = { cwd: folder, timeout: 60_000 };
+  const { stdout, stderr } = await promisify(execFile)(process.execPath, [file], options);
   assert.equal(stderr, '');
+  return stdout;
+}
+
+test('the program of the page prints what it says', async (t) => {
+  const [, code = ''] = /<!-- test: program -->\s*```js\n([^]*?)```/.exec(page) ?? [];
   const promised = [...code.matchAll(/console\.log\(.*\); \/\/ prints (.*)$/gm)].map(([, text = '']) => text);
-  assert.equal(stdout, `${promised.join(', ').replaceAll(', ', '\n')}\n`);
+  assert.equal(await printedBy(t, code), `${promised.join(', ').replaceAll(', ', '\n')}\n`);
 });
 
 test('the lines for a client run', async (t) => {
@@ -41,7 +43,7 @@ test('the lines for a client run', async (t) => {
           output: [{ name: 'y', data_type: 'TYPE_STRING', dims: [1] }],
         },
         execute: (requests) =>
-          requests.map(({ sequence }) => ({ y: [`${sequence?.start} ${sequence?.end}`] })),
+          requests.map(({ sequence }) => ({ y: [JSON.stringify([sequence?.start, sequence?.end])] })),
       },
     },
   });
@@ -50,9 +52,11 @@ test('the lines for a client run', async (t) => {
     await endpoint.close({ timeoutMs: 0 });
     await server.close({ timeoutMs: 0 });
   });
-  const text = code.replaceAll('await using', 'const').replace('8001', `${endpoint.address.port}`);
-  const body = `return (async () => { ${text}; await server.close(); return outputs.y.strings(); })();`;
-  // The code is the page's own.
-  const run = new Function('connectServer', body) as (connect: typeof connectServer) => Promise<unknown>;
-  assert.deepEqual(await run(connectServer), ['false true']);
+  const program = [
+    `import { connectServer } from 'tritonts/client';`,
+    code.replace('8001', `${endpoint.address.port}`),
+    'await server.close();',
+    'console.log(...outputs.y.strings());',
+  ];
+  assert.equal(await printedBy(t, program.join('\n')), '[false,true]\n');
 });

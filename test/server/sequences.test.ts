@@ -172,7 +172,7 @@ test('another error of a request ends it with that code', async (t) => {
       ['end', 'm', undefined, 9n],
     ],
   );
-  assert.equal((heard[1]?.[1].error as TritonError).cause, first);
+  assert.equal((heard[1]?.[1].error as TritonError | undefined)?.cause, first);
 });
 
 test('its signal cancels what is in flight, and a request of its own signal ends it, too', async (t) => {

@@ -63,14 +63,8 @@ export type {
   ResponseStatistic,
   TensorMetadata,
 } from './api/metadata.js';
-export type {
-  ReceivedSequence,
-  RequestSequence,
-  Sequence,
-  SequenceInferOptions,
-  SequenceOptions,
-  TypedSequence,
-} from './api/sequence.js';
+export type { ReceivedSequence, RequestSequence } from './api/request-sequence.js';
+export type { Sequence, SequenceInferOptions, SequenceOptions, TypedSequence } from './api/sequence.js';
 export type { Timings } from './api/timings.js';
 export type { LogContext, LogFunction, Logger } from './logger.js';
 export type { Metric, MetricOptions } from './api/metric.js';

@@ -46,8 +46,8 @@ export const differences: readonly Difference[] = [
     here: "An unload is answered when the model's requests have ended and its memory is free, as from `unloadModel`.",
   },
   {
-    triton: 'HTTP: models without a sequence batcher ignore parameters of sequences.',
-    here: 'UNSUPPORTED, because sequences are not built yet. The values 0, an empty id and false mean no sequence.',
+    triton: 'gRPC: `sequence_id` is an `int64_param` or a `string_param`.',
+    here: '`uint64_param` is accepted, too.',
   },
   {
     triton:
@@ -272,7 +272,7 @@ export const differences: readonly Difference[] = [
   },
   {
     triton: 'Python: responses have parameters, and a request can be rescheduled.',
-    here: '`pb_utils` refuses both with UNSUPPORTED. It also refuses sequence flags and correlation ids of calls, until sequences exist.',
+    here: '`pb_utils` refuses both with UNSUPPORTED.',
   },
   {
     triton:

@@ -8,7 +8,7 @@ import type {
   TensorOf,
 } from '../tensor/signature.js';
 import type { AnyTensor } from '../tensor/tensor.js';
-import type { ReceivedSequence } from './sequence.js';
+import type { ReceivedSequence } from './request-sequence.js';
 
 /** The type parameter of a model's types: its name in {@link ModelRegistry}, or its signature. */
 // eslint-disable-next-line @typescript-eslint/no-redundant-type-constituents -- programs add names

@@ -6,7 +6,7 @@ import type { ModelRequest } from './model-request.js';
 import type { Inputs } from '../tensor/inputs.js';
 import type { AnyTensor } from '../tensor/tensor.js';
 import type { TypedArray } from '../tensor/types.js';
-import type { RequestSequence } from './sequence.js';
+import type { RequestSequence } from './request-sequence.js';
 
 /** Values that a request or a response may carry besides tensors. Triton: `parameters`. */
 export type RequestParameters = Readonly<Record<string, string | number | bigint | boolean>>;

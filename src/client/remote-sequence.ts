@@ -7,7 +7,12 @@ import type { RequestSequence, SequenceOptions } from '../index.js';
 import { SequenceLife } from '../server/sequences/sequence-life.js';
 import { withoutSequence } from '../server/sequences/model-sequence.js';
 import type { Inputs } from '../tensor/inputs.js';
-import type { RemoteInferOptions, RemoteResult, RemoteSequence, RemoteSequenceInferOptions } from './types.js';
+import type {
+  RemoteInferOptions,
+  RemoteResult,
+  RemoteSequence,
+  RemoteSequenceInferOptions,
+} from './types.js';
 
 /** Sends a checked request. */
 export type SendChecked = (sequence: RequestSequence) => Promise<RemoteResult>;

@@ -58,7 +58,9 @@ for (const protocol of protocols) {
       assert.equal(long.code, 'UNSUPPORTED');
       assert.equal((await rejection(model.infer(chunk(1), { sequence: { id: -1 } }))).code, 'INVALID_ARG');
       const results: unknown[] = [];
-      for await (const result of model.map([chunk(1), chunk(2)], { sequence: { id: 6, start: true, end: true } }))
+      for await (const result of model.map([chunk(1), chunk(2)], {
+        sequence: { id: 6, start: true, end: true },
+      }))
         results.push(toldIn(result));
       assert.deepEqual(results, [
         [1, ['6n', true, false]],

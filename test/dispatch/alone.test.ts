@@ -39,7 +39,11 @@ test('requests of a sequence are groups of one, whatever is beside them, and oth
 test('the record of a sequence has the number, the flags and the text', () => {
   const words = encodeAttributes('m', { ...none, sequence: { id: 2n ** 33n + 7n, start: true, end: false } });
   assert.deepEqual([...(words ?? [])], [0, 0, 0, 0, 1, parameterSequence, 0, 12, 7, 2, sequenceStart]);
-  const text = encodeAttributes('m', { ...none, priority: 3, sequence: { id: 'abcde', start: true, end: true } });
+  const text = encodeAttributes('m', {
+    ...none,
+    priority: 3,
+    sequence: { id: 'abcde', start: true, end: true },
+  });
   const [first, second] = new Int32Array(new TextEncoder().encode('abcde\0\0\0').buffer);
   const head = [3, 0, 0, 0, 1, parameterSequence, 5, 12];
   assert.deepEqual([...(text ?? [])], [...head, first, second, 0, 0, sequenceStart | sequenceEnd]);

@@ -57,20 +57,24 @@ test('a model receives the id and the flags of a request', { skip }, async (t) =
   assert.deepEqual(await told({}), [0, 0, {}]);
 });
 
-test('a call has the id and the flags that the model gives it, and wrong ones are refused', { skip }, async (t) => {
-  const server = await serving(t, { told: script(tells, text), caller: script(calls, text) });
-  const asked = async (flags: number, id: string | number): Promise<unknown> => {
-    const { outputs } = await server.infer('caller', { x: row(flags) }, { sequence: { id, start: true } });
-    return JSON.parse(outputs['y']?.strings()[0] ?? '') as unknown;
-  };
-  assert.deepEqual(await asked(0, 7), [7, 0, 7, 0, { a: 1 }]);
-  assert.deepEqual(await asked(1, 'ü'), ['ü', 1, 'ü', 1, { a: 1 }]);
-  assert.deepEqual(await asked(3, 7), [7, 3, 7, 2, { a: 1 }]);
-  assert.deepEqual(await asked(1, 0), [0, 1, 0, 1, { a: 1 }]);
-  const [code, message] = (await asked(4, 7)) as [string, string];
-  assert.equal(code, 'INVALID_ARG');
-  assert.match(message, /^flags: expected a combination of .* but got 4$/);
-});
+test(
+  'a call has the id and the flags that the model gives it, and wrong ones are refused',
+  { skip },
+  async (t) => {
+    const server = await serving(t, { told: script(tells, text), caller: script(calls, text) });
+    const asked = async (flags: number, id: string | number): Promise<unknown> => {
+      const { outputs } = await server.infer('caller', { x: row(flags) }, { sequence: { id, start: true } });
+      return JSON.parse(outputs['y']?.strings()[0] ?? '') as unknown;
+    };
+    assert.deepEqual(await asked(0, 7), [7, 0, 7, 0, { a: 1 }]);
+    assert.deepEqual(await asked(1, 'ü'), ['ü', 1, 'ü', 1, { a: 1 }]);
+    assert.deepEqual(await asked(3, 7), [7, 3, 7, 2, { a: 1 }]);
+    assert.deepEqual(await asked(1, 0), [0, 1, 0, 1, { a: 1 }]);
+    const [code, message] = (await asked(4, 7)) as [string, string];
+    assert.equal(code, 'INVALID_ARG');
+    assert.match(message, /^flags: expected a combination of .* but got 4$/);
+  },
+);
 
 test('ids that are none are refused', { skip }, async (t) => {
   const wrong = `def execute(self, requests):

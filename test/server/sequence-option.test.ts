@@ -8,7 +8,10 @@ import { executing, script } from '../javascript/harness.js';
 import { ensemble, rejection, serve, thrown, type Context } from '../support/harness.js';
 import { chunk, teller, tellsSequence, toldIn } from '../support/sequences.js';
 
-async function serving(t: Context, more: Readonly<Record<string, GivenModel>> = {}): Promise<InferenceServer> {
+async function serving(
+  t: Context,
+  more: Readonly<Record<string, GivenModel>> = {},
+): Promise<InferenceServer> {
   const server = await createServer({ models: { m: teller, ...more } });
   t.after(() => server.close({ timeoutMs: 0 }));
   return server;
@@ -39,7 +42,11 @@ test('a model receives the id and the flags as they were given', async (t) => {
 test('a wrong sequence is refused by name', async (t) => {
   const server = await serving(t);
   for (const [options, code, message] of [
-    [{ sequence: 5 }, 'INVALID_ARG', /model 'm': expected an object with an id for options.sequence but received 5/],
+    [
+      { sequence: 5 },
+      'INVALID_ARG',
+      /model 'm': expected an object with an id for options.sequence but received 5/,
+    ],
     [{ sequence: [5] }, 'INVALID_ARG', /options.sequence but received an array/],
     [{ sequence: {} }, 'INVALID_ARG', /for options.sequence.id but received undefined/],
     [{ sequence: { id: -1 } }, 'INVALID_ARG', /for options.sequence.id but received -1/],
@@ -48,10 +55,22 @@ test('a wrong sequence is refused by name', async (t) => {
     [{ sequence: { id: 2n ** 64n } }, 'INVALID_ARG', /from 0 to 2\^64 - 1/],
     [{ sequence: { id: -1n } }, 'INVALID_ARG', /options.sequence.id/],
     [{ sequence: { id: 'é'.repeat(64) + 'x' } }, 'UNSUPPORTED', /at most 128 bytes of UTF-8 .* received 129/],
-    [{ sequence: { id: 1, start: 1 } }, 'INVALID_ARG', /options.sequence.start but received 1 of type number/],
+    [
+      { sequence: { id: 1, start: 1 } },
+      'INVALID_ARG',
+      /options.sequence.start but received 1 of type number/,
+    ],
     [{ sequence: { id: 1, end: 'no' } }, 'INVALID_ARG', /true or false for options.sequence.end/],
-    [{ sequence: { id: 1, begin: true } }, 'INVALID_ARG', /unknown key 'begin' in options.sequence of model 'm'/],
-    [{ sequence_id: 1 }, 'INVALID_ARG', /unknown key 'sequence_id'.*: write sequence: \{ id, start, end \} instead$/],
+    [
+      { sequence: { id: 1, begin: true } },
+      'INVALID_ARG',
+      /unknown key 'begin' in options.sequence of model 'm'/,
+    ],
+    [
+      { sequence_id: 1 },
+      'INVALID_ARG',
+      /unknown key 'sequence_id'.*: write sequence: \{ id, start, end \} instead$/,
+    ],
     [{ sequenceStart: true }, 'INVALID_ARG', /write sequence: \{ id, start, end \} instead$/],
   ] as const) {
     // JavaScript programs may pass such values.
@@ -84,7 +103,10 @@ test('requests of a sequence come in their order, also where all of them say the
 test('the first item of a map starts the sequence, and the last one ends it', async (t) => {
   const server = await serving(t);
   const items = [chunk(0), chunk(1), chunk(2)];
-  const told = async (options: Parameters<ReturnType<InferenceServer['model']>['map']>[1], count = 3): Promise<unknown[]> => {
+  const told = async (
+    options: Parameters<ReturnType<InferenceServer['model']>['map']>[1],
+    count = 3,
+  ): Promise<unknown[]> => {
     const all: unknown[] = [];
     for await (const result of server.model('m').map(items.slice(0, count), options)) {
       all.push(toldIn(result as Parameters<typeof toldIn>[0]));
@@ -98,7 +120,10 @@ test('the first item of a map starts the sequence, and the last one ends it', as
   ]);
   assert.deepEqual(await told({ sequence: { id: 7, start: true, end: true } }, 1), [[0, ['7n', true, true]]]);
   assert.deepEqual(await told({ sequence: { id: 7, start: true, end: true } }, 0), []);
-  assert.deepEqual(await told({ sequence: { id: 7 } }), [0, 1, 2].map((i) => [i, ['7n', false, false]]));
+  assert.deepEqual(
+    await told({ sequence: { id: 7 } }),
+    [0, 1, 2].map((i) => [i, ['7n', false, false]]),
+  );
   assert.deepEqual(await told({ sequence: { id: 7, end: true } }), [
     [0, ['7n', false, false]],
     [1, ['7n', false, false]],
@@ -136,7 +161,10 @@ test('a map keeps the order of a sequence where the server has too much in fligh
     count++;
   }
   assert.equal(count, 30);
-  assert.ok((await Promise.all(others)).some((one) => one instanceof Error), 'nothing was too much');
+  assert.ok(
+    (await Promise.all(others)).some((one) => one instanceof Error),
+    'nothing was too much',
+  );
 });
 
 test('an ensemble passes it on to its steps, and a model that calls another one does so only if told', async (t) => {

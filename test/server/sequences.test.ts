@@ -129,7 +129,10 @@ test('a request that cannot be sent does not count, and an error of the model en
   const wrong = await rejection(sequence.infer({ z: [1] }));
   assert.equal(wrong.code, 'INVALID_ARG');
   assert.match(wrong.stack ?? '', /sequences\.test/);
-  assert.match((await rejection(sequence.infer(chunk(0), { signal: 5 as unknown as AbortSignal }))).message, /AbortSignal/);
+  assert.match(
+    (await rejection(sequence.infer(chunk(0), { signal: 5 as unknown as AbortSignal }))).message,
+    /AbortSignal/,
+  );
   const twice = { sequence: { id: 2 } } as object;
   assert.match((await rejection(sequence.infer(chunk(0), twice))).message, /take no option 'sequence'/);
   assert.equal((await rejection(sequence.end({ z: [1] }))).code, 'INVALID_ARG');
@@ -151,8 +154,14 @@ test('another error of a request ends it with that code', async (t) => {
   assert.deepEqual(toldIn(await asked[1]), [0, ['9n', false, false]]);
   assert.equal(sequence.ended, true);
   for (const late of [await rejection(sequence.infer(chunk(0))), await rejection(sequence.end(chunk(0)))]) {
-    assert.deepEqual([late.code, late.reason, late.model, late.cause], ['UNAVAILABLE', 'QUEUE_FULL', 'm', first]);
-    assert.match(late.message, /^model 'm': sequence 9 has ended, because one of its requests failed: .*not now/);
+    assert.deepEqual(
+      [late.code, late.reason, late.model, late.cause],
+      ['UNAVAILABLE', 'QUEUE_FULL', 'm', first],
+    );
+    assert.match(
+      late.message,
+      /^model 'm': sequence 9 has ended, because one of its requests failed: .*not now/,
+    );
   }
   await sequence.end();
   await turn();
@@ -163,7 +172,7 @@ test('another error of a request ends it with that code', async (t) => {
       ['end', 'm', undefined, 9n],
     ],
   );
-  assert.equal((heard[1]?.[1].error as TritonError).cause, first);
+  assert.equal((heard[1]?.[1].error as TritonError | undefined)?.cause, first);
 });
 
 test('its signal cancels what is in flight, and a request of its own signal ends it, too', async (t) => {

@@ -10,7 +10,7 @@ import { tensorCutter, tensorFactory, type TensorCutter, type TensorFactory } fr
 import type { AnyTensor } from '../../tensor/tensor.js';
 import { CallingRequest } from './calling-request.js';
 import type { ModelRequest } from '../../api/model-request.js';
-import type { ReceivedSequence } from '../../api/sequence.js';
+import type { ReceivedSequence } from '../../api/request-sequence.js';
 import { tensorsOf } from '../versions/version-spec.js';
 
 /** The properties of a request besides its inputs. Requests of one group share them. */

@@ -3,7 +3,7 @@
 import { parameterSequence, sequenceEnd, sequenceStart } from '../../addon/layout.js';
 import { checkKeys, show } from '../../argument-checks.js';
 import { invalidArgument, TritonError } from '../../errors.js';
-import type { RequestSequence } from '../../api/sequence.js';
+import type { RequestSequence } from '../../api/request-sequence.js';
 
 /** The most bytes of an id that is a text, as in Triton; also in `native/engine/request/sequence_mark.h`. */
 const mostIdBytes = 128;

@@ -9,7 +9,8 @@
 import { readOptions, show } from '../../argument-checks.js';
 import { invalidArgument, TritonError, type TritonErrorCode } from '../../errors.js';
 import { printableLine } from '../../printable.js';
-import type { RequestSequence, SequenceOptions } from '../../api/sequence.js';
+import type { RequestSequence } from '../../api/request-sequence.js';
+import type { SequenceOptions } from '../../api/sequence.js';
 import { checkSequenceId } from '../requests/sequence-option.js';
 import { tellEnd, tellStart, type SequenceMessage } from './sequence-channels.js';
 import { newSequenceId } from './sequence-ids.js';

@@ -43,7 +43,7 @@ test('ids and flags of calls and of streams come to the model, in order', async 
     assert.deepEqual(told(answer), [1, expected]);
   }
   const stream = client.stream();
-  const all = responses(stream);
+  const all = responses<Fields>(stream);
   for (const [i, [parameters]] of cases.entries()) stream.write(request(i, parameters));
   stream.end();
   const answers = await all;

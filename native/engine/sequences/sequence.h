@@ -6,7 +6,7 @@
 //                          | cancellation, time-out      v    or close                   | too long
 //                          '------------------------> (none) <---------------------------'
 //
-// Owned by a SequenceTable, and guarded by its version's lock, except the state.
+// Owned by a SequenceScheduler, and guarded by its version's lock, except the state.
 #pragma once
 
 #include <array>

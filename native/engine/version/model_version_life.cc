@@ -93,7 +93,9 @@ Status ModelVersion::CreateInstances(VersionConfig config) {
   context_ = RunContext(name_, io_.max_batch_size > 0, &io_);
   context_.decoupled = config.decoupled;
   if (config.decoupled) context_.responses = std::make_shared<ResponseCounts>();
-  if (config.preserve_ordering) context_.order = std::make_shared<ResponseOrder>();
+  if (config.preserve_ordering || (config.sequences && config.sequences->preserve_ordering)) {
+    context_.order = std::make_shared<ResponseOrder>();
+  }
   // A model may have noted a request of a sequence, even if the run failed.
   context_.rerun_in_halves =
       config.rerun_in_halves && model_->may_run_again() && !config.decoupled && !config.sequences;

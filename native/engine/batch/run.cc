@@ -201,7 +201,7 @@ void PooledRun::Release(uint32_t request) {
   }
 }
 
-void PooledRun::Reschedule(uint32_t request) {
+void PooledRun::Reschedule(uint32_t request, bool seen) {
   // A null row has no queue to go back to.
   if (request < size() && members_[request]->header->null_row) return EndResponses(request);
   {
@@ -209,6 +209,8 @@ void PooledRun::Reschedule(uint32_t request) {
     if (request == kAll || !members_.AwaitOpen(request, &lock)) return;
     rerun_.Forbid();
     members_.Reschedule(request);
+    SequenceMark& mark = members_[request]->header->sequence;
+    if (seen) mark.start = mark.end = false;
   }
   places_.Drop(request);
   if (context_->order) return ordered_.Requeue(request);

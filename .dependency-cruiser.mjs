@@ -73,9 +73,9 @@ export default {
     ),
     error(
       'config',
-      'config imports nothing from the others but the names of datatypes.',
+      'config imports nothing from the others but the names of datatypes, and how large a tensor may be.',
       { path: folders('config') },
-      { path: '^src/[^/]+/', pathNot: [folders('config'), '^src/tensor/datatype\\.ts$'] },
+      { path: '^src/[^/]+/', pathNot: [folders('config'), '^src/tensor/(datatype|max-bytes)\\.ts$'] },
     ),
     error(
       'tensor',

@@ -21,6 +21,7 @@ export type {
   BatchReason,
   ExplainedBatch,
   ExplainedResource,
+  ExplainedSequences,
   Explanation,
 } from './server/reports/explain.js';
 export type { CloseOptions } from './server/creation/server-arguments.js';
@@ -62,6 +63,8 @@ export type {
   ResponseStatistic,
   TensorMetadata,
 } from './api/metadata.js';
+export type { ReceivedSequence, RequestSequence } from './api/request-sequence.js';
+export type { Sequence, SequenceInferOptions, SequenceOptions, TypedSequence } from './api/sequence.js';
 export type { Timings } from './api/timings.js';
 export type { LogContext, LogFunction, Logger } from './logger.js';
 export type { Metric, MetricOptions } from './api/metric.js';
@@ -85,6 +88,7 @@ export type { RateLimitOptions, RateLimitResource } from './scheduling/rate-limi
 export type { BackendConfig, GivenFiles, GivenModel, LoadEvent, ServerOptions } from './options.js';
 export type { ModelMessage } from './registry/entries/model-events.js';
 export type { RequestMessage } from './server/requests/request-channels.js';
+export type { SequenceMessage } from './server/sequences/sequence-channels.js';
 export type { LoadModelOptions, LoadOutcome } from './api/load-options.js';
 export type { ModelState } from './api/metadata.js';
 export { Tensor } from './tensor/tensor.js';

@@ -27,6 +27,7 @@ import {
   type MapOptions,
   type MetricOptions,
   type MetricsConfig,
+  type SequenceOptions,
   type ServerOptions,
   type TritonErrorOptions,
   type UnloadModelOptions,
@@ -75,12 +76,14 @@ const metricsNulls: Nulls<MetricsConfig> = {
 const loggerNulls: Nulls<Logger> = { error: null, warn: null, info: null, verbose: null };
 const inferNulls: Nulls<InferOptions> = {
   ...{ id: null, outputs: null, signal: null, ownOutputs: null, into: null, priority: null, timeoutUs: null },
-  ...{ timeoutMs: null, parameters: null, parent: null },
+  ...{ timeoutMs: null, parameters: null, parent: null, sequence: null },
 };
 const mapNulls: Nulls<MapOptions> = {
   ...{ concurrency: null, outputs: null, signal: null, ordered: null, onError: null, priority: null },
   ...{ timeoutUs: null, timeoutMs: null, withItem: null, parameters: null, parent: null },
+  sequence: null,
 };
+const sequenceNulls: Nulls<SequenceOptions> = { id: null, signal: null };
 const loadNulls: Nulls<LoadModelOptions> = {
   config: null,
   files: null,
@@ -192,6 +195,8 @@ void suite('calls do what they do without', () => {
         sums.push(outputs['y']?.data);
       assert.deepEqual(sums, [row(2), row(2)], what);
     }
+    for (const [what, options] of forms<SequenceOptions>(sequenceNulls))
+      assert.deepEqual((await model.sequence(options).end({ x })).outputs['y']?.data, row(2), what);
     for (const [what, options] of forms<LoadModelOptions>(loadNulls))
       assert.deepEqual(await server.loadModel('add', options), { changed: false }, what);
     for (const [what, options] of forms<{ ready?: boolean }>({ ready: null }))
@@ -263,6 +268,8 @@ void suite('calls do what they do without', () => {
       for (const [what, options] of forms<object>(mapNulls))
         for await (const one of model.map([{ x }], options as undefined))
           assert.deepEqual(one.outputs['y']?.data, row(2), what);
+      for (const [what, options] of forms<SequenceOptions>(sequenceNulls))
+        assert.deepEqual((await model.sequence(options).end({ x })).outputs['y']?.data, row(2), what);
       for (const [, options] of forms<LoadModelOptions>(loadNulls)) await remote.loadModel('add', options);
       for (const [, options] of forms<UnloadModelOptions>(unloadNulls))
         await remote.unloadModel('optional', options);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "bytes_wrap.h"
+#include "convert_sequences.h"
 #include "convert_warmup.h"
 #include "external_memory.h"
 
@@ -39,20 +40,6 @@ Napi::Array TensorsToJs(Napi::Env env, const std::vector<TensorDescription>& ten
     array.Set(i, object);
   }
   return array;
-}
-
-// Converts microseconds. Values that do not fit are capped.
-uint64_t NanosecondsOf(const Napi::Value& value) {
-  const auto us = static_cast<uint64_t>(std::max<int64_t>(NumberOf(value), 0));
-  return std::min(us, UINT64_MAX / 4 / 1000) * 1000;
-}
-
-std::vector<int64_t> DimsOf(const Napi::Value& value) {
-  std::vector<int64_t> dims;
-  if (!value.IsArray()) return dims;
-  const Napi::Array array = value.As<Napi::Array>();
-  for (uint32_t i = 0; i < array.Length(); i++) dims.push_back(NumberOf(array.Get(i)));
-  return dims;
 }
 
 QueuePolicy QueuePolicyOf(const Napi::Value& value) {
@@ -97,6 +84,32 @@ Napi::Array OwnKeys(const Napi::Object& object) {
 
 }  // namespace
 
+uint64_t NanosecondsOf(const Napi::Value& value) {
+  const auto us = static_cast<uint64_t>(std::max<int64_t>(NumberOf(value), 0));
+  return std::min(us, UINT64_MAX / 4 / 1000) * 1000;
+}
+
+std::vector<int64_t> DimsOf(const Napi::Value& value) {
+  std::vector<int64_t> dims;
+  if (!value.IsArray()) return dims;
+  const Napi::Array array = value.As<Napi::Array>();
+  for (uint32_t i = 0; i < array.Length(); i++) dims.push_back(NumberOf(array.Get(i)));
+  return dims;
+}
+
+DynamicPolicy DynamicPolicyOf(const Napi::Value& value) {
+  DynamicPolicy policy;
+  if (!value.IsObject()) return policy;
+  const Napi::Object object = value.As<Napi::Object>();
+  policy.max_batch_size = static_cast<uint32_t>(NumberOf(object.Get("maxBatchSize")));
+  for (const int64_t size : DimsOf(object.Get("preferredBatchSizes"))) {
+    policy.preferred_batch_sizes.push_back(static_cast<uint32_t>(size));
+  }
+  policy.max_queue_delay_ns = NanosecondsOf(object.Get("maxQueueDelayUs"));
+  policy.across_shapes = FlagOf(object.Get("acrossShapes"));
+  return policy;
+}
+
 std::vector<TensorSpec> SpecsOf(const Napi::Value& value) {
   std::vector<TensorSpec> specs;
   if (!value.IsArray()) return specs;
@@ -112,6 +125,7 @@ std::vector<TensorSpec> SpecsOf(const Napi::Value& value) {
     spec.optional = FlagOf(object.Get("optional"));
     spec.outer = DimsOf(object.Get("outer"));
     spec.rows_in_values = FlagOf(object.Get("rowsInValues"));
+    spec.internal = FlagOf(object.Get("internal"));
     specs.push_back(std::move(spec));
   }
   return specs;
@@ -296,16 +310,8 @@ VersionConfig VersionConfigOf(const Napi::Object& object) {
   config.io.inputs = SpecsOf(object.Get("inputs"));
   config.io.outputs = SpecsOf(object.Get("outputs"));
   config.json = StringOf(object.Get("json"));
-  const Napi::Value scheduling = object.Get("scheduling");
-  if (scheduling.IsObject()) {
-    const Napi::Object policy = scheduling.As<Napi::Object>();
-    config.policy.max_batch_size = static_cast<uint32_t>(NumberOf(policy.Get("maxBatchSize")));
-    for (int64_t size : DimsOf(policy.Get("preferredBatchSizes"))) {
-      config.policy.preferred_batch_sizes.push_back(static_cast<uint32_t>(size));
-    }
-    config.policy.max_queue_delay_ns = NanosecondsOf(policy.Get("maxQueueDelayUs"));
-    config.policy.across_shapes = FlagOf(policy.Get("acrossShapes"));
-  }
+  config.policy = DynamicPolicyOf(object.Get("scheduling"));
+  config.sequences = SequencePolicyOf(object.Get("sequences"));
   config.preserve_ordering = FlagOf(object.Get("preserveOrdering"));
   config.rerun_in_halves = FlagOf(object.Get("rerunInHalves"));
   config.decoupled = FlagOf(object.Get("decoupled"));

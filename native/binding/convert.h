@@ -46,6 +46,11 @@ int64_t NumberOf(const Napi::Value& value);
 std::optional<uint64_t> WholeOf(const Napi::Value& value);
 ModelKey ModelKeyOf(const Napi::Value& value);
 std::map<std::string, std::string> StringsOf(const Napi::Value& value);
+// Converts microseconds to nanoseconds. Values that do not fit are capped.
+uint64_t NanosecondsOf(const Napi::Value& value);
+std::vector<int64_t> DimsOf(const Napi::Value& value);
+// Absent: every request runs alone.
+DynamicPolicy DynamicPolicyOf(const Napi::Value& value);
 std::vector<TensorSpec> SpecsOf(const Napi::Value& value);
 std::vector<double> DoublesOf(const Napi::Value& value);
 // Reads a map of NativeBytes by path.

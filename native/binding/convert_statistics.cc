@@ -99,11 +99,32 @@ Napi::Object InstancesToJs(Napi::Env env, const InstanceMetrics& metrics, bool h
   return object;
 }
 
+// Undefined: the version has no sequences.
+Napi::Value ToJs(Napi::Env env, const SequenceCounts& counts) {
+  if (counts.slots == 0) return env.Undefined();
+  Napi::Object object = Napi::Object::New(env);
+  const auto number = [&](const char* key, uint64_t value) {
+    object.Set(key, Napi::Number::New(env, static_cast<double>(value)));
+  };
+  number("slots", counts.slots);
+  number("live", counts.live);
+  number("idle", counts.idle);
+  number("backlog", counts.backlog);
+  number("begun", counts.begun);
+  number("idled", counts.idled);
+  number("expired", counts.expired);
+  number("cancelled", counts.cancelled);
+  number("broken", counts.broken);
+  number("stateBytes", counts.state_bytes);
+  return object;
+}
+
 }  // namespace
 
 Napi::Value ToJs(Napi::Env env, const VersionMetrics& metrics) {
   Napi::Object object = InstancesToJs(env, metrics, metrics.histograms);
   object.Set("pending", Napi::Number::New(env, static_cast<double>(metrics.pending)));
+  object.Set("sequences", ToJs(env, metrics.sequences));
   Napi::Array gpus = Napi::Array::New(env, metrics.gpus.size());
   uint32_t i = 0;
   for (const auto& [device, of] : metrics.gpus) {
@@ -123,6 +144,7 @@ Napi::Value ToJs(Napi::Env env, const BatchHistory& history) {
   number(object, "instances", history.instances);
   number(object, "waiting", history.waiting);
   number(object, "held", history.held);
+  object.Set("sequences", ToJs(env, history.sequences));
   Napi::Array batches = Napi::Array::New(env, history.records.size());
   uint32_t index = 0;
   for (const BatchRecord& record : history.records) {

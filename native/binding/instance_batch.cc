@@ -61,7 +61,22 @@ Napi::Value ShowLarge(Napi::Env env, const Request& request, const InputTensor& 
 }
 
 bool HasExtra(const RequestHeader& header) {
-  return header.priority != 0 || header.timeout_ns != 0 || !header.parameters.empty();
+  return header.priority != 0 || header.timeout_ns != 0 || !header.parameters.empty() ||
+         header.sequence.any();
+}
+
+Napi::Value SequenceOf(Napi::Env env, const SequenceMark& mark) {
+  Napi::Object sequence = Napi::Object::New(env);
+  if (mark.id.text.empty()) {
+    napi_value number = nullptr;
+    napi_create_bigint_uint64(env, mark.id.number, &number);
+    sequence.Set("id", Napi::Value(env, number));
+  } else {
+    sequence.Set("id", mark.id.text);
+  }
+  sequence.Set("start", Napi::Boolean::New(env, mark.start));
+  sequence.Set("end", Napi::Boolean::New(env, mark.end));
+  return sequence;
 }
 
 Napi::Value ExtraOf(Napi::Env env, const RequestHeader& header) {
@@ -94,6 +109,7 @@ Napi::Value ExtraOf(Napi::Env env, const RequestHeader& header) {
   }
   extra.Set("id", id ? *id : std::string());
   extra.Set("parameters", parameters);
+  if (header.sequence.any()) extra.Set("sequence", SequenceOf(env, header.sequence));
   return extra;
 }
 

@@ -161,6 +161,15 @@ bool ReadParameters(std::string_view bytes, RequestBuilder* builder) {
     const std::string_view key = bytes.substr(0, name);
     const std::string_view value = bytes.substr(name, size);
     bytes.remove_prefix(size_t{name} + size);
+    if (type == kSequenceType) {
+      if (size != kSequenceBytes || name > kMostSequenceIdBytes) return false;
+      uint64_t number = 0;
+      uint32_t flags = 0;
+      std::memcpy(&number, value.data(), 8);
+      std::memcpy(&flags, value.data() + 8, 4);
+      builder->SetSequence(number, key, (flags & kSequenceStart) != 0, (flags & kSequenceEnd) != 0);
+      continue;
+    }
     if (type != 0 && size != 8) return false;
     int64_t whole = 0;
     double real = 0;

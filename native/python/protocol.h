@@ -18,7 +18,9 @@
 //     inputs, for each: index, rank, dims, bytes per request, offset of the first request's bytes;
 //     the bytes of the other requests follow
 // Parameters: for each its type (0 string, 1 integer, 2 double, 3 bool), bytes of its name and
-// bytes of its value, 4 bytes each, then name and value.
+// bytes of its value, 4 bytes each, then name and value. Type 4 is the request's sequence: the name
+// is the text of the correlation id, empty if it is a number, and the value has kSequenceBytes
+// bytes: the number (8) and the flags (4).
 //
 // The words of an answer (kAnswer) are any number of these items:
 //   1, request, final, outputs, for each: index, datatype, rank, dims, bytes, offset  (a response)
@@ -47,7 +49,7 @@ namespace tritonts::python {
 
 constexpr uint32_t kMagic = 0x74737079;
 // Incremented with each change of this file: the stub refuses another version.
-constexpr uint32_t kProtocol = 4;
+constexpr uint32_t kProtocol = 5;
 
 constexpr size_t kAlignment = 64;
 constexpr size_t kPage = 4096;
@@ -57,6 +59,11 @@ constexpr uint64_t kMostWords = uint64_t{1} << 22;
 constexpr size_t kMostWaiting = size_t{1} << 16;
 // Bytes per request. Outputs of at least this size are passed on in blocks, which are reused.
 constexpr size_t kOwnBlock = size_t{64} << 10;
+// The entry of the parameters that is the request's sequence; flags as in Triton.
+constexpr uint32_t kSequenceType = 4;
+constexpr uint32_t kSequenceStart = 1;
+constexpr uint32_t kSequenceEnd = 2;
+constexpr size_t kSequenceBytes = 12;
 // Upper limit of a tensor's rank.
 constexpr int64_t kMostDims = 64;
 // Bytes between a lent answer's release word and its body.

@@ -28,16 +28,27 @@ std::string ValueOf(const RequestParameter& parameter, uint32_t* type) {
   return bytes;
 }
 
+void Append(uint32_t type, const std::string& name, const std::string& value, std::string* said) {
+  const uint32_t numbers[] = {type, static_cast<uint32_t>(name.size()),
+                              static_cast<uint32_t>(value.size())};
+  said->append(reinterpret_cast<const char*>(numbers), sizeof(numbers));
+  *said += name;
+  *said += value;
+}
+
 std::string Said(const RequestHeader& header) {
   std::string said;
   for (const RequestParameter& parameter : header.parameters) {
     uint32_t type = 0;
     const std::string value = ValueOf(parameter, &type);
-    const uint32_t numbers[] = {type, static_cast<uint32_t>(parameter.name.size()),
-                                static_cast<uint32_t>(value.size())};
-    said.append(reinterpret_cast<const char*>(numbers), sizeof(numbers));
-    said += parameter.name;
-    said += value;
+    Append(type, parameter.name, value, &said);
+  }
+  if (const SequenceMark& mark = header.sequence; mark.any()) {
+    const uint32_t flags = (mark.start ? kSequenceStart : 0) | (mark.end ? kSequenceEnd : 0);
+    std::string value(kSequenceBytes, '\0');
+    std::memcpy(value.data(), &mark.id.number, 8);
+    std::memcpy(value.data() + 8, &flags, 4);
+    Append(kSequenceType, mark.id.text, value, &said);
   }
   return said;
 }

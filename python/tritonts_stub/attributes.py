@@ -2,34 +2,51 @@
 
 import struct
 
-from .errors import TritonModelException
+from .errors import TritonModelException, unsupported
 
 ID = "triton_request_id"
 
+SEQUENCE_START, SEQUENCE_END = 1, 2
+#: The maximum size of a correlation id that is a text, as in Triton.
+MOST_ID_BYTES = 128
+
 _entry = struct.Struct("<III")
+_sequence_kind = 4
+_sequence = struct.Struct("<QI")
 _parameter_kinds = {0: None, 1: struct.Struct("<q"), 2: struct.Struct("<d"), 3: struct.Struct("<q")}
 
 
 def read_attributes(data):
-    """Reads the id and the parameters of requests (protocol.h)."""
-    at, found = 0, {}
+    """Reads the id, the parameters and the sequence of requests (protocol.h)."""
+    at, found, correlation_id, flags = 0, {}, 0, 0
     while at < len(data):
         kind, name, size = _entry.unpack_from(data, at)
         at += _entry.size
         text = bytes(data[at : at + name]).decode(errors="replace")
         value = bytes(data[at + name : at + name + size])
         at += name + size
-        if kind == 0:
+        if kind == _sequence_kind:
+            correlation_id, flags = _sequence.unpack(value)
+            correlation_id = text or correlation_id
+        elif kind == 0:
             found[text] = value.decode(errors="replace")
         else:
             (number,) = _parameter_kinds[kind].unpack(value)
             found[text] = number != 0 if kind == 3 else number
-    return found.pop(ID, ""), found
+    return found.pop(ID, ""), found, correlation_id, flags
 
 
-def write_attributes(request_id, parameters):
+def write_attributes(request_id, parameters, correlation_id=0, flags=0):
     """The reverse of `read_attributes`."""
     attributes = []
+    if flags or correlation_id not in (0, ""):
+        is_text = isinstance(correlation_id, str)
+        name = correlation_id.encode() if is_text else b""
+        attributes.append(
+            _entry.pack(_sequence_kind, len(name), _sequence.size)
+            + name
+            + _sequence.pack(0 if is_text else correlation_id, flags)
+        )
     entries = dict(parameters or {})
     if request_id:
         entries[ID] = request_id
@@ -51,11 +68,36 @@ def write_attributes(request_id, parameters):
     return b"".join(attributes)
 
 
+def checked_id(correlation_id):
+    """A correlation id that a model gave."""
+    if isinstance(correlation_id, str):
+        size = len(correlation_id.encode())
+        if size > MOST_ID_BYTES:
+            raise unsupported("correlation_id: expected at most %d bytes but got %d" % (MOST_ID_BYTES, size))
+        return correlation_id
+    if isinstance(correlation_id, int) and not isinstance(correlation_id, bool) and 0 <= correlation_id < 1 << 64:
+        return correlation_id
+    raise TritonModelException(
+        "correlation_id: expected a str or an int from 0 to 2^64 - 1 but got %r" % (correlation_id,), "INVALID_ARG"
+    )
+
+
+def checked_flags(flags):
+    """Flags that a model gave."""
+    if isinstance(flags, int) and flags & ~(SEQUENCE_START | SEQUENCE_END) == 0:
+        return int(flags)
+    raise TritonModelException(
+        "flags: expected a combination of TRITONSERVER_REQUEST_FLAG_SEQUENCE_START and _END but got %r" % (flags,),
+        "INVALID_ARG",
+    )
+
+
 class Attributes:
     """Properties that the requests of a group share, besides their tensors."""
 
-    __slots__ = ("id", "parameters", "priority", "timeout", "wanted", "counted", "rows")
+    __slots__ = ("id", "parameters", "priority", "timeout", "wanted", "counted", "rows", "correlation_id", "flags")
 
-    def __init__(self, id, parameters, priority, timeout, wanted, counted, rows):
+    def __init__(self, id, parameters, priority, timeout, wanted, counted, rows, correlation_id=0, flags=0):
         self.id, self.parameters, self.priority = id, parameters, priority
         self.timeout, self.wanted, self.counted, self.rows = timeout, wanted, counted, rows
+        self.correlation_id, self.flags = correlation_id, flags

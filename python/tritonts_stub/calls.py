@@ -123,7 +123,8 @@ class Call:
 
     def _send(self):
         memory, request, model = self.memory, self.request, self.model
-        attributes = write_attributes(request._attributes.id, request._attributes.parameters)
+        said = request._attributes
+        attributes = write_attributes(said.id, said.parameters, said.correlation_id, request.flags())
         number = self.batch.number if self.batch is not None else 0
         words = [number, 0xFFFFFFFF, model.uid, model.revision, 1 if self.decoupled else 0]
         words += [request._attributes.priority, request._attributes.timeout, 0, len(attributes)]

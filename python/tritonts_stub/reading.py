@@ -19,10 +19,14 @@ def read(instance, number, offset, count):
     for _ in range(words[1]):
         alike, rows, priority, timeout, place, size, counted, wanted = words[at : at + 8]
         at += 8
-        request_id, parameters = read_attributes(memory.bytes[place : place + size]) if size else ("", {})
+        request_id, parameters, correlation_id, flags = (
+            read_attributes(memory.bytes[place : place + size]) if size else ("", {}, 0, 0)
+        )
         asked = [names[index] for index in words[at : at + wanted]] if wanted else None
         at += wanted
-        attributes = Attributes(request_id, parameters, priority, timeout, asked, counted == 1, rows)
+        attributes = Attributes(
+            request_id, parameters, priority, timeout, asked, counted == 1, rows, correlation_id, flags
+        )
         spans = {}
         present = words[at]
         at += 1

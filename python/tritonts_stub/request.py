@@ -3,11 +3,10 @@
 import json
 
 from . import calls, instance
-from .attributes import Attributes
+from .attributes import Attributes, checked_flags, checked_id
 from .errors import TritonModelException, unsupported
 from .tensor import Tensor
 
-SEQUENCE_START, SEQUENCE_END = 1, 2
 RELEASE_ALL, RELEASE_RESCHEDULE = 1, 2
 class PreferredMemory:
     """The caller's preferred memory for outputs. Here all outputs are in CPU memory."""
@@ -28,6 +27,7 @@ class InferenceRequest:
 
     __slots__ = (
         "_batch", "_position", "_spans", "_at", "_attributes", "_inputs", "_model", "_version", "_wanted", "_sender",
+        "_flags",
     )  # fmt: skip
 
     def __init__(
@@ -44,8 +44,6 @@ class InferenceRequest:
         trace=None,
         parameters=None,
     ):
-        if flags != 0 or correlation_id not in (0, ""):
-            raise unsupported("sequences (flags, correlation_id) are not served yet")
         if isinstance(preferred_memory, PreferredMemory) and preferred_memory.type != 0:
             raise unsupported("preferred_memory: outputs are in the memory of the CPU here")
         if isinstance(parameters, str):
@@ -54,7 +52,10 @@ class InferenceRequest:
             if not isinstance(one, Tensor):
                 raise TritonModelException("inputs: expected Tensors but got %s" % type(one).__name__)
         self._batch, self._position, self._spans, self._at, self._sender = None, -1, None, 0, None
-        self._attributes = Attributes(str(request_id), dict(parameters or {}), 0, int(timeout), None, False, 0)
+        self._attributes = Attributes(
+            str(request_id), dict(parameters or {}), 0, int(timeout), None, False, 0, checked_id(correlation_id)
+        )
+        self._flags = checked_flags(flags)
         self._inputs, self._model, self._version = list(inputs), str(model_name), int(model_version)
         self._wanted = [str(name) for name in requested_output_names]
 
@@ -62,7 +63,7 @@ class InferenceRequest:
     def _received(batch, position, spans, at, attributes):
         self = object.__new__(_Awaited if batch.instance.decoupled else InferenceRequest)
         self._batch, self._position, self._spans, self._at = batch, position, spans, at
-        self._attributes, self._inputs, self._sender = attributes, None, None
+        self._attributes, self._inputs, self._sender, self._flags = attributes, None, None, attributes.flags
         self._model = self._version = self._wanted = None
         return self
 
@@ -82,14 +83,15 @@ class InferenceRequest:
         return self._attributes.id
 
     def correlation_id(self):
-        return 0
+        """The id of the request's sequence, an int or a str; 0: it belongs to none."""
+        return self._attributes.correlation_id
 
     def flags(self):
-        return 0
+        """Whether the request starts or ends its sequence: TRITONSERVER_REQUEST_FLAG_SEQUENCE_START and _END."""
+        return self._flags
 
     def set_flags(self, flags):
-        if flags != 0:
-            raise unsupported("sequences (flags) are not served yet")
+        self._flags = checked_flags(flags)
 
     def timeout(self):
         """The time-out in microseconds; 0: none was given."""

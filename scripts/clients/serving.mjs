@@ -8,6 +8,8 @@ import { serveGrpc } from '../../dist/src/endpoints/grpc/serve.js';
 import { serveHttp } from '../../dist/src/endpoints/http/serve.js';
 import { identity, onnx } from '../../dist/test/support/harness.js';
 import { addModel } from '../../dist/test/support/models.js';
+import { tellsSequence } from '../../dist/test/support/sequences.js';
+import { executing, script } from '../../dist/test/javascript/harness.js';
 import { writeRepository } from '../../dist/test/support/repository.js';
 
 const datatypes = 'BOOL INT8 INT16 INT32 INT64 UINT8 UINT16 UINT32 UINT64 FP16 FP32 FP64 BYTES BF16'.split(
@@ -54,6 +56,10 @@ export async function writeModels(folder) {
     spare: onnx(),
     slow: identity({ delayMs: 60_000 }),
     count,
+    sequence: script(executing(tellsSequence), {
+      inputs: [{ name: 'x', dims: [1] }],
+      outputs: [{ name: 'y', datatype: 'BYTES', dims: [1] }],
+    }),
   });
   const model = join(folder, 'add.onnx');
   writeFileSync(model, addModel());

@@ -46,8 +46,8 @@ export const differences: readonly Difference[] = [
     here: "An unload is answered when the model's requests have ended and its memory is free, as from `unloadModel`.",
   },
   {
-    triton: 'HTTP: models without a sequence batcher ignore parameters of sequences.',
-    here: 'UNSUPPORTED, because sequences are not built yet. The values 0, an empty id and false mean no sequence.',
+    triton: 'gRPC: `sequence_id` is an `int64_param` or a `string_param`.',
+    here: '`uint64_param` is accepted, too.',
   },
   {
     triton:
@@ -134,6 +134,24 @@ export const differences: readonly Difference[] = [
   {
     triton: 'A negative `count` of an instance group counts as absent.',
     here: 'INVALID_ARG, because it is a mistake. The same holds for a negative id of a GPU or device, and a negative `max_candidate_sequences`.',
+  },
+  {
+    triton:
+      'Names, types and shapes of states are not compared with the model. If they do not fit, each request fails. The same holds for `use_growable_memory` on the CPU.',
+    here: 'The load fails with INVALID_ARG, and names the state and the tensor of the model.',
+  },
+  {
+    triton:
+      'An entry of `control_input` may have no control, or several. Then the model gets no value, or one of them.',
+    here: 'INVALID_ARG, because a control tensor has one value. The same holds for a control or state that is an input, too.',
+  },
+  {
+    triton: 'Without `initial_state`, a new sequence begins with memory that nobody has set.',
+    here: 'It begins with zeros, or empty strings.',
+  },
+  {
+    triton: 'A warm-up sample needs a value for each control tensor. With states it always fails.',
+    here: 'Controls and states that a sample does not name are zeros.',
   },
   {
     triton: 'A library of `op_library_filename` may lie anywhere.',
@@ -254,7 +272,7 @@ export const differences: readonly Difference[] = [
   },
   {
     triton: 'Python: responses have parameters, and a request can be rescheduled.',
-    here: '`pb_utils` refuses both with UNSUPPORTED. It also refuses sequence flags and correlation ids of calls, until sequences exist.',
+    here: '`pb_utils` refuses both with UNSUPPORTED.',
   },
   {
     triton:

@@ -5,7 +5,8 @@ import { allFieldPaths, typeText } from '../../src/config/schema/fields.js';
 import { table as backends } from '../../src/backends/table.generated.js';
 import { acceleratorLists } from '../../src/config/support/accelerator-support.js';
 import { commonParameters, type ParameterSupport } from '../../src/config/support/parameter-support.js';
-import { supportOf, type Support, type SupportClass } from '../../src/config/support/field-support.js';
+import { supportOf } from '../../src/config/support/field-support.js';
+import type { Support, SupportClass } from '../../src/config/support/support.js';
 
 const classWords: Readonly<Record<SupportClass, string>> = {
   acted: 'acted on',

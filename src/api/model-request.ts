@@ -8,6 +8,7 @@ import type {
   TensorOf,
 } from '../tensor/signature.js';
 import type { AnyTensor } from '../tensor/tensor.js';
+import type { ReceivedSequence } from './request-sequence.js';
 
 /** The type parameter of a model's types: its name in {@link ModelRegistry}, or its signature. */
 // eslint-disable-next-line @typescript-eslint/no-redundant-type-constituents -- programs add names
@@ -43,6 +44,8 @@ export interface ModelRequest<M extends NameOrSignature = ModelSignature> {
   readonly priority: number;
   /** The caller's `timeoutUs`; 0 if the caller gave none. */
   readonly timeoutUs: number;
+  /** The sequence that the request belongs to; undefined if the caller gave none. */
+  readonly sequence: ReceivedSequence | undefined;
   /**
    * Aborts within about 10 ms after the caller has cancelled the request. The signal is created when this
    * property is first read, in `execute` or later.

@@ -13,6 +13,7 @@ import type {
   MapResult,
   RequestedOutputs,
 } from './results.js';
+import type { Sequence, SequenceOptions, TypedSequence } from './sequence.js';
 import type { InputsOf, ModelSignature, OutputNames, WantedOf } from '../tensor/signature.js';
 
 /**
@@ -187,6 +188,21 @@ export interface TypedModel<S extends ModelSignature> {
   ): AsyncIterableIterator<InferResult<WantedOf<S, W>> | MapOutcome<InferResult<WantedOf<S, W>>>>;
 
   /**
+   * Begins a sequence: requests that a model with `sequence_batching` runs in their order, and whose state it
+   * keeps. Nothing is sent before the first request. Other models only receive the id and the flags. Triton:
+   * `sequence_id`, `sequence_start`, `sequence_end`.
+   *
+   * @param options - See {@link SequenceOptions}.
+   * @throws {@link TritonError} INVALID_ARG for wrong options, UNSUPPORTED for an id of more than 128 bytes.
+   *
+   * @example
+   * await using sequence = model.sequence();
+   * for (const chunk of chunks) await sequence.infer({ chunk });
+   * const { outputs } = await sequence.end({ chunk: last });
+   */
+  sequence(options?: SequenceOptions): TypedSequence<S>;
+
+  /**
    * How the model runs: library, instances and threads. Triton has no counterpart.
    *
    * @throws {@link TritonError} NOT_FOUND or UNAVAILABLE if no version is ready.
@@ -221,4 +237,6 @@ export interface Model extends TypedModel<ModelSignature> {
   // TypeScript would compare their signatures alone, and no TypedModel would be a Model.
   /** The model's name. */
   readonly name: string;
+  /** Begins a sequence: {@link TypedModel.sequence}. */
+  sequence(options?: SequenceOptions): Sequence;
 }

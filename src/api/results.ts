@@ -6,6 +6,7 @@ import type { ModelRequest } from './model-request.js';
 import type { Inputs } from '../tensor/inputs.js';
 import type { AnyTensor } from '../tensor/tensor.js';
 import type { TypedArray } from '../tensor/types.js';
+import type { RequestSequence } from './request-sequence.js';
 
 /** Values that a request or a response may carry besides tensors. Triton: `parameters`. */
 export type RequestParameters = Readonly<Record<string, string | number | bigint | boolean>>;
@@ -136,6 +137,13 @@ export interface InferOptions<
    * request parameters.
    */
   readonly parameters?: RequestParameters | undefined;
+  /**
+   * The sequence that the request belongs to (default: none). A model with `sequence_batching` runs the requests
+   * of a sequence one after the other, in the order in which they were sent; each must have one row. Other
+   * models only receive it. {@link Model.sequence} sets it for each request. Triton: `sequence_id`,
+   * `sequence_start`, `sequence_end`.
+   */
+  readonly sequence?: RequestSequence | undefined;
 }
 
 /**
@@ -189,6 +197,11 @@ export interface MapOptions<
   readonly parameters?: RequestParameters | undefined;
   /** As in {@link InferOptions}, for each item. */
   readonly parent?: ModelRequest | undefined;
+  /**
+   * The sequence whose requests the items are, in their order (default: none). `start` is for the first item that
+   * is sent, and `end` for the last one. One item is in flight at a time, whatever `concurrency` is.
+   */
+  readonly sequence?: RequestSequence | undefined;
 }
 
 /**

@@ -16,6 +16,8 @@ export type {
   RemoteModel,
   RemoteOutcome,
   RemoteResult,
+  RemoteSequence,
+  RemoteSequenceInferOptions,
   RemoteServer,
   RemoteStatistics,
 } from './types.js';

@@ -4,7 +4,7 @@ import { readOptions } from '../argument-checks.js';
 import type { ModelConfig } from '../config/index.js';
 import type { Waiter } from '../dispatch/types.js';
 import { TritonError } from '../errors.js';
-import type { ModelMetadata } from '../index.js';
+import type { ModelMetadata, SequenceOptions } from '../index.js';
 import {
   checkInferOptions,
   inferKeys,
@@ -19,13 +19,15 @@ import { failedStream } from '../server/requests/stream-iterator.js';
 import type { Inputs } from '../tensor/inputs.js';
 import type { ModelName, Protocol, WireRequest } from './protocol.js';
 import { RemoteStream } from './remote-stream.js';
-import { RemoteVersion } from './remote-version.js';
+import { SequenceOfServer, type SendChecked } from './remote-sequence.js';
+import { RemoteVersion, sequenceParameters } from './remote-version.js';
 import type {
   RemoteInferOptions,
   RemoteMapOptions,
   RemoteModel,
   RemoteOutcome,
   RemoteResult,
+  RemoteSequence,
   RemoteStatistics,
 } from './types.js';
 
@@ -144,6 +146,27 @@ export class ModelOfServer implements RemoteModel {
     return mapModel(this.#mappable, items, options satisfies MapOptions);
   }
 
+  sequence(options?: SequenceOptions): RemoteSequence {
+    const { name, version } = this;
+    return new SequenceOfServer(
+      { name, version, prepare: (inputs, own) => this.#prepareInSequence(inputs, own) },
+      options,
+    );
+  }
+
+  /** Checks a request of a sequence. Its flags are known when it is sent. */
+  #prepareInSequence(inputs: Inputs, options: RemoteInferOptions): SendChecked | Promise<SendChecked> {
+    const own = this.#check(options).given;
+    const send =
+      ({ version, request }: Prepared): SendChecked =>
+      (sequence) => {
+        const parameters = [...request.parameters, ...sequenceParameters(sequence)];
+        return this.#send({ version, request: { ...request, parameters } }, own);
+      };
+    const prepared = this.#prepare(inputs, own);
+    return prepared instanceof Promise ? prepared.then(send) : send(prepared);
+  }
+
   async statistics(): Promise<RemoteStatistics> {
     const all = await this.#protocol.statistics(this.name, this.version);
     const newest = all.at(-1);
@@ -173,7 +196,8 @@ export class ModelOfServer implements RemoteModel {
     }
     const checked = checkInferOptions(this.name, given, this.#shared);
     // Copied, because a program may change its options while the request is in progress.
-    return { ...checked, given: { ...given, signal: checked.request.signal } };
+    const sequence = given.sequence && { ...given.sequence };
+    return { ...checked, given: { ...given, sequence, signal: checked.request.signal } };
   }
 
   /** Fetches the server's current description of the model. */

@@ -17,7 +17,7 @@ import type { AnyTensor, Tensor } from '../tensor/tensor.js';
 import type { Datatype } from '../tensor/datatype.js';
 import type { TensorSpec } from '../tensor/plan.js';
 import { bytesAt } from '../tensor/views.js';
-import type { ModelMetadata } from '../index.js';
+import type { ModelMetadata, RequestSequence } from '../index.js';
 import { unreadable } from './failures.js';
 import type { ParameterValue } from '../protocol/parameters.js';
 import type { WireAnswer, WireInput, WireOutput, WireRequest } from './protocol.js';
@@ -149,13 +149,23 @@ function parametersOf({
   priority,
   timeoutUs,
   parameters = {},
+  sequence,
 }: RemoteInferOptions): [string, ParameterValue][] {
   const told = Object.entries(parameters).filter(([, value]) => (value as unknown) !== undefined);
   return [
     ...(priority === undefined ? [] : [['priority', priority] as [string, ParameterValue]]),
     ...(timeoutUs === undefined ? [] : [['timeout', timeoutUs] as [string, ParameterValue]]),
+    ...(sequence === undefined ? [] : sequenceParameters(sequence)),
     ...told,
   ];
+}
+
+/** A checked sequence as parameters of the request. */
+export function sequenceParameters({ id, start, end }: RequestSequence): [string, ParameterValue][] {
+  const flags: [string, ParameterValue][] = [];
+  if (start === true) flags.push(['sequence_start', true]);
+  if (end === true) flags.push(['sequence_end', true]);
+  return [['sequence_id', id], ...flags];
 }
 
 function isFloat(datatype: Datatype): boolean {

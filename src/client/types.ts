@@ -16,6 +16,7 @@ import type {
   ModelMetadata,
   ModelStatistics,
   ModelStatus,
+  SequenceOptions,
   ServerMetadata,
   UnloadModelOptions,
 } from '../index.js';
@@ -31,6 +32,56 @@ export type RemoteInferOptions = Omit<InferOptions, 'parent'>;
 
 /** Options of {@link RemoteModel.map}: the library's, without `parent`. The default `concurrency` is 64. */
 export type RemoteMapOptions = Omit<MapOptions, 'parent'>;
+
+/** Options of a request of a {@link RemoteSequence}: those of {@link RemoteModel.infer} without `sequence`. */
+export type RemoteSequenceInferOptions = Omit<RemoteInferOptions, 'sequence'>;
+
+/**
+ * A sequence of a model in another process: a {@link Sequence} whose results have no timings. Each request is sent when
+ * the one before it was answered, because connections do not keep the order of requests.
+ *
+ * @example
+ * await using sequence = recogniser.sequence();
+ */
+export interface RemoteSequence extends AsyncDisposable {
+  /** The correlation id. */
+  readonly id: bigint | string;
+  /** Whether no more requests are accepted; see {@link Sequence}. */
+  readonly ended: boolean;
+  /**
+   * Runs the next request of the sequence; see {@link Sequence}. Calls need not be awaited.
+   *
+   * @throws {@link TritonError} As {@link RemoteModel.infer}, and as {@link Sequence} after the sequence has ended.
+   *
+   * @example
+   * const { outputs } = await sequence.infer({ chunk });
+   */
+  infer(inputs: Inputs, options?: RemoteSequenceInferOptions): Promise<RemoteResult>;
+  /**
+   * Ends the sequence without a request, and waits until the requests in flight have ended; see {@link Sequence}. It
+   * never rejects.
+   *
+   * @example
+   * await sequence.end();
+   */
+  end(): Promise<void>;
+  /**
+   * Runs the last request of the sequence, and ends it.
+   *
+   * @throws {@link TritonError} As {@link infer}.
+   *
+   * @example
+   * const { outputs } = await sequence.end({ chunk: last });
+   */
+  end(inputs: Inputs, options?: RemoteSequenceInferOptions): Promise<RemoteResult>;
+  /**
+   * Calls {@link end} without inputs, for `await using`.
+   *
+   * @example
+   * await using sequence = recogniser.sequence();
+   */
+  [Symbol.asyncDispose](): Promise<void>;
+}
 
 /** The outcomes that `map` yields with `ordered: false` or `onError: 'yield'`, as in the library. */
 export type RemoteOutcome = MapOutcome<RemoteResult>;
@@ -114,6 +165,16 @@ export interface RemoteModel extends Pick<Model, 'name' | 'version'> {
     items: Iterable<Inputs> | AsyncIterable<Inputs>,
     options: RemoteMapOptions,
   ): AsyncIterableIterator<RemoteOutcome>;
+  /**
+   * Begins a sequence; see {@link Model.sequence}. Its `id` must differ from those of the server's other clients. The
+   * default is a number from 2^62 to 2^63 - 1 that begins at random.
+   *
+   * @throws {@link TritonError} INVALID_ARG for wrong options, UNSUPPORTED for an id of more than 128 bytes.
+   *
+   * @example
+   * await using sequence = recogniser.sequence();
+   */
+  sequence(options?: SequenceOptions): RemoteSequence;
   /**
    * Counts and times of the model since it was loaded.
    *

@@ -19,7 +19,7 @@ export {
   type ModelFile,
   type RulesOfBackends,
 } from './support/backend-rules.js';
-export type { SupportClass } from './support/field-support.js';
+export type { SupportClass } from './support/support.js';
 export { parameterRow, type ParameterSupport } from './support/parameter-support.js';
 export { otherBackendAdvice } from './rules/other-backends.js';
 export { inlineExpected, readInline, type InlineOption } from './rules/inline-option.js';
@@ -31,6 +31,7 @@ export {
   type ConfigContext,
   type PreparedConfig,
 } from './rules/prepare.js';
+export { controlType, sequenceTensorsOf, type HiddenTensor } from './rules/sequence-tensors.js';
 export { fullDims, hasRowsInValues } from './rules/shape-tensors.js';
 export { readSwitch } from './rules/switch.js';
 export type { GpuFinder, Gpus, MissingGpus } from './rules/usable-gpus.js';

@@ -118,7 +118,7 @@ export interface DispatchRequest {
   /** Positions of the requested outputs; undefined: all. */
   readonly wanted: readonly number[] | undefined;
   readonly signal: AbortSignal | undefined;
-  /** Priority, time-out and parameters for schedulers and models, as words of a record; undefined: none. */
+  /** Priority, time-out, parameters and sequence for schedulers and models, as words of a record; undefined: none. */
   readonly attributes: Int32Array | undefined;
   /**
    * The owner of the request, for `EngineConnection.cancelAll`. An owner costs less than a signal, which keeps a list
@@ -133,6 +133,8 @@ export interface DispatchRequest {
   readonly regions: RequestRegions | undefined;
   /** Whether the caller asked for this version, so that no other version may serve the request. */
   readonly pinned: boolean;
+  /** Whether the request must not share a group with others: it is one of a sequence. */
+  readonly alone: boolean;
 }
 
 /** A public function of the package, used only for its identity. */

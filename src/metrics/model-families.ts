@@ -10,6 +10,7 @@ import type {
 import type { ModelConfig } from '../config/index.js';
 import { defaultNamespace, type ModelKey } from '../model-key.js';
 import { labelsAround, labelText, type Exposition, type Labels } from './exposition.js';
+import { addSequences, declareSequences } from './sequence-families.js';
 import type { Sliced } from '../slices.js';
 import { firstResponseBuckets, firstResponseFamily, type ResolvedMetrics } from './metrics-config.js';
 
@@ -143,6 +144,7 @@ function declare(text: Exposition): void {
     'Requests that were refused before they were queued, mostly because the queue was full',
   );
   text.family('tritonts_inference_reruns', 'counter', 'Runs of halves of batches that failed as a whole');
+  declareSequences(text);
 }
 
 /** Adds the metrics of a version as a whole. */
@@ -150,6 +152,7 @@ function addVersion(text: Exposition, sample: VersionSample, labels: Labels): vo
   const plain = labelText(labels);
   text.add('nv_inference_pending_request_count', plain, sample.metrics.pending);
   text.add('tritonts_inference_request_refused', plain, sample.metrics.statistics.refused);
+  if (sample.metrics.sequences) addSequences(text, sample.metrics.sequences, labels);
   // As in Triton, an ensemble has no load duration: only its models are loaded.
   if (!sample.config.ensemble_scheduling) text.add('nv_model_load_duration_secs', plain, sample.loadSeconds);
 }

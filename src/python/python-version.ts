@@ -3,7 +3,7 @@
 import { addon } from '../addon/load.js';
 import type { NativeServer } from '../addon/native/server.js';
 import type { Environment, PythonSettings } from './settings.js';
-import type { ModelConfig } from '../config/index.js';
+import { sequenceTensorsOf, type HiddenTensor, type ModelConfig } from '../config/index.js';
 import { TritonError } from '../errors.js';
 import { codeRerunsInHalves } from '../scheduling/policy.js';
 import type { VersionHost } from '../javascript/model-server.js';
@@ -14,7 +14,7 @@ import type { Log } from '../logger.js';
 import { stubLibrary } from './files.js';
 import { findInterpreter, type Interpreter } from './interpreter.js';
 import { ask, PythonInstance, type InstanceSource, type Task } from './python-instance.js';
-import { stubTensors } from './questions.js';
+import { stubTensors, type StubTensor } from './questions.js';
 
 /** The data with which a version is opened. */
 export interface VersionSource {
@@ -86,6 +86,7 @@ export class PythonVersion implements RunningVersion {
     const python = await this.#unlessCancelled(this.#interpreter());
     const { model, version, instances, modelDirectory, settings } = this.#source;
     const text = configText(config);
+    const hidden = sequenceTensorsOf(config);
     const starts = instances.map(({ name, kind, device }, index) => {
       const instance = new PythonInstance(this.#instanceSource(index, name));
       this.#instances.push(instance);
@@ -95,8 +96,8 @@ export class PythonVersion implements RunningVersion {
         batching: config.max_batch_size > 0,
         reruns: codeRerunsInHalves(config),
         threads: settings.threads,
-        inputs: stubTensors(config.input),
-        outputs: stubTensors(config.output),
+        inputs: [...stubTensors(config.input), ...hiddenTensors(hidden.inputs)],
+        outputs: [...stubTensors(config.output), ...hiddenTensors(hidden.outputs)],
         instance: name,
         args: {
           model_config: text,
@@ -223,4 +224,9 @@ export class PythonVersion implements RunningVersion {
 /** A configuration in the form that Triton passes to models: JSON, with 64-bit integers as numbers. */
 function configText(config: ModelConfig): string {
   return JSON.stringify(config, (_, value: unknown) => (typeof value === 'bigint' ? Number(value) : value));
+}
+
+/** The stub's descriptions of states and control tensors. */
+function hiddenTensors(tensors: readonly HiddenTensor[]): StubTensor[] {
+  return stubTensors(tensors.map((tensor) => ({ ...tensor, dims: tensor.laterDims })));
 }

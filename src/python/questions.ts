@@ -28,7 +28,9 @@ export interface StubTensor {
 }
 
 /** The stub's descriptions of a configuration's tensors. */
-export function stubTensors(tensors: ModelConfig['input'] | ModelConfig['output']): StubTensor[] {
+export function stubTensors(
+  tensors: readonly Pick<ModelConfig['input'][number], 'name' | 'data_type' | 'dims' | 'reshape'>[],
+): StubTensor[] {
   return tensors.map(({ name, data_type, dims, reshape }) => {
     const datatype = datatypeOf(data_type);
     return {

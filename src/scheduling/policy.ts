@@ -5,7 +5,13 @@ import type {
   NativeQueuePolicy,
   NativeScheduling,
 } from '../addon/native/version-config.js';
-import { readSwitch, type ModelConfig, type ModelQueuePolicy } from '../config/index.js';
+import {
+  readSwitch,
+  type ModelConfig,
+  type ModelDynamicBatching,
+  type ModelQueuePolicy,
+  type ModelSequenceBatchingStrategyOldest,
+} from '../config/index.js';
 
 /**
  * The dynamic batcher's policy; undefined if requests run one by one.
@@ -14,9 +20,18 @@ import { readSwitch, type ModelConfig, type ModelQueuePolicy } from '../config/i
  *   parameter says otherwise.
  */
 export function schedulingOf(config: ModelConfig, acrossShapes: boolean): NativeScheduling | undefined {
-  const batching = config.dynamic_batching;
+  const { dynamic_batching: batching } = config;
+  return batching && batchingOf(config, batching, acrossShapes);
+}
+
+/** The policy of a dynamic batcher with these settings; undefined if there are no batches. */
+export function batchingOf(
+  config: ModelConfig,
+  batching: ModelSequenceBatchingStrategyOldest | ModelDynamicBatching,
+  acrossShapes: boolean,
+): NativeScheduling | undefined {
   // With max_batch_size 0 there is no batch dimension to join requests by.
-  if (!batching || config.max_batch_size === 0) return undefined;
+  if (config.max_batch_size === 0) return undefined;
   return {
     maxBatchSize: config.max_batch_size,
     preferredBatchSizes: batching.preferred_batch_size,
@@ -28,8 +43,12 @@ export function schedulingOf(config: ModelConfig, acrossShapes: boolean): Native
   };
 }
 
-/** Whether a batch that fails as a whole is run again in halves. The model's parameter can turn it off. */
+/**
+ * Whether a batch that fails as a whole is run again in halves. The model's parameter can turn it off. It never holds for a
+ * sequence model, which may have kept its state already.
+ */
 export function rerunsInHalves(config: ModelConfig): boolean {
+  if (config.sequence_batching) return false;
   return readSwitch(config.parameters['rerun_in_halves']?.string_value) ?? true;
 }
 
@@ -39,7 +58,7 @@ export function rerunsInHalves(config: ModelConfig): boolean {
  * be taken back.
  */
 export function codeRerunsInHalves(config: ModelConfig): boolean {
-  if (config.model_transaction_policy?.decoupled === true) return false;
+  if (config.model_transaction_policy?.decoupled === true || config.sequence_batching) return false;
   return readSwitch(config.parameters['rerun_in_halves']?.string_value) === true;
 }
 

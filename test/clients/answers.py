@@ -27,6 +27,21 @@ DATATYPES = {
 right = 0
 
 
+# Arguments of requests of sequences, with the id, START and END that the model is to see.
+SEQUENCES = (
+    (dict(sequence_id=5, sequence_start=True), ["5n", True, False]),
+    (dict(sequence_id=5), ["5n", False, False]),
+    (dict(sequence_id=5, sequence_end=True), ["5n", False, True]),
+    (dict(sequence_id=2**63 - 1, sequence_start=True, sequence_end=True), ["9223372036854775807n", True, True]),
+    (dict(sequence_id="a call", sequence_start=True), ["a call", True, False]),
+    (dict(sequence_id="é" * 64, sequence_end=True), ["é" * 64, False, True]),
+    (dict(sequence_id="5"), ["5", False, False]),
+    (dict(sequence_id=0), None),
+    (dict(sequence_id=""), None),
+    ({}, None),
+)
+
+
 def equal(got, expected, what):
     global right
     right += 1

@@ -14,7 +14,7 @@ import grpc
 import numpy as np
 import tritonclient.grpc as triton
 import tritonclient.grpc.aio as aio
-from answers import DATATYPES, check_complete, equal, refused, texts
+from answers import DATATYPES, SEQUENCES, check_complete, equal, refused, texts
 from tritonclient.grpc import InferInput, InferRequestedOutput
 from tritonclient.utils import InferenceServerException, np_to_triton_dtype
 
@@ -176,9 +176,12 @@ async def requests(client, name):
     await refused(
         client.infer("add", **plain, outputs=[InferRequestedOutput("z")]), INVALID, f"{name}: a wrong output"
     )
-    await refused(
-        client.infer("add", **plain, sequence_id=5, sequence_start=True), UNSUPPORTED, f"{name}: a sequence"
-    )
+    for i, (arguments, expected) in enumerate(SEQUENCES):
+        result = await client.infer("sequence", [as_input("x", np.full((1, 1), i, np.float32))], **arguments)
+        told = json.loads(texts(result.as_numpy("y"))[0])
+        equal(told, [i, expected], f"{name}: a sequence, {arguments}")
+    one = [as_input("x", np.zeros((1, 1), np.float32))]
+    await refused(client.infer("sequence", one, sequence_id="x" * 129), UNSUPPORTED, f"{name}: a long id")
     region = InferInput("x", [2, 16], "FP32")
     region.set_shared_memory("r", 128)
     await refused(client.infer("add", [region]), UNSUPPORTED, f"{name}: shared memory")
@@ -268,6 +271,10 @@ def blocking_streams():
             if is_final(result):
                 break
         equal(values, list(range(n)), f"stream: a decoupled model with {n} responses")
+    for i, (arguments, _) in enumerate(SEQUENCES):
+        client.async_stream_infer("sequence", [as_input("x", np.full((1, 1), i, np.float32))], **arguments)
+    for i, (arguments, expected) in enumerate(SEQUENCES):
+        equal(json.loads(texts(told.get().as_numpy("y"))[0]), [i, expected], f"stream: a sequence, {arguments}")
     client.async_stream_infer("nobody", [as_input("x", x)])
     client.async_stream_infer("add", [as_input("x", x)])
     try:

@@ -12,7 +12,7 @@ import answers
 import numpy as np
 import tritonclient.http as triton
 import tritonclient.http.aio as aio
-from answers import DATATYPES, check_complete, equal, refused, texts
+from answers import DATATYPES, SEQUENCES, check_complete, equal, refused, texts
 from tritonclient.http import InferInput, InferRequestedOutput
 from tritonclient.utils import np_to_triton_dtype
 
@@ -124,9 +124,12 @@ async def requests(client, name):
     await refused(
         client.infer("add", **plain, outputs=[InferRequestedOutput("z")]), 400, f"{name}: a wrong output"
     )
-    await refused(
-        client.infer("add", **plain, sequence_id=5, sequence_start=True), 501, f"{name}: a sequence"
-    )
+    for i, (arguments, expected) in enumerate(SEQUENCES):
+        result = await client.infer("sequence", [as_input("x", np.full((1, 1), i, np.float32))], **arguments)
+        told = json.loads(texts(result.as_numpy("y"))[0])
+        equal(told, [i, expected], f"{name}: a sequence, {arguments}")
+    one = [as_input("x", np.zeros((1, 1), np.float32))]
+    await refused(client.infer("sequence", one, sequence_id="x" * 129), 501, f"{name}: a long id")
     region = InferInput("x", [2, 16], "FP32")
     region.set_shared_memory("r", 128)
     await refused(client.infer("add", [region]), 501, f"{name}: shared memory")

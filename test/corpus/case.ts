@@ -14,6 +14,8 @@ export interface Served {
   readonly file?: string | null;
   /** The paths of all of `model.notes`, in order. */
   readonly notes?: readonly string[];
+  /** Whether it has sequences. Then a request alone is refused, so it is not asked. */
+  readonly sequences?: true;
   /** Values of the completed configuration, by path. */
   readonly config?: Readonly<Record<string, unknown>>;
 }

@@ -25,10 +25,9 @@ function invalid(line: number, field: string, text: string): Reason {
  * Triton accepts these, but they are not built here. The message names exactly the field that asks for it.
  */
 const notBuilt: Readonly<Record<string, Refused>> = {
-  sequence_direct: { reasons: [unsupported(9, 'sequence_batching')] },
-  sequence_oldest: { reasons: [unsupported(6, 'sequence_batching')] },
-  sequence_implicit_state: { reasons: [unsupported(7, 'sequence_batching')] },
-  sequence_iterative: { reasons: [unsupported(7, 'sequence_batching')] },
+  sequence_implicit_state: {
+    reasons: [unsupported(24, 'sequence_batching.state[1].initial_state[0].data_file')],
+  },
   response_cache_on: { reasons: [unsupported(7, 'response_cache.enable')] },
   decoupled_answers: {
     reasons: [
@@ -256,7 +255,6 @@ const mistakes: Readonly<Record<string, Refused>> = {
         'sequence_batching.control_input[0].control[0].int32_false_true',
         'expected two values, for false and true, but found 1',
       ),
-      unsupported(6, 'sequence_batching'),
     ],
   },
   mistake_profile: {

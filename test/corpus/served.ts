@@ -75,6 +75,26 @@ export const served: Readonly<Record<string, Served>> = {
   warmed_up: {},
   huge_batch: { config: { 'dynamic_batching.preferred_batch_size': [2147483647] } },
 
+  // Sequences.
+  sequence_direct: {
+    sequences: true,
+    config: {
+      'sequence_batching.direct.minimum_slot_utilization': 0.5,
+      'sequence_batching.control_input.1.name': 'READY',
+    },
+  },
+  sequence_oldest: {
+    sequences: true,
+    config: {
+      'sequence_batching.oldest.preferred_batch_size': [8, 16],
+      'sequence_batching.oldest.max_candidate_sequences': 128,
+    },
+  },
+  sequence_iterative: {
+    sequences: true,
+    config: { 'sequence_batching.max_sequence_idle_microseconds': 1_000_000 },
+  },
+
   // Settings of the runtime.
   graph_level_basic: { config: { 'optimization.graph.level': -1 } },
   graph_level_off: { config: { 'optimization.graph.level': 2 } },

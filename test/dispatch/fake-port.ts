@@ -31,6 +31,7 @@ export interface SentGroup {
   readonly count: number;
   readonly rows: number;
   readonly wanted: readonly number[];
+  readonly attributes: readonly number[];
   readonly inputs: readonly SentInput[];
   readonly targets: readonly SentTarget[];
 }
@@ -326,7 +327,8 @@ export class FakePort implements NativePort {
         rows,
         inputs,
         targets,
-        wanted: Array.from({ length: wanted }, next),
+        wanted: Array.from({ length: wanted & 0xffff }, next),
+        attributes: Array.from({ length: wanted >>> 16 }, next),
       });
     }
     const outcome = this.onSubmit(groups, run);

@@ -129,6 +129,7 @@ export const usual: DispatchRequest = {
   into: undefined,
   regions: undefined,
   pinned: false,
+  alone: false,
 };
 
 /** See the head of this file. */

@@ -26,7 +26,7 @@ test('every row of the page has the cells of its table', () => {
 test('a field inside of a refused one points to it, and values have rows', () => {
   assert.match(
     page,
-    /\| `sequence_batching\.state\.dims` \| int64 list \| \*\*refused\*\* \| as `sequence_batching` \|/,
+    /\| `instance_group\.secondary_devices\.device_id` \| int64 \| \*\*refused\*\* \| as `instance_group\.secondary_devices` \|/,
   );
   assert.match(page, /\| `instance_group\.kind`: `KIND_MODEL` \| {2}\| \*\*refused\*\* \|/);
 });

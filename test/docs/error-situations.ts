@@ -211,6 +211,11 @@ export const errorSituations: Readonly<Record<string, readonly Situation[]>> = {
     ({ server }) => server.infer('echo', { x: row() }, { parent: {} } as object),
     () => callsItself(40),
     () => Reflect.construct(InferenceServer, []),
+    async ({ server }) => {
+      const sequence = server.model('echo').sequence();
+      await sequence.end({ x: row() });
+      return sequence.infer({ x: row() });
+    },
   ),
   NOT_FOUND: list(
     ({ folder }) => createServer(join(folder, 'gone')),
@@ -304,6 +309,7 @@ export const errorSituations: Readonly<Record<string, readonly Situation[]>> = {
         .model('echo')
         .map([{ x: row() }], { signal: AbortSignal.abort() })
         .next(),
+    ({ server }) => server.model('echo').sequence({ signal: AbortSignal.abort() }).infer({ x: row() }),
     async ({ folder }) => {
       const repository = await writeRepository(folder, { endless: script(executing('for (;;);')) });
       const server = await createServer(repository);

@@ -293,4 +293,25 @@ void suite('the verdict', () => {
       '3 requests wait, and no batch has begun: they wait for others to join them.',
     ]);
   });
+
+  test('sequences that wait for a slot: slots', () => {
+    const [begun, idled, expired, cancelled, broken, stateBytes] = [7, 0, 0, 0, 0, 0];
+    const sequences = {
+      slots: 4,
+      live: 4,
+      idle: 3,
+      backlog: 2,
+      begun,
+      idled,
+      expired,
+      cancelled,
+      broken,
+      stateBytes,
+    };
+    assert.deepEqual(told({ instances: 1, waiting: 2, held: 0, sequences, batches: [] }), [
+      'slots',
+      '2 sequences wait for one of 4 slots, and 3 of the sequences in them have no request: ' +
+        'end sequences with END, shorten max_sequence_idle_microseconds, or configure more slots.',
+    ]);
+  });
 });

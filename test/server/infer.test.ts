@@ -184,7 +184,7 @@ void suite('options that are wrong reject:', () => {
     [
       'a sequence',
       { sequenceId: 5 },
-      /unknown key 'sequenceId' in infer options: sequences are not supported yet$/,
+      /unknown key 'sequenceId' in infer options: write sequence: \{ id, start, end \} instead$/,
     ],
     ['no object', 7, /expected an object for infer options but received 7/],
     [

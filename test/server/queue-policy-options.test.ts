@@ -86,7 +86,7 @@ test('wrong options reject and are named', async (t) => {
     [{ parameters: { a: 2n ** 63n } }, /a bigint of 64 bits for options.parameters\['a'\]/],
     [{ parameters: { priority: 1 } }, /must not have the name 'priority': write options.priority instead/],
     [{ parameters: { timeout: 1 } }, /'timeout': write options.timeoutUs instead/],
-    [{ parameters: { sequence_id: 1 } }, /'sequence_id': Triton reserves it for sequences/],
+    [{ parameters: { sequence_id: 1 } }, /'sequence_id': write options.sequence instead/],
     [{ parameters: { triton_x: 1 } }, /'triton_x': Triton reserves the prefix/],
     [{ parameters: { a: 'x'.repeat(200_000) } }, /expected at most 131072 bytes for options.parameters/],
   ];

@@ -32,7 +32,8 @@ StatusOr<Buffer> OutputPlaces::Place(uint32_t request, uint32_t index, DataType 
     const Request& owner = *(*members_)[one];
     // A response that may be held for its turn must not occupy the sink's memory, which an earlier
     // response may need.
-    if (owner.header->Wants(index) && *size > 0 && !context_->order) {
+    if (owner.header->Wants(index) && outputs_->IsForCaller(index) && *size > 0 &&
+        !context_->order) {
       buffer = owner.header->sink->Place(owner, index, *size, preferred);
     }
     std::lock_guard lock(members_->lock());

@@ -164,12 +164,11 @@ Status RunOutputs::Take(uint32_t position, const Request& request,
 
 void RunOutputs::Hand(const OutputTensor& tensor, uint32_t position, const Request& request,
                       std::vector<OutputTensor>* tensors, KeptOutputs* kept) const {
-  if (!Kept(tensor.index)) {
-    tensors->push_back(tensor);
-  } else if (!request.header->null_row) {
+  if (Kept(tensor.index) && !request.header->null_row) {
     kept->outputs.push_back(tensor);
     kept->slots.push_back(position);
   }
+  if (IsForCaller(tensor.index) && request.header->Wants(tensor.index)) tensors->push_back(tensor);
 }
 
 bool RunOutputs::Takes(std::span<Request* const> requests, const OutputTensor& tensor) {

@@ -77,6 +77,12 @@ class RunOutputs {
   // Drops all outputs and their blocks.
   void Clear();
 
+  // Whether callers may get an output. Those of the model that are not internal may be kept as
+  // well.
+  bool IsForCaller(uint32_t index) const {
+    return !Kept(index) || (context_->io && !context_->io->outputs[index].internal);
+  }
+
  private:
   static constexpr uint32_t kNone = ~0u;
   struct Declared {

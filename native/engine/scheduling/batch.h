@@ -23,7 +23,7 @@ enum class ClosedBy : uint8_t {
 };
 
 // Takes the outputs of a batch that stay in the engine: the state of a sequence (Triton: implicit
-// state). No response carries them.
+// state). Callers get those of them that are not internal (TensorSpec).
 class OutputKeeper {
  public:
   virtual ~OutputKeeper() = default;

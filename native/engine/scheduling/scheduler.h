@@ -20,6 +20,7 @@
 #include "engine/request/request.h"
 #include "engine/request/request_chain.h"
 #include "engine/scheduling/batch.h"
+#include "engine/scheduling/sequence_counts.h"
 
 namespace tritonts {
 
@@ -29,25 +30,16 @@ struct Expired {
   std::vector<Request*> requests;  // removed from the queue
   // Also removed from the queue: another request of their sequence was cancelled.
   std::vector<Request*> cancelled;
+  // Likewise: the state of their sequence could not be kept.
+  std::vector<Request*> broken;
   uint64_t wake_at_ns = 0;  // call Expire again at this time, at the latest; 0: only on a change
 
   void Clear() {
     requests.clear();
     cancelled.clear();
+    broken.clear();
     wake_at_ns = 0;
   }
-};
-
-// How many sequences a scheduler has, and what became of them since it was made.
-struct SequenceCounts {
-  uint64_t slots = 0;    // 0: the model has no sequences
-  uint64_t live = 0;     // sequences with a slot
-  uint64_t idle = 0;     // of these, those without a request
-  uint64_t backlog = 0;  // sequences that wait for a slot
-  uint64_t begun = 0;
-  uint64_t idled = 0;      // ended, because no request came for too long
-  uint64_t expired = 0;    // ended in the backlog by a time-out
-  uint64_t cancelled = 0;  // ended by a cancellation
 };
 
 class Scheduler {

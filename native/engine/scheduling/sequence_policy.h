@@ -31,7 +31,7 @@ struct SequenceStateSpec {
   DataType datatype = DataType::kInvalid;
   // The full shape of the first state, with the batch dimension if the model batches.
   std::vector<int64_t> first_shape;
-  // The bytes of the first state. BYTES: with length prefixes.
+  // The bytes of the first state. BYTES: with length prefixes. Empty: zeros, or empty strings.
   std::vector<char> first_bytes;
   bool same_buffer = false;  // its shape never changes
 };
@@ -40,7 +40,7 @@ struct SequencePolicy {
   enum class Strategy : uint8_t { kDirect, kOldest };
   Strategy strategy = Strategy::kDirect;
   // How many sequences an instance has at a time: direct: max(1, max_batch_size); oldest:
-  // max_candidate_sequences.
+  // max_candidate_sequences. It may be any number, so memory must not be allocated for each slot.
   uint32_t slots = 1;
   uint32_t max_batch_size = 0;
   uint64_t max_idle_ns = 1'000'000'000;
@@ -48,8 +48,9 @@ struct SequencePolicy {
   // have one, the batch waits for max_queue_delay_ns.
   float minimum_slot_utilization = 0;
   uint64_t max_queue_delay_ns = 0;
-  // Oldest.
+  // Oldest. `preserve_ordering`: responses of an instance leave in the order of their requests.
   DynamicPolicy dynamic;
+  bool preserve_ordering = false;
   // A request without an id is a sequence of its own, which ends when it is not rescheduled.
   bool iterative = false;
   // The version replaces another one, so a sequence may have begun there.

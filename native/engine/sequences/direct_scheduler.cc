@@ -4,8 +4,15 @@
 
 namespace tritonts {
 
-DirectScheduler::DirectScheduler(SequencePolicy policy, uint32_t instances, std::string model)
-    : SequenceScheduler(std::move(policy), instances, std::move(model)),
+namespace {
+
+constexpr uint64_t kRetryNs = 1'000'000;  // when there is no memory
+
+}  // namespace
+
+DirectScheduler::DirectScheduler(SequencePolicy policy, uint32_t instances, std::string model,
+                                 Budget* budget)
+    : SequenceScheduler(std::move(policy), instances, std::move(model), budget),
       running_(slots_.instances()) {}
 
 void DirectScheduler::Next(uint32_t instance, uint64_t now_ns, Batch* batch) {
@@ -31,20 +38,31 @@ void DirectScheduler::Next(uint32_t instance, uint64_t now_ns, Batch* batch) {
     return;
   }
   const std::vector<int64_t>& shape = oldest->header->shape_key;
+  const Sequence& leader = *oldest->header->sequence.place;
+  if (states_ && !states_->MakeZeros(*leader.state)) {
+    batch->wake_at_ns = now_ns + kRetryNs;
+    return;
+  }
   overlays_.clear();
   bool other_shape = false;
   for (uint32_t index = 0; index < rows; index++) {
     Sequence* const sequence = slots_.At(instance, index);
     const bool waiting = sequence && !sequence->queue.empty();
-    const bool joins = waiting && sequence->queue.front()->header->shape_key == shape;
+    const bool joins =
+        waiting && sequence->queue.front()->header->shape_key == shape && Alike(*sequence, leader);
     other_shape = other_shape || (waiting && !joins);
     Request* const request = joins ? TakeFirst(sequence) : nullptr;
     batch->members.push_back(request);
     batch->empty_slots = batch->empty_slots || !request;
-    AddOverlays(index, request, joins ? sequence : nullptr);
-    if (joins) Run(sequence, batch);
+    if (joins) {
+      AddOverlays(index, request, sequence);
+      Run(sequence, batch);
+    } else {
+      AddEmpty(index, leader);
+    }
   }
   batch->overlays = overlays_;
+  batch->keeper = states_;
   batch->closed_by = other_shape                     ? ClosedBy::kShape
                      : ready == slots_.of_instance() ? ClosedBy::kFull
                      : late                          ? ClosedBy::kDelay

@@ -8,8 +8,9 @@
 
 namespace tritonts {
 
-OldestScheduler::OldestScheduler(SequencePolicy policy, uint32_t instances, std::string model)
-    : SequenceScheduler(std::move(policy), instances, std::move(model)),
+OldestScheduler::OldestScheduler(SequencePolicy policy, uint32_t instances, std::string model,
+                                 Budget* budget)
+    : SequenceScheduler(std::move(policy), instances, std::move(model), budget),
       rule_(policy_.dynamic),
       queues_(slots_.instances()) {}
 
@@ -22,9 +23,24 @@ void OldestScheduler::Withdraw(Sequence* sequence) {
   queues_[slots_.InstanceOf(sequence->slot)].Remove(sequence->candidate);
 }
 
+void OldestScheduler::CutAtOtherState(const std::vector<Request*>& listed,
+                                      BatchChoice* choice) const {
+  const Request* request = choice->first;
+  for (size_t i = 0; i < choice->take; i++) {
+    if (!choice->neighbours) request = listed[i];
+    if (!Alike(*request->header->sequence.place, *choice->first->header->sequence.place)) {
+      choice->take = i;
+      choice->closed_by = ClosedBy::kShape;
+      return;
+    }
+    request = request->next;
+  }
+}
+
 void OldestScheduler::Next(uint32_t instance, uint64_t now_ns, Batch* batch) {
   RequestQueue* const queue = &queues_[instance];
-  const BatchChoice choice = rule_.Choose(queue->front(), instance, now_ns, &batch->members);
+  BatchChoice choice = rule_.Choose(queue->front(), instance, now_ns, &batch->members);
+  if (states_) CutAtOtherState(batch->members, &choice);
   BatchRule::Take(choice, queue, &batch->members);
   batch->wake_at_ns = choice.wake_at_ns;
   batch->closed_by = choice.closed_by;
@@ -38,17 +54,19 @@ void OldestScheduler::Next(uint32_t instance, uint64_t now_ns, Batch* batch) {
     Run(sequence, batch);
   }
   batch->overlays = overlays_;
+  batch->keeper = states_;
 }
 
 std::unique_ptr<Scheduler> MakeSequenceScheduler(SequencePolicy policy, uint32_t instances,
-                                                 std::string model) {
+                                                 std::string model, Budget* budget) {
   constexpr uint64_t kMostNs = UINT64_MAX / 4;  // so that a sum of times does not overflow
   policy.max_idle_ns = std::min(policy.max_idle_ns, kMostNs);
   policy.max_queue_delay_ns = std::min(policy.max_queue_delay_ns, kMostNs);
   if (policy.strategy == SequencePolicy::Strategy::kDirect) {
-    return std::make_unique<DirectScheduler>(std::move(policy), instances, std::move(model));
+    return std::make_unique<DirectScheduler>(std::move(policy), instances, std::move(model),
+                                             budget);
   }
-  return std::make_unique<OldestScheduler>(std::move(policy), instances, std::move(model));
+  return std::make_unique<OldestScheduler>(std::move(policy), instances, std::move(model), budget);
 }
 
 }  // namespace tritonts

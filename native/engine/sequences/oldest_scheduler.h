@@ -17,11 +17,13 @@ namespace tritonts {
 
 class OldestScheduler final : public SequenceScheduler {
  public:
-  OldestScheduler(SequencePolicy policy, uint32_t instances, std::string model);
+  OldestScheduler(SequencePolicy policy, uint32_t instances, std::string model, Budget* budget);
 
   void Next(uint32_t instance, uint64_t now_ns, Batch* batch) override;
 
  private:
+  // Cuts a batch before the first request whose sequence has a state of another shape.
+  void CutAtOtherState(const std::vector<Request*>& listed, BatchChoice* choice) const;
   void OnReady(Sequence* sequence) override;
   void Withdraw(Sequence* sequence) override;
   void OnRan(uint32_t /*instance*/) override {}

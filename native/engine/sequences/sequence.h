@@ -6,15 +6,17 @@
 //                          | cancellation, time-out      v    or close                   | too long
 //                          '------------------------> (none) <---------------------------'
 //
-// Owned by a SequenceTable, and guarded by its version's lock, except the state.
+// Owned by a SequenceScheduler, and guarded by its version's lock, except the state.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "engine/request/request_queue.h"
 #include "engine/request/sequence_mark.h"
+#include "engine/sequences/sequence_state.h"
 
 namespace tritonts {
 
@@ -48,6 +50,7 @@ class Sequence {
   // The bytes of its id as a control tensor: a number, or a text with its length before it.
   alignas(8) std::array<char, 8> number_bytes = {};
   std::string text_bytes;
+  std::unique_ptr<SequenceState> state;  // null: the model has none
 
   bool waits() const { return candidate || !queue.empty(); }
 };

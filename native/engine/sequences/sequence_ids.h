@@ -21,6 +21,7 @@ enum class SequenceEnd : uint8_t {
   kIdle,       // no request came for max_sequence_idle_microseconds
   kCancelled,  // one of its waiting requests was cancelled
   kExpired,    // the time-out of a request in the backlog was over
+  kBroken,     // its state could not be kept
   kFailed,     // its requests were refused together, for example when no thread could start
 };
 

@@ -24,20 +24,24 @@ uint64_t Least(uint64_t one, uint64_t other) {
 
 }  // namespace
 
-SequenceScheduler::SequenceScheduler(SequencePolicy policy, uint32_t instances, std::string model)
+SequenceScheduler::SequenceScheduler(SequencePolicy policy, uint32_t instances, std::string model,
+                                     Budget* budget)
     : policy_(std::move(policy)),
       slots_(std::max(1u, instances), std::max(1u, policy_.slots)),
+      states_(policy_.states.empty() ? nullptr
+                                     : std::make_shared<SequenceStates>(policy_.states, budget)),
       model_(std::move(model)),
       controls_(policy_.controls, policy_.max_batch_size > 0) {
   const size_t rows = std::max(policy_.slots, policy_.max_batch_size);
-  overlays_.reserve(std::max<size_t>(1, rows) * controls_.count());
+  const size_t each = controls_.count() + policy_.states.size();
+  overlays_.reserve(std::max<size_t>(1, rows) * each);
 }
 
 SequenceScheduler::~SequenceScheduler() {
-  for (uint32_t slot = 0; slot < slots_.size(); slot++) delete slots_.At(slot);
+  for (uint32_t slot = 0; slot < slots_.size(); slot++) Delete(slots_.At(slot));
   while (Sequence* waiting = backlog_.front()) {
     backlog_.Remove(waiting);
-    delete waiting;
+    Delete(waiting);
   }
 }
 
@@ -47,6 +51,7 @@ SequenceCounts SequenceScheduler::sequences() const {
   counts.live = slots_.size() - slots_.free();
   counts.idle = idle_.size();
   counts.backlog = backlog_.size();
+  if (states_) counts.state_bytes = states_->bytes();
   return counts;
 }
 
@@ -93,6 +98,9 @@ Status SequenceScheduler::Unknown(const SequenceId& id, const SequenceEntry* ent
             "its last sequence ended when it had waited for a slot longer than a time-out of its "
             "requests";
         break;
+      case SequenceEnd::kBroken:
+        why = "its last sequence ended because its state could not be kept";
+        break;
       case SequenceEnd::kFailed:
         why = "its last sequence ended when its waiting requests failed";
         break;
@@ -106,11 +114,10 @@ Status SequenceScheduler::Unknown(const SequenceId& id, const SequenceEntry* ent
                             " must have START; " + why);
 }
 
-Sequence* SequenceScheduler::Begin(RequestHeader* header) {
+Status SequenceScheduler::Begin(RequestHeader* header, Sequence** sequence) {
   auto made = std::make_unique<Sequence>();
   SequenceMark& mark = header->sequence;
   made->generated = mark.id.none();
-  SequenceEntry* entry = nullptr;
   if (made->generated) {
     made->id.number = last_generated_ + 1;
     // An id that a caller has used is not generated.
@@ -119,15 +126,21 @@ Sequence* SequenceScheduler::Begin(RequestHeader* header) {
     made->id = mark.id;
   }
   controls_.Prepare(made.get());
-  // A generated id has no entry: a caller who uses the same number begins another sequence.
-  if (!made->generated) entry = ids_.Add(made->id);
-  if (!slots_.any_free() && header->timeout_ns > 0) {
-    try {
+  if (states_) {
+    Status refused = states_->Begin(&made->state);
+    if (!refused.ok()) return refused.With("model '" + model_ + "': " + refused.message());
+  }
+  SequenceEntry* entry = nullptr;
+  try {
+    // A generated id has no entry: a caller who uses the same number begins another sequence.
+    if (!made->generated) entry = ids_.Add(made->id);
+    if (!slots_.any_free() && header->timeout_ns > 0) {
       Limit(made.get(), TimeoutOf(*header));
-    } catch (const std::bad_alloc&) {
-      if (entry) ids_.Withdraw(entry);
-      throw;
     }
+  } catch (const std::bad_alloc&) {
+    if (entry) ids_.Withdraw(entry);
+    if (made->state) states_->Release(made->state.get());
+    throw;
   }
   // Nothing fails from here on.
   if (entry) {
@@ -144,7 +157,8 @@ Sequence* SequenceScheduler::Begin(RequestHeader* header) {
   } else {
     backlog_.Append(made.get());
   }
-  return made.release();
+  *sequence = made.release();
+  return Status::Ok();
 }
 
 void SequenceScheduler::Limit(Sequence* sequence, uint64_t at_ns) {
@@ -173,7 +187,7 @@ Status SequenceScheduler::Enqueue(Request* request, uint64_t now_ns) {
       Limit(sequence, TimeoutOf(*header));
     }
   } else if (mark.start || mark.id.none()) {
-    sequence = Begin(header);
+    if (Status refused = Begin(header, &sequence); !refused.ok()) return refused;
   } else {
     return Unknown(mark.id, entry, now_ns);
   }
@@ -186,7 +200,7 @@ Status SequenceScheduler::Enqueue(Request* request, uint64_t now_ns) {
     sequence->ended = true;
     EndId(sequence, SequenceEnd::kEnded, now_ns);
   }
-  if (first && !sequence->running && sequence->slot != Sequence::kNoSlot) OnReady(sequence);
+  if (first && !sequence->running && sequence->slot != Sequence::kNoSlot) Ready(sequence);
   return Status::Ok();
 }
 
@@ -216,14 +230,24 @@ void SequenceScheduler::Ended(Sequence* sequences, uint64_t now_ns) {
   for (Sequence* one = first; one;) {
     Sequence* const next = std::exchange(one->in_batch, nullptr);
     one->running = false;
-    if (one->waits()) {
-      OnReady(one);
+    if (one->state) states_->Advance(one->state.get());
+    if (one->state && one->state->fault() != StateFault::kNone) {
+      Break(one, now_ns);
+    } else if (one->waits()) {
+      Ready(one);
     } else {
       Rest(one, now_ns);
     }
     one = next;
   }
   OnRan(instance);
+}
+
+void SequenceScheduler::Ready(Sequence* sequence) {
+  if (sequence->state && sequence->queue.front()->header->sequence.start) {
+    states_->Restart(sequence->state.get());
+  }
+  OnReady(sequence);
 }
 
 void SequenceScheduler::Rest(Sequence* sequence, uint64_t now_ns) {
@@ -247,14 +271,14 @@ void SequenceScheduler::Remove(Sequence* sequence, SequenceEnd end, uint64_t now
   if (sequence->list == Sequence::List::kIdle) idle_.Remove(sequence);
   if (sequence->list == Sequence::List::kBacklog) LeaveBacklog(sequence);
   const uint32_t slot = sequence->slot;
-  delete sequence;
+  Delete(sequence);
   if (slot == Sequence::kNoSlot) return;
   Sequence* const next = backlog_.front();
   if (!next) return slots_.Release(slot);
   LeaveBacklog(next);
   slots_.Replace(slot, next);
   next->slot = slot;
-  OnReady(next);
+  Ready(next);
 }
 
 void SequenceScheduler::LeaveBacklog(Sequence* sequence) {
@@ -287,17 +311,32 @@ void SequenceScheduler::Expire(uint64_t now_ns, Expired* expired) {
     counts_.expired++;
     Remove(sequence, SequenceEnd::kExpired, now_ns);
   }
-  while (!cancelled_.empty()) {
-    Request* const request = cancelled_.front();
-    cancelled_.Remove(request);
-    expired->cancelled.push_back(request);
-  }
+  const auto report = [](RequestQueue* from, std::vector<Request*>* to) {
+    while (!from->empty()) {
+      to->push_back(from->front());
+      from->Remove(from->front());
+    }
+  };
+  report(&cancelled_, &expired->cancelled);
+  report(&broken_, &expired->broken);
 }
 
-void SequenceScheduler::Dismiss(Request* request) {
+void SequenceScheduler::Dismiss(Request* request, RequestQueue* to) {
   waiting_--;
-  cancelled_.Append(request);
+  to->Append(request);
+  // It can no longer be cancelled.
   request->queued = false;
+}
+
+void SequenceScheduler::Break(Sequence* sequence, uint64_t now_ns) {
+  counts_.broken++;
+  while (!sequence->queue.empty()) Dismiss(TakeFirst(sequence), &broken_);
+  Remove(sequence, SequenceEnd::kBroken, now_ns);
+}
+
+void SequenceScheduler::Delete(Sequence* sequence) {
+  if (sequence && sequence->state) states_->Release(sequence->state.get());
+  delete sequence;
 }
 
 bool SequenceScheduler::Cancel(Request* request) {
@@ -308,16 +347,16 @@ bool SequenceScheduler::Cancel(Request* request) {
     Withdraw(sequence);
     sequence->candidate = nullptr;
     waiting_--;
-    while (!sequence->queue.empty()) Dismiss(TakeFirst(sequence));
+    while (!sequence->queue.empty()) Dismiss(TakeFirst(sequence), &cancelled_);
   } else {
     while (request->next) {
       Request* const behind = request->next;
       sequence->queue.Remove(behind);
-      Dismiss(behind);
+      Dismiss(behind, &cancelled_);
     }
     sequence->queue.Remove(request);
     waiting_--;
-    while (backlogged && !sequence->queue.empty()) Dismiss(TakeFirst(sequence));
+    while (backlogged && !sequence->queue.empty()) Dismiss(TakeFirst(sequence), &cancelled_);
   }
   counts_.cancelled++;
   sequence->ended = true;
@@ -354,10 +393,12 @@ void SequenceScheduler::Drain(RequestChain* requests) {
     drain(sequence);
     if (!sequence->running) Remove(sequence, SequenceEnd::kFailed, 0);
   }
-  while (!cancelled_.empty()) {
-    Request* const request = cancelled_.front();
-    cancelled_.Remove(request);
-    requests->Append(request);
+  for (RequestQueue* unreported : {&cancelled_, &broken_}) {
+    while (!unreported->empty()) {
+      Request* const request = unreported->front();
+      unreported->Remove(request);
+      requests->Append(request);
+    }
   }
 }
 

@@ -10,6 +10,7 @@
 //   - when one of its waiting requests is cancelled. The requests behind that one are cancelled,
 //     too, and those before it still run; in the backlog all are cancelled;
 //   - in the backlog, when the shortest time-out of its requests is over;
+//   - when its state could not be kept (sequence_state.h). The waiting requests fail;
 //   - when the version closes, and no request of it is left.
 // START on a live id does not end the sequence: the request runs behind the others in its slot.
 //
@@ -30,6 +31,7 @@
 #include "engine/sequences/sequence_controls.h"
 #include "engine/sequences/sequence_ids.h"
 #include "engine/sequences/sequence_slots.h"
+#include "engine/sequences/sequence_state.h"
 
 namespace tritonts {
 
@@ -44,16 +46,17 @@ class SequenceScheduler : public Scheduler {
   bool Cancel(Request* request) override;
   void Drain(RequestChain* requests) override;
   void Close(uint64_t now_ns) override;
-  size_t waiting() const override { return waiting_ + cancelled_.size(); }
+  size_t waiting() const override { return waiting_ + cancelled_.size() + broken_.size(); }
   bool timed() const override { return true; }
   bool binds() const override { return true; }
   SequenceCounts sequences() const override;
 
  protected:
   // `instances` is how many instances take batches. Throws std::bad_alloc.
-  SequenceScheduler(SequencePolicy policy, uint32_t instances, std::string model);
+  SequenceScheduler(SequencePolicy policy, uint32_t instances, std::string model, Budget* budget);
 
-  // A sequence in a slot has a request in its queue, and none that runs.
+  // A sequence in a slot has a request in its queue, and none that runs. Its state is the one that
+  // the request gets.
   virtual void OnReady(Sequence* sequence) = 0;
   // Removes the request `candidate` of a sequence from the queue of its instance.
   virtual void Withdraw(Sequence* sequence) = 0;
@@ -65,22 +68,36 @@ class SequenceScheduler : public Scheduler {
   void Run(Sequence* sequence, Batch* batch);
   void AddOverlays(uint32_t slot, const Request* request, const Sequence* sequence) {
     controls_.Add(slot, request, sequence, &overlays_);
+    if (states_) states_->Add(slot, *sequence->state, &overlays_);
+  }
+  // The same for an empty slot, beside one of `like`.
+  void AddEmpty(uint32_t slot, const Sequence& like) {
+    controls_.Add(slot, nullptr, nullptr, &overlays_);
+    if (states_) states_->AddZeros(slot, *like.state, &overlays_);
+  }
+  // Whether the states of two sequences can be in one batch.
+  bool Alike(const Sequence& one, const Sequence& other) const {
+    return !states_ || states_->Alike(*one.state, *other.state);
   }
 
   const SequencePolicy policy_;
   SequenceSlots slots_;
+  const std::shared_ptr<SequenceStates> states_;  // null: the model has none
   std::vector<Overlay> overlays_;  // of the last batch; it has room for the largest batch
   size_t waiting_ = 0;             // requests of all sequences
 
  private:
   Status Check(const RequestHeader& header) const;
   Status Unknown(const SequenceId& id, const SequenceEntry* entry, uint64_t now_ns) const;
-  // Makes a sequence for the request. Throws std::bad_alloc.
-  Sequence* Begin(RequestHeader* header);
+  // Makes a sequence for the request. Throws std::bad_alloc; then, and if it is refused, nothing
+  // has changed.
+  Status Begin(RequestHeader* header, Sequence** sequence);
+  // A sequence in a slot has a first request that may run.
+  void Ready(Sequence* sequence);
   // Notes the time-out of a request in the backlog. Throws std::bad_alloc.
   void Limit(Sequence* sequence, uint64_t at_ns);
-  // Puts a request into the cancelled ones.
-  void Dismiss(Request* request);
+  // Moves a removed request to those that Expire reports.
+  void Dismiss(Request* request, RequestQueue* to);
   // Frees the id of a sequence.
   void EndId(Sequence* sequence, SequenceEnd end, uint64_t now_ns);
   // A sequence has no request any more that waits or runs.
@@ -88,6 +105,9 @@ class SequenceScheduler : public Scheduler {
   // Removes a sequence that has no request, and gives its slot to the next one.
   void Remove(Sequence* sequence, SequenceEnd end, uint64_t now_ns);
   void LeaveBacklog(Sequence* sequence);
+  // The state of a sequence could not be kept.
+  void Break(Sequence* sequence, uint64_t now_ns);
+  void Delete(Sequence* sequence);
 
   const std::string model_;
   const SequenceControls controls_;
@@ -97,13 +117,15 @@ class SequenceScheduler : public Scheduler {
   // The time-outs of the backlog.
   std::set<std::pair<uint64_t, Sequence*>> expiries_;
   RequestQueue cancelled_;  // not yet reported
+  RequestQueue broken_;     // likewise
   SequenceCounts counts_;
   uint64_t last_generated_ = 0;
   bool closed_ = false;
 };
 
-// Makes the scheduler of a policy. Throws std::bad_alloc.
+// Makes the scheduler of a policy. `budget` is charged with the states of sequences and outlives
+// the scheduler; null: they are not counted. Throws std::bad_alloc.
 std::unique_ptr<Scheduler> MakeSequenceScheduler(SequencePolicy policy, uint32_t instances,
-                                                 std::string model);
+                                                 std::string model, Budget* budget = nullptr);
 
 }  // namespace tritonts

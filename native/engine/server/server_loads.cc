@@ -112,6 +112,7 @@ void Server::Start(uint32_t uid, VersionConfig config, std::function<void(Status
     return;
   }
   config.gate = options_.rate_limiter;
+  config.budget = &budget_;
   Queue(done, [&] {
     Loaders::Task task;
     task.model = version->name();
@@ -144,6 +145,7 @@ std::optional<Status> Server::StartAtOnce(uint32_t uid, VersionConfig* config) {
       [&] { return Status::Cancelled("model '" + version->name() + "': loading was cancelled"); });
   if (reaper_.closing()) return status;
   config->gate = options_.rate_limiter;
+  config->budget = &budget_;
   {
     RuntimeCall call;
     if (call.allowed()) status = version->Start(std::move(*config), spin_cores());

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "engine/scheduling/batch.h"
+#include "engine/scheduling/sequence_counts.h"
 
 namespace tritonts {
 
@@ -64,6 +65,7 @@ struct BatchHistory {
   size_t instances = 0;
   size_t waiting = 0;  // requests that are in no run
   size_t held = 0;     // instances whose batch waits at the gate
+  SequenceCounts sequences;
 };
 
 }  // namespace tritonts

@@ -29,7 +29,8 @@ void Dispatcher::Take(std::vector<Request*>* from, RequestChain* to) {
 bool Dispatcher::MakeRoom(size_t more) {
   const size_t wanted = scheduler_->waiting() + scheduler_->slots() + more;
   try {
-    for (auto* list : {&batch_.members, &expired_.requests, &expired_.cancelled}) {
+    for (auto* list :
+         {&batch_.members, &expired_.requests, &expired_.cancelled, &expired_.broken}) {
       if (list->capacity() < wanted) list->reserve(std::max(wanted, 2 * list->capacity()));
     }
     return true;
@@ -64,6 +65,7 @@ void Dispatcher::Ask(uint64_t now_ns, InstanceRunner* awake, RunOwner* owner, Or
   NoteTime(expired_.wake_at_ns, orders);
   Take(&expired_.requests, &orders->expired);
   Take(&expired_.cancelled, &orders->cancelled);
+  Take(&expired_.broken, &orders->broken);
   if (awake) Offer(awake, now_ns, awake, owner, orders);
   // A batch taken by one instance may unblock requests for an instance that was already asked.
   for (bool taken = true; taken;) {

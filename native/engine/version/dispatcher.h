@@ -34,6 +34,7 @@ struct Orders {
   RunnerList hand_over;  // asynchronous instances, whose Execute is to be called
   RequestChain expired;
   RequestChain cancelled;   // requests of a sequence of which another request was cancelled
+  RequestChain broken;      // requests of a sequence whose state could not be kept
   RequestChain stranded;    // requests that fail because no instance can get a thread
   RequestChain starved;     // requests that fail because there is no memory for the run
   uint64_t wake_at_ns = 0;  // when to ask the scheduler again; 0: only after a change
@@ -44,7 +45,7 @@ struct Orders {
 
   bool any() const {
     return drained || !wake.empty() || !start.empty() || !hand_over.empty() || !expired.empty() ||
-           !cancelled.empty() || !stranded.empty() || !starved.empty() || left;
+           !cancelled.empty() || !broken.empty() || !stranded.empty() || !starved.empty() || left;
   }
 };
 

@@ -221,6 +221,7 @@ void ModelVersion::Carry(Orders* orders) {
   while (!orders->start.empty()) StartThread(orders->start.Pop());
   if (!orders->expired.empty()) Fail(&orders->expired, expired_);
   if (!orders->cancelled.empty()) Fail(&orders->cancelled, context_.cancelled);
+  if (!orders->broken.empty()) Fail(&orders->broken, broken_);
   if (!orders->stranded.empty()) Fail(&orders->stranded, no_thread_);
   if (!orders->starved.empty()) Fail(&orders->starved, context_.no_memory);
   while (!orders->hand_over.empty()) HandOver(orders->hand_over.Pop());

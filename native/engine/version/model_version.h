@@ -54,6 +54,8 @@
 
 namespace tritonts {
 
+class Budget;
+
 // What Start needs: the complete configuration, which TypeScript has checked (src/scheduling/).
 struct VersionConfig {
   ModelIo io;
@@ -80,6 +82,8 @@ struct VersionConfig {
   std::vector<GateClaim> claims = {};
   // The sequence batcher's policy; absent: the model has no sequences.
   std::optional<SequencePolicy> sequences = {};
+  // Charged with the states of sequences; null: they are not counted. It outlives the version.
+  Budget* budget = nullptr;
   // Makes the scheduler, for tests; empty: the scheduler is made from the policy.
   std::function<std::unique_ptr<Scheduler>()> scheduler = {};
 };
@@ -250,6 +254,7 @@ class ModelVersion final : public Served,
   const Status exits_;
   const Status expired_;
   const Status no_thread_;
+  const Status broken_;
   const Status did_not_return_;
   ModelIo io_;
   RunContext context_;

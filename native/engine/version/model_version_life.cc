@@ -42,6 +42,10 @@ ModelVersion::ModelVersion(uint32_t uid, std::string name, int64_t version, Back
           Status::Unavailable(Reason::kTimedOut, "model '" + name_ + "': request timeout expired")),
       no_thread_(Status::Unavailable(
           Reason::kNoMemory, "model '" + name_ + "': the system has no thread for its instances")),
+      broken_(Status::Internal(
+          "model '" + name_ +
+          "': an earlier request of the sequence could not leave its state: there was no memory "
+          "for it, or its size changed although use_same_buffer_for_input_output is set")),
       did_not_return_(Status::Internal("model '" + name_ +
                                        "': a run did not return; its instance was abandoned")),
       context_(name_, false, nullptr),
@@ -89,7 +93,9 @@ Status ModelVersion::CreateInstances(VersionConfig config) {
   context_ = RunContext(name_, io_.max_batch_size > 0, &io_);
   context_.decoupled = config.decoupled;
   if (config.decoupled) context_.responses = std::make_shared<ResponseCounts>();
-  if (config.preserve_ordering) context_.order = std::make_shared<ResponseOrder>();
+  if (config.preserve_ordering || (config.sequences && config.sequences->preserve_ordering)) {
+    context_.order = std::make_shared<ResponseOrder>();
+  }
   // A model may have noted a request of a sequence, even if the run failed.
   context_.rerun_in_halves =
       config.rerun_in_halves && model_->may_run_again() && !config.decoupled && !config.sequences;
@@ -147,7 +153,8 @@ std::unique_ptr<Scheduler> ModelVersion::MakeScheduler(VersionConfig* config) {
   if (config->scheduler) return config->scheduler();
   if (config->sequences) {
     return MakeSequenceScheduler(std::move(*config->sequences),
-                                 static_cast<uint32_t>(config->instances.size()), name_);
+                                 static_cast<uint32_t>(config->instances.size()), name_,
+                                 config->budget);
   }
   if (!queue_policies_) return std::make_unique<DynamicScheduler>(std::move(config->policy));
   return std::make_unique<PolicyScheduler>(std::move(config->policy), queue_policies_, name_);

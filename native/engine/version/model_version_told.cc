@@ -9,6 +9,19 @@
 
 namespace tritonts {
 
+namespace {
+
+void AddHostMemory(uint64_t bytes, std::vector<MemoryUse>* uses) {
+  for (MemoryUse& use : *uses) {
+    if (use.kind != MemoryKind::kHost) continue;
+    use.bytes += bytes;
+    return;
+  }
+  uses->push_back({MemoryKind::kHost, 0, bytes});
+}
+
+}  // namespace
+
 void ModelVersion::NoteDevices(std::span<InstanceRunner* const> runners) {
   if (runners.empty() || runners.front()->memory != MemoryKind::kDevice) return;
   for (uint32_t input = 0; input < io_.inputs.size(); input++) {
@@ -38,14 +51,17 @@ Statistics ModelVersion::StatisticsLocked() const {
 
 Statistics ModelVersion::statistics() const {
   Statistics statistics;
+  uint64_t state_bytes = 0;
   {
     std::lock_guard lock(mutex_);
     statistics = StatisticsLocked();
     if (stop_ || !model_) return statistics;
+    if (dispatcher_) state_bytes = dispatcher_->scheduler().sequences().state_bytes;
     BeginCall();
   }
   try {
     statistics.memory = model_->Memory();
+    if (state_bytes > 0) AddHostMemory(state_bytes, &statistics.memory);
   } catch (...) {
     // The statistics are then without the memory.
   }
@@ -92,6 +108,7 @@ BatchHistory ModelVersion::batches() const {
   history.instances = runners_.size();
   if (!dispatcher_) return history;
   history.waiting = dispatcher_->scheduler().waiting();
+  history.sequences = dispatcher_->scheduler().sequences();
   history.held =
       static_cast<size_t>(std::count_if(runners_.begin(), runners_.end(), [](const auto& runner) {
         return runner->held != nullptr;

@@ -17,7 +17,7 @@
 #include "engine/base/status.h"
 #include "engine/memory/memory_copier.h"
 #include "engine/request/executor.h"
-#include "engine/scheduling/scheduler.h"
+#include "engine/scheduling/sequence_counts.h"
 #include "engine/statistics/latencies.h"
 #include "engine/statistics/statistics.h"
 #include "engine/version/layers.h"
@@ -35,8 +35,8 @@ struct InstanceMetrics {
 // The metrics of a version. Its own numbers count the instances on the CPU, and requests that ended
 // without a run.
 struct VersionMetrics : InstanceMetrics {
-  uint64_t pending = 0;                 // requests that are in no run
-  SequenceCounts sequences;             // of its sequence batcher
+  uint64_t pending = 0;  // requests that are in no run
+  SequenceCounts sequences;
   bool histograms = false;              // whether the histograms of the phases are kept
   std::map<int, InstanceMetrics> gpus;  // by device: the instances on it
 };

@@ -36,8 +36,9 @@ inline SequencePolicy PolicyOf(SequencePolicy::Strategy strategy, uint32_t slots
 
 class SequenceBench {
  public:
-  explicit SequenceBench(SequencePolicy policy, uint32_t instances = 1)
-      : runs_(instances), scheduler_(MakeSequenceScheduler(std::move(policy), instances, "m")) {}
+  explicit SequenceBench(SequencePolicy policy, uint32_t instances = 1, Budget* budget = nullptr)
+      : runs_(instances),
+        scheduler_(MakeSequenceScheduler(std::move(policy), instances, "m", budget)) {}
 
   Scheduler& scheduler() { return *scheduler_; }
   SequenceCounts counts() const { return scheduler_->sequences(); }
@@ -84,6 +85,7 @@ class SequenceBench {
     scheduler_->Next(instance, at_us * kUs, &batch_);
     wake_at_us = batch_.wake_at_ns / kUs;
     closed_by = batch_.closed_by;
+    keeper = batch_.keeper;
     overlays.clear();
     for (const Overlay& overlay : batch_.overlays) overlays.push_back(overlay);
     if (!batch_.members.empty()) runs_[instance].push_back(batch_.sequences);
@@ -100,12 +102,14 @@ class SequenceBench {
   void Again(const std::string& name, uint64_t at_us = 0) {
     CHECK(scheduler_->Enqueue(by_name_.at(name), at_us * kUs).ok());
   }
-  // The requests that expire, and behind a bar those that were cancelled with another one.
+  // The requests that expire, and behind bars those that were cancelled with another one, and, if
+  // there are any, those whose state could not be kept.
   std::string Expire(uint64_t at_us) {
     Expired expired;
     scheduler_->Expire(at_us * kUs, &expired);
     wake_at_us = expired.wake_at_ns / kUs;
-    return TextOf(expired.requests) + "|" + TextOf(expired.cancelled);
+    return TextOf(expired.requests) + "|" + TextOf(expired.cancelled) +
+           (expired.broken.empty() ? "" : "|" + TextOf(expired.broken));
   }
   bool Cancel(const std::string& name) { return scheduler_->Cancel(by_name_.at(name)); }
   std::string Drain() {
@@ -115,12 +119,14 @@ class SequenceBench {
     while (!chain.empty()) all.push_back(chain.Pop());
     return TextOf(all);
   }
+  const Request& request(const std::string& name) const { return *by_name_.at(name); }
   RequestHeader& header(const std::string& name) { return *by_name_.at(name)->header; }
 
   // Of the last call of Next or Expire.
   uint64_t wake_at_us = 0;
   ClosedBy closed_by = ClosedBy::kNothingMore;
   std::vector<Overlay> overlays;
+  std::shared_ptr<OutputKeeper> keeper;
 
  private:
   std::string TextOf(const std::vector<Request*>& requests) const {

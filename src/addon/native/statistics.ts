@@ -59,6 +59,21 @@ export interface NativeInstanceMetrics {
   readonly quantiles: readonly number[];
 }
 
+/** A version's sequences; see `native/engine/scheduling/sequence_counts.h`. */
+export interface NativeSequences {
+  readonly slots: number;
+  readonly live: number;
+  readonly idle: number;
+  readonly backlog: number;
+  /** These are counted from the version's start. */
+  readonly begun: number;
+  readonly idled: number;
+  readonly expired: number;
+  readonly cancelled: number;
+  readonly broken: number;
+  readonly stateBytes: number;
+}
+
 /**
  * The numbers behind a version's metrics. Its own counters cover the instances on the CPU, and requests that no
  * instance received.
@@ -66,6 +81,8 @@ export interface NativeInstanceMetrics {
 export interface NativeMetrics extends NativeInstanceMetrics {
   /** Requests that are in no run. */
   readonly pending: number;
+  /** Undefined: the model has no sequences. */
+  readonly sequences: NativeSequences | undefined;
   /** Counters of the instances on each GPU. */
   readonly gpus: readonly (NativeInstanceMetrics & { readonly device: number })[];
 }
@@ -106,6 +123,8 @@ export interface NativeBatches {
   readonly waiting: number;
   /** Instances whose batch waits at the rate limiter. */
   readonly held: number;
+  /** Undefined: the model has no sequences. */
+  readonly sequences?: NativeSequences | undefined;
   /** Batches that are done, ordered by when they ended, earliest first; then running batches. */
   readonly batches: readonly NativeBatch[];
 }

@@ -47,6 +47,8 @@ export interface NativeTensorSpec {
   readonly outer?: readonly number[] | undefined;
   /** Whether the number of rows is the tensor's first value, and not its first dim. */
   readonly rowsInValues: boolean;
+  /** Whether the engine injects the input, or keeps the output (default: no). Callers neither send nor receive it. */
+  readonly internal?: boolean;
 }
 
 /** How requests of a priority level wait; see `native/engine/scheduling/queue_policy.h`. */
@@ -76,6 +78,49 @@ export interface NativeScheduling {
   readonly maxQueueDelayUs: number;
   /** Whether requests with another shape than the batch's are skipped; if false, they end the batch. */
   readonly acrossShapes: boolean;
+}
+
+/** A control tensor; see `native/engine/scheduling/sequence_policy.h`. */
+export interface NativeSequenceControl {
+  readonly kind: 'start' | 'end' | 'ready' | 'id';
+  /** The position among the model's inputs. */
+  readonly input: number;
+  readonly datatype: number;
+  /** The values for false and true; empty for 'id'. */
+  readonly values: readonly number[];
+}
+
+/** A tensor that the engine keeps from one request of a sequence to the next. */
+export interface NativeSequenceState {
+  /** The positions among the model's inputs and outputs. */
+  readonly input: number;
+  readonly output: number;
+  readonly datatype: number;
+  /** The shape in the first request, with 1 first if the model batches. */
+  readonly firstShape: readonly number[];
+  /** Whether the shape never changes. */
+  readonly sameBuffer: boolean;
+}
+
+/** The sequence batcher's policy. */
+export interface NativeSequencePolicy {
+  readonly strategy: 'direct' | 'oldest';
+  /** How many sequences an instance has at a time. */
+  readonly slots: number;
+  readonly maxBatchSize: number;
+  readonly maxIdleUs: number;
+  readonly minimumSlotUtilization: number;
+  readonly maxQueueDelayUs: number;
+  /** Of 'oldest'; if absent, every request runs alone. */
+  readonly dynamic: NativeScheduling | undefined;
+  /** Of 'oldest': whether the responses of an instance are sent in the order of their requests. */
+  readonly preserveOrdering: boolean;
+  /** Whether a request without an id is a sequence of its own. */
+  readonly iterative: boolean;
+  /** Whether the version replaces another one. */
+  readonly reloaded: boolean;
+  readonly controls: readonly NativeSequenceControl[];
+  readonly states: readonly NativeSequenceState[];
 }
 
 /** An instance of a version. */
@@ -151,6 +196,8 @@ export interface NativeVersionConfig {
   readonly inputs: readonly NativeTensorSpec[];
   readonly outputs: readonly NativeTensorSpec[];
   readonly scheduling: NativeScheduling | undefined;
+  /** If absent, the model has no sequences. */
+  readonly sequences: NativeSequencePolicy | undefined;
   /** If absent, there is one queue without limits. */
   readonly queue: NativeQueuePolicies | undefined;
   /** Whether responses are sent in the order of their requests. */

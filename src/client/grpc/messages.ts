@@ -73,7 +73,11 @@ export function writeInferRequest({ name, version = '' }: ModelName, request: Wi
     writeText(writer, 1, name);
     writeText(writer, 2, version);
     writeText(writer, 3, id);
-    for (const [parameter, value] of parameters) writeParameter(writer, 4, parameter, value);
+    for (const [parameter, value] of parameters) {
+      // Triton takes an id of 64 bits only as an integer with a sign.
+      const id = parameter === 'sequence_id' && typeof value === 'bigint';
+      writeParameter(writer, 4, parameter, id ? BigInt.asIntN(64, value) : value);
+    }
     for (const { name: input, datatype, shape } of inputs) writeTensor(writer, 5, input, datatype, shape);
     for (const output of outputs) {
       writer.varint(key(6));

@@ -1,18 +1,13 @@
 /** Compares a configuration with the inputs and outputs of its model. */
 
-import {
-  dataTypeOf,
-  datatypeOf,
-  shapeText,
-  withoutTypeText,
-  type ModelDescription,
-  type TensorDescription,
-} from './description.js';
+import { compareSequences } from './against-sequences.js';
+import { dataTypeOf, shapeText, type ModelDescription, type TensorDescription } from './description.js';
+import { batchFault, byName, compareType, find, type Side, type Tensors } from './model-tensors.js';
+import { hiddenInputNames } from './sequence-tensors.js';
 import { mayBatch, withoutBatch } from './shape-tensors.js';
 import { fieldPath, indexPath } from '../schema/paths.js';
 import type { Report } from '../text/problems.js';
-import { didYouMean } from '../../suggest.js';
-import type { DataType, ModelConfig, ModelInput, ModelOutput } from '../schema/types.js';
+import type { ModelConfig, ModelInput, ModelOutput } from '../schema/types.js';
 
 /**
  * Compares names, types, shapes and the number of inputs, and checks whether the model can be batched.
@@ -28,7 +23,7 @@ export function checkAgainstModel(config: ModelConfig, description: ModelDescrip
   const compare = (side: Side, path: string, written: ModelInput | ModelOutput): void => {
     const tensor = find(side, fieldPath(path, 'name'), written.name, report);
     if (tensor === undefined) return;
-    compareType(side, path, written.data_type, tensor, report);
+    compareType(side, fieldPath(path, 'data_type'), written.data_type, tensor, report);
     if (written.is_shape_tensor && tensor.isShapeTensor !== true) {
       report(
         fieldPath(path, 'is_shape_tensor'),
@@ -61,6 +56,7 @@ export function checkAgainstModel(config: ModelConfig, description: ModelDescrip
   config.output.forEach((output, index) => {
     compare({ kind: 'output', tensors: outputs }, indexPath('output', index), output);
   });
+  for (const fault of compareSequences(config, inputs, outputs, report)) unbatched.add(fault);
   for (const fault of unbatched) report('max_batch_size', fault);
   const most = description.mostRows;
   if (most !== undefined && config.max_batch_size > most && unbatched.size === 0) {
@@ -68,58 +64,8 @@ export function checkAgainstModel(config: ModelConfig, description: ModelDescrip
       most === 0 ? 'the model cannot be batched' : `a batch of the model has at most ${most} rows`;
     report('max_batch_size', `is ${config.max_batch_size}, but ${limit}`);
   }
-  compareSequence(config, inputs, outputs, report);
+  compareBatchInputs(config, inputs, report);
   reportMissingInputs(config, inputs, report);
-}
-
-type Tensors = ReadonlyMap<string, TensorDescription>;
-
-interface Side {
-  readonly kind: 'input' | 'output';
-  readonly tensors: Tensors;
-}
-
-function byName(tensors: readonly TensorDescription[]): Tensors {
-  return new Map(tensors.map((tensor) => [tensor.name, tensor]));
-}
-
-function find(side: Side, path: string, name: string, report: Report): TensorDescription | undefined {
-  const tensor = side.tensors.get(name);
-  if (tensor !== undefined) return tensor;
-  const names = [...side.tensors.keys()];
-  const known = names.length === 0 ? 'it has none' : `its ${side.kind}s are ${names.join(', ')}`;
-  report(path, `the model has no ${side.kind} ${JSON.stringify(name)}; ${known}${didYouMean(name, names)}`);
-  return undefined;
-}
-
-function compareType(
-  side: Side,
-  path: string,
-  type: DataType,
-  tensor: TensorDescription,
-  report: Report,
-): void {
-  if (tensor.datatype !== undefined && datatypeOf(type) === tensor.datatype) return;
-  const text =
-    tensor.datatype === undefined
-      ? `is ${type}, but the model's ${side.kind} ${withoutTypeText(side.kind, tensor)}`
-      : `the model's ${side.kind} ${JSON.stringify(tensor.name)} has type ${tensor.typeName}, ` +
-        `which is ${dataTypeOf(tensor.datatype)}, but the configuration says ${type}`;
-  report(fieldPath(path, 'data_type'), text);
-}
-
-function batchFault(
-  config: ModelConfig,
-  side: Side,
-  tensor: TensorDescription,
-  shape: readonly number[],
-): string {
-  const first = tensor.isShapeTensor === true ? undefined : shape[0];
-  return (
-    `is ${config.max_batch_size}, but the model's ${side.kind} ${JSON.stringify(tensor.name)} has shape ` +
-    `${shapeText(shape)}${first === undefined ? '' : `, whose first dimension is fixed to ${first}`}: it cannot ` +
-    `be batched. Write max_batch_size: 0 and whole shapes as dims`
-  );
 }
 
 function compareShape(
@@ -165,25 +111,11 @@ function compareShape(
   );
 }
 
-/**
- * Checks the names in `sequence_batching` and `batch_input`. Triton does not check those of states, and then
- * fails each request to such a model.
- */
-function compareSequence(config: ModelConfig, inputs: Tensors, outputs: Tensors, report: Report): void {
-  const input: Side = { kind: 'input', tensors: inputs };
-  const output: Side = { kind: 'output', tensors: outputs };
-  config.sequence_batching?.control_input.forEach(({ name }, index) => {
-    find(input, fieldPath(indexPath('sequence_batching.control_input', index), 'name'), name, report);
-  });
-  config.sequence_batching?.state.forEach((state, index) => {
-    const path = indexPath('sequence_batching.state', index);
-    find(input, fieldPath(path, 'input_name'), state.input_name, report);
-    find(output, fieldPath(path, 'output_name'), state.output_name, report);
-  });
+function compareBatchInputs(config: ModelConfig, inputs: Tensors, report: Report): void {
   config.batch_input.forEach((one, index) => {
     one.target_name.forEach((name, position) => {
       const path = indexPath(fieldPath(indexPath('batch_input', index), 'target_name'), position);
-      find(input, path, name, report);
+      find({ kind: 'input', tensors: inputs }, path, name, report);
     });
   });
 }
@@ -191,8 +123,7 @@ function compareSequence(config: ModelConfig, inputs: Tensors, outputs: Tensors,
 function reportMissingInputs(config: ModelConfig, inputs: Tensors, report: Report): void {
   const given = new Set([
     ...config.input.map(({ name }) => name),
-    ...(config.sequence_batching?.control_input ?? []).map(({ name }) => name),
-    ...(config.sequence_batching?.state ?? []).map((state) => state.input_name),
+    ...hiddenInputNames(config),
     ...config.batch_input.flatMap((one) => one.target_name),
   ]);
   const missing = [...inputs.values()].filter(({ name, optional }) => !optional && !given.has(name));

@@ -1,6 +1,7 @@
 /** Completes what written inputs and outputs lack, as Triton's tensorflow backend does. */
 
 import type { ModelDescription, TensorDescription } from './description.js';
+import { hiddenInputNames } from './sequence-tensors.js';
 import type { DataType, ModelConfig, ModelInput, ModelOutput } from '../schema/types.js';
 
 type Section = 'input' | 'output';
@@ -71,8 +72,7 @@ function missingInputs(config: ModelConfig, { inputs }: ModelDescription): reado
   const known = new Set([
     ...config.input.map(({ name }) => name),
     ...config.batch_input.flatMap((one) => one.target_name),
-    ...(config.sequence_batching?.control_input ?? []).map(({ name }) => name),
-    ...(config.sequence_batching?.state ?? []).map((state) => state.input_name),
+    ...hiddenInputNames(config),
   ]);
   if (known.size === 0) return [];
   return inputs.filter(({ name, optional }) => !optional && !known.has(name));

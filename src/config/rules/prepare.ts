@@ -26,6 +26,8 @@ import type { ParsedConfig } from '../text/read.js';
 import { fieldPath, indexPath } from '../schema/paths.js';
 import type { ModelConfig, ModelInput } from '../schema/types.js';
 import { doubtedBatching, lacksNames, rowsDoubt } from './rows.js';
+import { keptStates } from './sequence-tensors.js';
+import { ignoredStates } from './validate-sequences.js';
 import { validateTensors } from './validate-tensors.js';
 import { validateConfig } from './validate.js';
 import { validateWarmupInputs } from './validate-warmup.js';
@@ -124,7 +126,7 @@ function prepare(parsed: ParsedConfig | undefined, context: ConfigContext, asked
   throwProblems(merge(now, found.problems), source, modelName);
   return {
     config: expandChanged(config),
-    notes: [...(parsed?.notes ?? []), ...placed.notes, ...found.notes],
+    notes: [...(parsed?.notes ?? []), ...placed.notes, ...found.notes, ...ignoredStates(config)],
     context,
     source,
     zeroBatchSizeWritten: parsed?.value.max_batch_size === 0,
@@ -279,8 +281,9 @@ export function finishConfig(
 }
 
 /** The model without outputs that the configuration leaves out. */
-function withOutputsOf({ output }: ModelConfig, description: ModelDescription): ModelDescription {
-  const names = new Set(output.map(({ name }) => name));
+function withOutputsOf(config: ModelConfig, description: ModelDescription): ModelDescription {
+  const states = keptStates(config).map(({ state }) => state.output_name);
+  const names = new Set([...config.output.map(({ name }) => name), ...states]);
   return { ...description, outputs: description.outputs.filter(({ name }) => names.has(name)) };
 }
 

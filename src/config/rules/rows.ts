@@ -48,7 +48,7 @@ export function doubtText(doubt: string): string {
 /** The warning about a written batch size of a model with such a doubt. */
 export function doubtedBatching(doubt: string, config: ModelConfig): string {
   const size = config.max_batch_size;
-  const together = size > 1 && config.dynamic_batching !== undefined;
+  const together = size > 1 && (config.dynamic_batching ?? config.sequence_batching) !== undefined;
   return (
     `max_batch_size: is ${size}, but ${doubtText(doubt)}. If they have not, ` +
     (together ? "requests that run together may be answered with each other's rows" : 'requests fail') +

@@ -8,7 +8,7 @@ import type { Report } from '../text/problems.js';
 import type { ModelConfig, ModelInput, ModelOutput } from '../schema/types.js';
 
 /** No runtime supports as many dims, and their product can be computed quickly. */
-const mostDims = 1024;
+export const mostDims = 1024;
 
 /**
  * Checks every written input and output: name, type, dims, reshape, formats. `reportMissingSections()` checks
@@ -123,7 +123,8 @@ function badDims(dims: readonly number[]): string {
   return `expected dims of 1 or more, or -1 (variable), but found ${shapeText(dims)}`;
 }
 
-function tooManyDims(dims: readonly number[]): string {
+/** The message about a tensor with more than {@link mostDims} dims. */
+export function tooManyDims(dims: readonly number[]): string {
   return `expected at most ${mostDims} dims but found ${dims.length}`;
 }
 

@@ -10,6 +10,7 @@ import type { ModelConfig, ModelInput, ModelWarmup, ModelWarmupInput } from '../
 import type { Report } from '../text/problems.js';
 import { shapeText } from './description.js';
 import { leadsOut } from './leads-out.js';
+import { sequenceTensorsOf } from './sequence-tensors.js';
 
 /** Checks the samples alone. */
 export function validateWarmup(config: ModelConfig, report: Report): void {
@@ -66,7 +67,11 @@ export function validateWarmupInputs(config: ModelConfig, report: Report): void 
 }
 
 function compareInputs(config: ModelConfig, sample: ModelWarmup, path: string, report: Report): void {
-  const known = new Map(config.input.map((input) => [input.name, input]));
+  const known = new Map<string, SampledInput>([
+    ...config.input.map((input) => [input.name, input] as const),
+    // As in Triton, a sample may give values of controls and states.
+    ...sequenceTensorsOf(config).inputs.map((input) => [input.name, input] as const),
+  ]);
   for (const [name, given] of Object.entries(sample.inputs)) {
     const input = known.get(name);
     if (input) compareInput(input, given, keyPath(path, name), report);
@@ -85,7 +90,10 @@ function compareInputs(config: ModelConfig, sample: ModelWarmup, path: string, r
   report(path, `missing: ${missing.map(({ name }) => JSON.stringify(name)).join(', ')}`);
 }
 
-function compareInput(input: ModelInput, given: ModelWarmupInput, path: string, report: Report): void {
+/** An input that a sample may have. */
+type SampledInput = Pick<ModelInput, 'name' | 'data_type' | 'dims'>;
+
+function compareInput(input: SampledInput, given: ModelWarmupInput, path: string, report: Report): void {
   if (given.data_type !== input.data_type) {
     report(
       fieldPath(path, 'data_type'),

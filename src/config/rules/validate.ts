@@ -13,7 +13,8 @@ import type { Gpus } from './usable-gpus.js';
 import { validateBatchTensors, validateTensors } from './validate-tensors.js';
 import { validateWarmup } from './validate-warmup.js';
 import { validateEnsemble } from './validate-ensemble.js';
-import { validateDynamicBatching, validateSequenceBatching } from './validate-scheduling.js';
+import { validateDynamicBatching } from './validate-scheduling.js';
+import { validateSequenceBatching } from './validate-sequences.js';
 
 /** A limit, because each instance may be a thread. */
 const mostInstances = 1024;
@@ -227,6 +228,10 @@ function validateSwitches(config: ModelConfig, report: Report): void {
     const value = config.parameters[key]?.string_value;
     if (value === undefined || readSwitch(value) !== undefined) continue;
     report(keyPath('parameters', key), `expected ${switchExpected} but found ${JSON.stringify(value)}`);
+  }
+  if (config.sequence_batching && readSwitch(config.parameters['rerun_in_halves']?.string_value) === true) {
+    const text = 'a batch of a sequence model is not run again, because the model may have kept its state';
+    report(keyPath('parameters', 'rerun_in_halves'), text);
   }
 }
 

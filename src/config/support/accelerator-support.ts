@@ -4,7 +4,7 @@
  */
 
 import type { ParameterSupport } from './parameter-support.js';
-import type { Support } from './field-support.js';
+import type { Support } from './support.js';
 
 /** The two lists of accelerators that a configuration may have. */
 export const acceleratorLists = ['gpu_execution_accelerator', 'cpu_execution_accelerator'] as const;

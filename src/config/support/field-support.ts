@@ -6,43 +6,8 @@
  * has its own row. A field that is absent or has its default value is never refused and never noted.
  */
 
-import type { ModelConfig } from '../schema/types.js';
-
-/**
- * `acted`: the field has its effect. `hint`: it is accepted without effect, and noted. `refused`: the load
- * fails with UNSUPPORTED.
- */
-export type SupportClass = 'acted' | 'hint' | 'refused';
-
-/** A row: the class of a field, with an explanation. */
-export interface Support {
-  readonly class: SupportClass;
-  /** For `acted`, the effect; for `hint` and `refused`, the reason. */
-  readonly text: string;
-  /** The row that applies instead if no instance is on a GPU. */
-  readonly onCpu?: Support | undefined;
-  /** The row that applies instead if there are no priority levels. */
-  readonly withoutLevels?: Support | undefined;
-  /** The backends that the row covers, and the row for other backends. */
-  readonly only?: { readonly backends: readonly string[]; readonly others: Support } | undefined;
-  /** Enum values with another class. */
-  readonly values?: Readonly<Record<string, Support>> | undefined;
-  /** Recognises values that have the same effect as the default. They are neither refused nor noted. */
-  readonly harmless?: ((value: unknown, config: ModelConfig) => boolean) | undefined;
-}
-
-const acted = (text: string, values?: Support['values'], withoutLevels?: Support): Support => ({
-  class: 'acted',
-  text,
-  values,
-  withoutLevels,
-});
-const hint = (text: string): Support => ({ class: 'hint', text });
-const refused = (text: string, harmless?: Support['harmless']): Support => ({
-  class: 'refused',
-  text,
-  harmless,
-});
+import { sequenceSupport } from './sequence-support.js';
+import { acted, hint, refused, type Support } from './support.js';
 
 const container = acted('see its fields');
 const accelerator = acted("a provider of the runtime's; see below");
@@ -186,7 +151,7 @@ export const supportTable: Readonly<Record<string, Support>> = {
   ),
   'dynamic_batching.priority_queue_policy.max_queue_size': acted('how many requests may wait; 0: any number'),
 
-  sequence_batching: refused('sequences are not built yet'),
+  ...sequenceSupport,
   ensemble_scheduling: acted('a graph of models: docs/ensembles.md'),
   'ensemble_scheduling.step': acted('the models of the graph, and their tensors'),
   'ensemble_scheduling.step.model_name': acted('the model of the step, of any backend, or another ensemble'),

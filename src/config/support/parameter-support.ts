@@ -3,7 +3,7 @@
  * (`backend-rules.ts`).
  */
 
-import type { Support } from './field-support.js';
+import type { Support } from './support.js';
 
 /** A row: a key of `parameters`. */
 export interface ParameterSupport extends Support {

@@ -8,7 +8,8 @@ import { didYouMean } from '../../suggest.js';
 import { acceleratorLists } from './accelerator-support.js';
 import type { BackendRules } from './backend-rules.js';
 import { commonParameters, type ParameterSupport } from './parameter-support.js';
-import { supportOf, type Support } from './field-support.js';
+import { supportOf } from './field-support.js';
+import type { Support } from './support.js';
 import type { ModelConfig } from '../schema/types.js';
 
 /** The result of {@link findUnsupported}. */

@@ -160,7 +160,8 @@ export class Groups {
       this.release(group);
       return;
     }
-    if (group.count <= target.groupRoom / 4) target.groupRoom /= 2;
+    // A request of a sequence says nothing about how many others come.
+    if (group.count <= target.groupRoom / 4 && group.request?.alone !== true) target.groupRoom /= 2;
     group.left = group.count;
     this.#inFlight += group.count;
     this.#counter.sent(group.count);
@@ -260,7 +261,7 @@ export class Groups {
     let placed =
       group.placed === target &&
       request.regions === undefined &&
-      group.room === this.#submission.roomOf(encoded.byteLengths, target);
+      group.room === this.#submission.roomOf(encoded.byteLengths, target, request);
     for (let i = 0; i < encoded.shapes.length; i++) {
       const length = encoded.byteLengths[i] ?? 0;
       placed &&= byteLengths[i] === length && (shapes[i] === undefined) === (encoded.shapes[i] === undefined);

@@ -23,7 +23,7 @@ import { viewOf } from '../../tensor/views.js';
 import { allocate, noMemory } from '../errors/request-errors.js';
 import type { Group } from './group.js';
 import { SlabAllocator } from './slabs.js';
-import type { DispatchTarget, RequestRegions } from '../types.js';
+import type { DispatchRequest, DispatchTarget, RequestRegions } from '../types.js';
 
 const slabUnits = slabBytes / slabUnit;
 /** How many slabs are kept when nothing is in flight. */
@@ -155,8 +155,14 @@ export class Submission {
     }
   }
 
-  /** The number of requests that a group gets room for. */
-  roomOf(byteLengths: readonly number[], target: DispatchTarget): number {
+  /** The number of requests that a group gets room for, by its first request. */
+  roomOf(
+    byteLengths: readonly number[],
+    target: DispatchTarget,
+    request: DispatchRequest | undefined,
+  ): number {
+    // The regions of two requests rarely follow each other.
+    if (request !== undefined && (request.alone || request.regions !== undefined)) return 1;
     let room = target.groupRoom;
     while (room > 1 && bytesOf(byteLengths, room) > slabMostBytes) room >>= 1;
     return room;
@@ -164,8 +170,7 @@ export class Submission {
 
   #placeInSlab(group: Group, target: DispatchTarget): boolean {
     const { byteLengths, shapes, views, lengths } = group;
-    // The regions of two requests rarely follow each other.
-    let room = group.request?.regions === undefined ? this.roomOf(byteLengths, target) : 1;
+    let room = this.roomOf(byteLengths, target, group.request);
     let bytes = Math.max(1, bytesOf(byteLengths, room));
     let range = this.#ranges.take(bytes);
     if (range < 0) {

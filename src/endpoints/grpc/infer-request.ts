@@ -40,7 +40,7 @@ function wrongKind(what: string, expected: string, { kind }: Parameter): TritonE
 
 /** The kinds of value that each known parameter may have, by its name. */
 const kinds: ReadonlyMap<string, readonly ParameterKind[]> = new Map([
-  ['sequence_id', ['int64', 'string']],
+  ['sequence_id', ['int64', 'uint64', 'string']],
   ['sequence_start', ['bool']],
   ['sequence_end', ['bool']],
   ['priority', ['int64', 'uint64']],
@@ -72,9 +72,15 @@ function checkParameters(given: ReadonlyMap<string, Parameter>): {
     const allowed = kinds.get(name) ?? others;
     if (!allowed.includes(one.kind))
       throw wrongKind(`parameter '${name}'`, allowed.map((kind) => `${kind}_param`).join(' or '), one);
-    parameters.set(name, one.value);
+    parameters.set(name, name === 'sequence_id' ? unsignedId(one) : one.value);
   }
   return { parameters, emptyFinal };
+}
+
+/** An id of 64 bits without a sign may come as an integer with a sign, which has the same bits. */
+function unsignedId({ kind, value }: Parameter): ParameterValue {
+  if (kind !== 'int64' || (typeof value !== 'number' && typeof value !== 'bigint')) return value;
+  return value < 0 ? BigInt.asUintN(64, BigInt(value)) : value;
 }
 
 function refuseSharedMemory(tensor: string, parameters: ReadonlyMap<string, Parameter> | undefined): void {

@@ -81,6 +81,7 @@ export class InferenceService {
       version,
       extensions: [
         'classification',
+        'sequence',
         ...(controlled ? ['model_repository', 'model_repository(unload_dependents)'] : []),
         'schedule_policy',
         'model_configuration',

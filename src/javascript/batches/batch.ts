@@ -10,6 +10,7 @@ import { tensorCutter, tensorFactory, type TensorCutter, type TensorFactory } fr
 import type { AnyTensor } from '../../tensor/tensor.js';
 import { CallingRequest } from './calling-request.js';
 import type { ModelRequest } from '../../api/model-request.js';
+import type { ReceivedSequence } from '../../api/request-sequence.js';
 import { tensorsOf } from '../versions/version-spec.js';
 
 /** The properties of a request besides its inputs. Requests of one group share them. */
@@ -19,6 +20,7 @@ interface RequestProperties {
   readonly priority: number;
   readonly timeoutUs: number;
   readonly parameters: ModelRequest['parameters'];
+  readonly sequence: ReceivedSequence | undefined;
 }
 
 /** Those properties that the engine passes only if they are not the defaults. */
@@ -27,6 +29,8 @@ interface Extra {
   readonly priority: number;
   readonly timeoutUs: number;
   readonly parameters: readonly (readonly [string, string | number | bigint | boolean])[];
+  /** Absent if the request belongs to none. */
+  readonly sequence?: ReceivedSequence;
 }
 
 /** The functions of an instance that its requests need. */
@@ -108,6 +112,9 @@ export class BatchRequest extends CallingRequest implements ModelRequest {
   }
   get parameters(): ModelRequest['parameters'] {
     return this.#properties.parameters;
+  }
+  get sequence(): ReceivedSequence | undefined {
+    return this.#properties.sequence;
   }
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
@@ -192,7 +199,14 @@ export class BatchReader {
     this.#outputs = Object.freeze(config.output.map(({ name }) => name));
     this.#batching = config.max_batch_size > 0;
     this.#host = host;
-    this.#plain = { id: '', wanted: this.#outputs, priority: 0, timeoutUs: 0, parameters: Object.freeze({}) };
+    this.#plain = {
+      id: '',
+      wanted: this.#outputs,
+      priority: 0,
+      timeoutUs: 0,
+      parameters: Object.freeze({}),
+      sequence: undefined,
+    };
   }
 
   /**
@@ -267,6 +281,7 @@ export class BatchReader {
       priority: extra?.priority ?? 0,
       timeoutUs: extra?.timeoutUs ?? 0,
       parameters: Object.freeze(Object.fromEntries(extra?.parameters ?? [])),
+      sequence: extra?.sequence && Object.freeze(extra.sequence),
     };
   }
 }

@@ -1,6 +1,6 @@
 /** The description of a version for the thread that runs it. It can be cloned to another thread. */
 
-import { datatypeOf, type ModelConfig } from '../../config/index.js';
+import { datatypeOf, sequenceTensorsOf, type ModelConfig } from '../../config/index.js';
 import { TritonError } from '../../errors.js';
 import type { Datatype } from '../../tensor/datatype.js';
 
@@ -32,11 +32,19 @@ export interface ModelTensor {
   readonly dims: readonly number[];
 }
 
-/** The inputs or outputs of a model, as the model itself sees them. */
+/**
+ * The inputs or outputs of a model, as the model itself sees them: also states and control tensors, which its callers do not
+ * see.
+ */
 export function tensorsOf(config: ModelConfig, section: 'input' | 'output'): ModelTensor[] {
-  return config[section].map(({ name, data_type, dims, reshape }) => {
+  const hidden = sequenceTensorsOf(config)[section === 'input' ? 'inputs' : 'outputs'];
+  const all = [
+    ...config[section].map((tensor) => ({ ...tensor, dims: tensor.reshape?.shape ?? tensor.dims })),
+    ...hidden.map((tensor) => ({ ...tensor, dims: tensor.laterDims })),
+  ];
+  return all.map(({ name, data_type, dims }) => {
     const datatype = datatypeOf(data_type);
     if (!datatype) throw new TritonError('INTERNAL', `model '${config.name}', tensor '${name}': no datatype`);
-    return { name, datatype, dims: reshape?.shape ?? dims };
+    return { name, datatype, dims };
   });
 }

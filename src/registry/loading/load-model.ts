@@ -237,6 +237,7 @@ async function loadVersions(
   if (context.seen) {
     publish(versions.filter(unserved()).map((version) => ({ version, state: 'LOADING', reason: '' })));
   }
+  const replaces = servedVersions(entry.published()).length > 0;
   const required = requiredBy(model.prepared.config);
   const parts = composed
     ? await context.ensembles.loadParts(entry, model.prepared, context.turn)
@@ -252,7 +253,7 @@ async function loadVersions(
         ? await loadVersion(
             server,
             options,
-            { prepared: model.prepared, parsed: model.parsed, local: held.local, code: override?.code },
+            { ...model, local: held.local, code: override?.code, replaces },
             version,
             context.host,
             () => {

@@ -46,6 +46,7 @@ import { faultOfCode, faultOfFiles, linkedWeights, readLinkedFile } from '../fil
 import { inlineBudgetUs } from '../../scheduling/inline-budget.js';
 import { blamedResource, claimOf, withoutLimiter } from '../../scheduling/rate-limit.js';
 import { queuePoliciesOf, rerunsInHalves, schedulingOf } from '../../scheduling/policy.js';
+import { hiddenTensors, sequencePolicyOf } from '../../scheduling/sequence-policy.js';
 import { datatypeNumber, datatypeOfNumber } from '../../tensor/datatype.js';
 import type { VersionDescriptor } from '../entries/published.js';
 
@@ -97,7 +98,12 @@ function describe({ inputs, outputs, rowsVary, mostRows }: NativeDescription): M
   };
 }
 
-function versionConfig({ config, warmup }: OpenVersion, options: ResolvedOptions): NativeVersionConfig {
+function versionConfig(
+  { config, description, warmup }: OpenVersion,
+  options: ResolvedOptions,
+  replaces: boolean,
+): NativeVersionConfig {
+  const hidden = hiddenTensors(config, description);
   const spec = (
     tensor: ModelConfig['input'][number] | ModelConfig['output'][number],
     optional: boolean,
@@ -116,9 +122,10 @@ function versionConfig({ config, warmup }: OpenVersion, options: ResolvedOptions
   return {
     json: printConfigJson(config, 0),
     maxBatchSize: config.max_batch_size,
-    inputs: config.input.map((input) => spec(input, input.optional)),
-    outputs: config.output.map((output) => spec(output, false)),
+    inputs: [...config.input.map((input) => spec(input, input.optional)), ...hidden.inputs],
+    outputs: [...config.output.map((output) => spec(output, false)), ...hidden.outputs],
     scheduling: schedulingOf(config, options.batchAcrossShapes),
+    sequences: sequencePolicyOf(config, options.batchAcrossShapes, replaces),
     queue: queuePoliciesOf(config),
     rerunInHalves: rerunsInHalves(config),
     decoupled: config.model_transaction_policy?.decoupled ?? false,
@@ -187,6 +194,8 @@ export interface OpenedModel extends Pick<PreparedModel, 'prepared' | 'parsed'> 
   readonly local: LocalFiles;
   /** The model's code, if the program gave it. */
   readonly code?: ModelCode | undefined;
+  /** Whether versions of the model are served already, which these will replace (default: no). */
+  readonly replaces?: boolean;
 }
 
 /** A version that is open in the engine and does not serve yet. */
@@ -196,6 +205,8 @@ export interface OpenVersion {
   readonly notes: readonly string[];
   readonly batchSizeCompleted: CompletedBatchSize;
   readonly unbatched?: string | undefined;
+  /** The model's tensors; undefined: unknown. */
+  readonly description: ModelDescription | undefined;
   readonly takesIds: boolean;
   readonly labels: VersionDescriptor['labels'];
   readonly instances: VersionDescriptor['instances'];
@@ -321,12 +332,9 @@ export async function openVersion(
   });
   await running?.settle(uid);
   try {
-    const found = (backend.describesModels ?? backend.needsFile) ? describe(description) : undefined;
-    const finished = finishConfig(
-      prepared,
-      (found && backend.reshaped?.(found, prepared.config, backendOptions)) ?? found,
-      defaultsOf(backendOptions, backend, name),
-    );
+    const described = (backend.describesModels ?? backend.needsFile) ? describe(description) : undefined;
+    const found = (described && backend.reshaped?.(described, prepared.config, backendOptions)) ?? described;
+    const finished = finishConfig(prepared, found, defaultsOf(backendOptions, backend, name));
     // Where no models are served, one that calls others could not be initialised.
     if (host.handle !== undefined || requiredModels(finished.config).length === 0) {
       await running?.start(finished.config);
@@ -344,7 +352,7 @@ export async function openVersion(
       ...(options.rateLimit === undefined ? withoutLimiter(finished.config) : []),
       ...(backend.notes?.(server.info(uid) ?? {}, backendContext) ?? []),
     ];
-    return { uid, ...finished, notes, takesIds, labels, instances, warmup };
+    return { uid, ...finished, notes, description: found, takesIds, labels, instances, warmup };
   } catch (error) {
     await retire(server, uid);
     throw error;
@@ -405,11 +413,12 @@ export async function loadVersion(
   onWarmup: () => void,
 ): Promise<VersionDescriptor> {
   const begin = performance.now();
-  const { warmup, ...opened } = await openVersion(server, options, model, version, host);
+  const { warmup, description, ...opened } = await openVersion(server, options, model, version, host);
   let error: NativeStatus | null;
   try {
     if (warmup.samples.length > 0) onWarmup();
-    error = await start(server, opened.uid, versionConfig({ ...opened, warmup }, options));
+    const config = versionConfig({ ...opened, description, warmup }, options, model.replaces === true);
+    error = await start(server, opened.uid, config);
   } catch (fault) {
     await retire(server, opened.uid);
     throw fault;

@@ -16,6 +16,7 @@ import {
   type ModelWarmupInput,
   fullDims,
   hasRowsInValues,
+  sequenceTensorsOf,
 } from '../../config/index.js';
 import { TritonError, type TritonErrorCode } from '../../errors.js';
 import { datatypeNumber, datatypeSize, type Datatype } from '../../tensor/datatype.js';
@@ -123,7 +124,25 @@ class SampleReader {
         ...(await this.#data(given, datatype, name, path)),
       });
     }
+    await this.#readHidden(inputs);
     return inputs;
+  }
+
+  /** Controls and states, of which no scheduler makes a warm-up's: as the sample says, else zeros. */
+  async #readHidden(inputs: NativeWarmupInput[]): Promise<void> {
+    for (const [index, hidden] of sequenceTensorsOf(this.#config).inputs.entries()) {
+      const { name, data_type, firstDims } = hidden;
+      const given = this.#sample.inputs[name] ?? { data_type, dims: firstDims, zero_data: true };
+      const datatype = datatypeOf(data_type);
+      if (datatype === undefined) continue;
+      const path = keyPath(fieldPath(this.#path, 'inputs'), name);
+      inputs.push({
+        input: this.#config.input.length + index,
+        datatype: datatypeNumber[datatype],
+        shape: this.#config.max_batch_size > 0 ? [1, ...given.dims] : given.dims,
+        ...(await this.#data(given, datatype, name, path)),
+      });
+    }
   }
 
   /** A shape tensor of a model that batches. Each request has one row, which its first value tells. */

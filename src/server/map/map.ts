@@ -6,6 +6,7 @@ import { expected, readOptions, show } from '../../argument-checks.js';
 import type { Inputs } from '../../tensor/inputs.js';
 import type { Mappable, Yielded } from './map-entry.js';
 import { MapIterator } from './map-iterator.js';
+import { inSequence } from './map-sequence.js';
 import { mostNamed } from '../requests/wanted-outputs.js';
 import type { MapOptions, RequestedOutput } from '../../api/results.js';
 
@@ -21,6 +22,7 @@ const mapKeys = [
   'withItem',
   'parameters',
   'parent',
+  'sequence',
 ] as const satisfies readonly (keyof MapOptions)[];
 
 /**
@@ -38,7 +40,7 @@ export function mapModel(
   // Each of those that are there is checked below, or for each item.
   const given = readOptions<MapOptions>(options, mapKeys, 'map options') as MapOptions;
   const { concurrency, outputs, signal, ordered, onError, priority, timeoutUs, parameters, parent } = given;
-  const { timeoutMs, withItem } = given;
+  const { timeoutMs, withItem, sequence } = given;
   if (concurrency !== undefined && (!Number.isSafeInteger(concurrency) || concurrency < 1)) {
     throw new TritonError(
       'INVALID_ARG',
@@ -76,11 +78,12 @@ export function mapModel(
       `model '${model.name}': map expected an iterable or async iterable of inputs`,
     );
   }
+  const sequenced = sequence === undefined ? { model, items } : inSequence(model, items, sequence);
   return new MapIterator(
-    model,
-    items,
+    sequenced.model,
+    sequenced.items,
     {
-      concurrency,
+      concurrency: sequence === undefined ? concurrency : 1,
       outputs: copied(outputs),
       signal,
       ordered,

@@ -18,9 +18,12 @@ import type { ModelTable } from './model-table.js';
 import type { ReadyVersion } from './ready-version.js';
 import { RequestObserver, requestsObserved, StreamObserver } from '../requests/request-channels.js';
 import type { Model } from '../../api/model.js';
+import type { Sequence, SequenceOptions } from '../../api/sequence.js';
 import { withId } from '../requests/request-attributes.js';
 import type { InferOptions, InferResult, MapOptions, MapOutcome, MapResult } from '../../api/results.js';
 import { makePromise, takeSettler } from '../requests/settler.js';
+import { withCaller } from '../requests/with-caller.js';
+import { ModelSequence } from '../sequences/model-sequence.js';
 import { statisticsOf } from '../reports/statistics.js';
 import { StreamIterator } from '../requests/stream-iterator.js';
 import type { WantedOutputs } from '../requests/wanted-outputs.js';
@@ -107,6 +110,17 @@ export class ModelHandle implements Model {
       settler.reject(withCaller(error, origin));
     }
     return promise;
+  }
+
+  inferSent(inputs: Inputs, options: InferOptions, origin: EntryPoint): Promise<InferResult> {
+    const promise = makePromise();
+    const settler = takeSettler();
+    this.sendChecked(inputs, this.check(options), settler, origin);
+    return promise;
+  }
+
+  sequence(options?: SequenceOptions): Sequence {
+    return new ModelSequence(this, options);
   }
 
   stream(inputs: Inputs, options?: InferOptions): AsyncIterableIterator<InferResult> {
@@ -363,16 +377,3 @@ const entry = {
   map: ModelHandle.prototype.map,
 };
 /* eslint-enable @typescript-eslint/unbound-method */
-
-/**
- * A TritonError with the caller's line. The frames above it belong to this library, and would leave no room
- * for the caller's.
- */
-function withCaller(error: unknown, origin: EntryPoint): unknown {
-  try {
-    if (error instanceof TritonError) Error.captureStackTrace(error, origin);
-  } catch {
-    // The caller's own getter threw a frozen error.
-  }
-  return error;
-}

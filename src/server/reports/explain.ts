@@ -67,6 +67,35 @@ export interface ExplainedResource {
 }
 
 /**
+ * The sequences of {@link Explanation}, of a model with `sequence_batching`.
+ *
+ * @example
+ * const { live, slots, backlog } = server.explain('speech').sequences ?? { live: 0, slots: 0, backlog: 0 };
+ */
+export interface ExplainedSequences {
+  /** Sequences that can be under way at a time, over all instances. */
+  readonly slots: number;
+  /** Sequences that have a slot now. */
+  readonly live: number;
+  /** Of these, sequences without a request that waits or runs. They end after `max_sequence_idle_microseconds`. */
+  readonly idle: number;
+  /** Sequences that wait for a slot. */
+  readonly backlog: number;
+  /** Sequences that began since the version was loaded. */
+  readonly begun: number;
+  /** Of these, how many ended because no request came for `max_sequence_idle_microseconds`. */
+  readonly idled: number;
+  /** How many ended in the backlog, because the time-out of a request was over. */
+  readonly expired: number;
+  /** How many ended because a waiting request of them was cancelled. */
+  readonly cancelled: number;
+  /** How many ended because their state could not be kept, mostly for want of memory. */
+  readonly broken: number;
+  /** Memory of all their states, in bytes. */
+  readonly stateBytes: number;
+}
+
+/**
  * How the last batches of a model's version came about, and what limits its throughput. Triton has no counterpart.
  *
  * @example
@@ -86,9 +115,10 @@ export interface Explanation {
    * - 'delay': they have nothing to do while requests wait for `max_queue_delay_microseconds`;
    * - 'batching': they are busy, and their batches are small;
    * - 'resources': they have batches that wait for resources which other instances have (option `rateLimit`);
+   * - 'slots': sequences wait for a slot, and all slots have sequences;
    * - 'instances': they are busy, and their batches are as large as they get.
    */
-  readonly limit: 'nothing' | 'callers' | 'delay' | 'batching' | 'resources' | 'instances';
+  readonly limit: 'nothing' | 'callers' | 'delay' | 'batching' | 'resources' | 'slots' | 'instances';
   /** The same as a sentence, with the figures. */
   readonly summary: string;
   /** The instances. */
@@ -104,6 +134,8 @@ export interface Explanation {
   readonly held: number;
   /** The resources of the rate limiter that the instances need; empty without one. */
   readonly resources: readonly ExplainedResource[];
+  /** The sequences; undefined for a model without `sequence_batching`. */
+  readonly sequences?: ExplainedSequences | undefined;
   /** What `batches` span, in microseconds: from when the first was taken to the end of the last. */
   readonly windowUs: number;
   /** Since the last batch ended, in microseconds; 0 while one runs, and if there was none. */
@@ -150,7 +182,7 @@ export function explanationOf(
   resources: readonly ExplainedResource[],
 ): Explanation {
   const none: NativeBatches = { instances: 0, waiting: 0, held: 0, batches: [] };
-  const { instances: count, waiting, held, batches: known } = native ?? none;
+  const { instances: count, waiting, held, sequences, batches: known } = native ?? none;
   const closedBy: Record<BatchReason, number> = {
     full: 0,
     preferred: 0,
@@ -175,6 +207,7 @@ export function explanationOf(
     waiting,
     held,
     resources,
+    ...(sequences && { sequences }),
     windowUs: windowNs / 1000,
     idleUs: idleNs / 1000,
     maxBatchSize: Math.max(1, config.maxBatchSize),
@@ -237,6 +270,15 @@ function verdict(
     return [
       'resources',
       `${held} of ${instances.count} instances wait for resources. In use are ${uses.join(', ')}.`,
+    ];
+  }
+  const { sequences } = figures;
+  if (sequences && sequences.backlog > 0) {
+    const { backlog, slots, idle } = sequences;
+    return [
+      'slots',
+      `${backlog} sequences wait for one of ${slots} slots, and ${idle} of the sequences in them have no request: ` +
+        'end sequences with END, shorten max_sequence_idle_microseconds, or configure more slots.',
     ];
   }
   if (batches.length === 0) {

@@ -6,6 +6,7 @@ import type { DispatchRequest } from '../../dispatch/types.js';
 import { invalidArgument, TritonError } from '../../errors.js';
 import { CallingRequest } from '../../javascript/batches/calling-request.js';
 import { encodeAttributes, withCaller } from './request-attributes.js';
+import { checkSequence } from './sequence-option.js';
 import type { InferOptions } from '../../api/results.js';
 
 export const inferKeys: readonly (keyof InferOptions)[] = [
@@ -19,6 +20,7 @@ export const inferKeys: readonly (keyof InferOptions)[] = [
   'timeoutMs',
   'parameters',
   'parent',
+  'sequence',
 ];
 
 /** Checked options of requests. Wanted outputs are looked up for the version that serves each request. */
@@ -28,9 +30,9 @@ export interface CheckedOptions {
   readonly into: InferOptions['into'];
 }
 
-/** Why an option of Triton's clients does not exist here. */
+/** What to write instead of an option of Triton's clients. */
 export function whyRefused(key: string): string | undefined {
-  return /^sequence/i.test(key) ? ': sequences are not supported yet' : undefined;
+  return /^sequence./i.test(key) ? ': write sequence: { id, start, end } instead' : undefined;
 }
 
 /** The most characters of a request id, as in Triton's clients. */
@@ -50,7 +52,7 @@ export class SharedOptions {
     [];
 
   constructor(pinned: boolean) {
-    const plain = request('', undefined, false, pinned, undefined);
+    const plain = request('', undefined, false, pinned, undefined, false);
     this.none = { request: plain, outputs: undefined, into: undefined };
   }
 
@@ -94,6 +96,7 @@ export function checkInferOptions(
   const priority = options.priority ?? undefined;
   const timeoutUs = options.timeoutUs ?? undefined;
   const parameters = options.parameters ?? undefined;
+  const given = options.sequence ?? undefined;
   const { none } = shared;
   const { pinned } = none.request;
   if (typeof (id as unknown) !== 'string' || id.length > longestId) {
@@ -125,6 +128,7 @@ export function checkInferOptions(
     called = caller();
   }
   signal = withDeadline(signal, timeoutMs);
+  const sequence = given === undefined ? undefined : checkSequence(model, given);
   const isPlain =
     called === 0 &&
     id === '' &&
@@ -132,23 +136,30 @@ export function checkInferOptions(
     signal === undefined &&
     !ownOutputs &&
     into === undefined;
-  const sharable = isPlain && parameters === undefined;
+  const sharable = isPlain && parameters === undefined && sequence === undefined;
   const known = sharable ? shared.find(priority, timeoutUs) : undefined;
   if (known !== undefined) return known;
   let attributes: Int32Array | undefined;
-  if (priority !== undefined || timeoutUs !== undefined || parameters !== undefined) {
-    attributes = encodeAttributes(model, { priority, timeoutUs, parameters });
+  if (
+    priority !== undefined ||
+    timeoutUs !== undefined ||
+    parameters !== undefined ||
+    sequence !== undefined
+  ) {
+    attributes = encodeAttributes(model, { priority, timeoutUs, parameters, sequence });
   }
+  const alone = sequence !== undefined;
   if (called !== 0) attributes = withCaller(attributes, called);
   if (into !== undefined) {
     checkObject(into, 'infer options.into');
-    return { request: request(id, signal, ownOutputs, pinned, attributes), outputs, into: { ...into } };
+    const asked = request(id, signal, ownOutputs, pinned, attributes, alone);
+    return { request: asked, outputs, into: { ...into } };
   }
   // Requests without options share one object, which is the fastest to recognise; those that only choose outputs share its request.
   if (id === '' && signal === undefined && !ownOutputs && attributes === undefined) {
     return outputs === undefined ? none : { request: none.request, outputs, into };
   }
-  const checked = { request: request(id, signal, ownOutputs, pinned, attributes), outputs, into };
+  const checked = { request: request(id, signal, ownOutputs, pinned, attributes, alone), outputs, into };
   if (sharable) shared.keep(priority, timeoutUs, checked);
   return checked;
 }
@@ -182,7 +193,8 @@ function request(
   ownOutputs: boolean,
   pinned: boolean,
   attributes: Int32Array | undefined,
+  alone: boolean,
 ): DispatchRequest {
   const [wanted, owner, into, regions] = [undefined, undefined, undefined, undefined];
-  return { id, wanted, signal, attributes, owner, ownOutputs, into, regions, pinned };
+  return { id, wanted, signal, attributes, owner, ownOutputs, into, regions, pinned, alone };
 }

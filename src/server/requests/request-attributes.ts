@@ -10,12 +10,14 @@ import {
 import { invalidArgument } from '../../errors.js';
 import type { RequestParameters } from '../../api/results.js';
 import { mostParameters } from '../../most-parameters.js';
+import { sequenceRecord, type CheckedSequence } from './sequence-option.js';
 
 /** Of an infer's or a map's options. */
 export interface AttributeOptions {
   readonly priority: number | undefined;
   readonly timeoutUs: number | undefined;
   readonly parameters: RequestParameters | undefined;
+  readonly sequence: CheckedSequence | undefined;
 }
 
 /** Words before the parameters. */
@@ -32,9 +34,9 @@ const littleEndian = new Uint8Array(Int32Array.of(1).buffer)[0] === 1;
 const reserved: ReadonlyMap<string, string> = new Map([
   ['priority', 'write options.priority instead'],
   ['timeout', 'write options.timeoutUs instead'],
-  ['sequence_id', 'Triton reserves it for sequences'],
-  ['sequence_start', 'Triton reserves it for sequences'],
-  ['sequence_end', 'Triton reserves it for sequences'],
+  ['sequence_id', 'write options.sequence instead'],
+  ['sequence_start', 'write options.sequence instead'],
+  ['sequence_end', 'write options.sequence instead'],
   ['headers', 'Triton reserves it'],
 ]);
 
@@ -44,10 +46,14 @@ const reserved: ReadonlyMap<string, string> = new Map([
  * @throws {TritonError} INVALID_ARG that names the option, what was expected and what came.
  */
 export function encodeAttributes(model: string, options: AttributeOptions): Int32Array | undefined {
-  const { priority = 0, timeoutUs = 0, parameters } = options;
+  const { priority = 0, timeoutUs = 0, parameters, sequence } = options;
   checkCount(model, 'priority', priority);
   checkCount(model, 'timeoutUs', timeoutUs);
   const encoded = parameters === undefined ? [] : encodeParameters(model, parameters);
+  if (sequence !== undefined) {
+    const { kind, name, value } = sequenceRecord(sequence, littleEndian);
+    encoded.push(parameterWords(kind, name, value));
+  }
   if (priority === 0 && timeoutUs === 0 && encoded.length === 0) return undefined;
   const size = encoded.reduce((words, one) => words + one.length, headWords);
   if (size > mostWords) {

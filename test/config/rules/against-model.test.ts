@@ -60,7 +60,7 @@ for (const [description, text, ...patterns] of [
   [rest, `max_batch_size: 8 ${x} input { name: "c" ${type} dims: 1 } input { name: "s" ${type} dims: 2 }`],
   [
     rest,
-    `max_batch_size: 8 ${x} sequence_batching { control_input { name: "c" } state { input_name: "s" output_name: "t" } }`,
+    `max_batch_size: 8 ${x} sequence_batching { control_input { name: "c" } state { input_name: "s" output_name: "t" ${type} dims: 2 } }`,
   ],
   [rest, `max_batch_size: 8 ${x} batch_input { target_name: [ "c", "s" ] }`],
   [flat, `max_batch_size: 8 input { name: "x" ${type} dims: [ -1, 3 ] allow_ragged_batch: true }`],
@@ -150,7 +150,7 @@ for (const [description, text, ...patterns] of [
   ],
   [
     rest,
-    `max_batch_size: 8 ${x} sequence_batching { control_input { name: "C" } state { input_name: "s" output_name: "u" } }`,
+    `max_batch_size: 8 ${x} sequence_batching { control_input { name: "C" } state { input_name: "s" output_name: "u" ${type} dims: 2 } }`,
     /control_input\[0\]\.name: the model has no input "C"/,
     /state\[0\]\.output_name: the model has no output "u"; its outputs are y, t/,
     /input: .*lacks the model's input "c"/,

@@ -122,21 +122,21 @@ test('missing parts of a tensor are refused with the line of the tensor', () => 
 
 test('every refused field is listed with its line, and the code is UNSUPPORTED', () => {
   const error = tritonErrorOf(() =>
-    prepare(`${tensors}sequence_batching { }\nmodel_repository_agents { agents { } }`),
+    prepare(`${tensors}runtime: "libtriton_other.so"\nmodel_repository_agents { agents { } }`),
   );
   assert.equal(error.code, 'UNSUPPORTED');
   assert.match(
     error.message,
-    /config\.pbtxt:4: sequence_batching: not supported.*\nconfig\.pbtxt:5: model_repository_agents\.agents: not supported/,
+    /config\.pbtxt:4: runtime: not supported.*\nconfig\.pbtxt:5: model_repository_agents\.agents: not supported/,
   );
   assert.ok(error.cause instanceof AggregateError);
-  assert.deepEqual(error.location, { file: 'config.pbtxt', line: 4, field: 'sequence_batching' });
+  assert.deepEqual(error.location, { file: 'config.pbtxt', line: 4, field: 'runtime' });
 });
 
 test('something wrong beside something unsupported is INVALID_ARG', () => {
-  const error = tritonErrorOf(() => prepare(`${tensors}sequence_batching { }\nname: "other"`));
+  const error = tritonErrorOf(() => prepare(`${tensors}runtime: "libtriton_other.so"\nname: "other"`));
   assert.equal(error.code, 'INVALID_ARG');
-  assert.match(error.message, /name: unexpected name "other"[^]*sequence_batching: not supported/);
+  assert.match(error.message, /name: unexpected name "other"[^]*runtime: not supported/);
 });
 
 test('a field that breaks a rule of Triton is not called unsupported as well', () => {
@@ -157,10 +157,10 @@ test('KIND_GPU without a GPU is UNAVAILABLE, whatever GPUs it lists, with the re
 
 test('what is not supported outranks what is missing on the machine', () => {
   const error = tritonErrorOf(() =>
-    prepare(`${tensors}instance_group { kind: KIND_GPU }\nsequence_batching { }`),
+    prepare(`${tensors}instance_group { kind: KIND_GPU }\nruntime: "libtriton_other.so"`),
   );
   assert.equal(error.code, 'UNSUPPORTED');
-  assert.match(error.message, /KIND_GPU, but[^]*sequence_batching: not supported/);
+  assert.match(error.message, /KIND_GPU, but[^]*runtime: not supported/);
 });
 
 const group = 'instance_group { kind: KIND_GPU count: 2 gpus: [ 0, 1 ] }';

@@ -1,29 +1,6 @@
-import assert from 'node:assert/strict';
-import test from 'node:test';
 import { validateEnsemble } from '../../../src/config/rules/validate-ensemble.js';
-import {
-  validateDynamicBatching,
-  validateSequenceBatching,
-} from '../../../src/config/rules/validate-scheduling.js';
-import type { Report } from '../../../src/config/text/problems.js';
-import type { ModelConfig } from '../../../src/config/schema/types.js';
-import { normalized, reported } from '../helpers.js';
-
-type Case = readonly [text: string, ...patterns: RegExp[]];
-
-function check(rule: (config: ModelConfig, report: Report) => void, cases: readonly Case[]): void {
-  for (const [text, ...patterns] of cases) {
-    test(`${text} ${patterns.length === 0 ? 'is valid' : 'is refused'}`, () => {
-      const found = reported((report) => {
-        rule(normalized(text), report);
-      });
-      assert.equal(found.length, patterns.length, found.join('\n'));
-      patterns.forEach((pattern, index) => {
-        assert.match(found[index] ?? '', pattern);
-      });
-    });
-  }
-}
+import { validateDynamicBatching } from '../../../src/config/rules/validate-scheduling.js';
+import { check } from './rule-cases.js';
 
 const levels = 'priority_levels: 2 default_priority_level: 1';
 check(validateDynamicBatching, [
@@ -64,85 +41,6 @@ check(validateDynamicBatching, [
   [
     'dynamic_batching { preserve_ordering: true priority_queue_policy { key: 1 value { timeout_action: DELAY default_timeout_microseconds: 5 } } }',
     /cannot be kept with priority_queue_policy\["1"\]/,
-  ],
-]);
-
-const control = (kind: string, rest: string): string =>
-  `sequence_batching { control_input { name: "c" control { kind: CONTROL_SEQUENCE_${kind} ${rest} } } }`;
-const state = (rest: string): string =>
-  `sequence_batching { state { input_name: "i" output_name: "o" data_type: TYPE_FP32 dims: [ -1, 4 ] ${rest} } }`;
-const initial = (rest: string, name = 'name: "n"'): string =>
-  state(`initial_state { data_type: TYPE_FP32 ${name} ${rest} }`);
-check(validateSequenceBatching, [
-  ['sequence_batching { oldest { max_candidate_sequences: 0 } }'],
-  [
-    'sequence_batching { oldest { max_candidate_sequences: -1 } }',
-    /^INVALID_ARG sequence_batching\.oldest\.max_candidate_sequences: expected 0 or more but found -1$/,
-  ],
-  ['sequence_batching { direct { minimum_slot_utilization: 1 } }'],
-  [
-    'sequence_batching { direct { minimum_slot_utilization: 1.5 } }',
-    /sequence_batching\.direct\.minimum_slot_utilization: expected a share from 0 to 1 but found 1\.5/,
-  ],
-  ['sequence_batching { direct { minimum_slot_utilization: nan } }', /found NaN/],
-  [
-    'max_batch_size: 4 sequence_batching { oldest { preferred_batch_size: 5 } }',
-    /sequence_batching\.oldest\.preferred_batch_size\[0\]: .* found 5/,
-  ],
-  [control('START', 'int32_false_true: [ 0, 1 ] data_type: TYPE_FP32')],
-  [control('READY', 'fp32_false_true: [ 0, 1 ]')],
-  [control('END', 'bool_false_true: [ false, true ]')],
-  [control('START', ''), /control_input\[0\]\.control\[0\]: expected one of .* but found none/],
-  [
-    control('START', 'int32_false_true: [ 0, 1 ] fp32_false_true: [ 0, 1 ]'),
-    /but found int32_false_true and fp32_false_true/,
-  ],
-  [
-    control('END', 'int32_false_true: 1'),
-    /control\[0\]\.int32_false_true: expected two values, for false and true, but found 1/,
-  ],
-  [control('CORRID', 'data_type: TYPE_STRING')],
-  [
-    control('CORRID', 'data_type: TYPE_FP32'),
-    /control\[0\]\.data_type: expected one of TYPE_UINT64.* but found TYPE_FP32/,
-  ],
-  [
-    control('CORRID', 'data_type: TYPE_INT32 bool_false_true: [ false, true ]'),
-    /bool_false_true: a correlation id has no values/,
-  ],
-  [
-    'sequence_batching { control_input { } control_input { name: "a" } control_input { name: "a" } }',
-    /control_input\[0\]\.name: missing/,
-    /control_input\[2\]\.name: "a" is listed twice/,
-  ],
-  [
-    'sequence_batching { control_input { name: "a" control { int32_false_true: [0,1] } } control_input { name: "b" control { int32_false_true: [0,1] } } }',
-    /control_input\[1\]\.control\[0\]\.kind: CONTROL_SEQUENCE_START is given twice/,
-  ],
-  [state('')],
-  [
-    'sequence_batching { state { } }',
-    /input_name: missing/,
-    /output_name: missing/,
-    /data_type: missing/,
-    /dims: missing/,
-  ],
-  [initial('dims: [ 7, 4 ] zero_data: false')],
-  [initial('dims: [ 7, 4 ] data_file: "f"', ''), /initial_state\[0\]\.name: missing/],
-  [
-    initial('dims: [ -1, 4 ] zero_data: true'),
-    /initial_state\[0\]\.dims: expected a fixed shape .*\[-1,4\].*\[-1,4\]/,
-  ],
-  [initial('dims: [ 1, 5 ] zero_data: true'), /initial_state\[0\]\.dims/],
-  [initial('dims: [ 4 ] zero_data: true'), /initial_state\[0\]\.dims/],
-  [initial('dims: [ 1, 4 ]'), /initial_state\[0\]: write one of zero_data and data_file/],
-  [
-    state('initial_state { name: "n" data_type: TYPE_INT8 dims: [ 1, 4 ] zero_data: true }'),
-    /data_type: expected the state's type, TYPE_FP32, but found TYPE_INT8/,
-  ],
-  [
-    state('initial_state { name: "n" data_type: TYPE_FP32 dims: [1,4] zero_data: true } initial_state { }'),
-    /initial_state: expected at most one but found 2/,
   ],
 ]);
 

@@ -210,7 +210,8 @@ test('what a request cannot say is INVALID_ARGUMENT, and an unknown model NOT_FO
     [parameter('triton_x', { bool_param: true }), status.INVALID_ARGUMENT, /reserved/],
     [parameter('timeout', { string_param: '1' }), status.INVALID_ARGUMENT, /timeout/],
     [parameter('other', { uint64_param: 1 }), status.INVALID_ARGUMENT, /uint64_param/],
-    [parameter('sequence_id', { int64_param: 5 }), status.UNIMPLEMENTED, /sequences/],
+    [parameter('sequence_id', { string_param: 'x'.repeat(129) }), status.UNIMPLEMENTED, /128 bytes/],
+    [parameter('sequence_id', { bool_param: true }), status.INVALID_ARGUMENT, /int64_param or uint64_param/],
     [parameter('sequence_start', { int64_param: 1 }), status.INVALID_ARGUMENT, /bool_param/],
     [{ ...good, outputs: [{ name: 'z' }] }, status.INVALID_ARGUMENT, /'z'/],
   ];

@@ -59,7 +59,7 @@ void suite('generate', () => {
     ['1.0 for an integer', '{"text":"a","n":1.0}', 400, /an integer/],
     ['a missing input', { text: 'a' }, 400, /missing 'n'/],
     ['a parameter that is an array', { text: 'a', n: 1, p: [1] }, 400, /parameter 'p'/],
-    ['a sequence', { text: 'a', n: 1, sequence_id: 4 }, 501, /sequences/],
+    ['an id of a sequence', { text: 'a', n: 1, sequence_id: -4 }, 400, /'sequence_id'/],
   ] as const) {
     test(`refused: ${name}`, async (t) => {
       const endpoint = await endpointOf(t, await serve(t, { echo }));

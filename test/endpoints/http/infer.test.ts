@@ -367,9 +367,12 @@ test('parameters are passed on, and headers that are forwarded', async (t) => {
     ['{"timeout":1.5}', 400],
     ['{"timeout":18446744073709551615}', 400],
     ['{"binary_data_output":1}', 400],
-    ['{"sequence_id":5}', 501],
-    ['{"sequence_id":"a"}', 501],
-    ['{"sequence_start":true}', 501],
+    ['{"sequence_id":-5}', 400],
+    ['{"sequence_id":18446744073709551616}', 400],
+    ['{"sequence_id":true}', 400],
+    [`{"sequence_id":"${'a'.repeat(129)}"}`, 501],
+    ['{"sequence_start":1}', 400],
+    ['{"sequence_end":"true"}', 400],
     ['5', 400],
   ] as const) {
     errorOf(await send(parameters), status);

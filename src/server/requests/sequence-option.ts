@@ -1,0 +1,89 @@
+/** Checks the sequence of a request, and encodes it as words of its record. */
+
+import { parameterSequence, sequenceEnd, sequenceStart } from '../../addon/layout.js';
+import { checkKeys, show } from '../../argument-checks.js';
+import { invalidArgument, TritonError } from '../../errors.js';
+import type { RequestSequence } from '../../api/request-sequence.js';
+
+/** The most bytes of an id that is a text, as in Triton; also in `native/engine/request/sequence_mark.h`. */
+const mostIdBytes = 128;
+const mostNumber = 2n ** 64n - 1n;
+
+const keys: readonly (keyof RequestSequence)[] = ['id', 'start', 'end'];
+
+/** A checked sequence of a request. */
+export interface CheckedSequence {
+  /** A number of 64 bits, or a text of 1 to 128 bytes. 0n: none. */
+  readonly id: bigint | string;
+  readonly start: boolean;
+  readonly end: boolean;
+}
+
+/**
+ * Checks a correlation id.
+ *
+ * @param path - Names it in messages.
+ * @returns The id; 0n for 0 and the empty text, which are no id.
+ * @throws {@link TritonError} INVALID_ARG for anything that is no id, UNSUPPORTED, as in Triton, for a text that is
+ *   too long.
+ */
+export function checkSequenceId(model: string, path: string, id: unknown): bigint | string {
+  if (typeof id === 'string') {
+    const bytes = Buffer.byteLength(id);
+    if (bytes <= mostIdBytes) return id === '' ? 0n : id;
+    const message = `model '${model}': expected at most ${mostIdBytes} bytes of UTF-8 for ${path} but received ${bytes}`;
+    throw new TritonError('UNSUPPORTED', message, { model });
+  }
+  if (typeof id === 'number' && Number.isSafeInteger(id) && id >= 0) return BigInt(id);
+  if (typeof id === 'bigint' && id >= 0n && id <= mostNumber) return id;
+  throw invalidArgument(
+    `model '${model}': expected an integer from 0 to 2^53 - 1, a bigint from 0 to 2^64 - 1 or a string for ${path} but received ${show(id)}`,
+    { model },
+  );
+}
+
+/**
+ * Checks the option `sequence`.
+ *
+ * @returns Undefined if it has neither an id nor flags.
+ * @throws {@link TritonError} As {@link checkSequenceId}; INVALID_ARG for wrong flags and keys.
+ */
+export function checkSequence(model: string, given: unknown): CheckedSequence | undefined {
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) {
+    throw invalidArgument(
+      `model '${model}': expected an object with an id for options.sequence but received ${show(given)}`,
+      { model },
+    );
+  }
+  checkKeys(given, keys, `options.sequence of model '${model}'`);
+  const sequence = given as Readonly<Partial<Record<keyof RequestSequence, unknown>>>;
+  const id = checkSequenceId(model, 'options.sequence.id', sequence.id);
+  const start = checkFlag(model, 'start', sequence.start);
+  const end = checkFlag(model, 'end', sequence.end);
+  return id === 0n && !start && !end ? undefined : { id, start, end };
+}
+
+function checkFlag(model: string, name: string, value: unknown): boolean {
+  const flag = value ?? false;
+  if (typeof flag === 'boolean') return flag;
+  throw invalidArgument(
+    `model '${model}': expected true or false for options.sequence.${name} but received ${show(flag)}`,
+    { model },
+  );
+}
+
+/** What a record has of a sequence: a kind of parameter, its name and its value. */
+export interface SequenceRecord {
+  readonly kind: number;
+  readonly name: string;
+  readonly value: Uint8Array;
+}
+
+/** The record of a sequence; `native/engine/port/port_layout.h` has the layout. */
+export function sequenceRecord({ id, start, end }: CheckedSequence, littleEndian: boolean): SequenceRecord {
+  const value = new DataView(new ArrayBuffer(12));
+  const isText = typeof id === 'string';
+  value.setBigUint64(0, isText ? 0n : id, littleEndian);
+  value.setInt32(8, (start ? sequenceStart : 0) | (end ? sequenceEnd : 0), littleEndian);
+  return { kind: parameterSequence, name: isText ? id : '', value: new Uint8Array(value.buffer) };
+}

@@ -57,6 +57,11 @@ SequenceStateSpec StateOf(const Napi::Object& object) {
   state.output = static_cast<uint32_t>(NumberOf(object.Get("output")));
   state.datatype = static_cast<DataType>(NumberOf(object.Get("datatype")));
   state.first_shape = DimsOf(object.Get("firstShape"));
+  const Napi::Value first = object.Get("firstBytes");
+  if (first.IsTypedArray()) {
+    const Napi::Uint8Array bytes = first.As<Napi::Uint8Array>();
+    state.first_bytes.assign(bytes.Data(), bytes.Data() + bytes.ByteLength());
+  }
   state.same_buffer = FlagOf(object.Get("sameBuffer"));
   return state;
 }

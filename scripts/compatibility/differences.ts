@@ -150,6 +150,15 @@ export const differences: readonly Difference[] = [
     here: 'It begins with zeros, or empty strings.',
   },
   {
+    triton:
+      'A state of strings begins with empty strings, even if `initial_state` has a `data_file`. The first request of a state with variable dims has 1 for each of them.',
+    here: 'It begins with the strings of the file, and has the dims of `initial_state`.',
+  },
+  {
+    triton: '`max_sequence_idle_microseconds` counts from the arrival of the last request.',
+    here: 'It counts from the end of the last run, and not in the backlog. So a slow model does not lose its sequences.',
+  },
+  {
     triton: 'A warm-up sample needs a value for each control tensor. With states it always fails.',
     here: 'Controls and states that a sample does not name are zeros.',
   },

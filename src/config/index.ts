@@ -31,7 +31,13 @@ export {
   type ConfigContext,
   type PreparedConfig,
 } from './rules/prepare.js';
-export { controlType, sequenceTensorsOf, type HiddenTensor } from './rules/sequence-tensors.js';
+export {
+  controlType,
+  keptStates,
+  sequenceTensorsOf,
+  type HiddenTensor,
+  type PlacedState,
+} from './rules/sequence-tensors.js';
 export { fullDims, hasRowsInValues } from './rules/shape-tensors.js';
 export { readSwitch } from './rules/switch.js';
 export type { GpuFinder, Gpus, MissingGpus } from './rules/usable-gpus.js';

@@ -33,11 +33,13 @@ const kinds: Readonly<Record<ModelSequenceBatchingControlKind, NativeSequenceCon
  *
  * @param acrossShapes - As in `schedulingOf`.
  * @param reloaded - Whether the version replaces another one.
+ * @param initialStates - Bytes of initial states by the name of the state's input, where they are not zeros.
  */
 export function sequencePolicyOf(
   config: ModelConfig,
   acrossShapes: boolean,
   reloaded: boolean,
+  initialStates: ReadonlyMap<string, Uint8Array> = new Map(),
 ): NativeSequencePolicy | undefined {
   const sequence = config.sequence_batching;
   if (sequence === undefined) return undefined;
@@ -66,6 +68,7 @@ export function sequencePolicyOf(
       output,
       datatype: numberOf(state.data_type),
       firstShape: config.max_batch_size > 0 ? [1, ...firstDims] : firstDims,
+      firstBytes: initialStates.get(state.input_name),
       sameBuffer: state.use_same_buffer_for_input_output,
     })),
   };

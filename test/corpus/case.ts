@@ -1,6 +1,6 @@
 /** The types of this folder's tables, which list the expected outcome of each configuration. */
 
-import type { RepositoryModel } from '../support/repository.js';
+import type { Files, RepositoryModel } from '../support/repository.js';
 
 /** A configuration that loads. */
 export interface Served {
@@ -14,8 +14,8 @@ export interface Served {
   readonly file?: string | null;
   /** The paths of all of `model.notes`, in order. */
   readonly notes?: readonly string[];
-  /** Whether it has sequences. Then a request alone is refused, so it is not asked. */
-  readonly sequences?: true;
+  /** Further files in the model's folder. */
+  readonly files?: Files;
   /** Values of the completed configuration, by path. */
   readonly config?: Readonly<Record<string, unknown>>;
 }

@@ -25,9 +25,6 @@ function invalid(line: number, field: string, text: string): Reason {
  * Triton accepts these, but they are not built here. The message names exactly the field that asks for it.
  */
 const notBuilt: Readonly<Record<string, Refused>> = {
-  sequence_implicit_state: {
-    reasons: [unsupported(24, 'sequence_batching.state[1].initial_state[0].data_file')],
-  },
   response_cache_on: { reasons: [unsupported(7, 'response_cache.enable')] },
   decoupled_answers: {
     reasons: [

@@ -27,7 +27,10 @@ export function laidOut(name: string, expected: Partial<Served & Refused>): Repo
   const files = readdirSync(join(folder, name)).filter((file) => file !== 'config.pbtxt');
   return {
     config: textOf(name),
-    files: Object.fromEntries(files.map((file) => [file, readFileSync(join(folder, name, file))])),
+    files: {
+      ...Object.fromEntries(files.map((file) => [file, readFileSync(join(folder, name, file))])),
+      ...expected.files,
+    },
     versions: expected.version ?? versions(name, expected),
   };
 }

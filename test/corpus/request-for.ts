@@ -7,14 +7,15 @@ import type { Datatype } from '../../src/tensor/datatype.js';
 import { variableSize } from './model-for.js';
 
 /**
- * Sends one request with zeros, or words, to a model: two items if it batches. Checks the names, datatypes
- * and shapes of the outputs.
+ * Sends one request with zeros, or words, to a model: two items if it batches, and one to a model with sequences, as
+ * the only request of one. Checks the names, datatypes and shapes of the outputs.
  *
  * @returns The result.
  */
 export async function askOnce(server: InferenceServer, name: string): ReturnType<InferenceServer['infer']> {
   const { config } = server.model(name);
-  const batch = config.max_batch_size > 0 ? [Math.min(2, config.max_batch_size)] : [];
+  const { sequence_batching: sequences } = config;
+  const batch = config.max_batch_size > 0 ? [sequences ? 1 : Math.min(2, config.max_batch_size)] : [];
   const shapeOf = (dims: readonly number[]): number[] => [
     ...batch,
     ...dims.map((dim) => (dim === -1 ? variableSize : dim)),
@@ -24,7 +25,10 @@ export async function askOnce(server: InferenceServer, name: string): ReturnType
       .filter(({ optional }) => !optional)
       .map((input) => [input.name, zeros(typeOf(input), shapeOf(input.dims))]),
   );
-  const result = await server.infer(name, inputs);
+  // An iterative model makes a sequence of each request by itself.
+  const options =
+    sequences?.iterative_sequence === false ? { sequence: { id: 7, start: true, end: true } } : undefined;
+  const result = await server.infer(name, inputs, options);
   const outline = Object.values(result.outputs).map(({ datatype, shape }) => ({
     datatype,
     shape: [...shape],

@@ -77,21 +77,25 @@ export const served: Readonly<Record<string, Served>> = {
 
   // Sequences.
   sequence_direct: {
-    sequences: true,
     config: {
       'sequence_batching.direct.minimum_slot_utilization': 0.5,
       'sequence_batching.control_input.1.name': 'READY',
     },
   },
   sequence_oldest: {
-    sequences: true,
     config: {
       'sequence_batching.oldest.preferred_batch_size': [8, 16],
       'sequence_batching.oldest.max_candidate_sequences': 128,
     },
   },
+  sequence_implicit_state: {
+    files: { 'initial_state/c0.bin': new Uint8Array(2 * 128 * 4) },
+    config: {
+      'sequence_batching.state.0.dims': [2, 128],
+      'sequence_batching.state.1.initial_state.0.data_file': 'c0.bin',
+    },
+  },
   sequence_iterative: {
-    sequences: true,
     config: { 'sequence_batching.max_sequence_idle_microseconds': 1_000_000 },
   },
 

@@ -89,10 +89,11 @@ const tensors = `sequence_batching {
 test('states and controls follow the inputs, and outputs of states that are no outputs follow those', () => {
   const batching = config(`max_batch_size: 8 ${tensors}`);
   const { INT32, FP32, BOOL, BYTES, FP16 } = datatypeNumber;
-  const policy = sequencePolicyOf(batching, true, false);
+  const firstBytes = new Uint8Array(8);
+  const policy = sequencePolicyOf(batching, true, false, new Map([['u', firstBytes]]));
   assert.deepEqual(policy?.states, [
-    { input: 1, output: 1, datatype: FP16, firstShape: [1, 1, 3], sameBuffer: false },
-    { input: 2, output: 0, datatype: FP32, firstShape: [1, 2], sameBuffer: true },
+    { input: 1, output: 1, datatype: FP16, firstShape: [1, 1, 3], firstBytes: undefined, sameBuffer: false },
+    { input: 2, output: 0, datatype: FP32, firstShape: [1, 2], firstBytes, sameBuffer: true },
   ]);
   assert.deepEqual(policy.controls, [
     { kind: 'start', input: 3, datatype: INT32, values: [-1, 7] },

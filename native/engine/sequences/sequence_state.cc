@@ -81,7 +81,7 @@ Status SequenceStates::Begin(std::unique_ptr<SequenceState>* state) {
               std::to_string(bytes()) +
               (budget_ ? " bytes and the server's limit is " + std::to_string(budget_->limit())
                        : "") +
-              "; end sequences that are not needed, or raise the limit (maxBytesInFlight)");
+              "; end sequences that are not needed, or raise the limit (maxInFlightBytes)");
     }
   }
   Restart(made.get());

@@ -98,6 +98,8 @@ export interface NativeSequenceState {
   readonly datatype: number;
   /** The shape in the first request, with 1 first if the model batches. */
   readonly firstShape: readonly number[];
+  /** The bytes in the first request; undefined: zeros, or empty strings. */
+  readonly firstBytes: Uint8Array | undefined;
   /** Whether the shape never changes. */
   readonly sameBuffer: boolean;
 }

@@ -50,7 +50,9 @@ export const sequenceSupport: Readonly<Record<string, Support>> = {
   [`${state}.initial_state.data_type`]: acted("the state's type"),
   [`${state}.initial_state.dims`]: acted('a fixed shape that fits the state'),
   [`${state}.initial_state.zero_data`]: acted('its presence: zeros; empty strings'),
-  [`${state}.initial_state.data_file`]: refused('files of initial states are not read yet'),
+  [`${state}.initial_state.data_file`]: acted(
+    "a file in the model's folder `initial_state`, with the bytes of the tensor; further bytes are ignored; strings, each behind its length in 4 bytes",
+  ),
   [`${state}.initial_state.name`]: acted('its name in messages'),
   [`${state}.use_same_buffer_for_input_output`]: acted('the shape of the state never changes'),
   [`${state}.use_growable_memory`]: refused('memory that grows in place is not built yet'),

@@ -32,6 +32,21 @@ export function whyUnread(error: unknown): string {
  * @throws {Error} For a file that cannot be read, or is no regular file: a pipe or device may never end.
  */
 export async function readAtMost(file: string, mostBytes: number): Promise<Buffer> {
+  return readTo(file, mostBytes, mostBytes);
+}
+
+/**
+ * The first bytes of a file; all of them, if it has fewer.
+ *
+ * @throws {Error} For a file that cannot be read, or is no regular file.
+ */
+export async function readBeginning(file: string, bytes: number): Promise<Buffer> {
+  const read = await readTo(file, bytes, Infinity);
+  return read.subarray(0, bytes);
+}
+
+/** Reads `bytes` bytes, and one more to see whether there are more. A file of more than `mostBytes` is refused. */
+async function readTo(file: string, bytes: number, mostBytes: number): Promise<Buffer> {
   // This comes before the open, which some devices notice.
   checkFile(await stat(file), mostBytes);
   // Another file may have taken its place: opening a pipe would wait for its writer. (Windows has no such
@@ -41,8 +56,8 @@ export async function readAtMost(file: string, mostBytes: number): Promise<Buffe
     checkFile(await handle.stat(), mostBytes);
     const chunks: Buffer[] = [];
     let size = 0;
-    // `end` is the last byte that is read, so one byte more than is allowed.
-    const stream = handle.createReadStream({ end: mostBytes, autoClose: false });
+    // `end` is the last byte that is read, so one byte more than is wanted.
+    const stream = handle.createReadStream({ end: bytes, autoClose: false });
     for await (const chunk of stream as AsyncIterable<Buffer>) {
       chunks.push(chunk);
       size += chunk.length;

@@ -41,6 +41,7 @@ import type { LocalFiles } from '../sources/model-source.js';
 import { releaseFiles } from '../sources/held-files.js';
 import type { PreparedModel } from './prepare-model.js';
 import { versionFiles } from './override.js';
+import { readInitialStates, type InitialStates } from './initial-states.js';
 import { readWarmup, type Warmup } from './warmup.js';
 import { faultOfCode, faultOfFiles, linkedWeights, readLinkedFile } from '../files/unfit-file.js';
 import { inlineBudgetUs } from '../../scheduling/inline-budget.js';
@@ -99,7 +100,7 @@ function describe({ inputs, outputs, rowsVary, mostRows }: NativeDescription): M
 }
 
 function versionConfig(
-  { config, description, warmup }: OpenVersion,
+  { config, description, warmup, initialStates }: OpenVersion,
   options: ResolvedOptions,
   replaces: boolean,
 ): NativeVersionConfig {
@@ -125,7 +126,7 @@ function versionConfig(
     inputs: [...config.input.map((input) => spec(input, input.optional)), ...hidden.inputs],
     outputs: [...config.output.map((output) => spec(output, false)), ...hidden.outputs],
     scheduling: schedulingOf(config, options.batchAcrossShapes),
-    sequences: sequencePolicyOf(config, options.batchAcrossShapes, replaces),
+    sequences: sequencePolicyOf(config, options.batchAcrossShapes, replaces, initialStates),
     queue: queuePoliciesOf(config),
     rerunInHalves: rerunsInHalves(config),
     decoupled: config.model_transaction_policy?.decoupled ?? false,
@@ -210,6 +211,7 @@ export interface OpenVersion {
   readonly takesIds: boolean;
   readonly labels: VersionDescriptor['labels'];
   readonly instances: VersionDescriptor['instances'];
+  readonly initialStates: InitialStates;
   /** To be released. */
   readonly warmup: Warmup;
 }
@@ -340,19 +342,21 @@ export async function openVersion(
       await running?.start(finished.config);
     }
     const labels = await readLabels(finished.config, source, directory, local.files);
-    const warmup = await readWarmup(finished.config, {
+    const fileContext = {
       source,
       folder: directory,
       files: local.files,
       maxInFlightBytes: options.maxInFlightBytes,
-    });
+    };
+    const initialStates = await readInitialStates(finished.config, fileContext);
+    const warmup = await readWarmup(finished.config, fileContext);
     const takesIds = running !== undefined;
     const notes = [
       ...finished.notes,
       ...(options.rateLimit === undefined ? withoutLimiter(finished.config) : []),
       ...(backend.notes?.(server.info(uid) ?? {}, backendContext) ?? []),
     ];
-    return { uid, ...finished, notes, description: found, takesIds, labels, instances, warmup };
+    return { uid, ...finished, notes, description: found, takesIds, labels, instances, initialStates, warmup };
   } catch (error) {
     await retire(server, uid);
     throw error;
@@ -413,11 +417,11 @@ export async function loadVersion(
   onWarmup: () => void,
 ): Promise<VersionDescriptor> {
   const begin = performance.now();
-  const { warmup, description, ...opened } = await openVersion(server, options, model, version, host);
+  const { warmup, initialStates, description, ...opened } = await openVersion(server, options, model, version, host);
   let error: NativeStatus | null;
   try {
     if (warmup.samples.length > 0) onWarmup();
-    const config = versionConfig({ ...opened, description, warmup }, options, model.replaces === true);
+    const config = versionConfig({ ...opened, description, warmup, initialStates }, options, model.replaces === true);
     error = await start(server, opened.uid, config);
   } catch (fault) {
     await retire(server, opened.uid);

@@ -23,9 +23,7 @@ import { datatypeNumber, datatypeSize, type Datatype } from '../../tensor/dataty
 import { compileReshape } from '../../tensor/reshape.js';
 import type { GivenFiles } from '../sources/model-source.js';
 import { readAtMost, TooLargeError, whyUnread } from '../files/read-file.js';
-
-/** Bytes before each string, which say how long it is. */
-const prefixBytes = 4;
+import { booleansFault, prefixBytes, stringsFault } from '../files/tensor-files.js';
 
 /** See the head of this file. */
 export interface Warmup {
@@ -197,7 +195,9 @@ class SampleReader {
       datatype === 'BYTES'
         ? stringsFault(data.copy(), elements)
         : bytes === size
-          ? booleansFault(datatype, data)
+          ? datatype === 'BOOL'
+            ? booleansFault(data.copy())
+            : undefined
           : `expected ${size} bytes for ${given.data_type} of dims [${given.dims.join(',')}] but it has ${bytes}`;
     if (fault !== undefined) throw this.#error('INVALID_ARG', at, `${given.input_data_file}: ${fault}`, name);
     this.#left -= bytes;
@@ -258,31 +258,4 @@ class SampleReader {
       ...(cause === undefined ? {} : { cause }),
     });
   }
-}
-
-/** What is wrong with strings in wire layout; undefined: nothing. */
-function stringsFault(bytes: Uint8Array, elements: number): string | undefined {
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  let at = 0;
-  for (let element = 0; element < elements; element++) {
-    const left = bytes.length - at;
-    if (left < prefixBytes) {
-      return `expected ${elements} strings, each behind its length in ${prefixBytes} bytes, but it ends in string ${element}`;
-    }
-    const length = view.getUint32(at, true);
-    if (length > left - prefixBytes) {
-      return `string ${element} has a length of ${length} bytes but the file has only ${left - prefixBytes} more`;
-    }
-    at += prefixBytes + length;
-  }
-  if (at === bytes.length) return undefined;
-  return `expected ${elements} strings but ${bytes.length - at} bytes follow the last one`;
-}
-
-/** The same of booleans, of which requests may have no other bytes either. */
-function booleansFault(datatype: Datatype, data: NativeBytes): string | undefined {
-  if (datatype !== 'BOOL') return undefined;
-  const bytes = data.copy();
-  const wrong = bytes.findIndex((byte) => byte > 1);
-  return wrong < 0 ? undefined : `expected 0 or 1 for each BOOL but byte ${wrong} is ${bytes[wrong]}`;
 }

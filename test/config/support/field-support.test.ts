@@ -47,10 +47,6 @@ for (const [text, path] of [
     'sequence_batching { state { use_growable_memory: true } }',
     'sequence_batching.state[0].use_growable_memory',
   ],
-  [
-    'sequence_batching { state { initial_state { data_file: "s.bin" } } }',
-    'sequence_batching.state[0].initial_state[0].data_file',
-  ],
   ['instance_group { kind: KIND_MODEL }', 'instance_group[0].kind'],
   ['instance_group { passive: true }', 'instance_group[0].passive'],
   ['instance_group { secondary_devices { } }', 'instance_group[0].secondary_devices'],
@@ -124,6 +120,7 @@ for (const text of [
   'input { name: "x" data_type: TYPE_FP32 dims: 1 optional: false format: FORMAT_NONE } output { name: "y" }',
   'dynamic_batching { preferred_batch_size: 4 max_queue_delay_microseconds: 100 preserve_ordering: false }',
   'sequence_batching { direct { } state { use_same_buffer_for_input_output: true } iterative_sequence: true }',
+  'sequence_batching { state { initial_state { data_file: "s.bin" } } }',
   'sequence_batching { oldest { max_candidate_sequences: 4 preserve_ordering: true } control_input { } }',
   'dynamic_batching { default_queue_policy { timeout_action: REJECT max_queue_size: 0 } }',
   'instance_group { name: "x" count: 2 kind: KIND_CPU } instance_group { kind: KIND_AUTO passive: false }',

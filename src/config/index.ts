@@ -31,6 +31,7 @@ export {
   type ConfigContext,
   type PreparedConfig,
 } from './rules/prepare.js';
+export { batchInputKinds, batchInputRank } from './rules/ragged.js';
 export { fullDims, hasRowsInValues } from './rules/shape-tensors.js';
 export { readSwitch } from './rules/switch.js';
 export type { GpuFinder, Gpus, MissingGpus } from './rules/usable-gpus.js';

@@ -87,6 +87,7 @@ test('the second part is measured as the first one, under the required loads', (
     'metrics',
     'python',
     'queues',
+    'ragged',
     'streams',
     'strings',
     'warmup',

@@ -50,6 +50,9 @@ struct Batch {
   // Decides which outputs are kept; null: none.
   std::shared_ptr<OutputKeeper> keeper;
   bool empty_slots = false;  // whether a slot is empty
+  // Whether the overlays follow from the requests alone, so that they can be made again for a part
+  // of the batch.
+  bool remade = false;
   uint64_t wake_at_ns = 0;   // call Next again at this time, at the latest; 0: only on a change
   ClosedBy closed_by = ClosedBy::kNothingMore;
 
@@ -59,7 +62,7 @@ struct Batch {
     members.clear();
     overlays = {};
     keeper.reset();
-    empty_slots = false;
+    empty_slots = remade = false;
     wake_at_ns = 0;
     closed_by = ClosedBy::kNothingMore;
   }

@@ -8,6 +8,7 @@ import {
   type ModelDescription,
   type TensorDescription,
 } from './description.js';
+import { batchInputRank } from './ragged.js';
 import { mayBatch, withoutBatch } from './shape-tensors.js';
 import { fieldPath, indexPath } from '../schema/paths.js';
 import type { Report } from '../text/problems.js';
@@ -166,8 +167,8 @@ function compareShape(
 }
 
 /**
- * Checks the names in `sequence_batching` and `batch_input`. Triton does not check those of states, and then
- * fails each request to such a model.
+ * Checks the names in `sequence_batching`, and the tensors of `batch_input`. Triton checks neither the names of
+ * states nor the types and dims of `batch_input`, and then fails each request to such a model.
  */
 function compareSequence(config: ModelConfig, inputs: Tensors, outputs: Tensors, report: Report): void {
   const input: Side = { kind: 'input', tensors: inputs };
@@ -182,8 +183,18 @@ function compareSequence(config: ModelConfig, inputs: Tensors, outputs: Tensors,
   });
   config.batch_input.forEach((one, index) => {
     one.target_name.forEach((name, position) => {
-      const path = indexPath(fieldPath(indexPath('batch_input', index), 'target_name'), position);
-      find(input, path, name, report);
+      const at = indexPath('batch_input', index);
+      const path = indexPath(fieldPath(at, 'target_name'), position);
+      const tensor = find(input, path, name, report);
+      if (tensor === undefined) return;
+      compareType(input, at, one.data_type, tensor, report);
+      const rank = batchInputRank(one.kind);
+      if (tensor.shape === undefined || tensor.shape.length === rank) return;
+      report(
+        path,
+        `${one.kind} makes a tensor of ${rank === 1 ? 'one dimension' : `${rank} dimensions`}, but the model's input ` +
+          `${JSON.stringify(name)} has shape ${shapeText(tensor.shape)}`,
+      );
     });
   });
 }

@@ -42,8 +42,8 @@ bool IsScalar(const ModelIo& io, const TensorSpec& spec, const TensorDescription
 // Computes the bytes of a row. Clears `fixed` if a dim varies or the size is not reasonable.
 void FixSize(bool batching, OutputPlan* output) {
   size_t bytes = ByteSize(output->datatype);
-  output->fixed = output->fixed && bytes > 0 && !output->passthrough &&
-                  !(batching && output->dims.empty());
+  output->fixed =
+      output->fixed && bytes > 0 && !output->passthrough && !(batching && output->dims.empty());
   for (size_t i = batching ? 1 : 0; output->fixed && i < output->dims.size(); i++) {
     const int64_t dim = output->dims[i];
     // A row is below 4 GiB, so the number of rows times its bytes cannot overflow.

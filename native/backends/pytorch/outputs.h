@@ -33,8 +33,8 @@ class BatchOutputs {
   StatusOr<uint32_t> PlaceOf(const OutputPlan& output) const;
   Status DeclareOne(Run& run, uint32_t index, uint32_t place);
   Status DeclareTensor(Run& run, uint32_t index, const TorchValue& value);
-  // Declares the parts of a tensor that rows do not cut. `block`: the tensor's memory, if it has its
-  // own.
+  // Declares the parts of a tensor that rows do not cut. `block`: the tensor's memory, if it has
+  // its own.
   Status Split(Run& run, uint32_t index, const TorchValue& value, BlockRef block);
   Status DeclareTexts(Run& run, uint32_t index, uint32_t place, uint64_t count);
 

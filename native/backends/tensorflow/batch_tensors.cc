@@ -66,8 +66,7 @@ Status BatchTensors::Bind(Run& run) {
 Status BatchTensors::BindInput(Run& run, uint32_t index) {
   const TensorPlan& input = plan_->inputs[index];
   Gathered& gathered = gathered_[index];
-  Status status =
-      GatherConfigured(run, index, plan_->io.inputs[index], plan_->batching, &gathered);
+  Status status = GatherConfigured(run, index, plan_->io.inputs[index], plan_->batching, &gathered);
   if (!status.ok()) return status;
   if (!gathered.present) {
     return Status::InvalidArg("the model needs it, but a request lacks it");

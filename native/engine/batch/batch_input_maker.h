@@ -60,9 +60,9 @@ class BatchInputMaker {
   char* Write(const Input& input, const BlockRef& block, char* to);
 
   const std::vector<Input> inputs_;
-  std::vector<Source> sources_;   // by slot
-  std::vector<Overlay> made_;     // in the order of inputs
-  std::vector<Overlay> overlays_; // with the scheduler's, in the order of slots
+  std::vector<Source> sources_;    // by slot
+  std::vector<Overlay> made_;      // in the order of inputs
+  std::vector<Overlay> overlays_;  // with the scheduler's, in the order of slots
   Batch own_;
 };
 

@@ -43,12 +43,12 @@ struct TensorSpec {
 struct BatchInputSpec {
   // The numbers are Triton's BatchInput.Kind.
   enum class Kind : uint8_t {
-    kElementCount,                    // the elements of each request
-    kAccumulatedElementCount,         // running sums of these
-    kAccumulatedElementCountWithZero, // the same after a 0
-    kMaxElementCountAsShape,          // zeros, as many as the largest request has elements
-    kItemShape,                       // for each row: the source's dims without the first
-    kItemShapeFlatten,                // the same in one dim
+    kElementCount,                     // the elements of each request
+    kAccumulatedElementCount,          // running sums of these
+    kAccumulatedElementCountWithZero,  // the same after a 0
+    kMaxElementCountAsShape,           // zeros, as many as the largest request has elements
+    kItemShape,                        // for each row: the source's dims without the first
+    kItemShapeFlatten,                 // the same in one dim
   };
   Kind kind = Kind::kElementCount;
   uint32_t source = 0;  // position of the input that it is made from

@@ -53,7 +53,7 @@ struct Batch {
   // Whether the overlays follow from the requests alone, so that they can be made again for a part
   // of the batch.
   bool remade = false;
-  uint64_t wake_at_ns = 0;   // call Next again at this time, at the latest; 0: only on a change
+  uint64_t wake_at_ns = 0;  // call Next again at this time, at the latest; 0: only on a change
   ClosedBy closed_by = ClosedBy::kNothingMore;
 
   // Whether the batch consists of its requests alone.

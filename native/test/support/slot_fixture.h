@@ -30,7 +30,8 @@ inline ModelIo SlotIo(bool ragged = false) {
   io.inputs[0].dims = {-1, -1};
   io.inputs[0].ragged = true;
   io.inputs.push_back(ends);
-  io.batch_inputs = {{BatchInputSpec::Kind::kAccumulatedElementCountWithZero, 0, SlotStates::kEnds}};
+  io.batch_inputs = {
+      {BatchInputSpec::Kind::kAccumulatedElementCountWithZero, 0, SlotStates::kEnds}};
   return io;
 }
 

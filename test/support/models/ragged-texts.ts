@@ -237,6 +237,9 @@ function greatestDivisor(a: number, b: number): number {
 }
 
 /** A text of this many tokens, of which none is padding. */
-export function tokensOf(length: number, vocabulary: number = defaults.vocabulary): BigInt64Array<ArrayBuffer> {
+export function tokensOf(
+  length: number,
+  vocabulary: number = defaults.vocabulary,
+): BigInt64Array<ArrayBuffer> {
   return BigInt64Array.from({ length }, (_, i) => BigInt(1 + ((i * 37 + length * 11) % (vocabulary - 1))));
 }

@@ -38,8 +38,8 @@ void PooledRun::Assign(std::span<Request* const> batch, uint64_t number, const R
   responder_.Assign(context);
   scarce_.Assign(context);
   pace_.Assign(context);
-  rerun_.Assign(context->rerun_in_halves && !asynchronous_ && batch.size() > 1 && !row_inputs_ &&
-                !additions_.keeper());
+  rerun_.Assign(context->rerun_in_halves && !asynchronous_ && batch.size() > 1 &&
+                (!row_inputs_ || additions_.remade()));
   const uint32_t holds = static_cast<uint32_t>(batch.size()) + 2;
   life_.Assign(std::move(owner), runner, context->order ? holds + 1 : holds);
   if (context->order) ordered_.Join(context, behind ? &behind->ordered_ : nullptr);

@@ -53,7 +53,10 @@ struct Batch {
   // it has none. Owned by the scheduler.
   Sequence* sequences = nullptr;
   bool empty_slots = false;  // whether a slot is empty
-  uint64_t wake_at_ns = 0;   // call Next again at this time, at the latest; 0: only on a change
+  // Whether the overlays follow from the requests alone, so that they can be made again for a part
+  // of the batch.
+  bool remade = false;
+  uint64_t wake_at_ns = 0;  // call Next again at this time, at the latest; 0: only on a change
   ClosedBy closed_by = ClosedBy::kNothingMore;
 
   // Whether the batch consists of its requests alone.
@@ -63,7 +66,7 @@ struct Batch {
     overlays = {};
     keeper.reset();
     sequences = nullptr;
-    empty_slots = false;
+    empty_slots = remade = false;
     wake_at_ns = 0;
     closed_by = ClosedBy::kNothingMore;
   }

@@ -18,6 +18,7 @@ test('the server tells that it lives, is ready, and what it is', async (t) => {
   const { version } = server.metadata();
   const extensions = [
     'classification',
+    'sequence',
     'schedule_policy',
     'model_configuration',
     'binary_tensor_data',
@@ -32,6 +33,7 @@ test('a server that models can be loaded into says so', async (t) => {
   const { extensions } = json(await ask(endpoint, '/v2')) as { extensions: string[] };
   assert.deepEqual(extensions.slice(0, 3), [
     'classification',
+    'sequence',
     'model_repository',
     'model_repository(unload_dependents)',
   ]);

@@ -31,7 +31,7 @@ test('the server tells that it lives, is ready, and what it is', async (t) => {
 test('a server that models can be loaded into says so', async (t) => {
   const endpoint = await endpointOf(t, await serve(t, { echo: identity() }, explicit));
   const { extensions } = json(await ask(endpoint, '/v2')) as { extensions: string[] };
-  assert.deepEqual(extensions.slice(0, 3), [
+  assert.deepEqual(extensions.slice(0, 4), [
     'classification',
     'sequence',
     'model_repository',

@@ -1,24 +1,18 @@
 /** A model in another process. */
 
-import { readOptions } from '../argument-checks.js';
 import type { ModelConfig } from '../config/index.js';
 import type { Waiter } from '../dispatch/types.js';
 import { TritonError } from '../errors.js';
 import type { ModelMetadata, SequenceOptions } from '../index.js';
-import {
-  checkInferOptions,
-  inferKeys,
-  whyRefused,
-  SharedOptions,
-  type CheckedOptions,
-} from '../server/requests/infer-options.js';
+import { SharedOptions, type CheckedOptions } from '../server/requests/infer-options.js';
 import type { Mappable } from '../server/map/map-entry.js';
 import { mapModel } from '../server/map/map.js';
-import type { InferOptions, InferResult, MapOptions } from '../api/results.js';
+import type { InferResult, MapOptions } from '../api/results.js';
 import { failedStream } from '../server/requests/stream-iterator.js';
 import type { Inputs } from '../tensor/inputs.js';
 import type { ModelName, Protocol, WireRequest } from './protocol.js';
 import { RemoteStream } from './remote-stream.js';
+import { checkRemoteOptions, type RemoteOptions } from './remote-options.js';
 import { SequenceOfServer, type SendChecked } from './remote-sequence.js';
 import { RemoteVersion, sequenceParameters } from './remote-version.js';
 import type {
@@ -33,11 +27,6 @@ import type {
 
 /** The default concurrency of `map`: the default number of connections. */
 const defaultConcurrency = 64;
-
-/** Checked options with the options that they were made from. */
-interface RemoteOptions extends CheckedOptions {
-  readonly given: RemoteInferOptions;
-}
 
 /** A checked request, and the description that it was checked against. */
 interface Prepared {
@@ -187,17 +176,7 @@ export class ModelOfServer implements RemoteModel {
   }
 
   #check(options: unknown): RemoteOptions {
-    // Each option is checked below.
-    const given = readOptions<InferOptions>(options, inferKeys, 'infer options', whyRefused) as InferOptions;
-    const { parent } = given;
-    if (parent !== undefined) {
-      const text = `model '${this.name}': options.parent is only for models of this process`;
-      throw new TritonError('UNSUPPORTED', text, { model: this.name });
-    }
-    const checked = checkInferOptions(this.name, given, this.#shared);
-    // Copied, because a program may change its options while the request is in progress.
-    const sequence = given.sequence && { ...given.sequence };
-    return { ...checked, given: { ...given, sequence, signal: checked.request.signal } };
+    return checkRemoteOptions(this.name, options, this.#shared);
   }
 
   /** Fetches the server's current description of the model. */

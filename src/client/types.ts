@@ -37,7 +37,7 @@ export type RemoteMapOptions = Omit<MapOptions, 'parent'>;
 export type RemoteSequenceInferOptions = Omit<RemoteInferOptions, 'sequence'>;
 
 /**
- * A sequence of a model in another process: a {@link Sequence} whose results have no timings. Each request is sent when
+ * A sequence of a model in another process: a `Sequence` whose results have no timings. Each request is sent when
  * the one before it was answered, because connections do not keep the order of requests.
  *
  * @example
@@ -46,19 +46,19 @@ export type RemoteSequenceInferOptions = Omit<RemoteInferOptions, 'sequence'>;
 export interface RemoteSequence extends AsyncDisposable {
   /** The correlation id. */
   readonly id: bigint | string;
-  /** Whether no more requests are accepted; see {@link Sequence}. */
+  /** Whether no more requests are accepted; see `Sequence`. */
   readonly ended: boolean;
   /**
-   * Runs the next request of the sequence; see {@link Sequence}. Calls need not be awaited.
+   * Runs the next request of the sequence; see `Sequence`. Calls need not be awaited.
    *
-   * @throws {@link TritonError} As {@link RemoteModel.infer}, and as {@link Sequence} after the sequence has ended.
+   * @throws {@link TritonError} As {@link RemoteModel.infer}, and as `Sequence` after the sequence has ended.
    *
    * @example
    * const { outputs } = await sequence.infer({ chunk });
    */
   infer(inputs: Inputs, options?: RemoteSequenceInferOptions): Promise<RemoteResult>;
   /**
-   * Ends the sequence without a request, and waits until the requests in flight have ended; see {@link Sequence}. It
+   * Ends the sequence without a request, and waits until the requests in flight have ended; see `Sequence`. It
    * never rejects.
    *
    * @example

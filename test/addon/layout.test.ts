@@ -33,6 +33,9 @@ void suite('the layout is that of native/engine/port/port_layout.h', () => {
     parameterDouble: 'DoubleParameter',
     parameterFlag: 'FlagParameter',
     parameterCaller: 'CallerParameter',
+    parameterSequence: 'SequenceParameter',
+    sequenceStart: 'SequenceStart',
+    sequenceEnd: 'SequenceEnd',
   } satisfies Partial<Record<keyof typeof layout, string>>;
 
   for (const [name, native] of Object.entries(pairs) as [keyof typeof pairs, string][]) {

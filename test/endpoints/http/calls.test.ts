@@ -18,6 +18,7 @@ test('the server tells that it lives, is ready, and what it is', async (t) => {
   const { version } = server.metadata();
   const extensions = [
     'classification',
+    'sequence',
     'schedule_policy',
     'model_configuration',
     'binary_tensor_data',
@@ -30,8 +31,9 @@ test('the server tells that it lives, is ready, and what it is', async (t) => {
 test('a server that models can be loaded into says so', async (t) => {
   const endpoint = await endpointOf(t, await serve(t, { echo: identity() }, explicit));
   const { extensions } = json(await ask(endpoint, '/v2')) as { extensions: string[] };
-  assert.deepEqual(extensions.slice(0, 3), [
+  assert.deepEqual(extensions.slice(0, 4), [
     'classification',
+    'sequence',
     'model_repository',
     'model_repository(unload_dependents)',
   ]);

@@ -86,6 +86,11 @@ export const differences: readonly Difference[] = [
     here: 'The load fails and names the field.',
   },
   {
+    triton:
+      'BATCH_ITEM_SHAPE and BATCH_ITEM_SHAPE_FLATTEN of a model without batches take the first dim of the source for rows.',
+    here: 'UNSUPPORTED. There are no rows.',
+  },
+  {
     triton: 'Settings that the chosen backend does not know are ignored.',
     here: 'No setting is ignored silently. A setting that would change results or behaviour is refused (UNSUPPORTED). Other settings are listed in `model.notes`.',
   },

@@ -159,7 +159,9 @@ void BatchInputMaker::AddTo(Batch* batch, BlockPool* pool) {
     for (size_t slot = 0; slot < sources_.size(); slot++) values += ValuesOf(input.spec.kind, slot);
     total += Aligned(values * kWidth);
   });
-  const BlockRef block = pool->Acquire(std::max<size_t>(total, 1));
+  // An input without elements may have any number of rows where the model does not batch.
+  const BlockRef block =
+      total > kMostTensorBytes ? BlockRef() : pool->Acquire(std::max<size_t>(total, 1));
   if (!block) throw std::bad_alloc();
   char* const start = static_cast<char*>(block->data());
   size_t offset = 0;

@@ -19,9 +19,10 @@ namespace tritonts {
 class InlinePolicy {
  public:
   // With a `budget_ns` of 0 no batch runs on a JS thread. `guest_ns`: the budget for guests on
-  // instances' threads; 0: there are none. `has_strings`: whether an input is BYTES.
-  explicit InlinePolicy(uint64_t budget_ns = 0, bool has_strings = false, uint64_t guest_ns = 0)
-      : times_(budget_ns), guest_ns_(guest_ns), has_strings_(has_strings) {}
+  // instances' threads; 0: there are none. `by_bytes`: as in
+  // RunTimes::Class.
+  explicit InlinePolicy(uint64_t budget_ns = 0, bool by_bytes = false, uint64_t guest_ns = 0)
+      : times_(budget_ns), guest_ns_(guest_ns), by_bytes_(by_bytes) {}
 
   // Called when an instance's thread submits requests. Times for guests are kept from the first
   // call on, because most models never have guests.
@@ -33,7 +34,7 @@ class InlinePolicy {
   void Classify(PooledRun* run) const {
     if (!times_.enabled() && !guest_times_.enabled()) return;
     const auto requests = std::as_const(*run).requests();
-    run->batch_class = RunTimes::Class(requests, run->total_batch_size(), has_strings_);
+    run->batch_class = RunTimes::Class(requests, run->total_batch_size(), by_bytes_);
   }
   // Whether `run` may run on the calling thread. False while the instance's own thread is in
   // Execute, where it may have called InstanceFree.
@@ -78,7 +79,7 @@ class InlinePolicy {
   RunTimes times_;
   RunTimes guest_times_;
   uint64_t guest_ns_;  // 0: guest_times_ has the budget, or there are no guests
-  bool has_strings_;
+  bool by_bytes_;
   bool warming_ = false;
 };
 

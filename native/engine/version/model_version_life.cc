@@ -127,16 +127,16 @@ Status ModelVersion::CreateInstances(VersionConfig config) {
   // A larger need may have raised what there is of a resource.
   if (config.gate) config.gate->AdmitAndTell();
   NoteDevices(all);
-  const bool has_strings =
-      std::any_of(io_.inputs.begin(), io_.inputs.end(),
-                  [](const TensorSpec& input) { return input.datatype == DataType::kBytes; });
+  const bool by_bytes = std::any_of(
+      io_.inputs.begin(), io_.inputs.end(),
+      [](const TensorSpec& input) { return input.datatype == DataType::kBytes || input.ragged; });
   // A decoupled model may wait until the JS thread reads its responses.
   const bool may_run_inline =
       backend_->may_run_on_js_thread() && !model_->time_depends_on_data() && !config.decoupled;
   const uint64_t budget = may_run_inline ? config.inline_budget_ns : 0;
   const uint64_t guest_budget = may_run_inline ? config.guest_budget_ns : 0;
   auto dispatcher = std::make_unique<Dispatcher>(MakeScheduler(&config), std::move(all), &context_,
-                                                 InlinePolicy(budget, has_strings, guest_budget));
+                                                 InlinePolicy(budget, by_bytes, guest_budget));
   auto latencies = std::make_unique<Latencies>(std::move(config.latencies));
   std::lock_guard lock(mutex_);
   runners_ = std::move(runners);

@@ -32,7 +32,8 @@ class RunTimes {
 
   bool enabled() const { return budget_ns_ > 0; }
   // The class of a batch of these requests with `rows` rows. `by_bytes`: the class depends on the
-  // byte size, too. Strings need this, because their lengths are not in their shapes.
+  // byte size, too. Strings need this, because their lengths are not in their shapes,
+  // and so do ragged inputs, whose dims are not in the keys.
   static uint64_t Class(std::span<const Request* const> requests, uint32_t rows, bool by_bytes);
   // Whether a batch of the class is known to end within the budget minus `spent_ns`.
   bool Fits(uint64_t batch_class, uint64_t spent_ns) const;

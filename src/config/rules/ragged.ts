@@ -31,6 +31,12 @@ export function validateRagged(config: ModelConfig, completed: boolean, report: 
     const path = indexPath('batch_input', index);
     checkSource(config, one.source_input, path, report);
     checkMade(config, one, path, made, report);
+    // What is written is not completed, so there will be no batches.
+    const isUnbatched = config.max_batch_size === 0 && (completed || config.output.length > 0);
+    if (isUnbatched && one.kind.startsWith('BATCH_ITEM_SHAPE')) {
+      const text = `${one.kind} has the shape of each row, but max_batch_size is 0: there are no rows`;
+      report(fieldPath(path, 'kind'), text, 'UNSUPPORTED');
+    }
   });
   config.batch_output.forEach((one, index) => {
     const path = indexPath('batch_output', index);

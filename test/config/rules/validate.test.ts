@@ -321,6 +321,10 @@ check(
       /batch_input\[0\]\.target_name\[0\]: "x" is sent by callers, because input\[0\] declares it/,
       /batch_input\[1\]\.target_name\[0\]: "t" is made by batch_input\[0\]\.target_name\[1\] too/,
     ],
+    [
+      'batch_input { kind: BATCH_ITEM_SHAPE_FLATTEN target_name: "t" data_type: TYPE_INT32 source_input: "x" }',
+      /batch_input\[0\]\.kind: BATCH_ITEM_SHAPE_FLATTEN has the shape of each row, but max_batch_size is 0/,
+    ],
     // Without a batch dimension, the second dim of the output has no counterpart.
     [
       'output { name: "z" data_type: TYPE_FP32 dims: [ 1, -1 ] } batch_output { target_name: "z" source_input: "x" }',

@@ -232,6 +232,19 @@ TEST(batch_inputs_are_made_again_for_the_halves_of_a_batch) {
         (std::vector<std::vector<float>>{{0, 1, 4, 6, 11}, {0, 1, 4}, {0, 1}, {0, 3}, {0, 2, 7}}));
 }
 
+TEST(batch_inputs_without_memory_fail_their_requests_alone) {
+  ModelIo io = RaggedIo({Kind::kItemShape}, DataType::kInt32, 2);
+  io.max_batch_size = 0;
+  VersionBench bench({}, ConfigOf(io));
+  // An input without elements, and with more rows than there is memory for.
+  bench.Submit({Shaped(&bench, {int64_t{1} << 40, 0}), Shaped(&bench, {2, 3})});
+  CHECK(bench.sink.Wait(2));
+  const Status starved = bench.sink.Of(0).status;
+  CHECK(starved.code() == Code::kUnavailable);
+  CHECK(starved.reason() == Reason::kNoMemory);
+  CHECK(bench.sink.Of(1).status.ok());
+}
+
 TEST(batch_inputs_are_there_in_a_warmup) {
   const ModelIo io = RaggedIo({Kind::kElementCount}, DataType::kFp32, 2);
   std::vector<float> counts;

@@ -66,6 +66,24 @@ TEST(inline_runs_here_what_is_known_to_be_short) {
   CHECK((bench.here() == std::vector<bool>{false, true, false, true, true}));
 }
 
+TEST(inline_tells_long_ragged_batches_from_short_ones) {
+  VersionConfig config = Batching(8);
+  config.io.inputs[0].dims = {-1, -1};
+  config.io.inputs[0].ragged = true;
+  InlineBench bench(std::move(config));
+  for (const int64_t length : {2, 2, 4000, 4000}) {
+    Request* const request = bench.version.requests.Add(1);
+    bench.version.requests.Input(request, 0, DataType::kFp32, {1, length},
+                                 std::string(static_cast<size_t>(4 * length), 'x'));
+    InlineTime inline_time;
+    bench.version.Submit({request}, &inline_time);
+    CHECK(bench.version.sink.Wait(++bench.sent));
+    CHECK(Eventually([&] { return bench.version.version().drained(); }));
+  }
+  // What is not known yet runs on the instance's thread.
+  CHECK(bench.here() == (std::vector<bool>{false, true, false, true}));
+}
+
 TEST(inline_responds_before_submit_returns) {
   InlineBench bench(Batching(8));
   bench.Ask({1});

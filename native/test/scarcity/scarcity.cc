@@ -228,8 +228,8 @@ class Life {
           WriteGroup(uid, 1);
           written_.rbegin()->second.of_sequence = true;
           // No priority and time-out, and one parameter without a name.
-          const std::vector<int32_t> attributes = {
-              0, 0, 0, 0, 1, layout::kSequenceParameter, 0, 12, id, 0, flags};
+          const std::vector<int32_t> attributes = {0, 0,  0,  0, 1,    layout::kSequenceParameter,
+                                                   0, 12, id, 0, flags};
           words_[record + 5] |= static_cast<int32_t>(attributes.size()) << 16;
           words_.insert(words_.end(), attributes.begin(), attributes.end());
         }

@@ -27,7 +27,9 @@ void PooledRun::Assign(std::span<Request* const> batch, uint64_t number, const R
   if (!not_single_.SameAs(context->not_single)) not_single_ = context->not_single;
   decoupled_ = context->decoupled;
   asynchronous_ = runner->asynchronous;
-  outputs_.Begin(context, batch, additions_.keeper());
+  const OutputKeeper* const keeper = additions_.keeper();
+  outputs_.Begin(context, batch, keeper);
+  kept_outputs_ = keeper ? keeper->kept() : std::span<const uint32_t>();
   requests_.assign(batch.begin(), batch.end());
   total_batch_size_ = outputs_.rows();
   members_.Assign();
@@ -39,7 +41,7 @@ void PooledRun::Assign(std::span<Request* const> batch, uint64_t number, const R
   scarce_.Assign(context);
   pace_.Assign(context);
   rerun_.Assign(context->rerun_in_halves && !asynchronous_ && batch.size() > 1 && !row_inputs_ &&
-                !additions_.keeper());
+                !keeper);
   const uint32_t holds = static_cast<uint32_t>(batch.size()) + 2;
   life_.Assign(std::move(owner), runner, context->order ? holds + 1 : holds);
   if (context->order) ordered_.Join(context, behind ? &behind->ordered_ : nullptr);

@@ -109,7 +109,6 @@ function contentFault(
   shape: string,
 ): string | undefined {
   if (datatype === 'BYTES') return stringsFault(bytes, elements);
-  if (bytes.length < least)
-    return `expected at least ${least} bytes for ${shape} but it has ${bytes.length}`;
+  if (bytes.length < least) return `expected at least ${least} bytes for ${shape} but it has ${bytes.length}`;
   return datatype === 'BOOL' ? booleansFault(bytes.subarray(0, least)) : undefined;
 }

@@ -356,7 +356,17 @@ export async function openVersion(
       ...(options.rateLimit === undefined ? withoutLimiter(finished.config) : []),
       ...(backend.notes?.(server.info(uid) ?? {}, backendContext) ?? []),
     ];
-    return { uid, ...finished, notes, description: found, takesIds, labels, instances, initialStates, warmup };
+    return {
+      uid,
+      ...finished,
+      notes,
+      description: found,
+      takesIds,
+      labels,
+      instances,
+      initialStates,
+      warmup,
+    };
   } catch (error) {
     await retire(server, uid);
     throw error;
@@ -417,11 +427,21 @@ export async function loadVersion(
   onWarmup: () => void,
 ): Promise<VersionDescriptor> {
   const begin = performance.now();
-  const { warmup, initialStates, description, ...opened } = await openVersion(server, options, model, version, host);
+  const { warmup, initialStates, description, ...opened } = await openVersion(
+    server,
+    options,
+    model,
+    version,
+    host,
+  );
   let error: NativeStatus | null;
   try {
     if (warmup.samples.length > 0) onWarmup();
-    const config = versionConfig({ ...opened, description, warmup, initialStates }, options, model.replaces === true);
+    const config = versionConfig(
+      { ...opened, description, warmup, initialStates },
+      options,
+      model.replaces === true,
+    );
     error = await start(server, opened.uid, config);
   } catch (fault) {
     await retire(server, opened.uid);

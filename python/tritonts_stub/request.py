@@ -121,7 +121,7 @@ class InferenceRequest:
 
     def set_release_flags(self, flags):
         if flags == RELEASE_RESCHEDULE:
-            raise unsupported("TRITONSERVER_REQUEST_RELEASE_RESCHEDULE: sequences are not served yet")
+            raise unsupported("TRITONSERVER_REQUEST_RELEASE_RESCHEDULE: requests are not run again yet")
         if flags != RELEASE_ALL:
             raise TritonModelException("expected TRITONSERVER_REQUEST_RELEASE_ALL but got %s" % flags, "INVALID_ARG")
 

@@ -28,8 +28,8 @@ enum class ClosedBy : uint8_t {
 class OutputKeeper {
  public:
   virtual ~OutputKeeper() = default;
-  // The outputs that are kept. The answer is constant. A response without a kept output is an error,
-  // unless the model is decoupled.
+  // The outputs that are kept. The answer is constant. A response without a kept output is an
+  // error, unless the model is decoupled.
   virtual std::span<const uint32_t> kept() const = 0;
   bool Keeps(uint32_t index) const {
     const auto outputs = kept();

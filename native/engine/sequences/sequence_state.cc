@@ -54,7 +54,10 @@ void AddOverlay(uint32_t slot, const SequenceStateSpec& spec, std::span<const in
 }  // namespace
 
 SequenceStates::SequenceStates(std::vector<SequenceStateSpec> specs, Budget* budget)
-    : specs_(InOrder(std::move(specs))), kept_(OutputsOf(specs_)), budget_(budget), pool_(kIdleBytes) {}
+    : specs_(InOrder(std::move(specs))),
+      kept_(OutputsOf(specs_)),
+      budget_(budget),
+      pool_(kIdleBytes) {}
 
 StateFault SequenceStates::Grow(SequenceState* state, StateValue* value, size_t size) noexcept {
   const size_t before = value->block ? value->block->size() : 0;

@@ -38,6 +38,7 @@ const parts: readonly string[] = [
   'metrics',
   'python',
   'queues',
+  'ragged',
   'streams',
   'strings',
   'warmup',

@@ -16,6 +16,10 @@ await launch(
       does: 'examples/images: JPEG files decoded and classified by one ensemble, beside the same code on the main thread.',
       run: ['dist/examples/images/demo.js'],
     },
+    'ragged-texts': {
+      does: 'examples/ragged-texts: texts of unequal length in one batch without padding, beside the same texts padded.',
+      run: ['dist/examples/ragged-texts/demo.js'],
+    },
     trees: {
       does: 'examples/trees: scores a table with boosted trees, with progress.',
       options: '[<table.csv> [<scores.csv>]]',

@@ -83,7 +83,7 @@ export type {
   Results,
   WorkersOptions,
 } from './api/javascript-model.js';
-export type { ModelRequest, NameOrSignature, ReceivedOf } from './api/model-request.js';
+export type { ModelRequest, NameOrSignature, ReceivedOf, Rescheduled } from './api/model-request.js';
 export type { RateLimitOptions, RateLimitResource } from './scheduling/rate-limit.js';
 export type { BackendConfig, GivenFiles, GivenModel, LoadEvent, ServerOptions } from './options.js';
 export type { ModelMessage } from './registry/entries/model-events.js';

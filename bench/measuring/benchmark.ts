@@ -21,6 +21,7 @@ import { measurePython } from '../limits/python.js';
 import { measureEnsembles } from '../limits/ensembles.js';
 import { measureStreams } from '../limits/streams.js';
 import { measureQueues } from '../limits/queues.js';
+import { measureRagged } from '../limits/ragged.js';
 import { measureShapes } from '../limits/shapes.js';
 import { measureWarmup } from '../limits/warmup.js';
 import { measureStrings } from '../limits/strings.js';
@@ -132,6 +133,10 @@ export class Benchmark {
     if (wants(this.#options, 'queues')) {
       this.#progress('queues');
       this.#measured.push(...(await measureQueues(this.#folder, rounds)), ...(await measureShapes(rounds)));
+    }
+    if (wants(this.#options, 'ragged')) {
+      this.#progress('ragged');
+      this.#measured.push(...(await measureRagged(rounds)));
     }
     if (wants(this.#options, 'streams')) {
       this.#progress('streams');

@@ -125,7 +125,11 @@ std::vector<TensorSpec> SpecsOf(const Napi::Value& value) {
     spec.optional = FlagOf(object.Get("optional"));
     spec.outer = DimsOf(object.Get("outer"));
     spec.rows_in_values = FlagOf(object.Get("rowsInValues"));
+    spec.ragged = FlagOf(object.Get("ragged"));
     spec.internal = FlagOf(object.Get("internal"));
+    spec.of_batch = FlagOf(object.Get("ofBatch"));
+    const Napi::Value like = object.Get("shapedLike");
+    if (like.IsNumber()) spec.shaped_like = static_cast<uint32_t>(NumberOf(like));
     specs.push_back(std::move(spec));
   }
   return specs;
@@ -304,11 +308,25 @@ GateClaim ClaimOf(const Napi::Object& instance, int device) {
   return claim;
 }
 
+std::vector<BatchInputSpec> BatchInputsOf(const Napi::Value& value) {
+  std::vector<BatchInputSpec> specs;
+  if (!value.IsArray()) return specs;
+  const Napi::Array array = value.As<Napi::Array>();
+  for (uint32_t i = 0; i < array.Length(); i++) {
+    const Napi::Object object = array.Get(i).As<Napi::Object>();
+    specs.push_back({static_cast<BatchInputSpec::Kind>(NumberOf(object.Get("kind"))),
+                     static_cast<uint32_t>(NumberOf(object.Get("source"))),
+                     static_cast<uint32_t>(NumberOf(object.Get("target")))});
+  }
+  return specs;
+}
+
 VersionConfig VersionConfigOf(const Napi::Object& object) {
   VersionConfig config;
   config.io.max_batch_size = static_cast<uint32_t>(NumberOf(object.Get("maxBatchSize")));
   config.io.inputs = SpecsOf(object.Get("inputs"));
   config.io.outputs = SpecsOf(object.Get("outputs"));
+  config.io.batch_inputs = BatchInputsOf(object.Get("batchInputs"));
   config.json = StringOf(object.Get("json"));
   config.policy = DynamicPolicyOf(object.Get("scheduling"));
   config.sequences = SequencePolicyOf(object.Get("sequences"));

@@ -40,6 +40,7 @@ bool InstanceWrap::Read(Napi::Env env, Run& run, const int32_t* at, const int32_
            : kind == 2 ? ReadError(run, &at, end, objects)
            : kind == 3 ? ReadOne(env, run, &at, end, objects, false)
            : kind == 4 ? ReadEnd(run, &at, end)
+           : kind == 5 ? ReadAgain(run, &at, end)
                        : false;
   }
   return good;
@@ -159,6 +160,12 @@ bool InstanceWrap::ReadOne(Napi::Env env, Run& run, const int32_t** at, const in
 bool InstanceWrap::ReadEnd(Run& run, const int32_t** at, const int32_t* end) {
   if (*at == end) return false;
   run.EndResponses(static_cast<uint32_t>(*(*at)++));
+  return true;
+}
+
+bool InstanceWrap::ReadAgain(Run& run, const int32_t** at, const int32_t* end) {
+  if (*at == end) return false;
+  run.Reschedule(static_cast<uint32_t>(*(*at)++));
   return true;
 }
 

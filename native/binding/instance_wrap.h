@@ -15,6 +15,7 @@
 //   2, request or -1 for all, code, ~index of the message                           (an error)
 //   3, the rest as for 1                                          (a response that is not final)
 //   4, request                                                       (the end of its responses)
+//   5, request                                                       (it is to be queued again)
 //   `place` is an offset, or ~index of a typed array among the objects.
 #pragma once
 
@@ -76,6 +77,7 @@ class InstanceWrap : public Wrapped<InstanceWrap> {
   bool ReadOne(Napi::Env env, Run& run, const int32_t** at, const int32_t* end, Napi::Array objects,
                bool final);
   bool ReadEnd(Run& run, const int32_t** at, const int32_t* end);
+  bool ReadAgain(Run& run, const int32_t** at, const int32_t* end);
   bool ReadError(Run& run, const int32_t** at, const int32_t* end, Napi::Array objects);
   // Declares output `words` of a request with the shape `shape_`. Returns the error if that fails.
   Status Declare(Napi::Env env, Run& run, uint32_t request, const int32_t* words, size_t size,

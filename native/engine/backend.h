@@ -189,8 +189,9 @@ class Run {
   // must not be read.
   virtual void Release(uint32_t request) = 0;
   // Queues a request again at its model, with its inputs, instead of a final response. The request
-  // then belongs to a later run. Outputs declared for it are dropped.
-  virtual void Reschedule(uint32_t request) = 0;
+  // then belongs to a later run. Outputs declared for it are dropped. `seen`: the model has run it,
+  // so that it no longer starts or ends its sequence (Triton: the release flag RESCHEDULE).
+  virtual void Reschedule(uint32_t request, bool seen = true) = 0;
 
   // --- Flow control for decoupled models. The engine holds responses that the caller has not read,
   // up to a limit (StreamCount::kMostBytes, and the server's bytes in flight). A response beyond

@@ -58,7 +58,7 @@ void Inbox::Push(Run& run) {
     unfreed_ = held;
     lock.unlock();
     const auto count = static_cast<uint32_t>(held->requests().size());
-    for (uint32_t i = 0; i < count; i++) held->Reschedule(i);
+    for (uint32_t i = 0; i < count; i++) held->Reschedule(i, false);
     return;
   }
   const uint32_t free = free_.back();
@@ -101,7 +101,7 @@ void Inbox::EndAll(const Status& status, bool again, Lock* lock) {
     lock->unlock();
     if (requeue) {
       const auto count = static_cast<uint32_t>(run->requests().size());
-      for (uint32_t i = 0; i < count; i++) run->Reschedule(i);
+      for (uint32_t i = 0; i < count; i++) run->Reschedule(i, false);
     } else {
       run->RespondAll(status);
     }

@@ -16,7 +16,7 @@ constexpr size_t kMostText = 16 << 10;
 // An answer may return the inputs of its batch as outputs at most this many times.
 constexpr uint64_t kMostRepeats = 64;
 
-enum class Item : int64_t { kResponse = 1, kError = 2, kEnd = 3, kTogether = 4 };
+enum class Item : int64_t { kResponse = 1, kError = 2, kEnd = 3, kTogether = 4, kAgain = 5 };
 
 }  // namespace
 
@@ -224,6 +224,12 @@ struct Channel::Answers {
     return true;
   }
 
+  bool Again() {
+    if (!Has(1) || *at < 0 || *at >= batch.requests) return false;
+    run->Reschedule(static_cast<uint32_t>(*at++));
+    return true;
+  }
+
   bool Read() {
     while (at < end) {
       const auto kind = static_cast<Item>(*at++);
@@ -231,6 +237,7 @@ struct Channel::Answers {
                         : kind == Item::kError    ? Error()
                         : kind == Item::kEnd      ? End()
                         : kind == Item::kTogether ? Together()
+                        : kind == Item::kAgain    ? Again()
                                                   : false;
       if (!good) return false;
     }

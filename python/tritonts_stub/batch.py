@@ -21,7 +21,7 @@ class Batch:
 
     __slots__ = (
         "instance", "number", "attributes", "lock", "open", "answered", "sent", "senders", "large", "cancelled",
-        "abandoned",
+        "abandoned", "again",
     )  # fmt: skip
 
     def __init__(self, instance, number, count):
@@ -42,6 +42,8 @@ class Batch:
         self.cancelled = ()
         #: Requests that can no longer be answered, because their sender is gone, with the reason.
         self.abandoned = None
+        #: Positions of requests that are to be run again when `execute` has returned.
+        self.again = set()
 
     @property
     def has_spoken(self):
@@ -75,6 +77,7 @@ class Batch:
     def send_results(self, results):
         """Sends the responses that `execute` has returned."""
         instance, count = self.instance, len(self.attributes)
+        again = self._run_again()
         if instance.decoupled:
             if results is not None:
                 raise TritonModelException(
@@ -83,7 +86,7 @@ class Batch:
                     % type(results).__name__
                 )
             return self.part()
-        if results is None and len(self.senders) == count:
+        if results is None and len(self.senders | again) == count:
             return self.part()
         if not isinstance(results, (list, tuple)) or len(results) != count:
             got = len(results) if isinstance(results, (list, tuple)) else type(results).__name__
@@ -93,12 +96,12 @@ class Batch:
             )
         results = [
             result
-            if isinstance(result, InferenceResponse) or (result is None and position in self.senders)
+            if isinstance(result, InferenceResponse) or (result is None and (position in self.senders or position in again))
             else InferenceResponse(error=self._no_response(position, result))
             for position, result in enumerate(results)
         ]
         with self.lock:
-            if self.senders or not self._give_together(results):
+            if self.senders or again or not self._give_together(results):
                 body, final = Body(self, in_place=True), []
                 for position, result in enumerate(results):
                     if result is None or self.answered[position]:
@@ -109,6 +112,26 @@ class Batch:
                 if body.words:
                     self._send(body, final)
         self.part()
+
+    def reschedule(self, position, again):
+        """Notes whether a request is to be run again. Called while `execute` runs."""
+        with self.lock:
+            (self.again.add if again else self.again.discard)(position)
+        self.settle()
+
+    def _run_again(self):
+        """Queues the requests that are to be run again. Returns their positions."""
+        if not self.again:
+            return self.again
+        with self.lock:
+            again = {position for position in self.again if not self.answered[position]}
+            body = Body(self)
+            for position in sorted(again):
+                body.again(position)
+            if body.words:
+                self._send(body, sorted(again))
+        self.settle()
+        return again
 
     @staticmethod
     def _no_response(position, result):

@@ -6,7 +6,7 @@ from .datatypes import BYTES
 from .errors import TritonError, TritonModelException, code_of, named_text_of, text_of
 from .tensor import write
 
-RESPONSE, ERROR, END = 1, 2, 3
+RESPONSE, ERROR, END, AGAIN = 1, 2, 3, 5
 
 
 class Body:
@@ -28,6 +28,9 @@ class Body:
 
     def end(self, position):
         self.words += [END, position]
+
+    def again(self, position):
+        self.words += [AGAIN, position]
 
     def response(self, position, response, final):
         """Adds a response. If it cannot be written, only its request fails."""
@@ -135,7 +138,7 @@ class Body:
                 for _ in range(outputs):
                     at += 5 + words[at + 2]
             else:
-                at += 2 if kind == END else 5
+                at += 2 if kind in (END, AGAIN) else 5
             yield begin, at
 
     def _send_fault(self, text, last):

@@ -24,6 +24,8 @@ class Instance:
         #: The folder of the version.
         self.directory = os.path.dirname(start["path"])
         self.decoupled = start.get("decoupled", False)
+        #: Whether requests may be run again (Triton: iterative sequences).
+        self.iterative = start.get("iterative", False)
         self.batching = start.get("batching", False)
         #: Whether `execute` may run again in halves of a batch.
         self.reruns = start.get("reruns", False)

@@ -120,10 +120,19 @@ class InferenceRequest:
         return PreferredMemory(0, 0)
 
     def set_release_flags(self, flags):
-        if flags == RELEASE_RESCHEDULE:
-            raise unsupported("TRITONSERVER_REQUEST_RELEASE_RESCHEDULE: requests are not run again yet")
-        if flags != RELEASE_ALL:
-            raise TritonModelException("expected TRITONSERVER_REQUEST_RELEASE_ALL but got %s" % flags, "INVALID_ARG")
+        """RESCHEDULE: the request runs again in a later batch, when `execute` has returned, instead of ending."""
+        if flags not in (RELEASE_ALL, RELEASE_RESCHEDULE):
+            raise TritonModelException(
+                "expected TRITONSERVER_REQUEST_RELEASE_ALL or _RESCHEDULE but got %s" % flags, "INVALID_ARG"
+            )
+        if self._batch is None:
+            raise TritonModelException("only a request of execute() has release flags")
+        if flags == RELEASE_RESCHEDULE and not self._batch.instance.iterative:
+            raise unsupported(
+                "TRITONSERVER_REQUEST_RELEASE_RESCHEDULE: a request runs again only if the configuration says"
+                " sequence_batching { iterative_sequence: true }"
+            )
+        self._batch.reschedule(self._position, flags == RELEASE_RESCHEDULE)
 
     def is_cancelled(self):
         if self._batch is None:

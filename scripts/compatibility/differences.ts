@@ -81,6 +81,11 @@ export const differences: readonly Difference[] = [
     here: 'One error lists all problems; its `cause` is an AggregateError.',
   },
   {
+    triton:
+      'A `batch_input` whose type or number of dims differs from the model loads, and each request fails. So does a `batch_output` of strings, or with more dims than its source.',
+    here: 'The load fails and names the field.',
+  },
+  {
     triton: 'Settings that the chosen backend does not know are ignored.',
     here: 'No setting is ignored silently. A setting that would change results or behaviour is refused (UNSUPPORTED). Other settings are listed in `model.notes`.',
   },

@@ -14,6 +14,9 @@ const classWords: Readonly<Record<SupportClass, string>> = {
   refused: '**refused**',
 };
 
+/** The backends whose models get unequal shapes as one tensor. */
+const raggedBackends = backends.flatMap(({ name, rules }) => (rules?.ragged === 'joined' ? [name] : []));
+
 const introduction = `# Compatibility with Triton
 
 <!-- Printed by scripts/write-compatibility.mjs from src/config; do not edit. -->
@@ -57,6 +60,7 @@ function fieldRows(): string[][] {
       ...(row === path ? onCpuRows(support, [`\`${path}\` without a GPU instance`, '']) : []),
       ...withoutLevelsRows(support, path),
       ...(row === path ? othersRows(support, path) : []),
+      ...(row === path ? raggedRows(support, path) : []),
       ...Object.entries(support.values ?? {}).map(([value, one]) => [
         `\`${path}\`: \`${value}\``,
         '',
@@ -83,6 +87,22 @@ function withoutLevelsRows({ withoutLevels }: Support, path: string): string[][]
 function othersRows({ only }: Support, path: string): string[][] {
   if (only === undefined) return [];
   return [[`\`${path}\` with another backend`, '', classWords[only.others.class], only.others.text]];
+}
+
+/** Rows for the support of a field about unequal shapes with other backends. */
+function raggedRows({ ragged }: Support, path: string): string[][] {
+  if (ragged === undefined) return [];
+  const row = (backends: string, { class: kind, text }: Support): string[] => [
+    `\`${path}\` with ${backends}`,
+    '',
+    classWords[kind],
+    text,
+  ];
+  const { apart, none } = ragged;
+  return [
+    ...(apart.class === 'acted' ? [] : [row('models in JavaScript or Python', apart)]),
+    row(`backends other than ${raggedBackends.join(', ')}, javascript and python`, none),
+  ];
 }
 
 function neutralText(support: Support): string {

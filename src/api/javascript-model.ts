@@ -3,7 +3,7 @@
 import type { ModelConfig, ModelConfigInput } from '../config/index.js';
 import type { TensorInput, TensorInputOf } from '../tensor/inputs.js';
 import type { ModelSignature, SignatureFor } from '../tensor/signature.js';
-import type { ModelRequest, NameOrSignature } from './model-request.js';
+import type { ModelRequest, NameOrSignature, Rescheduled } from './model-request.js';
 import type { ModelServer } from './server.js';
 
 /**
@@ -32,13 +32,14 @@ export type Outputs<M extends NameOrSignature = ModelSignature> = AnsweredOf<Sig
  *
  * The result of a decoupled model may be an iterable, such as a generator: each item is one response, and the
  * end of the iterable ends the request. The server asks for the next item when the caller has at most 15 unread
- * responses. If the caller stops reading, the server calls the iterator's `return()`.
+ * responses. If the caller stops reading, the server calls the iterator's `return()`. A generator may return
+ * `request.reschedule()`, and so may the model as a result itself: the request then runs again.
  *
  * @example
  * const results: Results = requests.map(({ inputs }) => ({ y: inputs.x }));
  */
 export type Results<M extends NameOrSignature = ModelSignature> = readonly (
-  ModelResult<M> | PromiseLike<ModelResult<M>>
+  ModelResult<M> | Rescheduled | PromiseLike<ModelResult<M> | Rescheduled>
 )[];
 
 /**

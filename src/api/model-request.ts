@@ -20,6 +20,17 @@ export type ReceivedOf<S extends ModelSignature> = string extends keyof S['input
   : { readonly [N in keyof S['inputs']]: TensorOf<NonNullable<S['inputs'][N]>> };
 
 /**
+ * What `request.reschedule()` returns: a result that stands for another run of the request.
+ *
+ * @example
+ * const result: Rescheduled = request.reschedule();
+ */
+export interface Rescheduled {
+  /** The request. */
+  readonly request: object;
+}
+
+/**
  * A request in a batch.
  *
  * @example
@@ -44,11 +55,26 @@ export interface ModelRequest<M extends NameOrSignature = ModelSignature> {
   readonly priority: number;
   /** The caller's `timeoutUs`; 0 if the caller gave none. */
   readonly timeoutUs: number;
-  /** The sequence that the request belongs to; undefined if the caller gave none. */
+  /**
+   * The sequence that the request belongs to; undefined if the caller gave none. In batches of the strategy `direct`
+   * of `sequence_batching`, empty slots are requests without one; their inputs are zeros, and their results are dropped.
+   */
   readonly sequence: ReceivedSequence | undefined;
   /**
    * Aborts within about 10 ms after the caller has cancelled the request. The signal is created when this
    * property is first read, in `execute` or later.
    */
   readonly signal: AbortSignal;
+  /**
+   * Runs the request again in a later batch, instead of ending it (Triton: the release flag `RESCHEDULE` of iterative
+   * sequences). Return it as the request's result, or, of a decoupled model, return it from the request's generator.
+   * The request keeps its inputs and its sequence, and neither starts nor ends that any more. Its caller waits on.
+   *
+   * @throws {@link TritonError} UNSUPPORTED for a model without `sequence_batching { iterative_sequence: true }`.
+   * @example
+   * execute(requests) {
+   *   return requests.map((request) => (this.isDone(request) ? { y: this.result(request) } : request.reschedule()));
+   * }
+   */
+  reschedule(): Rescheduled;
 }

@@ -38,6 +38,7 @@ export {
   type HiddenTensor,
   type PlacedState,
 } from './rules/sequence-tensors.js';
+export { batchInputKinds, batchInputRank } from './rules/ragged.js';
 export { fullDims, hasRowsInValues } from './rules/shape-tensors.js';
 export { readSwitch } from './rules/switch.js';
 export type { GpuFinder, Gpus, MissingGpus } from './rules/usable-gpus.js';

@@ -93,6 +93,7 @@ export class PythonVersion implements RunningVersion {
       return instance.start(python, {
         ...this.#task('serve'),
         decoupled: config.model_transaction_policy?.decoupled === true,
+        iterative: config.sequence_batching?.iterative_sequence === true,
         batching: config.max_batch_size > 0,
         reruns: codeRerunsInHalves(config),
         threads: settings.threads,

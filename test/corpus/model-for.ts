@@ -20,8 +20,8 @@ interface Value {
 }
 
 /**
- * A model with the inputs and outputs of a complete configuration, including those of its states, controls
- * and batch inputs. An output repeats the first input of its type and shape. If there is none, it has the
+ * A model with the inputs and outputs of a complete configuration, including those of its states and
+ * controls. An output repeats the first input of its type and shape. If there is none, it has the
  * right shape and one value in it.
  */
 export function modelFor(config: ModelConfig): Uint8Array {
@@ -89,9 +89,6 @@ function inputsOf(config: ModelConfig): Value[] {
     ),
     ...(sequence?.control_input ?? []).map(({ name, control }) => valueOf(name, controlType(control), [1])),
     ...(sequence?.state ?? []).map((state) => valueOf(state.input_name, state.data_type, state.dims)),
-    ...config.batch_input.flatMap(({ target_name, data_type }) =>
-      target_name.map((name) => valueOf(name, data_type, [1])),
-    ),
   ];
 }
 

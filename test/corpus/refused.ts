@@ -35,8 +35,6 @@ const notBuilt: Readonly<Record<string, Refused>> = {
       ),
     ],
   },
-  ragged_texts: { reasons: [unsupported(5, 'input[0].allow_ragged_batch'), unsupported(7, 'batch_input')] },
-  scattered_output: { reasons: [unsupported(6, 'batch_output')] },
   accelerator_openvino: {
     reasons: [
       unsupported(6, 'optimization.execution_accelerators.cpu_execution_accelerator[0].name', 'openvino'),

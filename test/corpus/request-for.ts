@@ -7,15 +7,16 @@ import type { Datatype } from '../../src/tensor/datatype.js';
 import { variableSize } from './model-for.js';
 
 /**
- * Sends one request with zeros, or words, to a model: two items if it batches, and one to a model with sequences, as
- * the only request of one. Checks the names, datatypes and shapes of the outputs.
+ * Sends one request with zeros, or words, to a model: two items if it batches, but one if the model gets tensors about
+ * requests or has sequences, as the only request of one. Checks the names, datatypes and shapes of the outputs.
  *
  * @returns The result.
  */
 export async function askOnce(server: InferenceServer, name: string): ReturnType<InferenceServer['infer']> {
   const { config } = server.model(name);
   const { sequence_batching: sequences } = config;
-  const batch = config.max_batch_size > 0 ? [sequences ? 1 : Math.min(2, config.max_batch_size)] : [];
+  const most = sequences || config.batch_input.length > 0 ? 1 : 2;
+  const batch = config.max_batch_size > 0 ? [Math.min(most, config.max_batch_size)] : [];
   const shapeOf = (dims: readonly number[]): number[] => [
     ...batch,
     ...dims.map((dim) => (dim === -1 ? variableSize : dim)),

@@ -4,6 +4,7 @@ import {
   addModel,
   fixedBatchModel,
   optionalInputModel,
+  raggedSumModel,
   rowSumModel,
   sumAndDifferenceModel,
 } from '../support/models.js';
@@ -35,6 +36,8 @@ export const served: Readonly<Record<string, Served>> = {
   queue_policy: { config: { 'dynamic_batching.default_queue_policy.max_queue_size': 64 } },
   bounded_queue: { config: { 'dynamic_batching.default_queue_policy.max_queue_size': 100 } },
   ordered_responses: { config: { 'dynamic_batching.preserve_ordering': true } },
+  ragged_texts: { model: raggedSumModel, config: { 'dynamic_batching.preferred_batch_size': [16] } },
+  scattered_output: { config: { 'batch_output.0.source_input': ['x'] } },
   token_tagger: { config: { 'dynamic_batching.preferred_batch_size': [16] } },
   resnet50: {
     notes: ['input[0].format'],

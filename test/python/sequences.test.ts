@@ -94,3 +94,55 @@ test('ids that are none are refused', { skip }, async (t) => {
   assert.equal(said.length, 6);
   for (const one of said) assert.match(one, /^INVALID_ARG correlation_id: expected a str or an int from 0/);
 });
+
+test('a request runs again until the model is done with it', { skip }, async (t) => {
+  const counts = `def execute(self, requests):
+    import numpy
+    if not hasattr(self, "runs"):
+        self.runs = {}
+    responses = []
+    for request in requests:
+        key = request.correlation_id()
+        runs = self.runs.get(key, 0) + 1
+        if (request.flags() == pb_utils.TRITONSERVER_REQUEST_FLAG_SEQUENCE_START) != (runs == 1):
+            raise ValueError("wrong flags %d in run %d" % (request.flags(), runs))
+        self.runs[key] = runs
+        if runs == int(array(request)[0][0]):
+            responses.append(answer(array(request)))
+        else:
+            request.set_release_flags(pb_utils.TRITONSERVER_REQUEST_RELEASE_RESCHEDULE)
+            responses.append(None)
+    return responses`;
+  const streams = `def execute(self, requests):
+    import numpy
+    if not hasattr(self, "runs"):
+        self.runs = {}
+    for request in requests:
+        key = request.correlation_id()
+        runs = self.runs[key] = self.runs.get(key, 0) + 1
+        sender = request.get_response_sender()
+        last = runs == int(array(request)[0][0])
+        sender.send(answer(numpy.full((1, 16), runs, dtype=numpy.float32)), pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL if last else 0)
+        if not last:
+            request.set_release_flags(pb_utils.TRITONSERVER_REQUEST_RELEASE_RESCHEDULE)`;
+  const more = 'sequence_batching { iterative_sequence: true oldest { } }';
+  const server = await serving(t, {
+    counts: script(counts, { more }),
+    streams: script(streams, { more: `${more} model_transaction_policy { decoupled: true }` }),
+  });
+  const wanted = [3, 1, 5, 2];
+  const answers = await Promise.all(wanted.map((count) => server.infer('counts', { x: row(count) })));
+  assert.deepEqual(
+    answers.map(({ outputs }) => outputs['y']?.as('FP32').data[0]),
+    wanted,
+  );
+  const read = async (count: number): Promise<number[]> => {
+    const found: number[] = [];
+    for await (const { outputs } of server.stream('streams', { x: row(count) })) {
+      found.push(outputs['y']?.as('FP32').data[0] ?? NaN);
+    }
+    return found;
+  };
+  assert.deepEqual(await Promise.all([2, 4, 1].map(read)), [[1, 2], [1, 2, 3, 4], [1]]);
+  assert.equal(server.explain('streams').sequences?.live, 0);
+});

@@ -23,6 +23,8 @@ export interface TensorText {
   readonly dims?: readonly number[];
   /** Of an input: whether it may be left out. */
   readonly optional?: boolean;
+  /** Of an input: whether requests of unequal shapes run together. */
+  readonly ragged?: boolean;
 }
 
 /** Options of {@link configText}. */
@@ -58,8 +60,8 @@ export function configText(options: ConfigOptions = {}): string {
   const { backend = 'onnxruntime', maxBatchSize = 64, batching = '', instances = 1, more = '' } = options;
   const tensors = (section: string, list: readonly TensorText[]): string[] =>
     list.map(
-      ({ name, datatype = 'FP32', dims = [16], optional = false }) =>
-        `${section} [ { name: ${JSON.stringify(name)} data_type: TYPE_${datatype === 'BYTES' ? 'STRING' : datatype} dims: [ ${dims.join(', ')} ]${optional ? ' optional: true' : ''} } ]`,
+      ({ name, datatype = 'FP32', dims = [16], optional = false, ragged = false }) =>
+        `${section} [ { name: ${JSON.stringify(name)} data_type: TYPE_${datatype === 'BYTES' ? 'STRING' : datatype} dims: [ ${dims.join(', ')} ]${optional ? ' optional: true' : ''}${ragged ? ' allow_ragged_batch: true' : ''} } ]`,
     );
   return [
     `backend: "${backend}"`,

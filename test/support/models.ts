@@ -24,4 +24,12 @@ export {
   tableRows,
   unsupportedOperatorModel,
 } from './models/oddities.js';
+export {
+  paddedTextsModel,
+  raggedSumModel,
+  raggedTextsModel,
+  tokensOf,
+  unequalLengths,
+  type TextsOptions,
+} from './models/ragged-texts.js';
 export { textEncoderModel, type TextEncoderOptions } from './models/text-encoder.js';

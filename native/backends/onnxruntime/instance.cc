@@ -27,9 +27,12 @@ OnnxInstance::OnnxInstance(std::shared_ptr<Session> session, std::shared_ptr<con
       plan_(std::move(plan)),
       library_(session_->library()),
       table_(session_->table()),
+      split_(plan_->io),
       gathered_(plan_->inputs.size()) {
   outputs_.reserve(plan_->outputs.size());
-  for (uint32_t i = 0; i < plan_->outputs.size(); i++) outputs_.emplace_back(*session_, *plan_, i);
+  for (uint32_t i = 0; i < plan_->outputs.size(); i++) {
+    outputs_.emplace_back(*session_, *plan_, i, &split_);
+  }
 }
 
 OnnxInstance::~OnnxInstance() {
@@ -68,7 +71,7 @@ void OnnxInstance::Execute(Run& run) {
     OnnxInstance* instance;
     ~Releaser() { instance->ReleaseRun(); }
   } const releaser{this};
-  run.RespondAll(About("model", plan_->model, RunBatch(run)));
+  split_.Respond(run, plan_->model, RunBatch(run));
 }
 
 Status OnnxInstance::RunBatch(Run& run) {
@@ -101,7 +104,7 @@ Status OnnxInstance::GatherInputs(Run& run) {
 Status OnnxInstance::GatherInput(Run& run, uint32_t index) {
   const InputPlan& input = plan_->inputs[index];
   Gathered& gathered = gathered_[index];
-  Status status = Gather(run, index, plan_->batching, &gathered);
+  Status status = GatherConfigured(run, index, plan_->io.inputs[index], plan_->batching, &gathered);
   if (!status.ok() || !gathered.present) return status;
   const Buffer& buffer = gathered.buffer;
   std::span<const int64_t> shape = gathered.shape;

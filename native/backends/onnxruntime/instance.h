@@ -1,5 +1,5 @@
 // An instance that runs batches on a session, with tensors in host memory. Instances of a model on
-// one device share the session. On a GPU, only models with strings use it (see
+// one device share the session. On a GPU, only models without Plan::gpu use it (see
 // onnx_gpu_instance.h).
 #pragma once
 
@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "../common/split_outputs.h"
 #include "engine/backend.h"
 #include "engine/batch/collector.h"
 #include "model.h"
@@ -52,6 +53,7 @@ class OnnxInstance final : public Instance {
   const Library& library_;
   const Table& table_;
   OrtRunOptions* run_options_ = nullptr;
+  SplitOutputs split_;
   // Set before the runtime is interrupted. A run that fails afterwards was interrupted, whatever
   // its error says.
   std::atomic<bool> terminated_{false};

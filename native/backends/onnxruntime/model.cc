@@ -39,10 +39,11 @@ bool IsScalar(const ModelIo& io, const TensorSpec& spec, const TensorDescription
          spec.dims.size() == 1 && spec.dims[0] == 1;
 }
 
-// Computes the bytes of a row, if its dims are fixed and its size is reasonable.
+// Computes the bytes of a row. Clears `fixed` if a dim varies or the size is not reasonable.
 void FixSize(bool batching, OutputPlan* output) {
   size_t bytes = ByteSize(output->datatype);
-  output->fixed = bytes > 0 && !output->passthrough && !(batching && output->dims.empty());
+  output->fixed =
+      output->fixed && bytes > 0 && !output->passthrough && !(batching && output->dims.empty());
   for (size_t i = batching ? 1 : 0; output->fixed && i < output->dims.size(); i++) {
     const int64_t dim = output->dims[i];
     // A row is below 4 GiB, so the number of rows times its bytes cannot overflow.
@@ -63,6 +64,7 @@ Status OnnxModel::Configure(const ModelIo& io, std::string_view) {
   plan->model = name_;
   plan->batching = io.max_batch_size > 0;
   plan->max_batch_size = io.max_batch_size;
+  plan->io = io;
   for (const TensorSpec& spec : io.inputs) {
     const TensorDescription* tensor = nullptr;
     if (Status status = Match("input", spec, description_.inputs, &tensor); !status.ok()) {
@@ -83,6 +85,7 @@ Status OnnxModel::Configure(const ModelIo& io, std::string_view) {
     output.scalar = IsScalar(io, spec, *tensor);
     output.passthrough = Find(description_.inputs, spec.name) != nullptr;
     output.dims = spec.dims;
+    output.fixed = !spec.shaped_like;
     FixSize(plan->batching, &output);
     plan->outputs.push_back(std::move(output));
   }
@@ -98,10 +101,13 @@ bool OnnxModel::on_gpus() const {
 }
 
 std::shared_ptr<const GpuModel> OnnxModel::PlanGpu(const ModelIo& io) const {
-  // The runtime keeps strings in host memory only.
-  const auto strings = [](const TensorSpec& spec) { return spec.datatype == DataType::kBytes; };
-  if (!on_gpus() || std::any_of(io.inputs.begin(), io.inputs.end(), strings) ||
-      std::any_of(io.outputs.begin(), io.outputs.end(), strings)) {
+  // The runtime keeps strings in host memory only. Tensors that are not cut by rows are gathered
+  // and split by the processor.
+  const auto on_host = [](const TensorSpec& spec) {
+    return spec.datatype == DataType::kBytes || spec.ragged || spec.of_batch || spec.shaped_like;
+  };
+  if (!on_gpus() || std::any_of(io.inputs.begin(), io.inputs.end(), on_host) ||
+      std::any_of(io.outputs.begin(), io.outputs.end(), on_host)) {
     return nullptr;
   }
   const Settings& settings = sessions_[0]->settings();

@@ -42,7 +42,9 @@ struct Plan {
   uint32_t max_batch_size = 0;
   std::vector<InputPlan> inputs;
   std::vector<OutputPlan> outputs;
-  // For instances on GPUs; null if there are none, or if a tensor has strings.
+  ModelIo io;  // as configured
+  // For instances on GPUs; null if there are none, or if a tensor needs the processor: it has
+  // strings, or is not cut by rows.
   std::shared_ptr<const GpuModel> gpu;
 };
 

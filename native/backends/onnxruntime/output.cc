@@ -40,7 +40,9 @@ void RunOutput::NeverBind() {
 Status RunOutput::Declare(Run& run) {
   if (bound_) return Status::Ok();  // Bind has declared it
   Status status = ReadTensorShape(session_, value_, &shape_);
-  if (status.ok() && plan_.batching) status = CheckRows(shape_, run.total_batch_size());
+  if (!status.ok()) return status;
+  const bool splits = split_->Splits(index_, shape_, run.total_batch_size());
+  if (plan_.batching && !splits) status = CheckRows(shape_, run.total_batch_size());
   if (!status.ok()) return status;
   if (output_.datatype == DataType::kBytes) return DeclareStrings(run);
 
@@ -48,18 +50,25 @@ Status RunOutput::Declare(Run& run) {
   status = session_.library().Take(session_.table().Call(kGetTensorData, value_, &data));
   if (!status.ok()) return status;
   const size_t size = CountElements(shape_) * ByteSize(output_.datatype);
-  if (output_.passthrough) return DeclareCopy(run, data, size);
-  block_ = BlockRef::Adopt(new ValueBlock(session_.table(), std::exchange(value_, nullptr),
-                                          data ? data : no_output, size));
-  run.SetOutput(index_, output_.datatype, Tail(), block_->data(), size, block_.get());
+  if (output_.passthrough) {
+    status = Copy(run, data, size);
+    if (!status.ok()) return status;
+  } else {
+    block_ = BlockRef::Adopt(new ValueBlock(session_.table(), std::exchange(value_, nullptr),
+                                            data ? data : no_output, size));
+  }
+  if (splits) {
+    split_->Declare(run, index_, shape_, block_->data(), size, block_.get());
+  } else {
+    run.SetOutput(index_, output_.datatype, Tail(), block_->data(), size, block_.get());
+  }
   return Status::Ok();
 }
 
-Status RunOutput::DeclareCopy(Run& run, const void* data, size_t size) {
+Status RunOutput::Copy(Run& run, const void* data, size_t size) {
   block_ = run.pool().Acquire(size);
   if (!block_) return NoMemoryFor(size);
   if (size > 0) std::memcpy(block_->data(), data, size);
-  run.SetOutput(index_, output_.datatype, Tail(), block_->data(), size, block_.get());
   return Status::Ok();
 }
 

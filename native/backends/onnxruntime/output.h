@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "../common/split_outputs.h"
 #include "byte_strings.h"
 #include "engine/backend.h"
 #include "model.h"
@@ -16,9 +17,13 @@ namespace tritonts::onnxruntime {
 // that its vectors stay allocated.
 class RunOutput {
  public:
-  // `session` and `plan` must outlive this object.
-  RunOutput(const Session& session, const Plan& plan, uint32_t index)
-      : session_(session), plan_(plan), output_(plan.outputs[index]), index_(index) {}
+  // All arguments must outlive this object.
+  RunOutput(const Session& session, const Plan& plan, uint32_t index, SplitOutputs* split)
+      : session_(session),
+        plan_(plan),
+        output_(plan.outputs[index]),
+        index_(index),
+        split_(split) {}
 
   // Before a run: if the size is known, asks the run where to write the output.
   Status Bind(Run& run);
@@ -38,12 +43,13 @@ class RunOutput {
   // The shape without the batch dimension.
   std::span<const int64_t> Tail() const;
   Status DeclareStrings(Run& run);
-  Status DeclareCopy(Run& run, const void* data, size_t size);
+  Status Copy(Run& run, const void* data, size_t size);
 
   const Session& session_;
   const Plan& plan_;
   const OutputPlan& output_;
   const uint32_t index_;
+  SplitOutputs* const split_;
   bool bindable_ = true;
 
   // These belong to the current run.

@@ -51,7 +51,7 @@ Status BatchInputs::GatherOne(Run& run, uint32_t index) {
   const InputPlan& plan = plan_->inputs[index];
   Input& input = inputs_[index];
   Gathered& gathered = input.gathered;
-  Status status = tritonts::Gather(run, index, plan_->batching, &gathered);
+  Status status = GatherConfigured(run, index, plan_->io.inputs[index], plan_->batching, &gathered);
   if (!status.ok()) return status;
   if (!gathered.present) {
     return Status::InvalidArg("the model needs it, but a request lacks it");

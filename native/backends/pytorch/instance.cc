@@ -25,7 +25,7 @@ void TorchScriptInstance::Execute(Run& run) {
       inputs->Release();
     }
   } const releaser{&inputs_, &outputs_};
-  run.RespondAll(About("model", plan_->model, RunBatch(run)));
+  outputs_.Respond(run, RunBatch(run));
 }
 
 Status TorchScriptInstance::RunBatch(Run& run) {

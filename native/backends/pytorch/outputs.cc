@@ -55,6 +55,7 @@ BatchOutputs::BatchOutputs(const Library& library, std::shared_ptr<const Plan> p
       api_(library.api()),
       plan_(std::move(plan)),
       result_(api_),
+      split_(plan_->io),
       places_(plan_->outputs.size()),
       texts_(plan_->outputs.size()),
       rows_(plan_->outputs.size()),
@@ -119,6 +120,9 @@ Status BatchOutputs::DeclareTensor(Run& run, uint32_t index, const TorchValue& v
     return OtherType(plan, datatype == DataType::kInvalid ? value.type_name : TypeName(datatype));
   }
   std::span<const int64_t> tail(value.dims, value.rank);
+  if (split_.Splits(index, tail, run.total_batch_size())) {
+    return Split(run, index, value, std::move(block));
+  }
   if (tail.empty()) {
     return Status::InvalidArg("output '" + plan.name + "' is a scalar which is not supported.");
   }
@@ -140,6 +144,19 @@ Status BatchOutputs::DeclareTensor(Run& run, uint32_t index, const TorchValue& v
                             std::to_string(value.size));
   }
   if (value.size > 0) std::memcpy(place.value().data, value.data, value.size);
+  return Status::Ok();
+}
+
+Status BatchOutputs::Split(Run& run, uint32_t index, const TorchValue& value, BlockRef block) {
+  const void* data = value.data;
+  if (!block) {
+    // As for other tensors that are not the result's own: callers may overwrite what they get.
+    block = run.pool().Acquire(value.size);
+    if (!block) return NoMemoryFor(value.size);
+    if (value.size > 0) std::memcpy(block->data(), data, value.size);
+    data = block->data();
+  }
+  split_.Declare(run, index, {value.dims, value.rank}, data, value.size, block.get());
   return Status::Ok();
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "../common/split_outputs.h"
 #include "engine/backend.h"
 #include "library.h"
 #include "plan.h"
@@ -22,6 +23,8 @@ class BatchOutputs {
   TorchResult** result() { return result_.out(); }
   // Declares the outputs that requests want. Throws std::bad_alloc.
   Status Declare(Run& run);
+  // Responds to all requests.
+  void Respond(Run& run, const Status& status) { split_.Respond(run, plan_->model, status); }
   // After the response: frees the result.
   void Release();
 
@@ -30,12 +33,16 @@ class BatchOutputs {
   StatusOr<uint32_t> PlaceOf(const OutputPlan& output) const;
   Status DeclareOne(Run& run, uint32_t index, uint32_t place);
   Status DeclareTensor(Run& run, uint32_t index, const TorchValue& value);
+  // Declares the parts of a tensor that rows do not cut. `block`: the tensor's memory, if it has
+  // its own.
+  Status Split(Run& run, uint32_t index, const TorchValue& value, BlockRef block);
   Status DeclareTexts(Run& run, uint32_t index, uint32_t place, uint64_t count);
 
   const Library& library_;
   const TorchApi& api_;
   const std::shared_ptr<const Plan> plan_;
   Result result_;
+  SplitOutputs split_;
   std::vector<uint32_t> places_;           // by output
   std::vector<BlockRef> texts_;            // by output
   std::vector<std::vector<size_t>> rows_;  // by output: where each row of texts begins

@@ -78,6 +78,7 @@ StatusOr<Plan> MakePlan(const Library& library, const TorchModule* module, const
   Plan plan;
   plan.model = model;
   plan.batching = io.max_batch_size > 0;
+  plan.io = io;
   const int32_t traits = api.traits(module);
   plan.has_effects = (traits & kTorchHasEffects) != 0;
   plan.branches = (traits & kTorchBranches) != 0;

@@ -38,6 +38,7 @@ struct Plan {
   bool branches = false;
   std::vector<InputPlan> inputs;
   std::vector<OutputPlan> outputs;
+  ModelIo io;  // as configured
 };
 
 // Compares the configuration with forward's arguments. INVALID_ARG or INTERNAL, as in Triton: they

@@ -46,6 +46,7 @@ BatchTensors::BatchTensors(const Library& library, std::shared_ptr<const Plan> p
     : library_(library),
       table_(library.table()),
       plan_(std::move(plan)),
+      split_(plan_->io),
       gathered_(plan_->inputs.size()),
       inputs_(plan_->inputs.size()),
       input_list_(plan_->inputs.size()),
@@ -65,13 +66,15 @@ Status BatchTensors::Bind(Run& run) {
 Status BatchTensors::BindInput(Run& run, uint32_t index) {
   const TensorPlan& input = plan_->inputs[index];
   Gathered& gathered = gathered_[index];
-  if (Status status = Gather(run, index, plan_->batching, &gathered); !status.ok()) return status;
+  Status status = GatherConfigured(run, index, plan_->io.inputs[index], plan_->batching, &gathered);
+  if (!status.ok()) return status;
   if (!gathered.present) {
     return Status::InvalidArg("the model needs it, but a request lacks it");
   }
   std::span<const int64_t> shape = gathered.shape;
   if (input.scalar) shape = {};
-  if (Status status = CheckShape(shape); !status.ok()) return status;
+  status = CheckShape(shape);
+  if (!status.ok()) return status;
   auto tensor =
       input.datatype == DataType::kBytes
           ? ReadStrings(library_,
@@ -133,6 +136,7 @@ Status BatchTensors::DeclareOutput(Run& run, uint32_t index) {
   shape.clear();
   const int rank = table_.NumDims(tensor);
   for (int i = 0; i < rank; i++) shape.push_back(table_.Dim(tensor, i));
+  if (split_.Splits(index, shape, run.total_batch_size())) return Split(run, index, shape);
   if (plan_->batching) {
     if (Status status = CheckRows(shape, run.total_batch_size()); !status.ok()) return status;
   } else if (shape.empty()) {
@@ -150,6 +154,16 @@ Status BatchTensors::DeclareOutput(Run& run, uint32_t index) {
                             " bytes but the model returned " + std::to_string(size));
   }
   if (size > 0) std::memcpy(place.value().data, table_.TensorData(tensor), size);
+  return Status::Ok();
+}
+
+Status BatchTensors::Split(Run& run, uint32_t index, std::span<const int64_t> shape) {
+  const TfTensor* const tensor = output_list_[index];
+  const size_t size = table_.TensorByteSize(tensor);
+  const BlockRef block = run.pool().Acquire(size);
+  if (!block) return NoMemoryFor(size);
+  if (size > 0) std::memcpy(block->data(), table_.TensorData(tensor), size);
+  split_.Declare(run, index, shape, block->data(), size, block.get());
   return Status::Ok();
 }
 

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "../common/split_outputs.h"
 #include "engine/backend.h"
 #include "engine/batch/collector.h"
 #include "plan.h"
@@ -26,6 +27,8 @@ class BatchTensors {
   TfTensor** outputs() { return output_list_.data(); }
   // After the batch was computed: declares the outputs. Throws std::bad_alloc.
   Status Declare(Run& run);
+  // Responds to all requests.
+  void Respond(Run& run, const Status& status) { split_.Respond(run, plan_->model, status); }
   // After the response: gives everything back.
   void Release();
 
@@ -35,11 +38,14 @@ class BatchTensors {
   StatusOr<TensorObject> Lend(Run& run, const TensorPlan& input, const Gathered& gathered,
                               std::span<const int64_t> shape);
   Status DeclareOutput(Run& run, uint32_t index);
+  // Declares the parts of a tensor of this shape, which rows do not cut.
+  Status Split(Run& run, uint32_t index, std::span<const int64_t> shape);
   Status DeclareStrings(Run& run, uint32_t index, std::span<const int64_t> tail);
 
   const Library& library_;
   const Table& table_;
   const std::shared_ptr<const Plan> plan_;
+  SplitOutputs split_;
   std::vector<Gathered> gathered_;            // by input
   std::vector<TensorObject> inputs_;          // by input
   std::vector<TfTensor*> input_list_;         // the same

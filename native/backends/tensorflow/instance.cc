@@ -41,7 +41,7 @@ void TensorFlowInstance::Execute(Run& run) {
     BatchTensors* tensors;
     ~Releaser() { tensors->Release(); }
   } const releaser{&tensors_};
-  run.RespondAll(About("model", plan_->model, RunBatch(run)));
+  tensors_.Respond(run, RunBatch(run));
 }
 
 Status TensorFlowInstance::RunBatch(Run& run) {

@@ -83,6 +83,7 @@ StatusOr<Plan> MakePlan(const Session& session, const ModelIo& io, const Signatu
                         bool any_output) {
   Plan plan;
   plan.batching = io.max_batch_size > 0;
+  plan.io = io;
   for (const TensorSpec& spec : io.inputs) {
     auto input = Match(session, io, spec, signature.inputs, "input", false);
     if (!input.ok()) return input.status();

@@ -30,6 +30,7 @@ struct Plan {
   bool keeps = true;
   std::vector<TensorPlan> inputs;   // in the order of the configuration
   std::vector<TensorPlan> outputs;  // the same
+  ModelIo io;                       // as configured
 };
 
 // Makes the plan. `signature` has the tensors that the model offers; for a graph without

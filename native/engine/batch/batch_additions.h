@@ -21,12 +21,14 @@ class BatchAdditions {
     inputs_->Fill(batch->members, batch->overlays, pool);
     null_rows_ = inputs_->null_rows();
     keeper_ = batch->keeper;
+    remade_ = batch->remade;
     return inputs_.get();
   }
   void Clear() {
     DropInputs();
     null_rows_ = 0;
     keeper_.reset();
+    remade_ = false;
   }
   // Drops the memory that the inputs refer to, but keeps the count of null rows.
   void DropInputs() {
@@ -37,12 +39,15 @@ class BatchAdditions {
   uint32_t null_rows() const { return null_rows_; }
   // The keeper of outputs. Null: all outputs go to callers.
   OutputKeeper* keeper() const { return keeper_.get(); }
+  // Whether all that was added can be made again for a part of the batch.
+  bool remade() const { return remade_; }
 
  private:
   std::unique_ptr<RowInputs> inputs_;  // kept allocated
   bool filled_ = false;
   uint32_t null_rows_ = 0;
   std::shared_ptr<OutputKeeper> keeper_;
+  bool remade_ = false;
 };
 
 }  // namespace tritonts

@@ -209,6 +209,13 @@ Status GatherRagged(Run& run, uint32_t index, Gathered* out, std::vector<int64_t
   return Bring(run, index, pieces, out, wanted, device, elsewhere);
 }
 
+Status GatherConfigured(Run& run, uint32_t index, const TensorSpec& spec, bool batching,
+                        Gathered* out) {
+  if (!spec.ragged) return Gather(run, index, batching || spec.of_batch, out);
+  std::vector<int64_t> counts;
+  return GatherRagged(run, index, out, &counts);
+}
+
 Status GatherShapeValues(Run& run, uint32_t index, Gathered* out) {
   *out = Gathered();
   const auto requests = run.requests();

@@ -42,6 +42,12 @@ Status GatherRagged(Run& run, uint32_t index, Gathered* out, std::vector<int64_t
                     MemoryKind wanted = MemoryKind::kHost, int device = 0,
                     Elsewhere elsewhere = Elsewhere::kCopied);
 
+// Gathers an input as its configuration says: a ragged one in one dim, one that is made for the
+// batch along its first dim, and any other one as Gather does. For models that take a tensor for
+// the whole batch.
+Status GatherConfigured(Run& run, uint32_t index, const TensorSpec& spec, bool batching,
+                        Gathered* out);
+
 // Gathers a shape tensor of a model that batches: the values, which must be the same in all
 // requests (otherwise INVALID_ARG), with the rows of the batch as the first value. Always copies.
 // Threads and other errors are as for Gather.

@@ -29,7 +29,7 @@ void PooledRun::Assign(std::span<Request* const> batch, uint64_t number, const R
   asynchronous_ = runner->asynchronous;
   const OutputKeeper* const keeper = additions_.keeper();
   outputs_.Begin(context, batch, keeper);
-  kept_outputs_ = keeper ? keeper->kept() : std::span<const uint32_t>();
+  kept_outputs_ = keeper ? keeper->kept_outputs() : std::span<const uint32_t>();
   requests_.assign(batch.begin(), batch.end());
   total_batch_size_ = outputs_.rows();
   members_.Assign();
@@ -40,8 +40,8 @@ void PooledRun::Assign(std::span<Request* const> batch, uint64_t number, const R
   responder_.Assign(context);
   scarce_.Assign(context);
   pace_.Assign(context);
-  rerun_.Assign(context->rerun_in_halves && !asynchronous_ && batch.size() > 1 && !row_inputs_ &&
-                !keeper);
+  rerun_.Assign(context->rerun_in_halves && !asynchronous_ && batch.size() > 1 &&
+                (!row_inputs_ || additions_.remade()));
   const uint32_t holds = static_cast<uint32_t>(batch.size()) + 2;
   life_.Assign(std::move(owner), runner, context->order ? holds + 1 : holds);
   if (context->order) ordered_.Join(context, behind ? &behind->ordered_ : nullptr);
@@ -203,7 +203,7 @@ void PooledRun::Release(uint32_t request) {
   }
 }
 
-void PooledRun::Reschedule(uint32_t request) {
+void PooledRun::Reschedule(uint32_t request, bool seen) {
   // A null row has no queue to go back to.
   if (request < size() && members_[request]->header->null_row) return EndResponses(request);
   {
@@ -211,6 +211,8 @@ void PooledRun::Reschedule(uint32_t request) {
     if (request == kAll || !members_.AwaitOpen(request, &lock)) return;
     rerun_.Forbid();
     members_.Reschedule(request);
+    SequenceMark& mark = members_[request]->header->sequence;
+    if (seen) mark.start = mark.end = false;
   }
   places_.Drop(request);
   if (context_->order) return ordered_.Requeue(request);

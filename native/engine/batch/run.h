@@ -156,7 +156,7 @@ class PooledRun final : public Run {
   void Respond(uint32_t request, const Status& status, bool final = true) override;
   void Release(uint32_t request) override;
   void EndResponses(uint32_t request) override;
-  void Reschedule(uint32_t request) override;
+  void Reschedule(uint32_t request, bool seen = true) override;
   std::optional<Unread> UnreadOf(uint32_t request, uint32_t next_responses = 1) override {
     return pace_.UnreadOf(request, next_responses);
   }

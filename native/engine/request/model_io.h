@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,12 +30,36 @@ struct TensorSpec {
   // A tensor between the engine and the model: an input that the engine injects into a batch, or an
   // output that it keeps (scheduling/batch.h). Callers neither send nor receive it.
   bool internal = false;
+  // An input that BatchInputSpec describes. Its parts (row_inputs.h) are gathered along the first
+  // dim, whether the model batches or not.
+  bool of_batch = false;
+  // Of an output: the input whose shape in a request gives the variable dims of the output, each at
+  // its place (Triton: BATCH_SCATTER_WITH_INPUT_SHAPE). The requests' parts follow each other.
+  std::optional<uint32_t> shaped_like = {};
+};
+
+// An input that the engine makes from the shapes of another one in all slots of a batch (Triton:
+// batch_input). "Elements" of a request include its batch dimension.
+struct BatchInputSpec {
+  // The numbers are Triton's BatchInput.Kind.
+  enum class Kind : uint8_t {
+    kElementCount,                     // the elements of each request
+    kAccumulatedElementCount,          // running sums of these
+    kAccumulatedElementCountWithZero,  // the same after a 0
+    kMaxElementCountAsShape,           // zeros, as many as the largest request has elements
+    kItemShape,                        // for each row: the source's dims without the first
+    kItemShapeFlatten,                 // the same in one dim
+  };
+  Kind kind = Kind::kElementCount;
+  uint32_t source = 0;  // position of the input that it is made from
+  uint32_t target = 0;  // its own position; the input is internal, and INT32 or FP32
 };
 
 struct ModelIo {
   uint32_t max_batch_size = 0;  // 0: tensors have no batch dimension
   std::vector<TensorSpec> inputs;
   std::vector<TensorSpec> outputs;
+  std::vector<BatchInputSpec> batch_inputs = {};
 };
 
 }  // namespace tritonts

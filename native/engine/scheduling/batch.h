@@ -30,9 +30,9 @@ class OutputKeeper {
   virtual ~OutputKeeper() = default;
   // The outputs that are kept. The answer is constant. A response without a kept output is an
   // error, unless the model is decoupled.
-  virtual std::span<const uint32_t> kept() const = 0;
+  virtual std::span<const uint32_t> kept_outputs() const = 0;
   bool Keeps(uint32_t index) const {
-    const auto outputs = kept();
+    const auto outputs = kept_outputs();
     return std::find(outputs.begin(), outputs.end(), index) != outputs.end();
   }
   // Takes the kept outputs that a response to `request` would have carried, before the response is
@@ -58,7 +58,10 @@ struct Batch {
   // it has none. Owned by the scheduler.
   Sequence* sequences = nullptr;
   bool empty_slots = false;  // whether a slot is empty
-  uint64_t wake_at_ns = 0;   // call Next again at this time, at the latest; 0: only on a change
+  // Whether the overlays follow from the requests alone, so that they can be made again for a part
+  // of the batch.
+  bool remade = false;
+  uint64_t wake_at_ns = 0;  // call Next again at this time, at the latest; 0: only on a change
   ClosedBy closed_by = ClosedBy::kNothingMore;
 
   // Whether the batch consists of its requests alone.
@@ -68,7 +71,7 @@ struct Batch {
     overlays = {};
     keeper.reset();
     sequences = nullptr;
-    empty_slots = false;
+    empty_slots = remade = false;
     wake_at_ns = 0;
     closed_by = ClosedBy::kNothingMore;
   }

@@ -19,8 +19,9 @@ struct SequenceControl {
   uint32_t input = 0;  // its position in the model's inputs; the input is internal
   // INT32, FP32 or BOOL; of kCorrelationId: UINT64, INT64, UINT32, INT32 or BYTES.
   DataType datatype = DataType::kInt32;
-  // The bytes of the values for false and true; not used for kCorrelationId.
-  std::array<std::array<char, 4>, 2> values = {};
+  // The bytes of the values for false and true; not used for kCorrelationId. Aligned, because a
+  // batch of one request is read in place.
+  alignas(8) std::array<std::array<char, 4>, 2> values = {};
 };
 
 // A tensor that stays in the engine between the requests of a sequence (Triton: implicit state).

@@ -48,7 +48,7 @@ class Sequence {
   // The next sequence of the batch that its running request is in.
   Sequence* in_batch = nullptr;
   // The bytes of its id as a control tensor: a number, or a text with its length before it.
-  std::array<char, 8> number_bytes = {};
+  alignas(8) std::array<char, 8> number_bytes = {};
   std::string text_bytes;
   std::unique_ptr<SequenceState> state;  // null: the model has none
 

@@ -13,7 +13,7 @@ namespace {
 using Kind = SequenceControl::Kind;
 
 // The id of an empty slot: the number 0, or an empty text. Both are zeros.
-constexpr char kNoId[8] = {};
+alignas(8) constexpr char kNoId[8] = {};
 constexpr size_t kLengthBytes = 4;
 
 std::vector<SequenceControl> InOrder(std::vector<SequenceControl> controls) {

@@ -59,6 +59,10 @@ SequenceCounts SequenceScheduler::sequences() const {
 
 Status SequenceScheduler::Check(const RequestHeader& header) const {
   const SequenceMark& mark = header.sequence;
+  if (header.requests > 1) {
+    return Status::Internal("model '" + model_ + "': " + std::to_string(header.requests) +
+                            " requests of a sequence were sent as one");
+  }
   if (header.batch_size > 1) {
     return Status::InvalidArg("model '" + model_ +
                               "': a request of a sequence must have 1 row, but " +
@@ -174,7 +178,6 @@ Status SequenceScheduler::Enqueue(Request* request, uint64_t now_ns) {
   if (Sequence* const again = mark.place) {
     // It was rescheduled, and runs before the sequence's other requests.
     TRITONTS_ASSERT(again->running && !again->candidate, "a request came again that did not run");
-    mark.start = mark.end = false;
     again->queue.InsertBehind(nullptr, {&request, 1});
     waiting_++;
     return Status::Ok();

@@ -89,7 +89,7 @@ class SequenceStates final : public OutputKeeper {
   void AddZeros(uint32_t slot, const SequenceState& like, std::vector<Overlay>* overlays) const;
 
   // --- The outputs of runs; any thread.
-  std::span<const uint32_t> kept() const override { return kept_; }
+  std::span<const uint32_t> kept_outputs() const override { return kept_; }
   void Keep(const Request& request, uint32_t slot,
             std::span<const OutputTensor> outputs) noexcept override;
 

@@ -17,6 +17,7 @@ Dispatcher::Dispatcher(std::unique_ptr<Scheduler> scheduler, std::vector<Instanc
     : scheduler_(std::move(scheduler)),
       runners_(std::move(runners)),
       context_(context),
+      batch_inputs_(context->io ? BatchInputMaker::Make(*context->io) : nullptr),
       inline_policy_(std::move(inline_policy)) {}
 
 void Dispatcher::Take(std::vector<Request*>* from, RequestChain* to) {
@@ -140,9 +141,18 @@ PooledRun* Dispatcher::MakeRun(std::span<Request* const> requests, InstanceRunne
   PooledRun* run = nullptr;
   try {
     run = pool_->Take();
-    if (batch) run->Inject(batch, &runner->pool);
+    if (batch_inputs_) {
+      if (!batch) batch = batch_inputs_->BatchOf(requests);
+      batch_inputs_->AddTo(batch, &runner->pool);
+    }
+    if (batch) {
+      run->Inject(batch, &runner->pool);
+      requests = batch->members;
+    }
+    if (batch_inputs_) batch_inputs_->Drop();
     run->Assign(requests, batches_ + 1, context_, runner, owner->Share());
   } catch (const std::bad_alloc&) {
+    if (batch_inputs_) batch_inputs_->Drop();
     if (run) {
       run->ClearInjected();
       run->DropLocked();

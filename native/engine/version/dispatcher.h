@@ -16,6 +16,7 @@
 #include <span>
 #include <vector>
 
+#include "engine/batch/batch_input_maker.h"
 #include "engine/batch/instance.h"
 #include "engine/batch/run.h"
 #include "engine/batch/run_pool.h"
@@ -118,7 +119,7 @@ class Dispatcher {
   // Whether an instance is usable: its device is not lost, and its thread was not refused.
   bool AnyLeft() const;
   // Makes a run of these requests; null without memory. `batch`: the batch whose members they are,
-  // if the engine adds inputs or null rows to it; else null.
+  // if the scheduler adds inputs or null rows to it; else null.
   PooledRun* MakeRun(std::span<Request* const> requests, InstanceRunner* runner, RunOwner* owner,
                      Batch* batch = nullptr);
   // Gives a run to its instance. The run starts, or is held until the gate lets it in.
@@ -138,6 +139,8 @@ class Dispatcher {
   const bool timed_ = scheduler_->timed();
   const std::vector<InstanceRunner*> runners_;
   const RunContext* const context_;
+  // Null: the model has no batch inputs.
+  const std::unique_ptr<BatchInputMaker> batch_inputs_;
   InlinePolicy inline_policy_;
   const RunPool::Owner pool_ = RunPool::Make();
   PooledRun* under_way_ = nullptr;  // a list through the runs

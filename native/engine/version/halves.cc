@@ -34,10 +34,19 @@ void Dispatcher::Halve(PooledRun* run, const std::shared_ptr<RunOwner>& owner) {
     for (size_t i = 0; i < halves.size() && !parts[i].empty(); i++) {
       halves[i] = pool_->Take();
       halves[i]->MakeRoom(parts[i].size(), context_);
+      if (!batch_inputs_) continue;
+      BlockPool* const pool = &run->runner()->pool;
+      Batch* const part = batch_inputs_->BatchOf(parts[i]);
+      batch_inputs_->AddTo(part, pool);
+      halves[i]->Inject(part, pool);
+      batch_inputs_->Drop();
     }
   } catch (const std::bad_alloc&) {
+    if (batch_inputs_) batch_inputs_->Drop();
     for (PooledRun* half : halves) {
-      if (half) half->Drop();
+      if (!half) continue;
+      half->ClearInjected();
+      half->Drop();
     }
     return;
   }

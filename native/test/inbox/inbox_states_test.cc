@@ -45,7 +45,11 @@ class CountedRun final : public Run {
   }
   void EndResponses(uint32_t) override {}
   void Release(uint32_t) override {}
-  void Reschedule(uint32_t) override { rescheduled++; }
+  void Reschedule(uint32_t, bool seen) override {
+    // The model has not run it.
+    CHECK(!seen);
+    rescheduled++;
+  }
   std::optional<Unread> UnreadOf(uint32_t, uint32_t) override { return std::nullopt; }
   bool AwaitRead(uint32_t, uint32_t, std::shared_ptr<ReadListener>) override { return false; }
   void InstanceFree() override { freed++; }

@@ -24,7 +24,7 @@ struct SchedulerView {
 class CountingKeeper final : public OutputKeeper {
  public:
   explicit CountingKeeper(std::shared_ptr<SchedulerView> view) : view_(std::move(view)) {}
-  std::span<const uint32_t> kept() const override {
+  std::span<const uint32_t> kept_outputs() const override {
     static constexpr uint32_t kKept[] = {1};
     return kKept;
   }
@@ -76,6 +76,11 @@ class ClockedScheduler final : public Scheduler {
     view_->occupied &= ~(1u << instance);
     inner_->Finished(instance, view_->now_ns);
   }
+  void Ended(Sequence* sequences, uint64_t) override { inner_->Ended(sequences, view_->now_ns); }
+  void Close(uint64_t) override { inner_->Close(view_->now_ns); }
+  bool timed() const override { return inner_->timed(); }
+  bool binds() const override { return inner_->binds(); }
+  SequenceCounts sequences() const override { return inner_->sequences(); }
   bool Cancel(Request* request) override {
     const bool waited = inner_->Cancel(request);
     Note();
@@ -86,7 +91,7 @@ class ClockedScheduler final : public Scheduler {
     Note();
   }
   size_t waiting() const override { return inner_->waiting(); }
-  size_t slots() const override { return keeper_ ? 1 : 0; }
+  size_t slots() const override { return keeper_ ? 1 : inner_->slots(); }
 
  private:
   void Note() { view_->waiting = inner_->waiting(); }

@@ -15,11 +15,15 @@ VersionModel::VersionModel(Setup setup)
       instances_(setup_.asynchronous.size()),
       neighbour_(static_cast<uint32_t>(instances_.size())) {
   if (preferred_.empty()) preferred_.push_back(setup_.max_batch_size);
+  if (setup_.sequences) {
+    sequences_.emplace(*setup_.sequences, neighbour_, setup_.delay_ns, setup_.ragged);
+  }
 }
 
 // --- Which requests run together.
 
 std::vector<Life*> VersionModel::queue() const {
+  if (sequences_) return sequences_->waiting();
   std::vector<Life*> all;
   for (const auto& [level, waiting] : waiting_) {
     all.insert(all.end(), waiting.in_time.begin(), waiting.in_time.end());
@@ -49,11 +53,13 @@ uint64_t VersionModel::ExpiresAt(const Life& life) const {
 }
 
 bool VersionModel::Forget(Life* life) {
+  if (sequences_) return sequences_->Cancel(life);
   Waiting& waiting = waiting_[LevelOf(*life)];
   return std::erase(waiting.in_time, life) + std::erase(waiting.delayed, life) > 0;
 }
 
 std::vector<Life*> VersionModel::EligibleFor(uint32_t instance) const {
+  if (sequences_) return sequences_->Candidates(instance);
   std::vector<Life*> eligible;
   for (Life* life : queue()) {
     if (life->bound == Life::kUnbound || life->bound == instance) eligible.push_back(life);
@@ -138,7 +144,23 @@ std::vector<Life*> VersionModel::BatchOf(const std::vector<Life*>& eligible,
   return head.batch;
 }
 
+std::vector<Life*> VersionModel::SlotsOf(uint32_t instance, ClosedBy* closed_by) const {
+  if (setup_.sequences && setup_.sequences->direct) {
+    return sequences_->Rows(instance, now_ns, closed_by);
+  }
+  return BatchOf(EligibleFor(instance), closed_by);
+}
+
 void VersionModel::Expire() {
+  if (sequences_) {
+    std::vector<Life*> expired;
+    std::vector<Life*> cancelled;
+    sequences_->Expire(now_ns, &expired, &cancelled);
+    expired_ += expired.size();
+    for (Life* life : expired) Fail(life, Code::kUnavailable);
+    for (Life* life : cancelled) Fail(life, Code::kCancelled);
+    return;
+  }
   // In the order of their deadlines, then of their headers.
   std::vector<Life*> all = queue();
   std::stable_sort(all.begin(), all.end(), [this](const Life* one, const Life* other) {
@@ -172,10 +194,15 @@ void VersionModel::Ask(uint32_t awake) {
 void VersionModel::Offer(uint32_t instance) {
   if (instances_[instance].occupied) return;
   ClosedBy closed_by = ClosedBy::kNothingMore;
-  std::vector<Life*> batch = BatchOf(EligibleFor(instance), &closed_by);
-  if (batch.empty()) return;
-  for (Life* life : batch) Forget(life);
-  ModelRun* const run = MakeRun(instance, std::move(batch), turns_.end());
+  std::vector<Life*> slots = SlotsOf(instance, &closed_by);
+  if (slots.empty()) return;
+  if (sequences_) {
+    sequences_->Take(slots);
+  } else {
+    for (Life* life : slots) Forget(life);
+  }
+  if (setup_.adds && slots.size() % 2 == 1) slots.push_back(nullptr);
+  ModelRun* const run = MakeRun(instance, slots, turns_.end());
   run->closed_by = closed_by;
   instances_[instance].occupied = true;
   if (setup_.gate > 0 && (inside_.size() >= setup_.gate || !line_.empty())) {
@@ -226,6 +253,7 @@ void VersionModel::Withdraw(Code code) {
     ModelRun* const run = std::exchange(instances_[i].held, nullptr);
     if (!run) continue;
     for (Life* life : run->batch) Fail(life, code);
+    if (sequences_) sequences_->Ended(run->batch, now_ns);
     std::erase_if(turns_, [run](const Turn& turn) { return turn.run == run; });
     std::erase_if(runs_, [run](const auto& one) { return one.get() == run; });
     instances_[i].occupied = false;
@@ -235,23 +263,29 @@ void VersionModel::Withdraw(Code code) {
   BeginHeld(let_in);
 }
 
-ModelRun* VersionModel::MakeRun(uint32_t instance, std::vector<Life*> batch,
+ModelRun* VersionModel::MakeRun(uint32_t instance, const std::vector<Life*>& slots,
                                 std::deque<Turn>::iterator turn) {
   ModelRun* const run = runs_.emplace_back(std::make_unique<ModelRun>()).get();
   run->id = static_cast<uint32_t>(runs_.size() - 1);
   run->instance = instance;
-  for (Life* life : batch) {
-    life->run = run;
-    run->rows += life->rows;
+  std::vector<Life*> batch;
+  for (uint32_t i = 0; i < slots.size(); i++) {
+    if (!slots[i]) continue;
+    slots[i]->run = run;
+    run->rows += slots[i]->rows;
+    run->slot.push_back(i);
+    batch.push_back(slots[i]);
   }
-  if (setup_.adds && batch.size() % 2 == 1) run->rows += batch.front()->rows;
+  run->slots = static_cast<uint32_t>(slots.size());
+  // A null row is like the first request.
+  run->rows += static_cast<uint32_t>(slots.size() - batch.size()) * batch.front()->rows;
   run->passed = !setup_.ordered;
   for (uint32_t i = 0; setup_.ordered && i < batch.size(); i++) {
     turn = turns_.insert(turn, {run, i, {}, false}) + 1;
   }
   run->done.assign(batch.size(), false);
-  run->repeatable =
-      setup_.halves && !setup_.adds && !setup_.asynchronous[instance] && batch.size() > 1;
+  run->repeatable = setup_.halves && !setup_.adds && !sequences_ &&
+                    !setup_.asynchronous[instance] && batch.size() > 1;
   run->batch = std::move(batch);
   return run;
 }
@@ -279,7 +313,7 @@ void VersionModel::Halve(ModelRun* run) {
     const auto begin = left.begin();
     std::vector<Life*> part(begin + static_cast<ptrdiff_t>(from),
                             begin + static_cast<ptrdiff_t>(to));
-    halves.push_back(MakeRun(run->instance, std::move(part), turn));
+    halves.push_back(MakeRun(run->instance, part, turn));
     halves.back()->half = true;
   }
   std::deque<ModelRun*>& all = instances_[run->instance].halves;
@@ -297,7 +331,13 @@ uint64_t VersionModel::wake_ns() const {
       if (ExpiresAt(*life) != 0 && !SetupOf(level).delays) note(ExpiresAt(*life));
     }
   }
+  if (sequences_ && sequences_->wake_ns() != 0) note(sequences_->wake_ns());
   for (uint32_t i = 0; i < instances_.size(); i++) {
+    if (setup_.sequences && setup_.sequences->direct) {
+      const uint64_t at = sequences_->StartOf(i);
+      if (!instances_[i].occupied && at != 0) note(at);
+      continue;
+    }
     const std::vector<Life*> eligible = EligibleFor(i);
     if (!instances_[i].occupied && !eligible.empty()) {
       note(HeadOf(eligible).first_ns + setup_.delay_ns);
@@ -309,6 +349,7 @@ uint64_t VersionModel::wake_ns() const {
 // --- Requests in and out.
 
 bool VersionModel::Queue(Life* life) {
+  if (sequences_) return sequences_->Queue(life);
   Waiting& waiting = waiting_[LevelOf(*life)];
   const uint32_t most = SetupOf(LevelOf(*life)).most;
   if (most > 0 && waiting.in_time.size() + waiting.delayed.size() >= most) return false;
@@ -330,6 +371,10 @@ void VersionModel::Submit(const std::vector<Life*>& lives) {
       // Dispatching requests to free instances makes room.
       Ask(kNobody);
       life->accepted = Queue(life);
+    }
+    if (refusal.limited && sequences_) {
+      refusal.code = Code::kInvalidArg;
+      refusal.limited = false;
     }
     life->ended = !life->accepted;
     if (life->accepted) {
@@ -362,10 +407,18 @@ void VersionModel::Cancel(const std::vector<Life*>& lives) {
   if (waited) Ask(kNobody);
 }
 
+void VersionModel::Close(Code reason) {
+  closed_ = true;
+  if (reason != Code::kOk) refusal_ = reason;
+  if (!sequences_) return;
+  sequences_->Close();
+  Ask(kNobody);
+}
+
 void VersionModel::Abort(Code code) {
   aborted_ = refusal_ = code;
   Terminate();
-  const std::vector<Life*> waiting = queue();
+  const std::vector<Life*> waiting = sequences_ ? sequences_->Drain() : queue();
   waiting_.clear();
   for (Life* life : waiting) Fail(life, code);
   Withdraw(code);
@@ -419,6 +472,7 @@ void VersionModel::Returned(ModelRun* run, bool threw) {
   Expected left{Code::kInternal};
   left.ran = left.quiet = true;
   for (uint32_t i = 0; i < run->batch.size(); i++) RespondTo(run, i, left);
+  if (blocking && run->passed) EndSequences(run);
   if (!run->freed) {
     SetFree(run, blocking ? run->instance : kNobody);
   } else if (blocking && std::exchange(run->late, false)) {
@@ -456,25 +510,39 @@ void VersionModel::InstanceFree(ModelRun* run) {
     run->freed = run->late = true;
     FreeLate();
   } else {
-    SetFree(run, kNobody);
+    run->freed = true;
+    if (HasEnded(*run)) EndSequences(run);
+    FreeInstanceOf(run, kNobody);
   }
+}
+
+bool VersionModel::HasEnded(const ModelRun& run) const {
+  const auto undelivered = [&](const Life* life) {
+    return life->run == &run && std::any_of(life->expected.begin(), life->expected.end(),
+                                            [](const Expected& response) { return response.ran; });
+  };
+  return run.over() && run.deliveries == 0 && !run.rescheduling &&
+         std::none_of(run.batch.begin(), run.batch.end(), undelivered);
+}
+
+void VersionModel::EndSequences(ModelRun* run) {
+  if (!sequences_ || std::exchange(run->ended, true)) return;
+  sequences_->Ended(run->batch, now_ns);
 }
 
 void VersionModel::FreeLate() {
   if (abandoned_) return;
   for (const auto& run : runs_) {
-    const auto undelivered = [&](const Life* life) {
-      return life->run == run.get() &&
-             std::any_of(life->expected.begin(), life->expected.end(),
-                         [](const Expected& response) { return response.ran; });
-    };
-    if (!run->late || !run->over() || run->deliveries > 0 || run->rescheduling ||
-        !setup_.asynchronous[run->instance] ||
-        std::any_of(run->batch.begin(), run->batch.end(), undelivered)) {
-      continue;
+    const bool frees = run->late && setup_.asynchronous[run->instance];
+    const bool ends = sequences_ && !run->ended;
+    if ((!frees && !ends) || !HasEnded(*run)) continue;
+    EndSequences(run.get());
+    if (frees) {
+      run->late = false;
+      FreeInstanceOf(run.get(), kNobody);
+    } else {
+      Ask(kNobody);
     }
-    run->late = false;
-    FreeInstanceOf(run.get(), kNobody);
     return;  // the runs may have changed
   }
 }
@@ -594,6 +662,9 @@ void VersionModel::Reschedule(ModelRun* run, uint32_t position) {
     Fail(life, Code::kCancelled, setup_.ordered);
   } else if (aborted_ != Code::kOk) {
     Fail(life, aborted_, setup_.ordered);
+  } else if (sequences_) {
+    sequences_->Again(life);
+    Ask(kNobody);
   } else if (Queue(life)) {
     Ask(kNobody);
   } else {

@@ -18,6 +18,7 @@
 
 #include "engine/base/status.h"
 #include "engine/scheduling/batch.h"
+#include "sequences.h"
 
 namespace tritonts::test {
 
@@ -43,6 +44,7 @@ struct Setup {
   std::vector<uint32_t> preferred;  // sizes
   uint64_t delay_ns = 0;
   std::optional<QueueSetup> queue;
+  std::optional<SequenceSetup> sequences;
   bool across = false;   // requests with other shapes are passed over
   bool ordered = false;  // responses leave in the order of their requests
   bool adds = false;     // batches carry more than requests (clocked_scheduler.h)
@@ -85,6 +87,9 @@ struct Life {
   uint64_t arrival_ns = 0;
   uint32_t priority = 0;
   uint64_t timeout_ns = 0;  // the request's own; 0: none
+  uint64_t sequence = 0;    // the id of its sequence; 0: none
+  bool start = false;       // its flags, as a control tensor shows them
+  bool end = false;
   bool accepted = false;
   bool cancelled = false;
   bool released = false;
@@ -97,13 +102,16 @@ struct ModelRun {
   uint32_t id = 0;
   uint32_t instance = 0;
   std::vector<Life*> batch;
-  std::vector<bool> done;  // by position
+  std::vector<bool> done;      // by position
+  std::vector<uint32_t> slot;  // by position: its slot in the engine's batch
+  uint32_t slots = 0;          // requests and null rows
   uint32_t rows = 0;
   ClosedBy closed_by = ClosedBy::kNothingMore;
   bool begun = false;
   bool returned = false;      // Execute has returned
   bool freed = false;         // its instance is free
   bool late = false;          // or is when the run has ended
+  bool ended = false;         // its sequences have no request that runs
   uint32_t deliveries = 0;    // under way
   bool rescheduling = false;  // a call of Reschedule is under way, and holds it
   bool passed = true;         // it no longer delays responses of later runs
@@ -145,10 +153,7 @@ class VersionModel {
   void Cancel(const std::vector<Life*>& lives);
   void OnTimer() { Ask(kNobody); }
   // `reason`: of the abort; kOk: no abort.
-  void Close(Code reason = Code::kOk) {
-    closed_ = true;
-    if (reason != Code::kOk) refusal_ = reason;
-  }
+  void Close(Code reason = Code::kOk);
   void Abort(Code code);
   void Terminate();
   void Abandon();
@@ -171,7 +176,7 @@ class VersionModel {
 
   // --- The other version at the gate, whose only instance comes and goes.
   void NeighbourComes();
-  // Frees the instances of runs that have ended and whose instances waited for that.
+  // Ends the sequences of runs that have ended, and frees the instances that waited for that.
   void FreeLate();
   // Calls of Reschedule have dropped their holds.
   void Rescheduled();
@@ -241,12 +246,18 @@ class VersionModel {
   std::vector<Life*> EligibleFor(uint32_t instance) const;
   // The requests that run together now, and why no more do; empty: they wait.
   std::vector<Life*> BatchOf(const std::vector<Life*>& eligible, ClosedBy* closed_by) const;
+  // The slots of the next batch of an instance; null: an empty one; none: there is no batch.
+  std::vector<Life*> SlotsOf(uint32_t instance, ClosedBy* closed_by) const;
   // Whether both are of one level, and both in time or both late.
   bool SamePart(const Life* one, const Life* other) const;
   void Ask(uint32_t awake);
   void Offer(uint32_t instance);
-  // Makes a run of these requests, whose turns are at `turn`.
-  ModelRun* MakeRun(uint32_t instance, std::vector<Life*> batch, std::deque<Turn>::iterator turn);
+  // Makes a run of these requests and null rows, whose turns are at `turn`.
+  ModelRun* MakeRun(uint32_t instance, const std::vector<Life*>& slots,
+                    std::deque<Turn>::iterator turn);
+  // Whether nothing is left to do for a run, and its responses were delivered.
+  bool HasEnded(const ModelRun& run) const;
+  void EndSequences(ModelRun* run);
   // An instance leaves the gate. Returns the instances that it lets in; they begin after all others
   // were asked.
   std::vector<uint32_t> Leave(uint32_t instance);
@@ -272,6 +283,7 @@ class VersionModel {
   std::set<uint32_t> inside_;  // the gate
   std::deque<uint32_t> line_;  // at the gate
   uint64_t kept_ = 0;
+  std::optional<SequenceModel> sequences_;
   std::map<uint32_t, Waiting> waiting_;  // by level
   // By header: the order in which its requests began to wait in time.
   std::map<uint32_t, uint64_t> header_turns_;

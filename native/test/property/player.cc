@@ -9,6 +9,7 @@
 #include "engine/base/abandon.h"
 #include "engine/scheduling/dynamic_scheduler.h"
 #include "engine/scheduling/policy_scheduler.h"
+#include "engine/sequences/sequence_scheduler.h"
 #include "neighbour.h"
 #include "sink.h"
 #include "timer.h"
@@ -69,6 +70,28 @@ QueuePolicies PoliciesOf(const QueueSetup& setup) {
   return policies;
 }
 
+SequencePolicy PolicyOf(const Setup& setup, const DynamicPolicy& dynamic) {
+  using Kind = SequenceControl::Kind;
+  const SequenceSetup& sequences = *setup.sequences;
+  SequencePolicy policy;
+  policy.strategy =
+      sequences.direct ? SequencePolicy::Strategy::kDirect : SequencePolicy::Strategy::kOldest;
+  policy.slots = sequences.slots;
+  policy.max_batch_size = setup.max_batch_size;
+  policy.max_idle_ns = sequences.idle_ns;
+  policy.minimum_slot_utilization =
+      static_cast<float>(sequences.share) / static_cast<float>(sequences.slots);
+  policy.max_queue_delay_ns = setup.delay_ns;
+  policy.dynamic = dynamic;
+  policy.iterative = sequences.iterative;
+  if (sequences.controls) {
+    SequenceControl start{Kind::kStart, 1, DataType::kInt32, {}};
+    start.values[1][0] = 1;
+    policy.controls = {start, {Kind::kCorrelationId, 2, DataType::kUint64, {}}};
+  }
+  return policy;
+}
+
 }  // namespace
 
 // --- A schedule from beginning to end.
@@ -95,6 +118,11 @@ bool Player::Start() {
     config.io.outputs.push_back({"kept", DataType::kFp32, {-1, -1}, false});
     config.io.inputs.back().internal = config.io.outputs.back().internal = true;
   }
+  if (setup.sequences && setup.sequences->controls) {
+    config.io.inputs.push_back({"start", DataType::kInt32, {-1, 1}, false});
+    config.io.inputs.push_back({"id", DataType::kUint64, {-1, 1}, false});
+    config.io.inputs[1].internal = config.io.inputs[2].internal = true;
+  }
   config.io.inputs[0].ragged = setup.ragged;
   if (setup.gate > 0) {
     config.gate = gate_ = std::make_shared<CountingGate>(setup.gate);
@@ -116,9 +144,14 @@ bool Player::Start() {
     config.queue = PoliciesOf(*setup.queue);
     queue = std::make_shared<const QueuePolicies>(*config.queue);
   }
-  config.scheduler = [this, policy, queue, adds = setup.adds]() -> std::unique_ptr<Scheduler> {
+  if (setup.sequences) config.sequences = PolicyOf(setup, policy);
+  config.scheduler = [this, policy, queue, sequences = config.sequences,
+                      adds = setup.adds]() -> std::unique_ptr<Scheduler> {
     std::unique_ptr<Scheduler> inner;
-    if (queue) {
+    if (sequences) {
+      const auto instances = static_cast<uint32_t>(schedule_.setup.asynchronous.size());
+      inner = MakeSequenceScheduler(*sequences, instances, "m");
+    } else if (queue) {
       inner = std::make_unique<PolicyScheduler>(policy, queue, "m");
     } else {
       inner = std::make_unique<DynamicScheduler>(policy);

@@ -104,6 +104,8 @@ class Player {
   std::vector<Life*> Prepare(const Step& step, uint32_t count);
   Group* MakeGroup(uint32_t hash, uint32_t count);
   Life* MakeLife(Group* group, uint32_t position, uint32_t hash);
+  // Makes the group's request one of a sequence.
+  static void MarkGroup(Group* group, uint32_t hash);
   static uint32_t IdOf(const Request& request);
   // Overwrites a request's bytes, which must not be read any more.
   static void Spoil(const Slot& slot);
@@ -112,6 +114,8 @@ class Player {
   void CheckInput(const Life& life);
   // Checks that the inputs of the batch are gathered as one ragged input.
   void CheckRagged(const PlayedRun& played);
+  // Checks the control tensors of sequences.
+  void CheckControls(const PlayedRun& played);
   void CheckResponse(const Response& response, const Life& life, const Expected& expected);
   void GiveBack(Slot* slot, bool abandoned);
   std::vector<float> Values(const Life& life, uint32_t salt) const;

@@ -23,11 +23,8 @@ void Player::OnExecute(uint32_t instance, tritonts::Run& run) {
   std::vector<uint32_t> null_rows;
   for (uint32_t i = 0; i < run.requests().size(); i++) {
     const Request& request = *run.requests()[i];
-    if (request.header->null_row) {
-      null_rows.push_back(i);
-    } else {
-      got += std::to_string(IdOf(request)) + " ";
-    }
+    if (request.header->null_row) null_rows.push_back(i);
+    got += request.header->null_row ? "- " : std::to_string(IdOf(request)) + " ";
     if (!schedule_.setup.adds) continue;
     const InputTensor* const slot = run.input(i, 1);
     if (!slot || run.inputs(i).size() != 2 ||
@@ -35,10 +32,10 @@ void Player::OnExecute(uint32_t instance, tritonts::Run& run) {
       return Fail(who + ": slot " + std::to_string(i) + " has another injected input");
     }
   }
-  if (null_rows.size() != (schedule_.setup.adds ? model->batch.size() % 2 : 0)) {
-    return Fail(who + ": another number of null rows");
+  for (uint32_t i = 0, at = 0; i < model->slots; i++) {
+    const bool null_row = at == model->slot.size() || model->slot[at] != i;
+    wanted += null_row ? "- " : std::to_string(model->batch[at++]->id) + " ";
   }
-  for (const Life* life : model->batch) wanted += std::to_string(life->id) + " ";
   if (got != wanted) return Fail(who + ": was given [ " + got + "], not [ " + wanted + "]");
   if (run.total_batch_size() != model->rows) Fail(who + ": another number of rows");
   if (!model->half && view_->closed_by[instance] != model->closed_by) {
@@ -48,6 +45,7 @@ void Player::OnExecute(uint32_t instance, tritonts::Run& run) {
   }
   CheckInputs(*one);
   CheckRagged(*one);
+  CheckControls(*one);
   for (const PlayedRun* other : executing_[instance]) {
     // Execute may overlap only with a run that has freed its instance.
     if (asynchronous || other->parked || !other->model->freed)

@@ -44,6 +44,8 @@ Player::Group* Player::MakeGroup(uint32_t hash, uint32_t count) {
   header.priority = (hash >> 20) % 6;
   header.slot = static_cast<uint32_t>(lives_.size());
   header.requests = count;
+  header.sequence.Clear();
+  if (schedule_.setup.sequences) MarkGroup(group, hash);
   header.ClearInputs();
   const size_t floats = header.batch_size * width;
   group->input = std::make_unique<float[]>(count * floats);
@@ -55,6 +57,15 @@ Player::Group* Player::MakeGroup(uint32_t hash, uint32_t count) {
       {group->input.get(), floats * sizeof(float), MemoryKind::kHost, 0, {}});
   version_->SetQueueKeys(&header);
   return group;
+}
+
+void Player::MarkGroup(Group* group, uint32_t hash) {
+  RequestHeader& header = group->header;
+  if (hash % 16 > 0) header.batch_size = 1;
+  // Few ids, so that many requests are of live sequences.
+  header.sequence.id.number = (hash >> 5) % 5;
+  header.sequence.start = (hash >> 9) % 3 == 0;
+  header.sequence.end = (hash >> 11) % 4 == 0;
 }
 
 Life* Player::MakeLife(Group* group, uint32_t position, uint32_t hash) {
@@ -70,7 +81,11 @@ Life* Player::MakeLife(Group* group, uint32_t position, uint32_t hash) {
   life->rows = header.batch_size;
   life->width = static_cast<uint32_t>(header.input(0)->shape[1]);
   const auto instances = static_cast<uint32_t>(schedule_.setup.asynchronous.size());
-  if ((hash >> 11) % 4 == 0) life->bound = (hash >> 13) % instances;
+  const bool sequenced = schedule_.setup.sequences.has_value();
+  if (!sequenced && (hash >> 11) % 4 == 0) life->bound = (hash >> 13) % instances;
+  life->sequence = header.sequence.id.number;
+  life->start = header.sequence.start;
+  life->end = header.sequence.end;
   life->arrival_ns = header.arrival_ns;
   life->priority = static_cast<uint32_t>(header.priority);
   life->timeout_ns = header.timeout_ns;
@@ -89,7 +104,7 @@ Life* Player::MakeLife(Group* group, uint32_t position, uint32_t hash) {
 
 std::vector<Life*> Player::Prepare(const Step& step, uint32_t count) {
   std::vector<Life*> lives;
-  const bool together = step.b % 2 == 0;
+  const bool together = step.b % 2 == 0 && !schedule_.setup.sequences;
   Group* group = nullptr;
   for (uint32_t i = 0; i < count; i++) {
     const uint32_t hash = (step.b / 2 + i) * 2'654'435'761u;
@@ -140,15 +155,13 @@ void Player::CheckRagged(const PlayedRun& played) {
   std::vector<int64_t> counts;
   std::vector<int64_t> wanted_counts;
   std::vector<float> wanted;
-  for (const Life* life : batch) {
-    const std::vector<float> values = Values(*life, 0);
+  // A null row has as many zeros as the first request has elements.
+  const std::vector<float> zeros(Values(*batch.front(), 0).size(), 0.0f);
+  for (uint32_t i = 0, at = 0; i < played.model->slots; i++) {
+    const bool null_row = at == batch.size() || played.model->slot[at] != i;
+    const std::vector<float> values = null_row ? zeros : Values(*batch[at++], 0);
     wanted_counts.push_back(static_cast<int64_t>(values.size()));
     wanted.insert(wanted.end(), values.begin(), values.end());
-  }
-  // A null row has as many zeros as the first request has elements.
-  if (schedule_.setup.adds && batch.size() % 2 == 1) {
-    wanted_counts.push_back(wanted_counts.front());
-    wanted.insert(wanted.end(), static_cast<size_t>(wanted_counts.front()), 0.0f);
   }
   if (!GatherRagged(*played.run, 0, &gathered, &counts).ok())
     Fail("a ragged input is not gathered");
@@ -156,6 +169,25 @@ void Player::CheckRagged(const PlayedRun& played) {
   if (gathered.buffer.size != wanted.size() * sizeof(float) ||
       std::memcmp(gathered.buffer.data, wanted.data(), gathered.buffer.size) != 0) {
     Fail("a ragged input has other elements");
+  }
+}
+
+void Player::CheckControls(const PlayedRun& played) {
+  const auto& sequences = schedule_.setup.sequences;
+  if (!sequences || !sequences->controls) return;
+  const ModelRun& model = *played.model;
+  for (uint32_t i = 0, at = 0; i < model.slots; i++) {
+    const bool null_row = at == model.slot.size() || model.slot[at] != i;
+    const Life* const life = null_row ? nullptr : model.batch[at++];
+    const Request& request = *played.run->requests()[i];
+    int32_t start = -1;
+    uint64_t id = ~uint64_t{0};
+    std::memcpy(&start, request.chunk(*played.run->input(i, 1)).data, sizeof(start));
+    std::memcpy(&id, request.chunk(*played.run->input(i, 2)).data, sizeof(id));
+    if (start != (life && life->start ? 1 : 0)) Fail("a control tensor START of another value");
+    if (life ? life->sequence != 0 && id != life->sequence : id != 0) {
+      Fail("a control tensor of another id");
+    }
   }
 }
 

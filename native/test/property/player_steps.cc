@@ -51,6 +51,8 @@ void Player::Do(const Step& step) {
   };
   PlayedRun* const played = PickRun(step.a);
   const auto at = [&] { return step.b % static_cast<uint32_t>(played->model->batch.size()); };
+  // In the engine's batch, which may have null rows.
+  const auto slot = [&] { return played->model->slot[at()]; };
   const bool its_thread = step.c % 2 == 1;
   switch (step.what) {
     case Do::kSubmit:
@@ -75,15 +77,16 @@ void Player::Do(const Step& step) {
           if (!held) model_.Reschedule(played->model, at());
         });
         if (held) return;
-        played->run->Reschedule(at());
+        played->run->Reschedule(slot());
         locked([&] { model_.Rescheduled(); });
       });
     case Do::kRelease: {
       if (!played) return;
       const uint32_t position = step.c % 5 == 0 ? tritonts::Run::kAll : at();
+      const uint32_t released = step.c % 5 == 0 ? tritonts::Run::kAll : slot();
       return On(played, its_thread, [&] {
         locked([&] { model_.Release(played->model, position); });
-        played->run->Release(position);
+        played->run->Release(released);
         locked([&] {
           for (uint32_t i = 0; i < played->model->batch.size(); i++) {
             if (position != tritonts::Run::kAll && position != i) continue;
@@ -172,6 +175,7 @@ void Player::Cancel(const Step& step) {
 
 void Player::Respond(PlayedRun* played, const Step& step) {
   const uint32_t position = step.b % static_cast<uint32_t>(played->model->batch.size());
+  const uint32_t slot = played->model->slot[position];
   const uint32_t how = step.b / 64 % 8;  // an error, or where the output lies
   const bool final = step.c / 2 % 3 > 0 || !schedule_.setup.decoupled();
   Life* const life = played->model->batch[position];
@@ -193,21 +197,21 @@ void Player::Respond(PlayedRun* played, const Step& step) {
   std::vector<float> kept;  // the same
   if (open && keeps) {
     kept = values;
-    run.SetRequestOutput(position, 1, DataType::kFp32, shape, kept.data(),
-                         kept.size() * sizeof(float), nullptr);
+    run.SetRequestOutput(slot, 1, DataType::kFp32, shape, kept.data(), kept.size() * sizeof(float),
+                         nullptr);
   }
   if (open && how == 7) {
     block = run.pool().Acquire(values.size() * sizeof(float));
     std::copy(values.begin(), values.end(), static_cast<float*>(block->data()));
-    run.SetRequestOutput(position, 0, DataType::kFp32, shape, block->data(),
+    run.SetRequestOutput(slot, 0, DataType::kFp32, shape, block->data(),
                          values.size() * sizeof(float), block.get());
   } else if (open && how == 6) {
     own = values;
-    run.SetRequestOutput(position, 0, DataType::kFp32, shape, own.data(),
-                         own.size() * sizeof(float), nullptr);
+    run.SetRequestOutput(slot, 0, DataType::kFp32, shape, own.data(), own.size() * sizeof(float),
+                         nullptr);
   } else if (how > 3) {
     const MemoryKind kind = how == 4 ? MemoryKind::kDevice : MemoryKind::kHost;
-    auto place = run.Output(position, 0, DataType::kFp32, shape, kind);
+    auto place = run.Output(slot, 0, DataType::kFp32, shape, kind);
     if (place.ok() != open) Fail("an output has a place where it should not, or none");
     if (place.ok()) {
       const Buffer from{const_cast<float*>(values.data()),
@@ -218,7 +222,7 @@ void Player::Respond(PlayedRun* played, const Step& step) {
       if (!CopyBytes(from, place.value(), run.memory()).ok()) Fail("an output cannot be written");
     }
   }
-  run.Respond(position, {code, "as it was told"}, final);
+  run.Respond(slot, {code, "as it was told"}, final);
   // After Respond they belong to the backend again.
   std::fill(own.begin(), own.end(), -1.0f);
   std::fill(kept.begin(), kept.end(), -1.0f);
@@ -236,11 +240,14 @@ void Player::RespondToAll(PlayedRun* played, const Step& step) {
   // Without a batch dimension, an output for all belongs to one request.
   const bool declares = how > 1;
   const bool keeps = declares && schedule_.setup.adds;
+  const bool sequenced = schedule_.setup.sequences.has_value();
   {
     std::lock_guard lock(mutex_);
     open = !model.all_done() && !model.failed_whole;
-    for (const Life* life : model.batch) {
-      values.push_back(declares ? Values(*life, step.c) : std::vector<float>());
+    for (uint32_t i = 0; i < model.batch.size(); i++) {
+      values.push_back(declares ? Values(*model.batch[i], step.c) : std::vector<float>());
+      // A null row before it has an output, too, of one row.
+      if (declares && sequenced) whole.resize(model.slot[i] * values.back().size(), -1.0f);
       whole.insert(whole.end(), values.back().begin(), values.back().end());
     }
     model_.Respond(played->model, VersionModel::kAll, code, final, values, keeps);
@@ -276,8 +283,8 @@ void Player::RespondToEach(PlayedRun* played, const Status& status, bool final, 
     if (size == 0) continue;
     for (const uint32_t index : {0u, 1u}) {
       if (index == 1 && !keeps) continue;
-      played->run->SetRequestOutput(i, index, DataType::kFp32, shapes[i], values[i].data(), size,
-                                    nullptr);
+      played->run->SetRequestOutput(played->model->slot[i], index, DataType::kFp32, shapes[i],
+                                    values[i].data(), size, nullptr);
     }
   }
   played->run->RespondAll(status, final);
@@ -292,7 +299,8 @@ void Player::Late(const Step& step) {
     }
   }
   for (PlayedRun* const played : over) {
-    const uint32_t position = step.b % static_cast<uint32_t>(played->model->batch.size());
+    const ModelRun& model = *played->model;
+    const uint32_t position = model.slot[step.b % model.slot.size()];
     tritonts::Run& run = *played->reference;
     if (step.c % 2 == 0) run.Respond(position, Status::Internal("late"));
     if (step.c % 3 == 0) run.RespondAll(Status::Ok(), step.c % 4 == 0);
@@ -354,9 +362,12 @@ void Player::Abandon() {
   {
     std::lock_guard lock(mutex_);
     model_.Close();
-    model_.Abort(Code::kCancelled);
   }
   version_->Close();
+  {
+    std::lock_guard lock(mutex_);
+    model_.Abort(Code::kCancelled);
+  }
   version_->Abort(Status::Cancelled("aborted"));
   {
     std::lock_guard lock(mutex_);

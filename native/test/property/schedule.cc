@@ -68,6 +68,20 @@ QueueSetup DrawQueue(Draw* draw) {
   return queue;
 }
 
+// Sequences exclude what their batcher does not know.
+void DrawSequences(Draw* draw, Setup* setup) {
+  SequenceSetup& sequences = setup->sequences.emplace();
+  sequences.direct = draw->Once(2);
+  sequences.slots = sequences.direct ? std::max(1u, setup->max_batch_size) : 1 + draw->Up(3);
+  sequences.idle_ns = 1000 * uint64_t{1 + draw->Up(29)};
+  sequences.share = draw->Once(2) ? 1 + draw->Up(sequences.slots - 1) : 0;
+  sequences.iterative = draw->Once(2);
+  sequences.controls = setup->max_batch_size > 0 && draw->Once(2);
+  setup->queue.reset();
+  setup->across = setup->adds = setup->ordered = false;
+  if (sequences.direct) setup->preferred.clear();
+}
+
 std::string Show(const LevelSetup& level) {
   std::ostringstream out;
   out << "[" << (level.delays ? "delay" : "reject") << " after " << level.timeout_ns << " ns"
@@ -103,6 +117,7 @@ Schedule DrawSchedule(uint64_t seed) {
   setup.adds = setup.max_batch_size > 0 && draw.Once(3);
   setup.ragged = draw.Once(3);
   if (draw.Once(3)) setup.gate = 1 + draw.Up(1);
+  if (draw.Once(3)) DrawSequences(&draw, &setup);
 
   uint32_t all = 0;
   for (const Kind& kind : kKinds) all += kind.weight;
@@ -174,6 +189,12 @@ Schedule Shorten(Schedule schedule, const std::function<bool(const Schedule&)>& 
     plainer([](Schedule* one) { one->setup.adds = false; });
     plainer([](Schedule* one) { one->setup.ragged = false; });
     plainer([](Schedule* one) { one->setup.gate = 0; });
+    plainer([](Schedule* one) {
+      if (one->setup.sequences) one->setup.sequences->controls = false;
+    });
+    plainer([](Schedule* one) {
+      if (one->setup.sequences) one->setup.sequences->share = 0;
+    });
     for (size_t i = 0; i < schedule.steps.size(); i++) {
       plainer([i](Schedule* one) { one->steps[i].inside = false; });
       plainer([i](Schedule* one) { one->steps[i].a = 0; });
@@ -202,6 +223,11 @@ std::string Show(const Setup& setup) {
   if (setup.has_device) out << ", with a device";
   if (setup.adds) out << ", more than requests in batches";
   if (setup.ragged) out << ", ragged";
+  if (const auto& sequences = setup.sequences) {
+    out << ", sequences " << (sequences->direct ? "direct" : "oldest") << " in " << sequences->slots
+        << " slots, idle after " << sequences->idle_ns << " ns, share " << sequences->share
+        << (sequences->iterative ? ", iterative" : "") << (sequences->controls ? ", controls" : "");
+  }
   if (setup.gate > 0) out << ", at most " << setup.gate << " inside";
   return out.str();
 }

@@ -18,6 +18,7 @@
 
 #include "port_client.h"
 #include "scarce_calls.h"
+#include "sequence_fixture.h"
 #include "server_fixture.h"
 
 namespace tritonts::test {
@@ -87,6 +88,12 @@ struct Rig {
     VersionConfig across = ConfigOf(any_width, 1, {8, {}, 0, true});
     across.queue = QueuePolicies{0, 0, {QueuePolicy::OnTimeout::kDelay, 1000, true, 0}, {}};
     mixed = serve(&identity, std::move(across));
+    for (const auto strategy : {kDirect, kOldest}) {
+      SequencePolicy policy = PolicyOf(strategy, 4);
+      // The slots of sequences whose last request is refused are free again soon.
+      policy.max_idle_ns = 1'000'000;
+      (strategy == kDirect ? direct : oldest) = serve(&identity, ControlledSequencesOf(policy));
+    }
     held_backend = std::make_unique<ScriptedBackend>(ScriptOf(runs));
     held = serve(held_backend.get(), ConfigOf(FloatIo(), 1, {1, {}, 0}));
     if (!warm) return;
@@ -107,8 +114,9 @@ struct Rig {
   std::unique_ptr<ScriptedBackend> held_backend;
   std::unique_ptr<ScriptedBackend> halving_backend;
   ServerBench server;
+  int32_t last_sequence = 0;
   uint32_t fast = 0, delayed = 0, large = 0, wide = 0, ordered = 0, levelled = 0, held = 0;
-  uint32_t halving = 0, halving_ordered = 0, mixed = 0;
+  uint32_t halving = 0, halving_ordered = 0, mixed = 0, direct = 0, oldest = 0;
 };
 
 // The life of an environment.
@@ -116,18 +124,20 @@ class Life {
  public:
   Life(Rig* rig, bool many) : rig_(rig), many_(many) {}
 
+  // Sends sequences only, which all must be served.
+  void Serve() {
+    Attach();
+    must_serve_ = true;
+    WriteSequences();
+    Submit(false);
+    TakeAll();
+    port_->Detach();
+    port_.reset();
+  }
+
   void Live() {
-    {
-      InEngine engine;
-      port_ = rig_->server.server().Attach([] {});
-    }
+    Attach();
     if (!port_) return;
-    Block* slab = nullptr;
-    {
-      InEngine engine;
-      slab = port_->inputs().AddSlab();
-    }
-    if (slab) slab_ = static_cast<char*>(slab->data());
     for (int round = 0; round < 2; round++) {
       WriteGroup(rig_->fast, 20);
       WriteGroup(rig_->delayed, 3);
@@ -138,6 +148,7 @@ class Life {
       WriteGroup(rig_->halving, 6);
       WriteGroup(rig_->halving_ordered, 6);
       for (int i = 0; i < 6; i++) WriteGroup(rig_->mixed, 2, 1 + i % 2);
+      WriteSequences();
       WriteLarge(40'000);
       WriteLarge(20'000);
       Submit(round > 0);
@@ -177,6 +188,7 @@ class Life {
     WriteGroup(rig_->halving, 5);
     WriteGroup(rig_->halving_ordered, 5);
     WriteGroup(rig_->mixed, 3);
+    WriteSequences();
     WriteLarge(40'000);
     Submit(false);
     InEngine engine;
@@ -189,7 +201,41 @@ class Life {
     int32_t generation = 0;
     uint32_t left = 0;
     std::vector<std::string> expected;  // by position; empty: not compared
+    bool of_sequence = false;
   };
+
+  void Attach() {
+    {
+      InEngine engine;
+      port_ = rig_->server.server().Attach([] {});
+    }
+    if (!port_) return;
+    Block* slab = nullptr;
+    {
+      InEngine engine;
+      slab = port_->inputs().AddSlab();
+    }
+    if (slab) slab_ = static_cast<char*>(slab->data());
+  }
+
+  // More sequences than there are slots, each of a first, a second and a last request.
+  void WriteSequences() {
+    for (const uint32_t uid : {rig_->direct, rig_->oldest}) {
+      for (int32_t i = 0; i < 6 && slab_; i++) {
+        const int32_t id = ++rig_->last_sequence;
+        for (const int32_t flags : {layout::kSequenceStart, 0, layout::kSequenceEnd}) {
+          const size_t record = words_.size();
+          WriteGroup(uid, 1);
+          written_.rbegin()->second.of_sequence = true;
+          // No priority and time-out, and one parameter without a name.
+          const std::vector<int32_t> attributes = {0, 0,  0,  0, 1,    layout::kSequenceParameter,
+                                                   0, 12, id, 0, flags};
+          words_[record + 5] |= static_cast<int32_t>(attributes.size()) << 16;
+          words_.insert(words_.end(), attributes.begin(), attributes.end());
+        }
+      }
+    }
+  }
 
   void WriteGroup(uint32_t uid, int32_t count, int32_t width = 1) {
     if (!slab_) return;
@@ -278,6 +324,11 @@ class Life {
     if (response.code == Code::kOk) {
       CHECK_EQ(response.outputs.size(), 1u);
       CHECK(response.outputs[0].bytes == group.expected[response.slot / PortClient::kPosition]);
+    } else if (must_serve_) {
+      CHECK_EQ(response.message, "a served sequence");
+    } else if (group.of_sequence && response.code == Code::kInvalidArg) {
+      // The first request of its sequence was refused.
+      CHECK(Contains(response.message, "must have START"));
     } else if (response.code != Code::kUnavailable && response.code != Code::kCancelled &&
                response.message != kTogether) {
       CHECK_EQ(response.message, "a message of what was scarce");
@@ -293,6 +344,7 @@ class Life {
   std::vector<uint32_t> blocks_;
   std::map<int32_t, Group> written_;
   std::map<int32_t, Group> pending_;
+  bool must_serve_ = false;
   int32_t next_slot_ = 0;
   int32_t generation_ = 0;
 };
@@ -312,6 +364,7 @@ bool Play(int number, const Scarcity& scarcity) {
   for (const uint32_t uid : uids) client.Write(uid, 1, {{0, {1, 1}, "abcd"}});
   for (const PortResponse& response : client.Take(std::size(uids)))
     CHECK(response.code == Code::kOk);
+  Life(&rig, false).Serve();
   return CallsCounted() >= number;
 }
 

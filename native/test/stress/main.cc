@@ -3,8 +3,9 @@
 // and finally closes the server while it is used. Every request must end exactly once, with its own
 // rows or with an error that is allowed in its situation.
 //
-//   tritonts_stress [seconds] [seed]
+//   tritonts_stress [seconds] [seed] [sequences]
 //
+// Afterwards it runs so many sequences with each strategy (sequences.h).
 // Some versions run on fake GPUs, one of which is lost now and then. With
 // TRITONTS_TEST_ORT_LIBRARY, the path of a runtime library, some versions run an ONNX model.
 #include <iostream>
@@ -14,6 +15,7 @@
 #include "engine/base/clock.h"
 #include "test/stress/controller.h"
 #include "test/stress/environment.h"
+#include "test/stress/sequences.h"
 
 namespace tritonts::test {
 
@@ -117,5 +119,8 @@ int Play(double seconds, uint64_t seed) {
 int main(int argc, char** argv) {
   const double seconds = argc > 1 ? std::strtod(argv[1], nullptr) : 3;
   const uint64_t seed = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : std::random_device()();
-  return tritonts::test::Play(seconds, seed);
+  const uint64_t sequences = argc > 3 ? std::strtoull(argv[3], nullptr, 10) : 20'000;
+  if (tritonts::test::Play(seconds, seed) != 0) return 1;
+  tritonts::test::StressSequences(sequences, seed);
+  return tritonts::test::failed ? 1 : 0;
 }

@@ -128,7 +128,7 @@ class RecordingBatch final : public Run {
     }
   }
   void Release(uint32_t) override {}
-  void Reschedule(uint32_t) override {}
+  void Reschedule(uint32_t, bool) override {}
   void EndResponses(uint32_t) override {}
   std::optional<Unread> UnreadOf(uint32_t, uint32_t) override { return Unread(); }
   bool AwaitRead(uint32_t, uint32_t, std::shared_ptr<ReadListener>) override { return false; }

@@ -22,7 +22,7 @@ inline ModelIo SlotIo(bool ragged = false) {
   TensorSpec ready{"ready", DataType::kFp32, {-1, 1}, false};
   TensorSpec state{"state", DataType::kFp32, {-1, 1}, false};
   TensorSpec ends{"ends", DataType::kInt32, {-1}, false};
-  ready.internal = state.internal = ends.internal = true;
+  ready.internal = state.internal = ends.internal = ends.of_batch = true;
   io.inputs.push_back(ready);
   io.inputs.push_back(state);
   io.outputs.push_back(state);
@@ -30,6 +30,8 @@ inline ModelIo SlotIo(bool ragged = false) {
   io.inputs[0].dims = {-1, -1};
   io.inputs[0].ragged = true;
   io.inputs.push_back(ends);
+  io.batch_inputs = {
+      {BatchInputSpec::Kind::kAccumulatedElementCountWithZero, 0, SlotStates::kEnds}};
   return io;
 }
 

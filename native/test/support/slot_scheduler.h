@@ -1,7 +1,7 @@
 // A scheduler for tests that uses all that a scheduler may do. It is a minimal sequence batcher:
 //
 //   slots            each request of a batch is in its sequence's slot; others are empty
-//   overlays         control tensors, state, batch inputs
+//   overlays         control tensors, state
 //   kept outputs     the next state
 //   bound requests   a sequence stays on one instance
 //   waiting          a batch waits for other slots until a time, and requests expire
@@ -18,7 +18,6 @@
 #include <utility>
 #include <vector>
 
-#include "batch_inputs.h"
 #include "engine/scheduling/scheduler.h"
 
 namespace tritonts::test {
@@ -27,7 +26,8 @@ namespace tritonts::test {
 class SlotStates final : public OutputKeeper {
  public:
   // Input 0 is the request's. Input 1 is whether the slot has a request, and input 2 its state.
-  // Input 3 is, if input 0 is ragged, where the elements of each slot end, with a 0 before them.
+  // Input 3 is, if input 0 is ragged, where the elements of each slot end, with a 0 before them: a
+  // batch input, which the dispatcher adds.
   // Output 1 is the next state.
   static constexpr uint32_t kReady = 1;
   static constexpr uint32_t kState = 2;
@@ -36,7 +36,7 @@ class SlotStates final : public OutputKeeper {
 
   explicit SlotStates(uint32_t slots) : slots_(slots) {}
 
-  std::span<const uint32_t> kept() const override { return {&kNextState, 1}; }
+  std::span<const uint32_t> kept_outputs() const override { return {&kNextState, 1}; }
   void Keep(const Request& request, uint32_t slot,
             std::span<const OutputTensor> outputs) noexcept override {
     const std::lock_guard lock(mutex_);
@@ -146,7 +146,7 @@ class SlotScheduler final : public Scheduler {
     size_t slots = slots_;
     while (!joins(queues[slots - 1])) slots--;
     const bool lacks = std::exchange(options_.lacks_memory, false);
-    const BlockRef block = lacks ? BlockRef() : pool_.Acquire(kBytesOfSlot * (slots + 1));
+    const BlockRef block = lacks ? BlockRef() : pool_.Acquire(kBytesOfSlot * slots);
     if (!block) {
       batch->wake_at_ns = now_ns + kRetryNs;
       return;
@@ -184,8 +184,8 @@ class SlotScheduler final : public Scheduler {
   size_t slots() const override { return slots_; }
 
  private:
-  // Of each slot: whether it is ready, its state, and where its elements end.
-  static constexpr size_t kBytesOfSlot = 2 * sizeof(float) + sizeof(int32_t);
+  // Of each slot: whether it is ready, and its state.
+  static constexpr size_t kBytesOfSlot = 2 * sizeof(float);
 
   static void NoteWake(uint64_t at, uint64_t* wake_at_ns) {
     if (*wake_at_ns == 0 || at < *wake_at_ns) *wake_at_ns = at;
@@ -206,26 +206,17 @@ class SlotScheduler final : public Scheduler {
   // Makes the overlays of a batch of requests whose input 0 has `dims` dims.
   void Inject(const Batch& batch, size_t dims, size_t first_sequence, const BlockRef& block) {
     overlays_.clear();
-    Shapes shapes;  // of input 0, by slot
+    std::vector<int64_t> empty(dims, 0);  // input 0 of an empty slot
+    empty[0] = 1;
     auto* value = static_cast<float*>(block->data());
     for (uint32_t slot = 0; slot < batch.members.size(); slot++) {
-      const Request* const request = batch.members[slot];
-      std::vector<int64_t>& shape = shapes.emplace_back(dims, 0);
-      if (request) {
-        shape.assign(request->input(0)->shape.begin(), request->input(0)->shape.end());
-      } else {
-        shape[0] = 1;
-        if (options_.ragged) Add(slot, 0, shape, nullptr, BlockRef());
-      }
-      *value = request ? 1 : 0;
+      const bool has = batch.members[slot] != nullptr;
+      if (!has && options_.ragged) Add(slot, 0, empty, nullptr, BlockRef());
+      *value = has ? 1 : 0;
       Add(slot, SlotStates::kReady, {1, 1}, value++, block);
-      *value = request ? states_->Of(first_sequence + slot) : -1;
+      *value = has ? states_->Of(first_sequence + slot) : -1;
       Add(slot, SlotStates::kState, {1, 1}, value++, block);
     }
-    if (!options_.ragged) return;
-    AddBatchInput(BatchInput::kAccumulatedElementCountWithZero, SlotStates::kEnds, shapes, value,
-                  block, &overlays_);
-    SortOverlays(&overlays_);
   }
   // Without `value`, the tensor has no elements.
   void Add(uint32_t slot, uint32_t index, const std::vector<int64_t>& shape, float* value,

@@ -47,8 +47,23 @@ export interface NativeTensorSpec {
   readonly outer?: readonly number[] | undefined;
   /** Whether the number of rows is the tensor's first value, and not its first dim. */
   readonly rowsInValues: boolean;
+  /** Whether requests whose shapes of this input differ run together. */
+  readonly ragged?: boolean | undefined;
   /** Whether the engine injects the input, or keeps the output (default: no). Callers neither send nor receive it. */
-  readonly internal?: boolean;
+  readonly internal?: boolean | undefined;
+  /** Whether it is the target of a {@link NativeBatchInput}. */
+  readonly ofBatch?: boolean | undefined;
+  /** Of an output that is cut by the shapes of an input: that input's position. */
+  readonly shapedLike?: number | undefined;
+}
+
+/** An input that the engine makes from the shapes of another one; see `native/engine/request/model_io.h`. */
+export interface NativeBatchInput {
+  /** The number of Triton's `BatchInput.Kind`. */
+  readonly kind: number;
+  /** The positions of the source and of this input among the model's inputs. */
+  readonly source: number;
+  readonly target: number;
 }
 
 /** How requests of a priority level wait; see `native/engine/scheduling/queue_policy.h`. */
@@ -197,6 +212,7 @@ export interface NativeVersionConfig {
   readonly maxBatchSize: number;
   readonly inputs: readonly NativeTensorSpec[];
   readonly outputs: readonly NativeTensorSpec[];
+  readonly batchInputs: readonly NativeBatchInput[];
   readonly scheduling: NativeScheduling | undefined;
   /** If absent, the model has no sequences. */
   readonly sequences: NativeSequencePolicy | undefined;

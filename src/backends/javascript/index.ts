@@ -18,6 +18,7 @@ export const backend: Backend = {
   rules: {
     files: ['model.js', 'model.mjs', 'model.cjs', 'model.ts'].map(code),
     completesItself: true,
+    ragged: 'apart',
     parameters: {
       ...requiresRow,
       max_concurrency: parameterRow(

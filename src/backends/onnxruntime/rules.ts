@@ -25,6 +25,7 @@ const address = own('refused', 'an address in the memory of a process cannot be 
 /** The rules of this backend. */
 export const rules: BackendRules = {
   optionalNeedsNoBatch: true,
+  ragged: 'joined',
   parameters: {
     intra_op_thread_count: parameterRow('acted', 'threads of a pool of its own; 0: as if absent', {
       integer: true,

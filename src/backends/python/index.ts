@@ -37,6 +37,7 @@ export const backend: Backend = {
   callsModels: true,
   rules: {
     completesItself: true,
+    ragged: 'apart',
     parameters: {
       ...requiresRow,
       EXECUTION_ENV_PATH: parameterRow(

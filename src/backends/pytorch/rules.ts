@@ -14,6 +14,7 @@ const ofProcess = (text: string): ParameterSupport =>
 
 /** The rules of this backend. */
 export const rules: BackendRules = {
+  ragged: 'joined',
   parameters: {
     DISABLE_OPTIMIZED_EXECUTION: parameterRow(
       'acted',

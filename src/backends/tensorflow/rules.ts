@@ -25,6 +25,7 @@ const chosen = (text: string, neutral: readonly string[] = []): ParameterSupport
 
 /** The rules of this backend. */
 export const rules: BackendRules = {
+  ragged: 'joined',
   completesTensors: true,
   knowsAllAccelerators: true,
   parameters: {

@@ -3,6 +3,7 @@
 import { compareSequences } from './against-sequences.js';
 import { dataTypeOf, shapeText, type ModelDescription, type TensorDescription } from './description.js';
 import { batchFault, byName, compareType, find, type Side, type Tensors } from './model-tensors.js';
+import { batchInputRank } from './ragged.js';
 import { hiddenInputNames } from './sequence-tensors.js';
 import { mayBatch, withoutBatch } from './shape-tensors.js';
 import { fieldPath, indexPath } from '../schema/paths.js';
@@ -111,11 +112,26 @@ function compareShape(
   );
 }
 
+/**
+ * Checks the tensors of `batch_input`. Triton checks neither their types nor their dims, and then fails each request
+ * to such a model.
+ */
 function compareBatchInputs(config: ModelConfig, inputs: Tensors, report: Report): void {
+  const input: Side = { kind: 'input', tensors: inputs };
   config.batch_input.forEach((one, index) => {
     one.target_name.forEach((name, position) => {
-      const path = indexPath(fieldPath(indexPath('batch_input', index), 'target_name'), position);
-      find({ kind: 'input', tensors: inputs }, path, name, report);
+      const at = indexPath('batch_input', index);
+      const path = indexPath(fieldPath(at, 'target_name'), position);
+      const tensor = find(input, path, name, report);
+      if (tensor === undefined) return;
+      compareType(input, at, one.data_type, tensor, report);
+      const rank = batchInputRank(one.kind);
+      if (tensor.shape === undefined || tensor.shape.length === rank) return;
+      report(
+        path,
+        `${one.kind} makes a tensor of ${rank === 1 ? 'one dimension' : `${rank} dimensions`}, but the model's input ` +
+          `${JSON.stringify(name)} has shape ${shapeText(tensor.shape)}`,
+      );
     });
   });
 }

@@ -12,6 +12,7 @@ import { asInput, asOutput, lacksParts, withModelParts, type CompletedTensor } f
 import { withPreferredSizes } from './normalize.js';
 import { indexPath } from '../schema/paths.js';
 import type { Report } from '../text/problems.js';
+import { isRagged } from './ragged.js';
 import { doubtText, rowsDoubt } from './rows.js';
 import { mayBatch, withoutBatch } from './shape-tensors.js';
 import type { ModelConfig } from '../schema/types.js';
@@ -155,7 +156,8 @@ function completeBatchSize(
   if (description.mostRows !== undefined) return batchSizeOfModel(config, description, description.mostRows);
   const whole = completesTensors ? wholeDims(config, description) : undefined;
   if (whole !== undefined) return { maxBatchSize: 0, text: whole };
-  const doubt = rowsDoubt(description);
+  // The first dim of a ragged input is no batch, and whoever wrote it means batches.
+  const doubt = isRagged(config) ? undefined : rowsDoubt(description);
   if (doubt === undefined) {
     const size = Math.max(defaults.defaultMaxBatchSize, 0);
     return {

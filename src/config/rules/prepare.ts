@@ -25,6 +25,7 @@ import {
 import type { ParsedConfig } from '../text/read.js';
 import { fieldPath, indexPath } from '../schema/paths.js';
 import type { ModelConfig, ModelInput } from '../schema/types.js';
+import { isRagged, validateRagged } from './ragged.js';
 import { doubtedBatching, lacksNames, rowsDoubt } from './rows.js';
 import { keptStates } from './sequence-tensors.js';
 import { ignoredStates } from './validate-sequences.js';
@@ -251,6 +252,7 @@ export function finishConfig(
     // An unchanged configuration has already passed these checks.
     if (config !== prepared.config) {
       validateTensors(config, rules, report);
+      validateRagged(config, true, report);
       const unsupported = findUnsupported(config, rules, hasGpu(config)).problems;
       throwProblems(merge(problems, unsupported), source, context.modelName);
     }
@@ -263,8 +265,10 @@ export function finishConfig(
   // Samples are checked only if the configuration fits the model.
   if (problems.length === 0) validateWarmupInputs(config, report);
   throwProblems(problems, source, context.modelName);
-  // A TensorRT plan has no names of dims, and its own limit of rows shows that it was built for batches.
-  if (description && description.mostRows === undefined && prepared.config.max_batch_size > 0) {
+  // A TensorRT plan has no names of dims, and its own limit of rows shows that it was built for batches. The first dim of a
+  // ragged input is no batch.
+  const mayDoubt = prepared.config.max_batch_size > 0 && !isRagged(config);
+  if (description && description.mostRows === undefined && mayDoubt) {
     const doubt = rowsDoubt(withOutputsOf(config, description));
     if (doubt !== undefined) notes.push(doubtedBatching(doubt, config));
   }

@@ -1,4 +1,4 @@
-/** Triton's rules for inputs, outputs and tensors made from batches. */
+/** Triton's rules for inputs and outputs. */
 
 import { shapeText } from './description.js';
 import { hasRowsInValues } from './shape-tensors.js';
@@ -159,33 +159,4 @@ function sizesBetweenVariable(dims: readonly number[]): bigint[] {
     else sizes.push((sizes.pop() ?? 1n) * BigInt(dim));
   }
   return sizes;
-}
-
-/** Checks `batch_input` and `batch_output` against the declared inputs and outputs. */
-export function validateBatchTensors(config: ModelConfig, report: Report): void {
-  const inputs = config.input.map(({ name }) => name);
-  const outputs = config.output.map(({ name }) => name);
-  const checkSource = (sources: readonly string[], path: string): void => {
-    const at = fieldPath(path, 'source_input');
-    const [source] = sources;
-    if (sources.length !== 1 || source === undefined)
-      report(at, `expected one name but found ${sources.length}`);
-    else if (!inputs.includes(source)) report(at, `${JSON.stringify(source)} is not a declared input`);
-  };
-  config.batch_input.forEach((one, index) => {
-    const path = indexPath('batch_input', index);
-    checkSource(one.source_input, path);
-    if (one.data_type !== 'TYPE_INT32' && one.data_type !== 'TYPE_FP32') {
-      report(fieldPath(path, 'data_type'), `expected TYPE_INT32 or TYPE_FP32 but found ${one.data_type}`);
-    }
-  });
-  config.batch_output.forEach((one, index) => {
-    const path = indexPath('batch_output', index);
-    checkSource(one.source_input, path);
-    one.target_name.forEach((target, position) => {
-      const at = indexPath(fieldPath(path, 'target_name'), position);
-      if (!outputs.includes(target)) report(at, `${JSON.stringify(target)} is not a declared output`);
-      if (one.target_name.indexOf(target) < position) report(at, `${JSON.stringify(target)} is listed twice`);
-    });
-  });
 }

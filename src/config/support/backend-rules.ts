@@ -40,6 +40,12 @@ export interface BackendRules {
    * lack (default: only whole sections are completed).
    */
   readonly completesTensors?: boolean;
+  /**
+   * How its models get a batch of requests with inputs of unequal shapes: `joined`, one tensor of one dimension with the
+   * elements of all requests, beside tensors about the batch; `apart`, each request with its own tensors. Absent: they do
+   * not.
+   */
+  readonly ragged?: 'joined' | 'apart';
   /** Whether an optional input needs a model without batching and without ragged inputs (default: no). */
   readonly optionalNeedsNoBatch?: boolean;
   /**

@@ -28,6 +28,16 @@ const onPlans = (text: string): Support => ({
   only: { backends: ['tensorrt'], others: hint('for plans of TensorRT') },
 });
 
+/** Models of these backends get each request by itself, so they know its shapes. */
+const apart = hint('models in JavaScript and Python get each request with its own tensors');
+const notJoined = 'the backend does not run batches of unequal shapes';
+
+/** A row for tensors about a batch of unequal shapes. */
+const onRagged = (text: string): Support => ({
+  ...acted(text),
+  ragged: { apart, none: refused(notJoined) },
+});
+
 const vectorised = 'tensors in formats that are not linear cannot be passed';
 
 /** The class of every field, by path without indices. */
@@ -61,7 +71,15 @@ export const supportTable: Readonly<Record<string, Support>> = {
   'input.is_shape_tensor': acted(
     'tensorrt: the values are shapes; must be so in the plan. In a batch the first value is the rows',
   ),
-  'input.allow_ragged_batch': refused('batches of unequal shapes are not built yet'),
+  'input.allow_ragged_batch': {
+    ...acted(
+      'requests whose shapes of this input differ run together; the model gets their elements one after the other, in one dimension. Models in JavaScript and Python get each request with its own tensor',
+    ),
+    ragged: {
+      apart: acted('requests whose shapes of this input differ run together'),
+      none: refused(notJoined),
+    },
+  },
   'input.optional': acted('a request may leave it out; the model carries a value for it'),
   'input.is_non_linear_format_io': refused(vectorised),
 
@@ -77,8 +95,19 @@ export const supportTable: Readonly<Record<string, Support>> = {
   ),
   'output.is_non_linear_format_io': refused(vectorised),
 
-  batch_input: refused('tensors made from a batch are not built yet'),
-  batch_output: refused('outputs that are split in a special way are not built yet'),
+  batch_input: onRagged('tensors that the server makes from the shapes of an input in a batch'),
+  'batch_input.kind': acted('all kinds, with the values that Triton gives them'),
+  'batch_input.target_name': acted("inputs of the model's; callers neither see nor send them"),
+  'batch_input.data_type': acted('TYPE_INT32 or TYPE_FP32'),
+  'batch_input.source_input': acted('the input whose shapes count'),
+  batch_output: onRagged('outputs that are cut by the shapes of an input'),
+  'batch_output.target_name': acted('the outputs'),
+  'batch_output.kind': acted(
+    'BATCH_SCATTER_WITH_INPUT_SHAPE: the parts of the requests follow each other, each of its own shape',
+  ),
+  'batch_output.source_input': acted(
+    'the input whose dims take the places of the variable dims of an output',
+  ),
 
   optimization: container,
   'optimization.graph': container,

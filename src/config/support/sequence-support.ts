@@ -57,6 +57,6 @@ export const sequenceSupport: Readonly<Record<string, Support>> = {
   [`${state}.use_same_buffer_for_input_output`]: acted('the shape of the state never changes'),
   [`${state}.use_growable_memory`]: refused('memory that grows in place is not built yet'),
   'sequence_batching.iterative_sequence': acted(
-    'a request without a correlation id is a sequence of its own; models cannot ask to run it again yet',
+    'a request without a correlation id is a sequence of its own, and runs again as long as the model asks for it',
   ),
 };

@@ -19,6 +19,8 @@ export interface Support {
   readonly withoutLevels?: Support | undefined;
   /** The backends that the row covers, and the row for other backends. */
   readonly only?: { readonly backends: readonly string[]; readonly others: Support } | undefined;
+  /** The rows that apply instead to backends by how their models get unequal shapes (`BackendRules.ragged`). */
+  readonly ragged?: { readonly apart: Support; readonly none: Support } | undefined;
   /** Enum values with another class. */
   readonly values?: Readonly<Record<string, Support>> | undefined;
   /** Recognises values that have the same effect as the default. They are neither refused nor noted. */

@@ -60,7 +60,10 @@ interface Walk {
 }
 
 /** The row that applies, depending on GPUs, priority levels and the backend. */
-function placed<S extends Support>({ onGpu, config }: Walk, support: S): S | Support {
+function placed<S extends Support>({ onGpu, config, rules }: Walk, support: S): S | Support {
+  // Backends of the program and ensembles have no rules. The models of both get each request by itself.
+  const ragged = rules === undefined ? 'apart' : (rules.ragged ?? 'none');
+  if (support.ragged && ragged !== 'joined') return support.ragged[ragged];
   const hasLevels = (config.dynamic_batching?.priority_levels ?? 0) > 0;
   if (support.withoutLevels && !hasLevels) return support.withoutLevels;
   if (support.only && !support.only.backends.includes(config.backend)) return support.only.others;
@@ -82,7 +85,7 @@ function rowsOf(message: string, parent: string): readonly Row[] {
   for (const field of fieldListOf(message)) {
     const path = fieldPath(parent, field.name);
     const { support } = supportOf(path);
-    const varies = support.onCpu ?? support.withoutLevels ?? support.only ?? support.values;
+    const varies = support.onCpu ?? support.withoutLevels ?? support.only ?? support.ragged ?? support.values;
     if (support.class !== 'acted' || varies || field.kind === 'message') {
       rows.push({ field, path, support, parts: undefined });
     }

@@ -8,7 +8,9 @@ import { namedValues, type NamedValuesConstructor } from '../../tensor/named-val
 import { OutputShapes } from '../../tensor/output-shapes.js';
 import { tensorCutter, tensorFactory, type TensorCutter, type TensorFactory } from '../../tensor/output.js';
 import type { AnyTensor } from '../../tensor/tensor.js';
+import { TritonError } from '../../errors.js';
 import { CallingRequest } from './calling-request.js';
+import { Again } from './rescheduled.js';
 import type { ModelRequest } from '../../api/model-request.js';
 import type { ReceivedSequence } from '../../api/request-sequence.js';
 import { tensorsOf } from '../versions/version-spec.js';
@@ -39,6 +41,10 @@ export interface RequestHost {
   watch(request: BatchRequest): void;
   /** The engine's number for calls of a request, or of any request of its batch (-1); 0: the batch has ended. */
   caller(batch: Batch, position: number): number;
+  /** The model's name. */
+  readonly model: string;
+  /** Whether its requests may run again. */
+  readonly isIterative: boolean;
 }
 
 /** A batch. */
@@ -164,6 +170,13 @@ export class BatchRequest extends CallingRequest implements ModelRequest {
 
   get caller(): number {
     return this.batch === undefined ? 0 : this.#host.caller(this.batch, this.position);
+  }
+
+  reschedule(): Again {
+    const { model, isIterative } = this.#host;
+    if (isIterative) return new Again(this);
+    const text = `model '${model}': a request runs again only if the configuration says sequence_batching { iterative_sequence: true }`;
+    throw new TritonError('UNSUPPORTED', text, { model });
   }
 
   /** Aborts the request's signal, if the model has read it. */
@@ -297,8 +310,13 @@ export class Signals implements RequestHost {
   readonly #calling: Set<BatchRequest> = new Set();
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(native: NativeInstance) {
+  readonly model: string;
+  readonly isIterative: boolean;
+
+  constructor(native: NativeInstance, model: string, config: ModelConfig) {
     this.#native = native;
+    this.model = model;
+    this.isIterative = config.sequence_batching?.iterative_sequence ?? false;
   }
 
   watch(request: BatchRequest): void {

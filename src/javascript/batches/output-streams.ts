@@ -211,7 +211,7 @@ export class OutputStreams {
       const { done, value } = itemOf(given);
       refused = value;
       if (done) {
-        this.#end(stream, undefined);
+        this.#end(stream, undefined, value);
         return false;
       }
       if (value instanceof Error) {
@@ -234,15 +234,26 @@ export class OutputStreams {
     }
   }
 
-  /** Ends a stream, after the responses written so far. */
-  #end({ batch, request }: OutputStream, failure: Failure | undefined): void {
+  /**
+   * Ends a stream, after the responses written so far.
+   *
+   * @param value - What its generator returned.
+   */
+  #end({ batch, request }: OutputStream, failed: Failure | undefined, value?: unknown): void {
     const { writer, onEnd } = this.#context;
+    let failure = failed;
+    let runsAgain = false;
     this.#open.delete(request);
     request.end();
     batch.open--;
     const last = batch.open === 0;
-    if (failure === undefined) writer.words.putEnd(batch, request.position);
-    else writer.words.putFailure(batch, request.position, failure);
+    try {
+      runsAgain = failure === undefined && writer.giveAgain(batch, request.position, value);
+    } catch (error) {
+      failure = writer.faultOf(error);
+    }
+    if (failure !== undefined) writer.words.putFailure(batch, request.position, failure);
+    else if (!runsAgain) writer.words.putEnd(batch, request.position);
     writer.words.send(batch, last);
     if (!last) return;
     this.#batches.delete(batch.slot);

@@ -15,6 +15,7 @@ const one = 1;
 const failed = 2;
 const oneOfMany = 3;
 const endOfMany = 4;
+const again = 5;
 /** The engine copies an output of at least this size straight from its array, not through the shared memory. */
 export const largeBytes: number = 64 << 10;
 
@@ -129,6 +130,12 @@ export class ResultWords {
   putEnd(batch: Batch, position: number): void {
     this.#reserve(batch, 2, 0);
     this.#put(endOfMany, position);
+  }
+
+  /** Queues a request again, instead of its end. */
+  putAgain(batch: Batch, position: number): void {
+    this.#reserve(batch, 2, 0);
+    this.#put(again, position);
   }
 
   /** Sends the written records to the engine. With `last` the batch ends. */

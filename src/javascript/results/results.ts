@@ -14,6 +14,7 @@ import type { Batch } from '../batches/batch.js';
 import type { InstanceMemory } from '../threads/instance-memory.js';
 import { failureOf, type Failure } from '../batches/failures.js';
 import { largeBytes, ResultWords, type ResultOutput, type Together } from './result-words.js';
+import { Again } from '../batches/rescheduled.js';
 import { iterates, iteratorOf, type OpenedStream } from '../batches/iterators.js';
 import { describeResult, leftOutOf, missingOutput } from '../batches/left-out.js';
 import { resultOf, silence } from './settle-results.js';
@@ -159,7 +160,7 @@ export class ResultWriter {
       for (let i = 0; i < results.length; i++) {
         const result = results[i];
         const count = rows[i] ?? 1;
-        if (result instanceof Error) return false;
+        if (result instanceof Error || result instanceof Again) return false;
         const encoded = this.#encode(result, count, batch.requests[i]?.wanted ?? []);
         plan ??= this.#plan(encoded, count, all);
         if (plan === undefined || !this.#copy(plan, encoded, count, before)) return false;
@@ -233,12 +234,30 @@ export class ResultWriter {
         this.words.putFailure(batch, position, failureOf(this.#model, result));
         return;
       }
+      if (this.giveAgain(batch, position, result)) return;
       if (!this.#decoupled && iterates(result)) throw this.#notDecoupled(result);
       this.#respond(batch, position, result, true);
     } catch (error) {
       silence(result);
       this.words.putFailure(batch, position, this.faultOf(error));
     }
+  }
+
+  /**
+   * Queues a request again, if the result says so.
+   *
+   * @returns Whether it does.
+   * @throws An Error if the result is of another request.
+   */
+  giveAgain(batch: Batch, position: number, result: unknown): boolean {
+    if (!(result instanceof Again)) return false;
+    if (result.request !== batch.requests[position]) {
+      throw new Error(
+        `model '${this.#model}': expected reschedule() of the request itself, but got that of another request`,
+      );
+    }
+    this.words.putAgain(batch, position);
+    return true;
   }
 
   #notDecoupled(result: object): Error {

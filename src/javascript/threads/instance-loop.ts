@@ -82,7 +82,7 @@ export class InstanceLoop {
       native.detach();
       throw error;
     }
-    this.#signals = new Signals(native);
+    this.#signals = new Signals(native, spec.model, config);
     this.#reader = new BatchReader(config, this.#signals);
     this.#writer = new ResultWriter(native, this.#memory, spec.model, config);
     this.#streams = new OutputStreams({

@@ -19,13 +19,10 @@ import {
   finishConfig,
   type BackendDefaults,
   type CompletedBatchSize,
-  datatypeOf,
   fieldError,
   type ModelConfig,
   type ModelDescription,
   tritonDefaults,
-  fullDims,
-  hasRowsInValues,
   otherBackendAdvice,
   otherRuntime,
   printConfigJson,
@@ -42,13 +39,14 @@ import { releaseFiles } from '../sources/held-files.js';
 import type { PreparedModel } from './prepare-model.js';
 import { versionFiles } from './override.js';
 import { readInitialStates, type InitialStates } from './initial-states.js';
+import { tensorSpecs } from './tensor-specs.js';
 import { readWarmup, type Warmup } from './warmup.js';
 import { faultOfCode, faultOfFiles, linkedWeights, readLinkedFile } from '../files/unfit-file.js';
 import { inlineBudgetUs } from '../../scheduling/inline-budget.js';
 import { blamedResource, claimOf, withoutLimiter } from '../../scheduling/rate-limit.js';
 import { queuePoliciesOf, rerunsInHalves, schedulingOf } from '../../scheduling/policy.js';
 import { hiddenTensors, sequencePolicyOf } from '../../scheduling/sequence-policy.js';
-import { datatypeNumber, datatypeOfNumber } from '../../tensor/datatype.js';
+import { datatypeOfNumber } from '../../tensor/datatype.js';
 import type { VersionDescriptor } from '../entries/published.js';
 
 /** The backend that runs a model: its own, or the one that its configuration names as its runtime. */
@@ -104,27 +102,11 @@ function versionConfig(
   options: ResolvedOptions,
   replaces: boolean,
 ): NativeVersionConfig {
-  const hidden = hiddenTensors(config, description);
-  const spec = (
-    tensor: ModelConfig['input'][number] | ModelConfig['output'][number],
-    optional: boolean,
-  ): NativeVersionConfig['inputs'][number] => {
-    const datatype = datatypeOf(tensor.data_type);
-    return {
-      name: tensor.name,
-      datatype: datatype ? datatypeNumber[datatype] : 0,
-      // These are the model's dims. Callers see `outer`.
-      dims: fullDims(config, tensor, tensor.reshape?.shape),
-      optional,
-      outer: tensor.reshape && fullDims(config, tensor),
-      rowsInValues: hasRowsInValues(config, tensor),
-    };
-  };
+  const { rules } = runnerOf(config) ?? customBackend(config.backend);
   return {
     json: printConfigJson(config, 0),
     maxBatchSize: config.max_batch_size,
-    inputs: [...config.input.map((input) => spec(input, input.optional)), ...hidden.inputs],
-    outputs: [...config.output.map((output) => spec(output, false)), ...hidden.outputs],
+    ...tensorSpecs(config, hiddenTensors(config, description), rules?.ragged),
     scheduling: schedulingOf(config, options.batchAcrossShapes),
     sequences: sequencePolicyOf(config, options.batchAcrossShapes, replaces, initialStates),
     queue: queuePoliciesOf(config),

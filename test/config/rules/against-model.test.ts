@@ -62,7 +62,10 @@ for (const [description, text, ...patterns] of [
     rest,
     `max_batch_size: 8 ${x} sequence_batching { control_input { name: "c" } state { input_name: "s" output_name: "t" ${type} dims: 2 } }`,
   ],
-  [rest, `max_batch_size: 8 ${x} batch_input { target_name: [ "c", "s" ] }`],
+  [
+    rest,
+    `max_batch_size: 8 ${x} batch_input { kind: BATCH_ITEM_SHAPE data_type: TYPE_FP32 target_name: [ "c", "s" ] }`,
+  ],
   [flat, `max_batch_size: 8 input { name: "x" ${type} dims: [ -1, 3 ] allow_ragged_batch: true }`],
   [
     { inputs: fixed.inputs, outputs: model.outputs },
@@ -157,7 +160,15 @@ for (const [description, text, ...patterns] of [
   ],
   [
     rest,
-    `max_batch_size: 8 ${x} batch_input { target_name: [ "c", "s", "q" ] }`,
+    `max_batch_size: 8 ${x} batch_input { data_type: TYPE_INT32 target_name: [ "c", "s" ] }`,
+    /batch_input\[0\]\.data_type: the model's input "c" has type .*, which is TYPE_FP32, but .* TYPE_INT32/,
+    /batch_input\[0\]\.target_name\[0\]: BATCH_ELEMENT_COUNT makes a tensor of one dimension, but the model's input "c" has shape \[-1,1\]/,
+    /batch_input\[0\]\.data_type: the model's input "s" has type .*/,
+    /batch_input\[0\]\.target_name\[1\]: .*/,
+  ],
+  [
+    rest,
+    `max_batch_size: 8 ${x} batch_input { kind: BATCH_ITEM_SHAPE data_type: TYPE_FP32 target_name: [ "c", "s", "q" ] }`,
     /batch_input\[0\]\.target_name\[2\]: the model has no input "q"/,
   ],
   [{ ...model, mostRows: 8 }, `max_batch_size: 8 ${x} ${y}`],

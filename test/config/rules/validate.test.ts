@@ -316,6 +316,26 @@ check(
       /target_name\[0\]: "z" is not a declared output/,
     ],
     ['batch_output { target_name: [ "y", "y" ] source_input: "x" }', /target_name\[1\]: "y" is listed twice/],
+    [
+      'batch_input { target_name: [ "x", "t" ] data_type: TYPE_FP32 source_input: "x" } batch_input { target_name: "t" data_type: TYPE_FP32 source_input: "x" }',
+      /batch_input\[0\]\.target_name\[0\]: "x" is sent by callers, because input\[0\] declares it/,
+      /batch_input\[1\]\.target_name\[0\]: "t" is made by batch_input\[0\]\.target_name\[1\] too/,
+    ],
+    // Without a batch dimension, the second dim of the output has no counterpart.
+    [
+      'output { name: "z" data_type: TYPE_FP32 dims: [ 1, -1 ] } batch_output { target_name: "z" source_input: "x" }',
+      /batch_output\[0\]\.target_name\[0\]: "z" has the shape \[1,-1\] and takes .* "x", which has only \[1\]/,
+    ],
+    [
+      'output { name: "z" data_type: TYPE_STRING dims: 1 } batch_output { target_name: "z" source_input: "x" }',
+      /target_name\[0\]: "z" has strings, which cannot be split by a shape/,
+    ],
   ],
   `backend: "identity" input { ${tensor} dims: 1 } output { name: "y" data_type: TYPE_FP32 dims: 1 }`,
+);
+
+// The output may still be completed from the model.
+check(
+  [['batch_output { target_name: "y" source_input: "x" }']],
+  `backend: "onnxruntime" platform: "onnxruntime_onnx" input { ${tensor} dims: 1 }`,
 );

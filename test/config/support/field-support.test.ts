@@ -42,11 +42,13 @@ test('no row is hidden by a hint or refusal around it', () => {
 
 for (const [text, path] of [
   ['runtime: "libtriton_other.so"', 'runtime'],
-  ['batch_input { }', 'batch_input'],
   [
     'sequence_batching { state { use_growable_memory: true } }',
     'sequence_batching.state[0].use_growable_memory',
   ],
+  ['backend: "fil" batch_input { }', 'batch_input'],
+  ['backend: "identity" batch_output { }', 'batch_output'],
+  ['backend: "tensorrt" input { allow_ragged_batch: true }', 'input[0].allow_ragged_batch'],
   ['instance_group { kind: KIND_MODEL }', 'instance_group[0].kind'],
   ['instance_group { passive: true }', 'instance_group[0].passive'],
   ['instance_group { secondary_devices { } }', 'instance_group[0].secondary_devices'],
@@ -91,6 +93,9 @@ for (const [text, path] of [
     'dynamic_batching.priority_queue_policy',
   ],
   ['instance_group { host_policy: "x" }', 'instance_group[0].host_policy'],
+  ['backend: "javascript" batch_input { }', 'batch_input'],
+  ['backend: "python" batch_output { }', 'batch_output'],
+  ['backend: "of_the_program" batch_input { }', 'batch_input'],
   ['cc_model_filenames { key: "7.5" value: "b" }', 'cc_model_filenames'],
   [
     'backend: "tensorflow" model_operations { op_library_filename: "x" }',

@@ -101,8 +101,17 @@ function addAttention(model: Graph, numbers: Random, width: number, prefix: stri
   return addLayerNorm(model, width, name('attention_out'), name('attended_sum'));
 }
 
-/** Two dense layers with GELU between them, residual and norm; returns the name of its output. */
-function addFeedForward(model: Graph, numbers: Random, width: number, prefix: string, input: string): string {
+/**
+ * Two dense layers with GELU between them, residual and norm; returns the name of its output. The model has the
+ * constants `sqrt_two`, `unit` and `half`.
+ */
+export function addFeedForward(
+  model: Graph,
+  numbers: Random,
+  width: number,
+  prefix: string,
+  input: string,
+): string {
   const name = (part: string): string => prefix + part;
   addDense(model, numbers, [width, 4 * width], name('wide'), input);
   model
@@ -116,7 +125,8 @@ function addFeedForward(model: Graph, numbers: Random, width: number, prefix: st
   return addLayerNorm(model, width, name('out'), name('narrow_sum'));
 }
 
-function addDense(
+/** A dense layer over the last dimension. */
+export function addDense(
   model: Graph,
   numbers: Random,
   [inputs, outputs]: readonly [number, number],
@@ -135,7 +145,8 @@ function addDense(
     .node('Add', [`${output}.product`, `${output}.b`], [output]);
 }
 
-function addLayerNorm(model: Graph, width: number, output: string, input: string): string {
+/** A layer norm over the last dimension; returns the name of its output. */
+export function addLayerNorm(model: Graph, width: number, output: string, input: string): string {
   model
     .initializer(`${output}.scale`, 'FP32', [width], new Float32Array(width).fill(1))
     .initializer(`${output}.shift`, 'FP32', [width], new Float32Array(width))

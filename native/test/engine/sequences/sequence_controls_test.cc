@@ -70,6 +70,11 @@ TEST(sequence_controls_have_the_values_of_the_configuration) {
   CHECK_EQ(InjectedAs<uint64_t>(bench, 1, 3), 0u);
   CHECK(!InjectedAs<bool>(bench, 1, 4));
   CHECK_EQ(InjectedAs<uint64_t>(bench, 2, 3), 3u);
+  // A batch of one request is read in place, so all tensors are aligned.
+  for (const Overlay& overlay : bench.overlays) {
+    const auto at = reinterpret_cast<uintptr_t>(overlay.tensor.first_chunks[0].data);
+    CHECK_EQ(at % (overlay.tensor.index == 3 ? 8 : 4), 0u);
+  }
 }
 
 TEST(sequence_id_tensor_has_the_low_bytes_of_a_number_or_a_text) {

@@ -18,6 +18,7 @@
 //   ~Instance, ~Model        on a thread that no caller waits for
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <map>
@@ -128,6 +129,16 @@ class Run {
   virtual void MarkInputsReady(uint64_t at_ns = 0) = 0;
   virtual void MarkComputed(uint64_t at_ns = 0) = 0;
 
+  // Whether a backend must declare output `index`: a request wants it, or the engine keeps it.
+  bool Needs(uint32_t index) const {
+    const auto is_wanted = [index](const Request* one) { return one->header->Wants(index); };
+    return std::any_of(requests_.begin(), requests_.end(), is_wanted) ||
+           std::find(kept_outputs_.begin(), kept_outputs_.end(), index) != kept_outputs_.end();
+  }
+  // The outputs that the engine keeps, such as the states of sequences, whether or not a request
+  // wants them.
+  std::span<const uint32_t> kept_outputs() const { return kept_outputs_; }
+
   // --- Outputs. The backend declares outputs, and the next response carries them. The next
   // response to a request carries the outputs declared for that request. The next response to kAll
   // carries the outputs declared for kAll. Responses to single requests before it carry them too,
@@ -211,6 +222,7 @@ class Run {
   std::vector<Request*> requests_;
   uint32_t total_batch_size_ = 0;
   const RowInputs* row_inputs_ = nullptr;  // null: requests have only their own inputs
+  std::span<const uint32_t> kept_outputs_;
 };
 
 // A counted reference to a run, for code that may use the run after it is done. Thread-safe to copy

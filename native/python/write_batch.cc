@@ -1,4 +1,5 @@
 // Writes a batch into shared memory (protocol.h).
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <variant>
@@ -53,6 +54,13 @@ std::string Said(const RequestHeader& header) {
   return said;
 }
 
+// The number of outputs that the engine keeps and that a request does not want.
+size_t KeptAlone(const Run& run, const RequestHeader& header) {
+  const auto kept = run.kept_outputs();
+  return static_cast<size_t>(std::count_if(
+      kept.begin(), kept.end(), [&header](uint32_t output) { return !header.Wants(output); }));
+}
+
 // Copies the bytes of one request's input, chunk by chunk.
 void Copy(const Request& request, const InputTensor& input, char* target) {
   for (size_t i = 0, count = request.chunks(input); i < count; i++) {
@@ -74,7 +82,7 @@ Status Channel::WriteBatch(uint32_t slot, const Run& run, uint32_t* number) {
   for (uint32_t at = 0; at < requests.size();) {
     const RequestHeader& header = *requests[at]->header;
     const uint32_t count = run.neighbours(at);
-    words += 9 + header.wanted.size();
+    words += 9 + header.wanted.size() + KeptAlone(run, header);
     for (const InputTensor& input : run.inputs(at)) {
       words += 4 + input.shape.size();
       if (count == 1 && requests[at]->chunks(input) == 1) {
@@ -141,8 +149,11 @@ Status Channel::WriteBatch(uint32_t slot, const Run& run, uint32_t* number) {
     std::memcpy(segment_->memory.data() + data, text.data(), text.size());
     data += Aligned(text.size());
     put(header.streams ? 1 : 0);
-    put(header.wanted.size());
+    put(header.wanted.size() + KeptAlone(run, header));
     for (const uint32_t output : header.wanted) put(output);
+    for (const uint32_t output : run.kept_outputs()) {
+      if (!header.Wants(output)) put(output);
+    }
     put(run.inputs(at).size());
     for (const InputTensor& input : run.inputs(at)) {
       const size_t size = input.byte_size();

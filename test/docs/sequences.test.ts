@@ -6,7 +6,11 @@ import test from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { serveGrpc } from '../../src/endpoints/grpc/serve.js';
+import { expandConfig } from '../../src/config/schema/expand.js';
+import { readModelConfig } from '../../src/config/text/read.js';
 import { createServer } from '../../src/index.js';
+import { modelFor } from '../corpus/model-for.js';
+import { floats, serve } from '../support/harness.js';
 import { temporaryFolder } from '../support/repository.js';
 
 const root = fileURLToPath(new URL('../../../', import.meta.url));
@@ -60,3 +64,25 @@ test('the lines for a client run', async (t) => {
   ];
   assert.equal(await printedBy(t, program.join('\n')), '[false,true]\n');
 });
+
+for (const name of ['direct', 'oldest', 'state']) {
+  test(`the configuration of ${name} serves a sequence`, async (t) => {
+    const [, part] = new RegExp(`<!-- test: ${name} -->\\s*\`\`\`text\\n([^]*?)\`\`\``).exec(page) ?? [];
+    assert.ok(part !== undefined);
+    const config = [
+      'backend: "onnxruntime"',
+      'input { name: "x" data_type: TYPE_FP32 dims: [ 4 ] }',
+      'output { name: "y" data_type: TYPE_FP32 dims: [ 4 ] }',
+      part,
+    ].join('\n');
+    const model = modelFor(expandConfig(readModelConfig({ file: name, text: config }).value));
+    const files = { 'initial_state/hidden.bin': new Uint8Array(4 * 2 * 128) };
+    const server = await serve(t, { m: { config, files, versions: { '1': model } } });
+    assert.deepEqual(server.model('m').notes, []);
+    const sequence = server.model('m').sequence();
+    const shape = name === 'state' ? [4] : [1, 4];
+    const x = { data: [1, 2, 3, 4], shape };
+    await sequence.infer({ x });
+    assert.deepEqual(floats(await sequence.end({ x })), [1, 2, 3, 4]);
+  });
+}

@@ -104,7 +104,12 @@ test('a state in one buffer may begin with a file', async (t) => {
   const files = { 'initial_state/first.bin': bytes(1, 2, 3) };
   const server = await serve(t, { m: { config, versions: { '1': lastThree(false, 'FP32') }, files } });
   assert.deepEqual(
-    floats(await server.model('m').sequence().end({ x: { data: [4], shape: [1] } })),
+    floats(
+      await server
+        .model('m')
+        .sequence()
+        .end({ x: { data: [4], shape: [1] } }),
+    ),
     [2, 3, 4],
   );
 });

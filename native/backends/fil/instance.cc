@@ -23,10 +23,7 @@ constexpr double kMostTaskNs = 10'000'000;
 constexpr size_t kExplainedRows = 4;
 
 bool Wanted(const Run& run, uint32_t output) {
-  const auto requests = run.requests();
-  return output != LoadedForest::kNone &&
-         std::any_of(requests.begin(), requests.end(),
-                     [output](const Request* request) { return request->header->Wants(output); });
+  return output != LoadedForest::kNone && run.Needs(output);
 }
 
 }  // namespace

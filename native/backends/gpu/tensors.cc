@@ -160,8 +160,11 @@ Status GpuInstance::CopyAcross(device::cuda::Address to, device::cuda::Address f
 
 void GpuInstance::NoteReaders(Batch& batch, uint32_t index) const {
   Output& output = batch.outputs[index];
-  output.wanted = false;
-  output.stays = true;
+  const auto kept = batch.run->kept_outputs();
+  output.wanted = std::find(kept.begin(), kept.end(), index) != kept.end();
+  // The engine keeps outputs in host memory.
+  output.stays = !output.wanted;
+  if (output.wanted) return;
   const RequestHeader* header = nullptr;  // of the previous request
   for (const Request* request : batch.run->requests()) {
     if (request->header == header) continue;

@@ -126,12 +126,8 @@ Status OnnxInstance::GatherInput(Run& run, uint32_t index) {
 }
 
 Status OnnxInstance::ChooseOutputs(Run& run) {
-  const auto requests = run.requests();
   for (uint32_t i = 0; i < outputs_.size(); i++) {
-    if (std::none_of(requests.begin(), requests.end(),
-                     [i](const Request* request) { return request->header->Wants(i); })) {
-      continue;
-    }
+    if (!run.Needs(i)) continue;
     wanted_.push_back(i);
     output_names_.push_back(plan_->outputs[i].name.c_str());
     if (Status status = outputs_[i].Bind(run); !status.ok()) {

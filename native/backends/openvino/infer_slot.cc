@@ -32,12 +32,7 @@ Status InferSlot::Bind(Run& run) {
       return About("input", plan_->inputs[i].name, status);
     }
   }
-  for (uint32_t i = 0; i < plan_->outputs.size(); i++) {
-    const auto requests = run.requests();
-    outputs_[i].wanted = std::any_of(requests.begin(), requests.end(), [i](const Request* request) {
-      return request->header->Wants(i);
-    });
-  }
+  for (uint32_t i = 0; i < plan_->outputs.size(); i++) outputs_[i].wanted = run.Needs(i);
   small_ = kept_.Suit(gathered_, Rows(run));
   if (small_) return kept_.Bind(request_.get(), gathered_, Rows(run));
   kept_.Drop();

@@ -69,10 +69,8 @@ Status BatchOutputs::Declare(Run& run) {
     if (place.ok()) places_[i] = place.value();
     status = place.status();
   }
-  const auto requests = run.requests();
   for (uint32_t i = 0; status.ok() && i < places_.size(); i++) {
-    const auto wants = [i](const Request* request) { return request->header->Wants(i); };
-    if (std::none_of(requests.begin(), requests.end(), wants)) continue;
+    if (!run.Needs(i)) continue;
     status = DeclareOne(run, i, places_[i]);
   }
   // The model's fault, not a request's: do not run the requests again.

@@ -113,12 +113,8 @@ StatusOr<TensorObject> BatchTensors::Lend(Run& run, const TensorPlan& input,
 }
 
 Status BatchTensors::Declare(Run& run) {
-  const auto requests = run.requests();
   for (uint32_t i = 0; i < plan_->outputs.size(); i++) {
-    if (std::none_of(requests.begin(), requests.end(),
-                     [i](const Request* request) { return request->header->Wants(i); })) {
-      continue;
-    }
+    if (!run.Needs(i)) continue;
     Status status = DeclareOutput(run, i);
     if (status.ok()) continue;
     // The model's fault, not a request's: do not run the requests again.

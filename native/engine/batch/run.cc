@@ -27,7 +27,9 @@ void PooledRun::Assign(std::span<Request* const> batch, uint64_t number, const R
   if (!not_single_.SameAs(context->not_single)) not_single_ = context->not_single;
   decoupled_ = context->decoupled;
   asynchronous_ = runner->asynchronous;
-  outputs_.Begin(context, batch, additions_.keeper());
+  const OutputKeeper* const keeper = additions_.keeper();
+  outputs_.Begin(context, batch, keeper);
+  kept_outputs_ = keeper ? keeper->kept_outputs() : std::span<const uint32_t>();
   requests_.assign(batch.begin(), batch.end());
   total_batch_size_ = outputs_.rows();
   members_.Assign();

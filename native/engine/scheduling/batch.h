@@ -1,6 +1,7 @@
 // A batch: the requests that a scheduler has selected to run together on one instance.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -27,9 +28,13 @@ enum class ClosedBy : uint8_t {
 class OutputKeeper {
  public:
   virtual ~OutputKeeper() = default;
-  // Whether output `index` is kept. The answer is constant. A response without a kept output is an
+  // The outputs that are kept. The answer is constant. A response without a kept output is an
   // error, unless the model is decoupled.
-  virtual bool Keeps(uint32_t index) const = 0;
+  virtual std::span<const uint32_t> kept_outputs() const = 0;
+  bool Keeps(uint32_t index) const {
+    const auto outputs = kept_outputs();
+    return std::find(outputs.begin(), outputs.end(), index) != outputs.end();
+  }
   // Takes the kept outputs that a response to `request` would have carried, before the response is
   // delivered. They are valid during this call; the keeper copies them or shares their blocks.
   // Called by any thread that responds, without the version's lock. Calls for one request never

@@ -20,6 +20,12 @@ std::vector<SequenceStateSpec> InOrder(std::vector<SequenceStateSpec> specs) {
   return specs;
 }
 
+std::vector<uint32_t> OutputsOf(std::span<const SequenceStateSpec> specs) {
+  std::vector<uint32_t> outputs;
+  for (const SequenceStateSpec& spec : specs) outputs.push_back(spec.output);
+  return outputs;
+}
+
 // The bytes of zeros of a shape. A text is only its length, 4 bytes.
 size_t ZeroBytes(DataType datatype, std::span<const int64_t> shape) {
   size_t bytes = datatype == DataType::kBytes ? 4 : ByteSize(datatype);
@@ -48,7 +54,10 @@ void AddOverlay(uint32_t slot, const SequenceStateSpec& spec, std::span<const in
 }  // namespace
 
 SequenceStates::SequenceStates(std::vector<SequenceStateSpec> specs, Budget* budget)
-    : specs_(InOrder(std::move(specs))), budget_(budget), pool_(kIdleBytes) {}
+    : specs_(InOrder(std::move(specs))),
+      kept_(OutputsOf(specs_)),
+      budget_(budget),
+      pool_(kIdleBytes) {}
 
 StateFault SequenceStates::Grow(SequenceState* state, StateValue* value, size_t size) noexcept {
   const size_t before = value->block ? value->block->size() : 0;
@@ -157,11 +166,6 @@ void SequenceStates::AddZeros(uint32_t slot, const SequenceState& like,
     // A run of another instance may still read the zeros when larger ones replace them.
     overlays->back().tensor.first_chunks[0].owner = zeros_;
   }
-}
-
-bool SequenceStates::Keeps(uint32_t index) const {
-  return std::any_of(specs_.begin(), specs_.end(),
-                     [index](const SequenceStateSpec& spec) { return spec.output == index; });
 }
 
 StateFault SequenceStates::Set(SequenceState* state, size_t index,

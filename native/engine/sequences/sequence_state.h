@@ -89,7 +89,7 @@ class SequenceStates final : public OutputKeeper {
   void AddZeros(uint32_t slot, const SequenceState& like, std::vector<Overlay>* overlays) const;
 
   // --- The outputs of runs; any thread.
-  bool Keeps(uint32_t index) const override;
+  std::span<const uint32_t> kept_outputs() const override { return kept_; }
   void Keep(const Request& request, uint32_t slot,
             std::span<const OutputTensor> outputs) noexcept override;
 
@@ -99,6 +99,7 @@ class SequenceStates final : public OutputKeeper {
   StateFault Set(SequenceState* state, size_t index, const OutputTensor& output) noexcept;
 
   const std::vector<SequenceStateSpec> specs_;
+  const std::vector<uint32_t> kept_;  // the outputs of the states
   Budget* const budget_;
   BlockPool pool_;
   BlockRef zeros_;

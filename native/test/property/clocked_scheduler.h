@@ -24,7 +24,10 @@ struct SchedulerView {
 class CountingKeeper final : public OutputKeeper {
  public:
   explicit CountingKeeper(std::shared_ptr<SchedulerView> view) : view_(std::move(view)) {}
-  bool Keeps(uint32_t index) const override { return index == 1; }
+  std::span<const uint32_t> kept_outputs() const override {
+    static constexpr uint32_t kKept[] = {1};
+    return kKept;
+  }
   void Keep(const Request& request, uint32_t,
             std::span<const OutputTensor> outputs) noexcept override {
     if (request.header->null_row || outputs.size() != 1 || outputs[0].index != 1) view_->broken++;

@@ -36,7 +36,7 @@ class SlotStates final : public OutputKeeper {
 
   explicit SlotStates(uint32_t slots) : slots_(slots) {}
 
-  bool Keeps(uint32_t index) const override { return index == kNextState; }
+  std::span<const uint32_t> kept_outputs() const override { return {&kNextState, 1}; }
   void Keep(const Request& request, uint32_t slot,
             std::span<const OutputTensor> outputs) noexcept override {
     const std::lock_guard lock(mutex_);

@@ -50,9 +50,7 @@ export function tellsControls(datatype: Datatype): Uint8Array {
   const model = graph('controls').input('x', 'FP32', ['N', 1]);
   const names = ['start', 'end', 'ready'];
   for (const name of names) {
-    model
-      .input(name, datatype, ['N', 1])
-      .node('Cast', [name], [`${name}_number`], { to: elementType.FP32 });
+    model.input(name, datatype, ['N', 1]).node('Cast', [name], [`${name}_number`], { to: elementType.FP32 });
   }
   return model
     .node('Concat', ['x', ...names.map((name) => `${name}_number`)], ['y'], { axis: 1 })
@@ -74,17 +72,19 @@ export function tellsId(batches: boolean, datatype: Datatype): Uint8Array {
 /** {@link runningSum} for batches, which fails if the first value of x is 100 or more. */
 export function failingSum(): Uint8Array {
   const dims = ['N', 2];
-  return graph('failing_sum')
-    .input('x', 'FP32', dims)
-    .input('sum', 'FP32', dims)
-    .initializer('table', 'FP32', [100], new Uint8Array(400))
-    .node('Cast', ['x'], ['row'], { to: elementType.INT64 })
-    // A row that the table does not have is an error.
-    .node('Gather', ['table', 'row'], ['zero'])
-    .node('Add', ['x', 'sum'], ['added'])
-    .node('Add', ['added', 'zero'], ['y'])
-    .node('Identity', ['y'], ['next'])
-    .output('y', 'FP32', dims)
-    .output('next', 'FP32', dims)
-    .encode();
+  return (
+    graph('failing_sum')
+      .input('x', 'FP32', dims)
+      .input('sum', 'FP32', dims)
+      .initializer('table', 'FP32', [100], new Uint8Array(400))
+      .node('Cast', ['x'], ['row'], { to: elementType.INT64 })
+      // A row that the table does not have is an error.
+      .node('Gather', ['table', 'row'], ['zero'])
+      .node('Add', ['x', 'sum'], ['added'])
+      .node('Add', ['added', 'zero'], ['y'])
+      .node('Identity', ['y'], ['next'])
+      .output('y', 'FP32', dims)
+      .output('next', 'FP32', dims)
+      .encode()
+  );
 }

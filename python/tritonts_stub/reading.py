@@ -22,7 +22,8 @@ def read(instance, number, offset, count):
         request_id, parameters, correlation_id, flags = (
             read_attributes(memory.bytes[place : place + size]) if size else ("", {}, 0, 0)
         )
-        asked = [names[index] for index in words[at : at + wanted]] if wanted else None
+        # An empty slot of a batch wants an output that no model has.
+        asked = [names[index] for index in words[at : at + wanted] if index < len(names)] if wanted else None
         at += wanted
         attributes = Attributes(
             request_id, parameters, priority, timeout, asked, counted == 1, rows, correlation_id, flags

@@ -47,6 +47,15 @@ Response& Responder::AddResponse(uint32_t position, bool final, Delivery* delive
   return response;
 }
 
+void Responder::KeepOnly(uint32_t position, const Request& request, Delivery* delivery) {
+  if (!additions_->keeper()) return;
+  const size_t before = delivery->outputs.size();
+  // If it fails, it has added nothing.
+  const Status taken =
+      outputs_->Take(position, request, &delivery->outputs, &delivery->blocks, &delivery->kept);
+  if (taken.ok()) delivery->outputs.resize(before);
+}
+
 void Responder::CountUnread(StreamCount* stream, std::span<const OutputTensor> outputs,
                             Response* response) {
   response->counted = StreamCount::kResponseBytes;
@@ -77,6 +86,7 @@ void Responder::Prepare(uint32_t position, const Status& status, bool final, Del
       request->header->streams ? &request->header->streams[request->position] : nullptr;
   account_->NoteFirst(position, delivery->timings);
   if (cancelled) {
+    if (status.ok() && !delivery->empty) KeepOnly(position, *request, delivery);
     response.status = context_->cancelled;
   } else if (status.ok() && stream && stream->lost()) {
     response.status = context_->no_response;
@@ -194,7 +204,9 @@ void Responder::GiveToKeeper(const Delivery& delivery) {
     while (past < kept.slots.size() && kept.slots[past] == slot) past++;
     const Request* const request = (*members_)[slot];
     while (delivery.responses[i].request != request) i++;
-    if (!delivery.responses[i].status.ok()) continue;
+    // What was kept of a cancelled request is its state: its model has run it.
+    const Status& status = delivery.responses[i].status;
+    if (!status.ok() && status.code() != Code::kCancelled) continue;
     additions_->keeper()->Keep(*request, slot, std::span(kept.outputs).subspan(at, past - at));
   }
 }

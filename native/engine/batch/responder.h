@@ -49,6 +49,8 @@ class Responder {
   // links responses to their outputs, and fetches outputs that a sink does not take where they are.
   // Some responses may become errors.
   void SetOutputs(Delivery* delivery);
+  // Takes the outputs of a cancelled request that the keeper keeps; the others are dropped.
+  void KeepOnly(uint32_t position, const Request& request, Delivery* delivery);
   // Passes kept outputs to their keeper. After this, no response may become an error.
   void GiveToKeeper(const Delivery& delivery);
   // Passes some of the responses to their sinks.

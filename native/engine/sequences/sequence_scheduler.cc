@@ -32,13 +32,14 @@ SequenceScheduler::SequenceScheduler(SequencePolicy policy, uint32_t instances, 
                                      : std::make_shared<SequenceStates>(policy_.states, budget)),
       model_(std::move(model)),
       controls_(policy_.controls, policy_.max_batch_size > 0) {
-  const size_t rows = std::max(policy_.slots, policy_.max_batch_size);
+  const bool direct = policy_.strategy == SequencePolicy::Strategy::kDirect;
+  const size_t rows = direct ? policy_.slots : policy_.max_batch_size;
   const size_t each = controls_.count() + policy_.states.size();
   overlays_.reserve(std::max<size_t>(1, rows) * each);
 }
 
 SequenceScheduler::~SequenceScheduler() {
-  for (uint32_t slot = 0; slot < slots_.size(); slot++) Delete(slots_.At(slot));
+  for (uint32_t slot = 0; slot < slots_.used(); slot++) Delete(slots_.At(slot));
   while (Sequence* waiting = backlog_.front()) {
     backlog_.Remove(waiting);
     Delete(waiting);
@@ -47,8 +48,8 @@ SequenceScheduler::~SequenceScheduler() {
 
 SequenceCounts SequenceScheduler::sequences() const {
   SequenceCounts counts = counts_;
-  counts.slots = slots_.size();
-  counts.live = slots_.size() - slots_.free();
+  counts.slots = slots_.most();
+  counts.live = slots_.taken();
   counts.idle = idle_.size();
   counts.backlog = backlog_.size();
   if (states_) counts.state_bytes = states_->bytes();
@@ -138,6 +139,7 @@ Status SequenceScheduler::Begin(RequestHeader* header, Sequence** sequence) {
   try {
     // A generated id has no entry: a caller who uses the same number begins another sequence.
     if (!made->generated) entry = ids_.Add(made->id);
+    slots_.Reserve();
     if (!slots_.any_free() && header->timeout_ns > 0) {
       Limit(made.get(), TimeoutOf(*header));
     }
@@ -390,7 +392,7 @@ void SequenceScheduler::Drain(RequestChain* requests) {
     drain(waiting);
     Remove(waiting, SequenceEnd::kFailed, 0);
   }
-  for (uint32_t slot = 0; slot < slots_.size(); slot++) {
+  for (uint32_t slot = 0; slot < slots_.used(); slot++) {
     Sequence* const sequence = slots_.At(slot);
     if (!sequence) continue;
     drain(sequence);

@@ -16,26 +16,38 @@ class Sequence;
 
 class SequenceSlots {
  public:
-  // Throws std::bad_alloc; no other function allocates.
   SequenceSlots(uint32_t instances, uint32_t slots)
-      : instances_(instances), of_instance_(slots), slots_(size_t{instances} * slots) {
-    free_.reserve(slots_.size());
-    for (uint32_t i = 0; i < slots_.size(); i++) free_.push_back(i);
-  }
+      : instances_(instances),
+        of_instance_(slots),
+        most_(std::min<uint64_t>(uint64_t{instances} * slots, UINT32_MAX - 1)) {}
 
-  bool any_free() const { return !free_.empty(); }
-  size_t free() const { return free_.size(); }
-  size_t size() const { return slots_.size(); }
+  bool any_free() const { return !free_.empty() || slots_.size() < most_; }
+  size_t taken() const { return slots_.size() - free_.size(); }
+  // How many there are.
+  size_t most() const { return most_; }
+  // The slots from this number on have never been taken, and take no memory.
+  uint32_t used() const { return static_cast<uint32_t>(slots_.size()); }
   uint32_t instances() const { return instances_; }
   uint32_t of_instance() const { return of_instance_; }
   uint32_t InstanceOf(uint32_t slot) const { return slot % instances_; }
   // Null: the slot is free.
-  Sequence* At(uint32_t slot) const { return slots_[slot]; }
+  Sequence* At(uint32_t slot) const { return slot < slots_.size() ? slots_[slot] : nullptr; }
   Sequence* At(uint32_t instance, uint32_t index) const {
-    return slots_[size_t{index} * instances_ + instance];
+    const size_t slot = size_t{index} * instances_ + instance;
+    return slot < slots_.size() ? slots_[slot] : nullptr;
+  }
+  // Makes room, so that no other function allocates. Called before Take. Throws std::bad_alloc.
+  void Reserve() {
+    if (!free_.empty() || slots_.size() == most_) return;
+    if (slots_.capacity() == slots_.size()) slots_.reserve(std::max<size_t>(16, 2 * slots_.size()));
+    free_.reserve(slots_.capacity());
   }
   // Gives a free slot to a sequence, and returns its number.
   uint32_t Take(Sequence* sequence) {
+    if (free_.empty()) {
+      slots_.push_back(sequence);
+      return static_cast<uint32_t>(slots_.size() - 1);
+    }
     std::pop_heap(free_.begin(), free_.end(), std::greater<>());
     const uint32_t slot = free_.back();
     free_.pop_back();
@@ -53,8 +65,9 @@ class SequenceSlots {
  private:
   const uint32_t instances_;
   const uint32_t of_instance_;
+  const size_t most_;
   std::vector<Sequence*> slots_;  // by number
-  std::vector<uint32_t> free_;    // a heap, the lowest number first
+  std::vector<uint32_t> free_;    // those of `slots_` that are free: a heap, the lowest first
 };
 
 }  // namespace tritonts

@@ -76,11 +76,15 @@ Status SequenceStates::Begin(std::unique_ptr<SequenceState>* state) {
   auto made = std::make_unique<SequenceState>();
   made->tensors_.resize(specs_.size());
   for (size_t i = 0; i < specs_.size(); i++) {
+    for (StateValue* value : {&made->tensors_[i].now, &made->tensors_[i].next}) {
+      // Room for all dims, so that a copy of a shape does not allocate.
+      value->shape.reserve(specs_[i].first_shape.size());
+    }
+  }
+  for (size_t i = 0; i < specs_.size(); i++) {
     const SequenceStateSpec& spec = specs_[i];
     SequenceState::Tensor& tensor = made->tensors_[i];
     for (StateValue* value : {&tensor.now, &tensor.next}) {
-      // Room for all dims, so that a copy of a shape does not allocate.
-      value->shape.reserve(spec.first_shape.size());
       if (Grow(made.get(), value, FirstBytes(spec)) == StateFault::kNone) continue;
       Release(made.get());
       return Status::Unavailable(

@@ -111,6 +111,7 @@ class ModelVersion final : public Served,
   const ModelIo& io() const override { return io_; }
   bool Takes(uint32_t input, MemoryKind kind, int device) const override;
   bool decoupled() const override { return context_.decoupled; }
+  bool alone() const override { return alone_; }
   // The output bytes of a request of `rows` rows, at most kMostBytes. Outputs with variable dims
   // count 0 bytes.
   uint64_t KnownOutputBytes(uint64_t rows) const override;
@@ -265,6 +266,7 @@ class ModelVersion final : public Served,
   std::vector<Keyed> keyed_inputs_;
   // By input: the devices whose memory all instances take it from, one bit each.
   std::vector<uint64_t> input_devices_;
+  bool alone_ = false;  // the model has sequences
   bool has_optional_ = false;
   bool keyed_ = false;  // requests may differ in shape, in which inputs they have, or in values
   std::shared_ptr<const QueuePolicies> queue_policies_;  // null: there are none

@@ -42,10 +42,12 @@ ModelVersion::ModelVersion(uint32_t uid, std::string name, int64_t version, Back
           Status::Unavailable(Reason::kTimedOut, "model '" + name_ + "': request timeout expired")),
       no_thread_(Status::Unavailable(
           Reason::kNoMemory, "model '" + name_ + "': the system has no thread for its instances")),
-      broken_(Status::Internal(
+      broken_(Status::Unavailable(
+          Reason::kNoMemory,
           "model '" + name_ +
-          "': an earlier request of the sequence could not leave its state: there was no memory "
-          "for it, or its size changed although use_same_buffer_for_input_output is set")),
+              "': an earlier request of the sequence could not leave its state: there was no "
+              "memory "
+              "for it, or its size changed although use_same_buffer_for_input_output is set")),
       did_not_return_(Status::Internal("model '" + name_ +
                                        "': a run did not return; its instance was abandoned")),
       context_(name_, false, nullptr),
@@ -151,7 +153,8 @@ std::unique_ptr<Scheduler> ModelVersion::MakeScheduler(VersionConfig* config) {
     queue_policies_ = std::make_shared<const QueuePolicies>(std::move(*config->queue));
   }
   if (config->scheduler) return config->scheduler();
-  if (config->sequences) {
+  alone_ = config->sequences.has_value();
+  if (alone_) {
     return MakeSequenceScheduler(std::move(*config->sequences),
                                  static_cast<uint32_t>(config->instances.size()), name_,
                                  config->budget);

@@ -46,6 +46,9 @@ struct VersionMetrics : InstanceMetrics {
 class Served : public Executor {
  public:
   ~Served() override;
+  // Whether its requests must not share headers, because they belong to sequences. The answer does
+  // not change once it serves.
+  virtual bool alone() const { return false; }
 
   void Submit(std::span<Request* const> requests, uint64_t now_ns,
               InlineTime* inline_time = nullptr) noexcept final {

@@ -287,7 +287,10 @@ export class BatchReader {
     const wanted =
       count === 0
         ? this.#outputs
-        : Array.from({ length: count }, (_, i) => this.#outputs[words[at + i] ?? 0] ?? '');
+        : // An empty slot of a batch wants an output that no model has.
+          Array.from({ length: count }, (_, i) => this.#outputs[words[at + i] ?? 0]).filter(
+            (name) => name !== undefined,
+          );
     return {
       id: extra?.id ?? '',
       wanted,

@@ -37,12 +37,18 @@ export function inSequence(
   async function* inOrder(): AsyncGenerator<Inputs, void, undefined> {
     // The last item is known when there is no other one after it.
     const held: Inputs[] = [];
-    for await (const item of items) {
-      held.push(item);
-      if (end && held.length === 1) continue;
-      yield* held.splice(0, 1);
-      // A refused item is sent again with the same flags.
-      begun = sent;
+    try {
+      for await (const item of items) {
+        held.push(item);
+        if (end && held.length === 1) continue;
+        yield* held.splice(0, 1);
+        // A refused item is sent again with the same flags.
+        begun = sent;
+      }
+    } catch (error) {
+      // Those before the error are sent. The sequence goes on.
+      yield* held;
+      throw error;
     }
     isLast = end;
     yield* held;

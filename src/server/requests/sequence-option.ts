@@ -30,6 +30,11 @@ export interface CheckedSequence {
 export function checkSequenceId(model: string, path: string, id: unknown): bigint | string {
   if (typeof id === 'string') {
     const bytes = Buffer.byteLength(id);
+    // Different texts that are no UTF-16 would become the same UTF-8.
+    if (Buffer.from(id).toString() !== id) {
+      const text = `model '${model}': expected well-formed text for ${path} but received half of a surrogate pair`;
+      throw invalidArgument(text, { model });
+    }
     if (bytes <= mostIdBytes) return id === '' ? 0n : id;
     const message = `model '${model}': expected at most ${mostIdBytes} bytes of UTF-8 for ${path} but received ${bytes}`;
     throw new TritonError('UNSUPPORTED', message, { model });

@@ -17,7 +17,8 @@ async function started(t: Context): Promise<InferenceServer> {
         config: { ...tellerConfig, max_batch_size: 1, instance_group: [{ count: 2, kind: 'KIND_CPU' }] },
         execute: async (requests) => {
           const [x = 0] = requests[0]?.inputs['x']?.as('FP32').data ?? [];
-          await wait(x);
+          // A cancelled request frees its instance.
+          await wait(x, undefined, { signal: requests[0]?.signal }).catch(() => undefined);
           if (x === 13) throw new Error('a mistake');
           return teller.execute(requests);
         },
@@ -69,7 +70,7 @@ for (const protocol of protocols) {
     });
 
     test('the requests of a sequence run in the order of the calls', async (t) => {
-      const { own, remote } = await start(t, protocol);
+      const { remote } = await start(t, protocol);
       const sequence = (await remote.model('slow')).sequence();
       assert.ok(typeof sequence.id === 'bigint' && sequence.id >= 2n ** 62n);
       const order: number[] = [];
@@ -86,12 +87,11 @@ for (const protocol of protocols) {
         told,
         order.map((x, i) => [x, [`${sequence.id}n`, i === 0, i === 3]]),
       );
-      assert.equal(own.statistics('slow')[0]?.inference_count, 4);
       assert.match((await rejection(sequence.infer(chunk(0)))).message, /has ended; begin another one/);
     });
 
     test('what ends a sequence, and what does not', async (t) => {
-      const { own, remote } = await start(t, protocol);
+      const { remote } = await start(t, protocol);
       const model = await remote.model('slow');
       const sequence = model.sequence({ id: 'a' });
       assert.equal((await rejection(sequence.infer({ z: [1] }))).code, 'INVALID_ARG');
@@ -110,11 +110,14 @@ for (const protocol of protocols) {
       );
       assert.match(errors[1]?.message ?? '', /sequence 'a' has ended, because one of its requests failed/);
       await sequence.end();
+      let isAnswered = false;
       {
         await using other = model.sequence();
-        void other.infer(chunk(1)).catch(() => undefined);
+        void other.infer(chunk(1)).then(() => {
+          isAnswered = true;
+        });
       }
-      assert.equal(own.statistics('slow')[0]?.inference_count, 2);
+      assert.equal(isAnswered, true);
       const gone = model.sequence();
       const broken = gone.infer(chunk(60_000));
       await wait(20);

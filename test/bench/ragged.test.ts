@@ -30,8 +30,8 @@ test('every way to send texts has the same results, and is measured', async (t) 
     assert.ok(perSecond > 0);
     assert.ok(meanBatch >= 1 && meanBatch <= 8);
   }
-  const [ragged = [], ...others] = results;
-  assert.ok(ragged.length > 0 && ragged.every(Number.isFinite));
+  const [ragged, ...others] = results;
+  assert.ok(ragged !== undefined && ragged.every(Number.isFinite));
   for (const other of others) {
     assert.equal(other.length, ragged.length);
     assert.ok(other.every((value, i) => Math.abs(value - (ragged[i] ?? NaN)) < 1e-4));

@@ -127,8 +127,11 @@ test('a request runs again until the model is done with it', { skip }, async (t)
             request.set_release_flags(pb_utils.TRITONSERVER_REQUEST_RELEASE_RESCHEDULE)`;
   const more = 'sequence_batching { iterative_sequence: true oldest { } }';
   const server = await serving(t, {
-    counts: script(counts, { more }),
-    streams: script(streams, { more: `${more} model_transaction_policy { decoupled: true }` }),
+    counts: script(counts, { batching: false, more }),
+    streams: script(streams, {
+      batching: false,
+      more: `${more} model_transaction_policy { decoupled: true }`,
+    }),
   });
   const wanted = [3, 1, 5, 2];
   const answers = await Promise.all(wanted.map((count) => server.infer('counts', { x: row(count) })));

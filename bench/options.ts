@@ -39,6 +39,7 @@ const parts: readonly string[] = [
   'python',
   'queues',
   'ragged',
+  'sequences',
   'streams',
   'strings',
   'warmup',

@@ -22,6 +22,7 @@ import { measureEnsembles } from '../limits/ensembles.js';
 import { measureStreams } from '../limits/streams.js';
 import { measureQueues } from '../limits/queues.js';
 import { measureRagged } from '../limits/ragged.js';
+import { measureSequences } from '../limits/sequences.js';
 import { measureShapes } from '../limits/shapes.js';
 import { measureWarmup } from '../limits/warmup.js';
 import { measureStrings } from '../limits/strings.js';
@@ -137,6 +138,10 @@ export class Benchmark {
     if (wants(this.#options, 'ragged')) {
       this.#progress('ragged');
       this.#measured.push(...(await measureRagged(rounds)));
+    }
+    if (wants(this.#options, 'sequences')) {
+      this.#progress('sequences');
+      this.#measured.push(...(await measureSequences(rounds)));
     }
     if (wants(this.#options, 'streams')) {
       this.#progress('streams');

@@ -88,6 +88,7 @@ test('the second part is measured as the first one, under the required loads', (
     'python',
     'queues',
     'ragged',
+    'sequences',
     'streams',
     'strings',
     'warmup',

@@ -32,7 +32,9 @@ test('the page lists every metric with its type, and no other', async (t) => {
     'count: 1',
     'count: 1 rate_limiter { resources [ { name: "R" count: 1 } ] }',
   );
-  const server = await serve(t, { echo: { ...model, config: limited } }, { metricsConfig, rateLimit });
+  const inSequences = identity({ batching: false, more: 'sequence_batching { }' });
+  const models = { echo: { ...model, config: limited }, sequences: inSequences };
+  const server = await serve(t, models, { metricsConfig, rateLimit });
   await server.infer('echo', { x: row() });
   const shown = [...server.metrics().matchAll(/^# TYPE (\w+) (\w+)$/gm)].map(
     ([, name, type]) => `${name} ${type}`,

@@ -43,7 +43,7 @@ void DirectScheduler::Next(uint32_t instance, uint64_t now_ns, Batch* batch) {
     batch->wake_at_ns = now_ns + kRetryNs;
     return;
   }
-  overlays_.clear();
+  overlays_.Clear();
   bool other_shape = false;
   for (uint32_t index = 0; index < rows; index++) {
     Sequence* const sequence = slots_.At(instance, index);
@@ -61,7 +61,7 @@ void DirectScheduler::Next(uint32_t instance, uint64_t now_ns, Batch* batch) {
       AddEmpty(index, leader);
     }
   }
-  batch->overlays = overlays_;
+  batch->overlays = overlays_.all();
   batch->keeper = states_;
   batch->closed_by = other_shape                     ? ClosedBy::kShape
                      : ready == slots_.of_instance() ? ClosedBy::kFull

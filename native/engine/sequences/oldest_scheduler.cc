@@ -45,7 +45,7 @@ void OldestScheduler::Next(uint32_t instance, uint64_t now_ns, Batch* batch) {
   batch->wake_at_ns = choice.wake_at_ns;
   batch->closed_by = choice.closed_by;
   if (batch->members.empty()) return;
-  overlays_.clear();
+  overlays_.Clear();
   for (uint32_t slot = 0; slot < batch->members.size(); slot++) {
     Request* const request = batch->members[slot];
     Sequence* const sequence = request->header->sequence.place;
@@ -53,7 +53,7 @@ void OldestScheduler::Next(uint32_t instance, uint64_t now_ns, Batch* batch) {
     AddOverlays(slot, request, sequence);
     Run(sequence, batch);
   }
-  batch->overlays = overlays_;
+  batch->overlays = overlays_.all();
   batch->keeper = states_;
 }
 

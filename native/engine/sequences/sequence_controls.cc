@@ -15,6 +15,7 @@ using Kind = SequenceControl::Kind;
 // The id of an empty slot: the number 0, or an empty text. Both are zeros.
 alignas(8) constexpr char kNoId[8] = {};
 constexpr size_t kLengthBytes = 4;
+constexpr int64_t kOnes[] = {1, 1};
 
 std::vector<SequenceControl> InOrder(std::vector<SequenceControl> controls) {
   std::sort(controls.begin(), controls.end(),
@@ -55,7 +56,7 @@ void SequenceControls::Prepare(Sequence* sequence) const {
 }
 
 void SequenceControls::Add(uint32_t slot, const Request* request, const Sequence* sequence,
-                           std::vector<Overlay>* overlays) const {
+                           OverlayList* overlays) const {
   for (const SequenceControl& control : controls_) {
     const char* bytes = nullptr;
     size_t size = 0;
@@ -69,16 +70,9 @@ void SequenceControls::Add(uint32_t slot, const Request* request, const Sequence
       bytes = sequence ? sequence->number_bytes.data() : kNoId;
       size = ByteSize(control.datatype);
     }
-    Overlay& overlay = overlays->emplace_back();
-    overlay.slot = slot;
-    InputTensor& tensor = overlay.tensor;
-    tensor.index = control.input;
-    tensor.datatype = control.datatype;
-    tensor.of_one = true;
-    tensor.shape.push_back(1);
-    if (batches_) tensor.shape.push_back(1);
     // Runs only read their inputs.
-    tensor.first_chunks.push_back({const_cast<char*>(bytes), size, MemoryKind::kHost, 0, {}});
+    overlays->Add(slot, control.input, control.datatype, std::span(kOnes).first(batches_ ? 2 : 1),
+                  {const_cast<char*>(bytes), size, MemoryKind::kHost, 0, {}});
   }
 }
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "engine/base/status.h"
-#include "engine/request/row_inputs.h"
 #include "engine/scheduling/sequence_policy.h"
+#include "engine/sequences/overlay_list.h"
 
 namespace tritonts {
 
@@ -29,9 +29,9 @@ class SequenceControls {
   // Prepares the bytes of a new sequence's id. Throws std::bad_alloc.
   void Prepare(Sequence* sequence) const;
   // Adds the tensors of a slot. `request` is of the sequence; both null: the slot is empty. Does
-  // not allocate if `overlays` has room for `count` more.
+  // not allocate.
   void Add(uint32_t slot, const Request* request, const Sequence* sequence,
-           std::vector<Overlay>* overlays) const;
+           OverlayList* overlays) const;
 
  private:
   const std::vector<SequenceControl> controls_;

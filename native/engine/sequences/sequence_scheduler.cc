@@ -22,6 +22,21 @@ uint64_t Least(uint64_t one, uint64_t other) {
   return one == 0 || (other != 0 && other < one) ? other : one;
 }
 
+// How many inputs a batch gets.
+size_t MostOverlays(const SequencePolicy& policy) {
+  const bool direct = policy.strategy == SequencePolicy::Strategy::kDirect;
+  const size_t rows = direct ? policy.slots : policy.max_batch_size;
+  return std::max<size_t>(1, rows) * (policy.controls.size() + policy.states.size());
+}
+
+size_t MostDims(const SequencePolicy& policy) {
+  size_t most = 2;  // of control tensors
+  for (const SequenceStateSpec& state : policy.states) {
+    most = std::max(most, state.first_shape.size());
+  }
+  return most;
+}
+
 }  // namespace
 
 SequenceScheduler::SequenceScheduler(SequencePolicy policy, uint32_t instances, std::string model,
@@ -30,13 +45,9 @@ SequenceScheduler::SequenceScheduler(SequencePolicy policy, uint32_t instances, 
       slots_(std::max(1u, instances), std::max(1u, policy_.slots)),
       states_(policy_.states.empty() ? nullptr
                                      : std::make_shared<SequenceStates>(policy_.states, budget)),
+      overlays_(MostOverlays(policy_), MostDims(policy_)),
       model_(std::move(model)),
-      controls_(policy_.controls, policy_.max_batch_size > 0) {
-  const bool direct = policy_.strategy == SequencePolicy::Strategy::kDirect;
-  const size_t rows = direct ? policy_.slots : policy_.max_batch_size;
-  const size_t each = controls_.count() + policy_.states.size();
-  overlays_.reserve(std::max<size_t>(1, rows) * each);
-}
+      controls_(policy_.controls, policy_.max_batch_size > 0) {}
 
 SequenceScheduler::~SequenceScheduler() {
   for (uint32_t slot = 0; slot < slots_.used(); slot++) Delete(slots_.At(slot));

@@ -83,8 +83,8 @@ class SequenceScheduler : public Scheduler {
   const SequencePolicy policy_;
   SequenceSlots slots_;
   const std::shared_ptr<SequenceStates> states_;  // null: the model has none
-  std::vector<Overlay> overlays_;  // of the last batch; it has room for the largest batch
-  size_t waiting_ = 0;             // requests of all sequences
+  OverlayList overlays_;                          // of the last batch
+  size_t waiting_ = 0;                            // requests of all sequences
 
  private:
   Status Check(const RequestHeader& header) const;

@@ -39,18 +39,6 @@ size_t FirstBytes(const SequenceStateSpec& spec) {
                                   : spec.first_bytes.size();
 }
 
-void AddOverlay(uint32_t slot, const SequenceStateSpec& spec, std::span<const int64_t> shape,
-                void* data, size_t size, std::vector<Overlay>* overlays) {
-  Overlay& overlay = overlays->emplace_back();
-  overlay.slot = slot;
-  InputTensor& tensor = overlay.tensor;
-  tensor.index = spec.input;
-  tensor.datatype = spec.datatype;
-  tensor.of_one = true;
-  tensor.shape.assign(shape.begin(), shape.end());
-  tensor.first_chunks.push_back({data, size, MemoryKind::kHost, 0, {}});
-}
-
 }  // namespace
 
 SequenceStates::SequenceStates(std::vector<SequenceStateSpec> specs, Budget* budget)
@@ -140,11 +128,11 @@ bool SequenceStates::Alike(const SequenceState& one, const SequenceState& other)
   return true;
 }
 
-void SequenceStates::Add(uint32_t slot, const SequenceState& state,
-                         std::vector<Overlay>* overlays) const {
+void SequenceStates::Add(uint32_t slot, const SequenceState& state, OverlayList* overlays) const {
   for (size_t i = 0; i < specs_.size(); i++) {
     const StateValue& now = state.tensors_[i].now;
-    AddOverlay(slot, specs_[i], now.shape, now.block->data(), now.size, overlays);
+    overlays->Add(slot, specs_[i].input, specs_[i].datatype, now.shape,
+                  {now.block->data(), now.size, MemoryKind::kHost, 0, {}});
   }
 }
 
@@ -162,13 +150,13 @@ bool SequenceStates::MakeZeros(const SequenceState& like) {
 }
 
 void SequenceStates::AddZeros(uint32_t slot, const SequenceState& like,
-                              std::vector<Overlay>* overlays) const {
+                              OverlayList* overlays) const {
   for (size_t i = 0; i < specs_.size(); i++) {
     const StateValue& now = like.tensors_[i].now;
-    AddOverlay(slot, specs_[i], now.shape, zeros_->data(), ZeroBytes(specs_[i].datatype, now.shape),
-               overlays);
     // A run of another instance may still read the zeros when larger ones replace them.
-    overlays->back().tensor.first_chunks[0].owner = zeros_;
+    overlays->Add(
+        slot, specs_[i].input, specs_[i].datatype, now.shape,
+        {zeros_->data(), ZeroBytes(specs_[i].datatype, now.shape), MemoryKind::kHost, 0, zeros_});
   }
 }
 

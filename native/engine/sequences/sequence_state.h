@@ -22,9 +22,9 @@
 #include "engine/memory/buffer.h"
 #include "engine/memory/pool.h"
 #include "engine/request/budget.h"
-#include "engine/request/row_inputs.h"
 #include "engine/scheduling/batch.h"
 #include "engine/scheduling/sequence_policy.h"
+#include "engine/sequences/overlay_list.h"
 
 namespace tritonts {
 
@@ -81,12 +81,12 @@ class SequenceStates final : public OutputKeeper {
   // Whether both states have the same shapes, without the batch dimension.
   bool Alike(const SequenceState& one, const SequenceState& other) const;
 
-  // Adds the present values as inputs of a slot. Does not allocate, if `overlays` has room.
-  void Add(uint32_t slot, const SequenceState& state, std::vector<Overlay>* overlays) const;
+  // Adds the present values as inputs of a slot. Does not allocate.
+  void Add(uint32_t slot, const SequenceState& state, OverlayList* overlays) const;
   // Prepares zeros for empty slots beside a slot with this state. False: there is no memory.
   bool MakeZeros(const SequenceState& like);
   // Adds zeros with the shapes of another slot's state.
-  void AddZeros(uint32_t slot, const SequenceState& like, std::vector<Overlay>* overlays) const;
+  void AddZeros(uint32_t slot, const SequenceState& like, OverlayList* overlays) const;
 
   // --- The outputs of runs; any thread.
   std::span<const uint32_t> kept_outputs() const override { return kept_; }

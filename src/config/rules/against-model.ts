@@ -124,7 +124,7 @@ function compareBatchInputs(config: ModelConfig, inputs: Tensors, report: Report
       const path = indexPath(fieldPath(at, 'target_name'), position);
       const tensor = find(input, path, name, report);
       if (tensor === undefined) return;
-      compareType(input, at, one.data_type, tensor, report);
+      compareType(input, fieldPath(at, 'data_type'), one.data_type, tensor, report);
       const rank = batchInputRank(one.kind);
       if (tensor.shape === undefined || tensor.shape.length === rank) return;
       report(

@@ -10,7 +10,7 @@ import {
 import { invalidArgument } from '../../errors.js';
 import type { RequestParameters } from '../../api/results.js';
 import { mostParameters } from '../../most-parameters.js';
-import { sequenceRecord, type CheckedSequence } from './sequence-option.js';
+import { sequenceWords, type CheckedSequence } from './sequence-option.js';
 
 /** Of an infer's or a map's options. */
 export interface AttributeOptions {
@@ -51,8 +51,7 @@ export function encodeAttributes(model: string, options: AttributeOptions): Int3
   checkCount(model, 'timeoutUs', timeoutUs);
   const encoded = parameters === undefined ? [] : encodeParameters(model, parameters);
   if (sequence !== undefined) {
-    const { kind, name, value } = sequenceRecord(sequence, littleEndian);
-    encoded.push(parameterWords(kind, name, value));
+    encoded.push(sequenceWords(sequence));
   }
   if (priority === 0 && timeoutUs === 0 && encoded.length === 0) return undefined;
   const size = encoded.reduce((words, one) => words + one.length, headWords);
@@ -60,7 +59,11 @@ export function encodeAttributes(model: string, options: AttributeOptions): Int3
     throw refusal(model, 'parameters', `at most ${4 * mostWords} bytes`, `${4 * size}`);
   }
   const words = new Int32Array(size);
-  words.set([priority, priority / 2 ** 32, timeoutUs, timeoutUs / 2 ** 32, encoded.length]);
+  words[0] = priority;
+  words[1] = priority / 2 ** 32;
+  words[2] = timeoutUs;
+  words[3] = timeoutUs / 2 ** 32;
+  words[4] = encoded.length;
   let position = headWords;
   for (const one of encoded) {
     words.set(one, position);

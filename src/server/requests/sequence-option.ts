@@ -77,18 +77,28 @@ function checkFlag(model: string, name: string, value: unknown): boolean {
   );
 }
 
-/** What a record has of a sequence: a kind of parameter, its name and its value. */
-export interface SequenceRecord {
-  readonly kind: number;
-  readonly name: string;
-  readonly value: Uint8Array;
-}
+/** A number of 64 bits, and its two words in the machine's order. */
+const wide = new BigUint64Array(1);
+const halves = new Int32Array(wide.buffer);
+const encoder = new TextEncoder();
+/** Words before the id: kind, bytes of the text, bytes of the value; and those of the value. */
+const headWords = 3;
+const valueWords = 3;
 
-/** The record of a sequence; `native/engine/port/port_layout.h` has the layout. */
-export function sequenceRecord({ id, start, end }: CheckedSequence, littleEndian: boolean): SequenceRecord {
-  const value = new DataView(new ArrayBuffer(12));
+/** The words of a sequence in a record; `native/engine/port/port_layout.h` has the layout. */
+export function sequenceWords({ id, start, end }: CheckedSequence): Int32Array {
   const isText = typeof id === 'string';
-  value.setBigUint64(0, isText ? 0n : id, littleEndian);
-  value.setInt32(8, (start ? sequenceStart : 0) | (end ? sequenceEnd : 0), littleEndian);
-  return { kind: parameterSequence, name: isText ? id : '', value: new Uint8Array(value.buffer) };
+  const text = isText ? encoder.encode(id) : undefined;
+  const textWords = text === undefined ? 0 : Math.ceil(text.length / 4);
+  const words = new Int32Array(headWords + textWords + valueWords);
+  words[0] = parameterSequence;
+  words[1] = text?.length ?? 0;
+  words[2] = 4 * valueWords;
+  if (text !== undefined) new Uint8Array(words.buffer).set(text, 4 * headWords);
+  wide[0] = isText ? 0n : id;
+  const at = headWords + textWords;
+  words[at] = halves[0] ?? 0;
+  words[at + 1] = halves[1] ?? 0;
+  words[at + 2] = (start ? sequenceStart : 0) | (end ? sequenceEnd : 0);
+  return words;
 }

@@ -8,8 +8,8 @@ import { elementType } from '../onnx/tensor.js';
 const rows = (batches: boolean): readonly Dim[] => (batches ? ['N'] : []);
 
 /** Adds up x of two values: the input sum and the output next are its state. The output y is the sum, too. */
-export function runningSum(batches: boolean): Uint8Array {
-  const dims = [...rows(batches), 2];
+export function runningSum(batches: boolean, width: number = 2): Uint8Array {
+  const dims = [...rows(batches), width];
   return graph('sum')
     .input('x', 'FP32', dims)
     .input('sum', 'FP32', dims)

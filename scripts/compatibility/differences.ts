@@ -290,8 +290,8 @@ export const differences: readonly Difference[] = [
     here: '`checkReady()` and the endpoints call it. `ready` does not, because it does not wait.',
   },
   {
-    triton: 'Python: responses have parameters, and a request can be rescheduled.',
-    here: '`pb_utils` refuses both with UNSUPPORTED.',
+    triton: 'Python: responses have parameters.',
+    here: '`pb_utils` refuses them with UNSUPPORTED.',
   },
   {
     triton:

@@ -20,6 +20,10 @@ await launch(
       does: 'examples/ragged-texts: texts of unequal length in one batch without padding, beside the same texts padded.',
       run: ['dist/examples/ragged-texts/demo.js'],
     },
+    'streaming-text': {
+      does: 'examples/streaming-text: writes texts letter by letter, several at a time, with an iterative model.',
+      run: ['dist/examples/streaming-text/demo.js'],
+    },
     trees: {
       does: 'examples/trees: scores a table with boosted trees, with progress.',
       options: '[<table.csv> [<scores.csv>]]',

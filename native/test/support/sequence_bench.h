@@ -16,7 +16,7 @@
 namespace tritonts::test {
 
 // A request of a table.
-struct Step {
+struct SequenceStep {
   std::string name;
   SequenceId id;
   std::string flags;  // of "S" and "E"
@@ -44,7 +44,7 @@ class SequenceBench {
   SequenceCounts counts() const { return scheduler_->sequences(); }
   size_t waiting() const { return scheduler_->waiting(); }
 
-  Status Enqueue(const Step& step) {
+  Status Enqueue(const SequenceStep& step) {
     RequestHeader& header = headers_.emplace_back();
     header.batch_size = step.rows;
     header.arrival_ns = step.at_us * kUs;
@@ -59,8 +59,8 @@ class SequenceBench {
     names_[request] = step.name;
     return scheduler_->Enqueue(request, header.arrival_ns);
   }
-  SequenceBench& Add(const std::vector<Step>& steps) {
-    for (const Step& step : steps) {
+  SequenceBench& Add(const std::vector<SequenceStep>& steps) {
+    for (const SequenceStep& step : steps) {
       const Status status = Enqueue(step);
       CHECK_EQ(status.message(), std::string());
     }

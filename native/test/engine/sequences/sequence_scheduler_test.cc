@@ -214,7 +214,7 @@ TEST(sequence_batcher_refuses_requests_in_this_order) {
   SequencePolicy policy = PolicyOf(kDirectly, 4);
   policy.controls = {{SequenceControl::Kind::kCorrelationId, 3, DataType::kInt32, {}}};
   SequenceBench bench(policy);
-  const auto refused = [&](const Step& step, const std::string& part) {
+  const auto refused = [&](const SequenceStep& step, const std::string& part) {
     const Status status = bench.Enqueue(step);
     CHECK(status.code() == Code::kInvalidArg);
     CHECK(Has(status.message(), part));

@@ -38,7 +38,7 @@ class OutputKeeper {
   // Takes the kept outputs that a response to `request` would have carried, before the response is
   // delivered. They are valid during this call; the keeper copies them or shares their blocks.
   // Called by any thread that responds, without the version's lock. Calls for one request never
-  // overlap. Not called for null rows, nor for a response that is an error.
+  // overlap. Not called for null rows, nor for a response that is an error of the model.
   virtual void Keep(const Request& request, uint32_t slot,
                     std::span<const OutputTensor> outputs) noexcept = 0;
 };

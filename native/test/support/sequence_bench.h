@@ -24,6 +24,17 @@ struct SequenceStep {
   uint64_t timeout_us = 0;
   int64_t shape = 0;
   uint32_t rows = 1;
+
+  // GCC 12 warns of members of lists of aggregates that it takes for uninitialized.
+  SequenceStep(std::string step_name, SequenceId step_id, std::string step_flags, uint64_t at = 0,
+               uint64_t timeout = 0, int64_t step_shape = 0, uint32_t step_rows = 1)
+      : name(std::move(step_name)),
+        id(std::move(step_id)),
+        flags(std::move(step_flags)),
+        at_us(at),
+        timeout_us(timeout),
+        shape(step_shape),
+        rows(step_rows) {}
 };
 
 inline SequencePolicy PolicyOf(SequencePolicy::Strategy strategy, uint32_t slots) {

@@ -107,7 +107,8 @@ TEST(batch_slots_are_not_run_again_in_halves) {
   CHECK_EQ(runs.load(), 1);
 }
 
-TEST(batch_slots_that_are_cancelled_keep_nothing) {
+// The model has run it, and the next request of the sequence continues from there.
+TEST(batch_slots_that_are_cancelled_while_they_run_keep_their_state) {
   Event started;
   Event cancelled;
   SumBench* sums = nullptr;
@@ -127,7 +128,8 @@ TEST(batch_slots_that_are_cancelled_keep_nothing) {
   CHECK(bench.bench->sink.Wait(2));
   CHECK(bench.bench->sink.Of(0).status.code() == Code::kCancelled);
   CHECK_EQ(bench.Of(1), 7.0f);
-  CHECK_EQ(bench.states->kept(), 1u);
+  CHECK_EQ(bench.states->kept(), 2u);
+  CHECK_EQ(bench.states->Of(2), 1.0f);
 }
 
 TEST(batch_slots_in_device_memory_or_strings_have_null_rows_of_their_shapes) {

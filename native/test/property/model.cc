@@ -634,7 +634,8 @@ void VersionModel::Respond(ModelRun* run, uint32_t position, Code code, bool fin
       response.values.clear();
     }
     const bool is_kept = setup_.adds && code == Code::kOk && keeps;
-    if (is_kept && !run->done[i] && !run->batch[i]->cancelled) kept_++;
+    // A cancelled request has no response but its final one.
+    if (is_kept && !run->done[i] && (final || !run->batch[i]->cancelled)) kept_++;
     RespondTo(run, i, response);
   }
 }

@@ -37,7 +37,7 @@ std::vector<float> StateAt(const SequenceBench& bench, uint32_t slot) {
     CHECK_EQ(overlay.tensor.shape.size(), 2u);
     CHECK_EQ(static_cast<size_t>(overlay.tensor.shape[1]), chunk.size / 4);
     std::vector<float> values(chunk.size / 4);
-    std::memcpy(values.data(), chunk.data, chunk.size);
+    if (chunk.size > 0) std::memcpy(values.data(), chunk.data, chunk.size);
     return values;
   }
   return {};

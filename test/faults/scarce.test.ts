@@ -24,7 +24,7 @@ const skip = ((): string | false => {
 })();
 
 /** More descriptors than any operation here needs. */
-const most = 40;
+const most = 64;
 
 interface Outcome {
   readonly ok: boolean;

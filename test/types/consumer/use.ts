@@ -132,6 +132,9 @@ export const stub: Model = {
   stream: () => {
     throw new Error('not today');
   },
+  sequence: () => {
+    throw new Error('not today');
+  },
   runtimeInfo: () => general.runtimeInfo(),
   statistics: () => general.statistics(),
 };

@@ -6,6 +6,8 @@ import { table } from '../../bench/reports/table.js';
 import { lines, mostAtATime, serveWriter, write, writeWhole } from './serve.js';
 
 const rounds = 5;
+/** Texts of a turn. */
+const texts = 8 * mostAtATime;
 
 await using server = await serveWriter();
 
@@ -30,13 +32,13 @@ shown.forEach((text, line) => {
   check(line, text);
 });
 
-/** Letters a second of `mostAtATime` texts with so many at a time. */
+/** Letters a second, with so many texts at a time. */
 async function lettersPerSecond(atATime: number): Promise<number> {
   const start = performance.now();
   let letters = 0;
   let next = 0;
   const caller = async (): Promise<void> => {
-    while (next < mostAtATime) {
+    while (next < texts) {
       const line = next++ % lines.length;
       const text = await writeWhole(server, line);
       check(line, text);

@@ -14,7 +14,7 @@ await using server = await serveWriter();
 const shown = ['', ''];
 const follow = async (line: number): Promise<void> => {
   for await (const letter of write(server, line)) {
-    shown[line] += letter;
+    shown[line] = (shown[line] ?? '') + letter;
     // Each caller's text, as far as it has come, at a few moments.
     if (shown.join('').length % 20 === 0) console.log(shown.map((text) => text.padEnd(60)).join(''));
   }

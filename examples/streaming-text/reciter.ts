@@ -11,7 +11,10 @@ export const endOfLine = 10;
  * and next, FP32 [N, T], its place. The letter behind a line is {@link endOfLine}.
  */
 export function reciterModel(lines: readonly string[]): Uint8Array {
-  const letters = [...lines.map((line) => `${line}\n`).join('')].map((letter) => letter.codePointAt(0) ?? 0);
+  const letters = Array.from(
+    lines.map((line) => `${line}\n`).join(''),
+    (letter) => letter.codePointAt(0) ?? 0,
+  );
   const count = letters.length;
   const shift = new Float32Array(count * count);
   for (let place = 0; place + 1 < count; place++) shift[place * count + place + 1] = 1;
@@ -19,7 +22,7 @@ export function reciterModel(lines: readonly string[]): Uint8Array {
   let start = 0;
   lines.forEach((line, number) => {
     starts[number * count + start] = 1;
-    start += [...line].length + 1;
+    start += Array.from(line).length + 1;
   });
   const bytes = (values: Float32Array): Uint8Array => new Uint8Array(values.buffer);
   return graph('reciter')

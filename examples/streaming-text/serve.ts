@@ -13,7 +13,7 @@ export const lines: readonly string[] = [
 /** Lines that are written at a time. */
 export const mostAtATime = 16;
 
-const letters = lines.reduce((sum, line) => sum + [...line].length + 1, 0);
+const letters = lines.reduce((sum, line) => sum + Array.from(line).length + 1, 0);
 
 const reciter: ModelConfigInput = {
   backend: 'onnxruntime',

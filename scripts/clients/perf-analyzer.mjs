@@ -52,6 +52,13 @@ const loads = [
   ['-i', 'grpc', '--grpc-compression-algorithm', 'gzip'],
 ];
 const levels = [1, 8, 64];
+/** Of models with sequences, for which it keeps so many under way. */
+const sequences = ['--num-of-sequences', '8', '--sequence-length', '20'];
+const sequenceLoads = [
+  ['-i', 'http', '-m', 'direct', ...sequences],
+  ['-i', 'grpc', '-m', 'oldest', ...sequences],
+  ['-i', 'grpc', '-m', 'direct', '--streaming', '--async', ...sequences],
+];
 
 /** Three windows, however much they differ. With a number of requests instead, it may hang after the last answer. */
 const windows = ['--measurement-interval', '300', '--stability-percentage', '999'];
@@ -66,9 +73,9 @@ function rateOf(table) {
 export async function check(folder, { repository }) {
   const table = join(folder, 'perf.csv');
   await serving(repository, {}, async (ports) => {
-    for (const load of loads) {
+    for (const load of [...loads.map((one) => [...one, '-m', 'add']), ...sequenceLoads]) {
       for (const level of levels) {
-        const args = ['-m', 'add', '-u', `127.0.0.1:${ports[load[1]]}`, ...load, '--shared-memory', 'none'];
+        const args = ['-u', `127.0.0.1:${ports[load[1]]}`, ...load, '--shared-memory', 'none'];
         const range = ['--concurrency-range', String(level), ...windows, '-f', table];
         const text = await run(program, [...args, ...range], {
           env,

@@ -53,6 +53,8 @@ export async function writeModels(folder) {
   const repository = await writeRepository(join(folder, 'models'), {
     ...Object.fromEntries(echoes),
     add: onnx(addModel(), { maxBatchSize: 8192 }),
+    direct: onnx(addModel(), { maxBatchSize: 64, batching: false, more: 'sequence_batching { direct { } }' }),
+    oldest: onnx(addModel(), { maxBatchSize: 64, batching: false, more: 'sequence_batching { oldest { } }' }),
     spare: onnx(),
     slow: identity({ delayMs: 60_000 }),
     count,

@@ -99,23 +99,24 @@ Napi::Object InstancesToJs(Napi::Env env, const InstanceMetrics& metrics, bool h
   return object;
 }
 
+void SetNumber(Napi::Object to, const char* key, uint64_t value) {
+  to.Set(key, Napi::Number::New(to.Env(), static_cast<double>(value)));
+}
+
 // Undefined: the version has no sequences.
 Napi::Value ToJs(Napi::Env env, const SequenceCounts& counts) {
   if (counts.slots == 0) return env.Undefined();
   Napi::Object object = Napi::Object::New(env);
-  const auto number = [&](const char* key, uint64_t value) {
-    object.Set(key, Napi::Number::New(env, static_cast<double>(value)));
-  };
-  number("slots", counts.slots);
-  number("live", counts.live);
-  number("idle", counts.idle);
-  number("backlog", counts.backlog);
-  number("begun", counts.begun);
-  number("idled", counts.idled);
-  number("expired", counts.expired);
-  number("cancelled", counts.cancelled);
-  number("broken", counts.broken);
-  number("stateBytes", counts.state_bytes);
+  SetNumber(object, "slots", counts.slots);
+  SetNumber(object, "live", counts.live);
+  SetNumber(object, "idle", counts.idle);
+  SetNumber(object, "backlog", counts.backlog);
+  SetNumber(object, "begun", counts.begun);
+  SetNumber(object, "idled", counts.idled);
+  SetNumber(object, "expired", counts.expired);
+  SetNumber(object, "cancelled", counts.cancelled);
+  SetNumber(object, "broken", counts.broken);
+  SetNumber(object, "stateBytes", counts.state_bytes);
   return object;
 }
 
@@ -138,12 +139,9 @@ Napi::Value ToJs(Napi::Env env, const VersionMetrics& metrics) {
 
 Napi::Value ToJs(Napi::Env env, const BatchHistory& history) {
   Napi::Object object = Napi::Object::New(env);
-  const auto number = [env](Napi::Object to, const char* key, uint64_t value) {
-    to.Set(key, Napi::Number::New(env, static_cast<double>(value)));
-  };
-  number(object, "instances", history.instances);
-  number(object, "waiting", history.waiting);
-  number(object, "held", history.held);
+  SetNumber(object, "instances", history.instances);
+  SetNumber(object, "waiting", history.waiting);
+  SetNumber(object, "held", history.held);
   object.Set("sequences", ToJs(env, history.sequences));
   Napi::Array batches = Napi::Array::New(env, history.records.size());
   uint32_t index = 0;
@@ -151,17 +149,17 @@ Napi::Value ToJs(Napi::Env env, const BatchHistory& history) {
     const bool ended = record.ended_ns != 0;
     const uint64_t end = ended ? record.ended_ns : history.now_ns;
     Napi::Object batch = Napi::Object::New(env);
-    number(batch, "rows", record.rows);
-    number(batch, "requests", record.requests);
-    number(batch, "left", record.left);
-    number(batch, "instance", record.instance);
-    number(batch, "closedBy", static_cast<uint64_t>(record.closed_by));
+    SetNumber(batch, "rows", record.rows);
+    SetNumber(batch, "requests", record.requests);
+    SetNumber(batch, "left", record.left);
+    SetNumber(batch, "instance", record.instance);
+    SetNumber(batch, "closedBy", static_cast<uint64_t>(record.closed_by));
     batch.Set("inline", Napi::Boolean::New(env, record.ran_inline));
     batch.Set("ended", Napi::Boolean::New(env, ended));
-    number(batch, "waitNs", record.waited_ns);
-    number(batch, "runNs", end > record.given_ns ? end - record.given_ns : 0);
+    SetNumber(batch, "waitNs", record.waited_ns);
+    SetNumber(batch, "runNs", end > record.given_ns ? end - record.given_ns : 0);
     // As times since the clock's start they would need more digits than a double has.
-    number(batch, "endedAgoNs", history.now_ns > end ? history.now_ns - end : 0);
+    SetNumber(batch, "endedAgoNs", history.now_ns > end ? history.now_ns - end : 0);
     batches.Set(index++, batch);
   }
   object.Set("batches", batches);

@@ -10,7 +10,12 @@ export { fieldError, problemsError, unplaced, type ConfigSource } from './text/p
 export { readModelConfig, type ParsedConfig } from './text/read.js';
 export { readModelConfigJson } from './text/read-json.js';
 export { tritonDefaults, type BackendDefaults } from './rules/complete.js';
-export { datatypeOf, type ModelDescription, type TensorDescription } from './rules/description.js';
+export {
+  datatypeOf,
+  typeNumber,
+  type ModelDescription,
+  type TensorDescription,
+} from './rules/description.js';
 export type { Accelerators } from './support/accelerator-support.js';
 export {
   otherRuntime,

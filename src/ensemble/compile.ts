@@ -5,16 +5,15 @@
 
 import type { NativeEnsemblePlan, NativeTensorSpec } from '../addon/native/version-config.js';
 import {
-  datatypeOf,
   fieldError,
   fullDims,
   hasRowsInValues,
   problemsError,
+  typeNumber,
   type ConfigSource,
   type ModelConfig,
 } from '../config/index.js';
 import { reasonOfPart } from '../errors.js';
-import { datatypeNumber } from '../tensor/datatype.js';
 import { checkSteps } from './check-steps.js';
 import { isDecoupled, withPolicy } from './origins.js';
 import { graphText, type ComposingVersion, type FindComposing, type Note } from './composing.js';
@@ -110,10 +109,9 @@ function planOf(config: ModelConfig, versions: readonly ComposingVersion[]): Nat
     tensor: ModelConfig['input'][number] | ModelConfig['output'][number],
     optional: boolean,
   ): NativeTensorSpec => {
-    const datatype = datatypeOf(tensor.data_type);
     return {
       name: tensor.name,
-      datatype: datatype ? datatypeNumber[datatype] : 0,
+      datatype: typeNumber(tensor.data_type),
       dims: fullDims(config, tensor),
       optional,
       rowsInValues: hasRowsInValues(config, tensor),

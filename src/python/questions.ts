@@ -1,13 +1,12 @@
 /** Answers a model's questions to the server: about other models, loads and metrics. */
 
-import { datatypeOf, type ModelConfig } from '../config/index.js';
+import { typeNumber, type ModelConfig } from '../config/index.js';
 import { invalidArgument, TritonError } from '../errors.js';
 import { findModel } from '../addon/find-model.js';
 import type { NativeServer } from '../addon/native/server.js';
 import type { VersionHost } from '../javascript/model-server.js';
 import { CustomMetrics, valueOf } from '../metrics/custom.js';
 import type { Metric } from '../api/metric.js';
-import { datatypeNumber } from '../tensor/datatype.js';
 import type { Question } from './stub-process.js';
 
 /** The used part of a published model. */
@@ -31,14 +30,11 @@ export interface StubTensor {
 export function stubTensors(
   tensors: readonly Pick<ModelConfig['input'][number], 'name' | 'data_type' | 'dims' | 'reshape'>[],
 ): StubTensor[] {
-  return tensors.map(({ name, data_type, dims, reshape }) => {
-    const datatype = datatypeOf(data_type);
-    return {
-      name,
-      datatype: datatype === undefined ? 0 : datatypeNumber[datatype],
-      dims: (reshape?.shape ?? dims).map(Number),
-    };
-  });
+  return tensors.map(({ name, data_type, dims, reshape }) => ({
+    name,
+    datatype: typeNumber(data_type),
+    dims: (reshape?.shape ?? dims).map(Number),
+  }));
 }
 
 /** What a model asks; `answer` has the answers. */

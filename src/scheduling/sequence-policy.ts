@@ -6,11 +6,10 @@ import type {
   NativeTensorSpec,
 } from '../addon/native/version-config.js';
 import {
-  type DataType,
   controlType,
-  datatypeOf,
   fullDims,
   sequenceTensorsOf,
+  typeNumber,
   type HiddenTensor,
   type ModelConfig,
   type ModelDescription,
@@ -18,7 +17,6 @@ import {
   type ModelSequenceBatchingControlKind,
   type TensorDescription,
 } from '../config/index.js';
-import { datatypeNumber } from '../tensor/datatype.js';
 import { batchingOf } from './policy.js';
 
 const kinds: Readonly<Record<ModelSequenceBatchingControlKind, NativeSequenceControl['kind']>> = {
@@ -60,13 +58,13 @@ export function sequencePolicyOf(
     controls: controls.map(({ control, input }) => ({
       kind: kinds[control.kind],
       input,
-      datatype: numberOf(controlType(control)),
+      datatype: typeNumber(controlType(control)),
       values: valuesOf(control),
     })),
     states: states.map(({ state, input, output, firstDims }) => ({
       input,
       output,
-      datatype: numberOf(state.data_type),
+      datatype: typeNumber(state.data_type),
       firstShape: config.max_batch_size > 0 ? [1, ...firstDims] : firstDims,
       firstBytes: initialStates.get(state.input_name),
       sameBuffer: state.use_same_buffer_for_input_output,
@@ -101,7 +99,7 @@ export function hiddenTensors(
       const shape = found?.find((one) => one.name === name)?.shape;
       return {
         name,
-        datatype: numberOf(type),
+        datatype: typeNumber(type),
         // A tensor without dims has the shape [1] outside of the model.
         dims: shape && shape.length > 0 ? shape : fullDims(config, { dims, is_shape_tensor: false }),
         optional: false,
@@ -113,9 +111,4 @@ export function hiddenTensors(
     inputs: specs(inputs, description?.inputs),
     outputs: specs(outputs, description?.outputs),
   };
-}
-
-function numberOf(type: DataType): number {
-  const datatype = datatypeOf(type);
-  return datatype === undefined ? 0 : datatypeNumber[datatype];
 }

@@ -212,7 +212,8 @@ void PooledRun::Reschedule(uint32_t request, bool seen) {
     rerun_.Forbid();
     members_.Reschedule(request);
     SequenceMark& mark = members_[request]->header->sequence;
-    if (seen) mark.start = mark.end = false;
+    // A header that other requests share has no sequence, and is not written to.
+    if (seen && mark.place) mark.start = mark.end = false;
   }
   places_.Drop(request);
   if (context_->order) return ordered_.Requeue(request);

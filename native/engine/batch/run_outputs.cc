@@ -164,7 +164,8 @@ Status RunOutputs::Take(uint32_t position, const Request& request,
 
 void RunOutputs::Hand(const OutputTensor& tensor, uint32_t position, const Request& request,
                       std::vector<OutputTensor>* tensors, KeptOutputs* kept) const {
-  if (Kept(tensor.index) && !request.header->null_row) {
+  if (!Kept(tensor.index)) return tensors->push_back(tensor);
+  if (!request.header->null_row) {
     kept->outputs.push_back(tensor);
     kept->slots.push_back(position);
   }

@@ -1,7 +1,8 @@
 // The sequence that a request belongs to, as its sender says (Triton: correlation id and flags).
 //
-// A sender sets it before the request is submitted. Afterwards it is read-only, except that the
-// scheduler which has the request may set `place` under its version's lock.
+// A sender sets it before the request is submitted. Afterwards only its present owner writes to it:
+// the scheduler sets `place`, and the id and START of an iterative request without an id, under its
+// version's lock; a run clears the flags of a request that its model runs again.
 #pragma once
 
 #include <cstddef>

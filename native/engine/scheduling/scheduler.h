@@ -83,7 +83,8 @@ class Scheduler {
   // No more requests are enqueued, except those that are queued again.
   virtual void Close(uint64_t /*now_ns*/) {}
   virtual size_t waiting() const = 0;
-  // Whether Expire is to be called even if no request waits. Constant.
+  // Whether requests may end together with others of their sequence, and Expire is to be called
+  // even if no request waits. Constant.
   virtual bool timed() const { return false; }
   // Whether waiting requests may be bound to an instance. Constant.
   virtual bool binds() const { return false; }

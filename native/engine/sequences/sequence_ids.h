@@ -25,11 +25,14 @@ enum class SequenceEnd : uint8_t {
   kFailed,     // its requests were refused together, for example when no thread could start
 };
 
+// The time of an end that a scheduler is not told, such as a cancellation's.
+constexpr uint64_t kUnknownTime = ~uint64_t{0};
+
 struct SequenceEntry {
   Sequence* live = nullptr;
   SequenceEnd end = SequenceEnd::kEnded;  // of the last sequence, if none is live
-  uint64_t ended_ns = 0;
-  const SequenceId* id = nullptr;  // the key in the map
+  uint64_t ended_ns = 0;                  // or kUnknownTime; 0: the entry is not among the past ids
+  const SequenceId* id = nullptr;         // the key in the map
   // Links of the past ids, oldest first.
   SequenceEntry* older = nullptr;
   SequenceEntry* newer = nullptr;
@@ -49,8 +52,6 @@ class SequenceIds {
   void Withdraw(SequenceEntry* entry);
   // The entry's sequence has ended. Does not allocate.
   void End(SequenceEntry* entry, SequenceEnd end, uint64_t now_ns);
-
-  size_t past() const { return past_; }
 
  private:
   void Unlink(SequenceEntry* entry);

@@ -121,8 +121,10 @@ Status SequenceScheduler::Unknown(const SequenceId& id, const SequenceEntry* ent
         why = "its last sequence ended when its waiting requests failed";
         break;
     }
-    const uint64_t ago = now_ns > entry->ended_ns ? now_ns - entry->ended_ns : 0;
-    why += ", " + Milliseconds(ago) + " ago";
+    if (entry->ended_ns != kUnknownTime) {
+      const uint64_t ago = now_ns > entry->ended_ns ? now_ns - entry->ended_ns : 0;
+      why += ", " + Milliseconds(ago) + " ago";
+    }
   } else if (policy_.reloaded) {
     why += ": the model was reloaded, and sequences that began before have ended";
   }
@@ -376,10 +378,9 @@ bool SequenceScheduler::Cancel(Request* request) {
   }
   counts_.cancelled++;
   sequence->ended = true;
-  // The time of an end is only for a message.
-  EndId(sequence, SequenceEnd::kCancelled, request->header->arrival_ns);
+  EndId(sequence, SequenceEnd::kCancelled, kUnknownTime);
   if (!sequence->waits() && !sequence->running) {
-    Remove(sequence, SequenceEnd::kCancelled, request->header->arrival_ns);
+    Remove(sequence, SequenceEnd::kCancelled, kUnknownTime);
   }
   return true;
 }
@@ -396,18 +397,18 @@ void SequenceScheduler::Drain(RequestChain* requests) {
       waiting_--;
     }
     sequence->ended = true;
-    EndId(sequence, SequenceEnd::kFailed, sequence->idle_since_ns);
+    EndId(sequence, SequenceEnd::kFailed, kUnknownTime);
   };
   // The backlog comes last to run, and first here, so that it gets no slot.
   while (Sequence* waiting = backlog_.front()) {
     drain(waiting);
-    Remove(waiting, SequenceEnd::kFailed, 0);
+    Remove(waiting, SequenceEnd::kFailed, kUnknownTime);
   }
   for (uint32_t slot = 0; slot < slots_.used(); slot++) {
     Sequence* const sequence = slots_.At(slot);
     if (!sequence) continue;
     drain(sequence);
-    if (!sequence->running) Remove(sequence, SequenceEnd::kFailed, 0);
+    if (!sequence->running) Remove(sequence, SequenceEnd::kFailed, kUnknownTime);
   }
   for (RequestQueue* unreported : {&cancelled_, &broken_}) {
     while (!unreported->empty()) {

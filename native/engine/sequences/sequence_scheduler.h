@@ -63,9 +63,11 @@ class SequenceScheduler : public Scheduler {
   // The instance has no sequence any more that runs.
   virtual void OnRan(uint32_t instance) = 0;
 
-  // Takes the first waiting request of a sequence for the batch, and adds its tensors.
-  Request* TakeFirst(Sequence* sequence);
+  // Removes the first request of a sequence's queue.
+  static Request* TakeFirst(Sequence* sequence);
+  // A request of the sequence is in the batch.
   void Run(Sequence* sequence, Batch* batch);
+  // Adds the tensors of a request, which is in this slot of the batch.
   void AddOverlays(uint32_t slot, const Request* request, const Sequence* sequence) {
     controls_.Add(slot, request, sequence, &overlays_);
     if (states_) states_->Add(slot, *sequence->state, &overlays_);
@@ -122,10 +124,5 @@ class SequenceScheduler : public Scheduler {
   uint64_t last_generated_ = 0;
   bool closed_ = false;
 };
-
-// Makes the scheduler of a policy. `budget` is charged with the states of sequences and outlives
-// the scheduler; null: they are not counted. Throws std::bad_alloc.
-std::unique_ptr<Scheduler> MakeSequenceScheduler(SequencePolicy policy, uint32_t instances,
-                                                 std::string model, Budget* budget = nullptr);
 
 }  // namespace tritonts

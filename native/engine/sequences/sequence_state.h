@@ -1,8 +1,8 @@
 // The tensors of a sequence that stay in the engine between its requests (Triton: implicit state).
 //
 // Each has a present value, which the running request reads, and a next one, which its response
-// has set. The next value becomes the present one when the next request is put into a batch. So a
-// run that fails leaves the state as it was, and a value is never written while it is read.
+// has set. The next value becomes the present one when the run has ended. So a run that fails
+// leaves the state as it was, and a value is never written while it is read.
 //
 // Ownership: a Sequence owns its SequenceState. The state outlives the runs that read it, because
 // a sequence is kept until its run has ended.
@@ -65,8 +65,6 @@ class SequenceStates final : public OutputKeeper {
   // object.
   SequenceStates(std::vector<SequenceStateSpec> specs, Budget* budget);
 
-  bool any() const { return !specs_.empty(); }
-  size_t count() const { return specs_.size(); }
   uint64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
 
   // Makes the first state of a sequence. UNAVAILABLE: the budget has no room for it. Throws

@@ -29,10 +29,15 @@ void Dispatcher::Take(std::vector<Request*>* from, RequestChain* to) {
 
 bool Dispatcher::MakeRoom(size_t more) {
   const size_t wanted = scheduler_->waiting() + scheduler_->slots() + more;
+  const auto reserve = [wanted](std::vector<Request*>* list) {
+    if (list->capacity() < wanted) list->reserve(std::max(wanted, 2 * list->capacity()));
+  };
   try {
-    for (auto* list :
-         {&batch_.members, &expired_.requests, &expired_.cancelled, &expired_.broken}) {
-      if (list->capacity() < wanted) list->reserve(std::max(wanted, 2 * list->capacity()));
+    reserve(&batch_.members);
+    reserve(&expired_.requests);
+    if (timed_) {
+      reserve(&expired_.cancelled);
+      reserve(&expired_.broken);
     }
     return true;
   } catch (const std::bad_alloc&) {

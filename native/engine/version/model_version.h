@@ -208,6 +208,7 @@ class ModelVersion final : public Served,
                std::unique_lock<std::mutex>* lock);
   // Calls Execute of an asynchronous instance as long as there are batches for it.
   void HandOver(InstanceRunner* runner);
+  static PooledRun* TakeAnother(InstanceRunner* runner);
   // Moves the requests of a failed run to its halves, unless the version is ending (halves.cc).
   void Halve(PooledRun* run);
   void StartThread(InstanceRunner* runner);

@@ -9,7 +9,7 @@
 #include "engine/base/rules.h"
 #include "engine/scheduling/dynamic_scheduler.h"
 #include "engine/scheduling/policy_scheduler.h"
-#include "engine/sequences/sequence_scheduler.h"
+#include "engine/sequences/make_sequence_scheduler.h"
 #include "engine/statistics/response_counts.h"
 #include "engine/version/model_version.h"
 
@@ -46,8 +46,8 @@ ModelVersion::ModelVersion(uint32_t uid, std::string name, int64_t version, Back
           Reason::kNoMemory,
           "model '" + name_ +
               "': an earlier request of the sequence could not leave its state: there was no "
-              "memory "
-              "for it, or its size changed although use_same_buffer_for_input_output is set")),
+              "memory for it, or its size changed although use_same_buffer_for_input_output is "
+              "set")),
       did_not_return_(Status::Internal("model '" + name_ +
                                        "': a run did not return; its instance was abandoned")),
       context_(name_, false, nullptr),

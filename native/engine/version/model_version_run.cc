@@ -127,6 +127,17 @@ void ModelVersion::StartThread(InstanceRunner* runner) {
   if (orders.any()) Carry(&orders);
 }
 
+// The batch that an instance was given while its Execute was called. Null: there is none, and the
+// next one needs another call of HandOver.
+PooledRun* ModelVersion::TakeAnother(InstanceRunner* runner) {
+  using Handing = InstanceRunner::Handing;
+  Handing one = Handing::kOne;
+  if (runner->handing.compare_exchange_strong(one, Handing::kNobody)) return nullptr;
+  PooledRun* const another = std::exchange(runner->next, nullptr);
+  runner->handing.store(Handing::kOne);
+  return another;
+}
+
 void ModelVersion::HandOver(InstanceRunner* runner) {
   // The end of a run may give this version's instances their next batches. They are handed over by
   // the outermost call on the thread, so that the stack stays small.
@@ -144,12 +155,7 @@ void ModelVersion::HandOver(InstanceRunner* runner) {
     while (run) {
       Execute(runner, run, NowNs());
       // This comes before EndExecute, because only the run keeps the runner alive.
-      PooledRun* another = nullptr;
-      InstanceRunner::Handing one = InstanceRunner::Handing::kOne;
-      if (!runner->handing.compare_exchange_strong(one, InstanceRunner::Handing::kNobody)) {
-        another = std::exchange(runner->next, nullptr);
-        runner->handing.store(InstanceRunner::Handing::kOne);
-      }
+      PooledRun* const another = TakeAnother(runner);
       if (!run->Returned()) {
         CountAbandonedCalls(-1);
       } else if (run->EndExecute(false)) {

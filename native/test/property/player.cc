@@ -9,7 +9,7 @@
 #include "engine/base/abandon.h"
 #include "engine/scheduling/dynamic_scheduler.h"
 #include "engine/scheduling/policy_scheduler.h"
-#include "engine/sequences/sequence_scheduler.h"
+#include "engine/sequences/make_sequence_scheduler.h"
 #include "neighbour.h"
 #include "sink.h"
 #include "timer.h"

@@ -10,7 +10,8 @@
 #include <vector>
 
 #include "check.h"
-#include "engine/sequences/sequence_scheduler.h"
+#include "engine/sequences/make_sequence_scheduler.h"
+#include "engine/sequences/sequence_ids.h"
 #include "units.h"
 
 namespace tritonts::test {

@@ -48,6 +48,12 @@ export function datatypeOf(type: DataType): Datatype | undefined {
   return datatypeOfNumber[enumNames('DataType').indexOf(type)];
 }
 
+/** The number that the engine has for a `data_type`; 0 for TYPE_INVALID. */
+export function typeNumber(type: DataType): number {
+  const datatype = datatypeOf(type);
+  return datatype === undefined ? 0 : datatypeNumber[datatype];
+}
+
 /** The configuration's `data_type` for a datatype. */
 export function dataTypeOf(datatype: Datatype): DataType {
   // The type has the names of the enum; a test compares them.

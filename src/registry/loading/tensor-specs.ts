@@ -8,19 +8,12 @@ import type {
 import {
   batchInputKinds,
   batchInputRank,
-  datatypeOf,
   fullDims,
   hasRowsInValues,
+  typeNumber,
   type BackendRules,
-  type DataType,
   type ModelConfig,
 } from '../../config/index.js';
-import { datatypeNumber } from '../../tensor/datatype.js';
-
-function numberOf(type: DataType): number {
-  const datatype = datatypeOf(type);
-  return datatype ? datatypeNumber[datatype] : 0;
-}
 
 function specOf(
   config: ModelConfig,
@@ -28,7 +21,7 @@ function specOf(
 ): NativeTensorSpec {
   return {
     name: tensor.name,
-    datatype: numberOf(tensor.data_type),
+    datatype: typeNumber(tensor.data_type),
     // These are the model's dims. Callers see `outer`.
     dims: fullDims(config, tensor, tensor.reshape?.shape),
     optional: 'optional' in tensor && tensor.optional,
@@ -68,7 +61,7 @@ export function tensorSpecs(
       });
       inputs.push({
         name,
-        datatype: numberOf(type),
+        datatype: typeNumber(type),
         dims: Array.from({ length: batchInputRank(kind) }, () => -1),
         optional: false,
         rowsInValues: false,

@@ -60,9 +60,10 @@ Napi::Value ShowLarge(Napi::Env env, const Request& request, const InputTensor& 
   return {env, value};
 }
 
-bool HasExtra(const RequestHeader& header) {
+bool HasExtra(const Request& request) {
+  const RequestHeader& header = *request.header;
   return header.priority != 0 || header.timeout_ns != 0 || !header.parameters.empty() ||
-         header.sequence.any();
+         request.sequence().any();
 }
 
 Napi::Value SequenceOf(Napi::Env env, const SequenceMark& mark) {
@@ -79,7 +80,8 @@ Napi::Value SequenceOf(Napi::Env env, const SequenceMark& mark) {
   return sequence;
 }
 
-Napi::Value ExtraOf(Napi::Env env, const RequestHeader& header) {
+Napi::Value ExtraOf(Napi::Env env, const Request& request) {
+  const RequestHeader& header = *request.header;
   Napi::Object extra = Napi::Object::New(env);
   extra.Set("priority", Napi::Number::New(env, static_cast<double>(header.priority)));
   extra.Set("timeoutUs", Napi::Number::New(env, static_cast<double>(header.timeout_ns) / 1000));
@@ -109,7 +111,7 @@ Napi::Value ExtraOf(Napi::Env env, const RequestHeader& header) {
   }
   extra.Set("id", id ? *id : std::string());
   extra.Set("parameters", parameters);
-  if (header.sequence.any()) extra.Set("sequence", SequenceOf(env, header.sequence));
+  if (request.sequence().any()) extra.Set("sequence", SequenceOf(env, request.sequence()));
   return extra;
 }
 
@@ -122,7 +124,7 @@ bool InstanceWrap::Write(Napi::Env env, const Run& run, Napi::Array objects) {
   size_t calls = 0;
   for (uint32_t at = 0; at < requests.size();) {
     const RequestHeader& header = *requests[at]->header;
-    const uint32_t count = run.neighbours(at);
+    const uint32_t count = run.alike(at);
     if (header.call) calls++;
     words += 4 + header.wanted.size();
     for (const InputTensor& input : run.inputs(at)) {
@@ -148,10 +150,11 @@ bool InstanceWrap::Write(Napi::Env env, const Run& run, Napi::Array objects) {
   *stretches = 0;
   size_t offset = 0;
   for (uint32_t at = 0; at < requests.size();) {
-    const uint32_t count = run.neighbours(at);
-    const RequestHeader& header = *requests[at]->header;
+    const uint32_t count = run.alike(at);
+    const Request& first = *requests[at];
+    const RequestHeader& header = *first.header;
     put(count);
-    *word++ = HasExtra(header) ? ~static_cast<int32_t>(show(ExtraOf(env, header))) : 0;
+    *word++ = HasExtra(first) ? ~static_cast<int32_t>(show(ExtraOf(env, first))) : 0;
     put(header.wanted.size());
     for (const uint32_t output : header.wanted) put(output);
     put(run.inputs(at).size());

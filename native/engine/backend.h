@@ -118,6 +118,10 @@ class Run {
     }
     return next - request;
   }
+  // The number of those neighbours that differ in their bytes alone: also in no sequence.
+  uint32_t alike(uint32_t request) const {
+    return requests_[request]->header->marks().empty() ? neighbours(request) : 1;
+  }
   // Provides host memory. A block lives until its last reference is dropped.
   virtual BlockPool& pool() = 0;
   // Copies the instance's own kinds of memory (Instance::memory). Null: it has none.

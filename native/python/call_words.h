@@ -57,7 +57,8 @@ inline bool ReadParameters(std::string_view bytes, RequestBuilder* builder) {
       uint32_t flags = 0;
       std::memcpy(&number, value.data(), 8);
       std::memcpy(&flags, value.data() + 8, 4);
-      builder->SetSequence(number, key, (flags & kSequenceStart) != 0, (flags & kSequenceEnd) != 0);
+      builder->SetSequence(0, number, key, (flags & kSequenceStart) != 0,
+                           (flags & kSequenceEnd) != 0);
       continue;
     }
     if (type != 0 && size != 8) return false;

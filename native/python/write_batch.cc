@@ -37,14 +37,14 @@ void Append(uint32_t type, const std::string& name, const std::string& value, st
   *said += value;
 }
 
-std::string Said(const RequestHeader& header) {
+std::string Said(const Request& request) {
   std::string said;
-  for (const RequestParameter& parameter : header.parameters) {
+  for (const RequestParameter& parameter : request.parameters()) {
     uint32_t type = 0;
     const std::string value = ValueOf(parameter, &type);
     Append(type, parameter.name, value, &said);
   }
-  if (const SequenceMark& mark = header.sequence; mark.any()) {
+  if (const SequenceMark& mark = request.sequence(); mark.any()) {
     const uint32_t flags = (mark.start ? kSequenceStart : 0) | (mark.end ? kSequenceEnd : 0);
     std::string value(kSequenceBytes, '\0');
     std::memcpy(value.data(), &mark.id.number, 8);
@@ -81,7 +81,7 @@ Status Channel::WriteBatch(uint32_t slot, const Run& run, uint32_t* number) {
   std::vector<BatchMemory::Input> shared;  // in the order of the inputs
   for (uint32_t at = 0; at < requests.size();) {
     const RequestHeader& header = *requests[at]->header;
-    const uint32_t count = run.neighbours(at);
+    const uint32_t count = run.alike(at);
     words += 9 + header.wanted.size() + KeptAlone(run, header);
     for (const InputTensor& input : run.inputs(at)) {
       words += 4 + input.shape.size();
@@ -95,7 +95,7 @@ Status Channel::WriteBatch(uint32_t slot, const Run& run, uint32_t* number) {
       }
       bytes += Aligned(count * input.byte_size());
     }
-    said.push_back(Said(header));
+    said.push_back(Said(*requests[at]));
     if (header.call) calls++;
     bytes += Aligned(said.back().size());
     at += count;
@@ -137,7 +137,7 @@ Status Channel::WriteBatch(uint32_t slot, const Run& run, uint32_t* number) {
   put(said.size());
   size_t stretch = 0;
   for (uint32_t at = 0; at < requests.size(); stretch++) {
-    const uint32_t count = run.neighbours(at);
+    const uint32_t count = run.alike(at);
     const RequestHeader& header = *requests[at]->header;
     const std::string& text = said[stretch];
     put(count);

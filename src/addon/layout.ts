@@ -37,11 +37,9 @@ export const parameterDouble = 2;
 export const parameterFlag = 3;
 /** Not a parameter for the model: the number of the batch that makes the requests. */
 export const parameterCaller = 4;
-/**
- * Not a parameter for the model: the request's sequence. The name is the text of the correlation id, empty if it is a
- * number; the value is the number (two words, the lower one first) and the flags.
- */
-export const parameterSequence = 5;
+/** Bit of the number of a record's requests: they have sequences. */
+export const markedBit: number = 1 << 30;
+/** Flags of a request's sequence. */
 export const sequenceStart = 1;
 export const sequenceEnd = 2;
 /**

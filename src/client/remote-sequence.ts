@@ -108,6 +108,15 @@ export class SequenceOfServer implements RemoteSequence {
       if (end) life.reopen();
       throw error;
     }
-    return life.follow(send(life.next(end)), end);
+    const sent = send(life.next(end));
+    life.sent();
+    try {
+      const result = await sent;
+      life.answered(end, undefined);
+      return result;
+    } catch (error) {
+      life.answered(end, error);
+      throw error;
+    }
   }
 }

@@ -112,13 +112,22 @@ export interface Waiter<T> {
   reject(error: unknown): void;
 }
 
+/** The sequence of a request. */
+export interface SequenceMark {
+  /** A number of 64 bits, or a text of 1 to 128 bytes. 0n: none. */
+  readonly id: bigint | string;
+  /** Whether it is the first request of the sequence, and whether the last. */
+  readonly start: boolean;
+  readonly end: boolean;
+}
+
 /** The options of a request that this folder uses. */
 export interface DispatchRequest {
   readonly id: string;
   /** Positions of the requested outputs; undefined: all. */
   readonly wanted: readonly number[] | undefined;
   readonly signal: AbortSignal | undefined;
-  /** Priority, time-out, parameters and sequence for schedulers and models, as words of a record; undefined: none. */
+  /** Priority, time-out and parameters for schedulers and models, as words of a record; undefined: none. */
   readonly attributes: Int32Array | undefined;
   /**
    * The owner of the request, for `EngineConnection.cancelAll`. An owner costs less than a signal, which keeps a list
@@ -133,8 +142,8 @@ export interface DispatchRequest {
   readonly regions: RequestRegions | undefined;
   /** Whether the caller asked for this version, so that no other version may serve the request. */
   readonly pinned: boolean;
-  /** Whether the request must not share a group with others: it is one of a sequence. */
-  readonly alone: boolean;
+  /** The sequence that the request belongs to; undefined: the caller names none. */
+  readonly sequence: SequenceMark | undefined;
 }
 
 /** A public function of the package, used only for its identity. */

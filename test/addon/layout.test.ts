@@ -33,7 +33,7 @@ void suite('the layout is that of native/engine/port/port_layout.h', () => {
     parameterDouble: 'DoubleParameter',
     parameterFlag: 'FlagParameter',
     parameterCaller: 'CallerParameter',
-    parameterSequence: 'SequenceParameter',
+    markedBit: 'MarkedBit',
     sequenceStart: 'SequenceStart',
     sequenceEnd: 'SequenceEnd',
   } satisfies Partial<Record<keyof typeof layout, string>>;

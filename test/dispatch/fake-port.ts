@@ -10,7 +10,10 @@ import {
   headerEpoch,
   headerPages,
   limitedBit,
+  markedBit,
   pageBytes,
+  sequenceEnd,
+  sequenceStart,
   slabBytes,
   outputInRegion,
   sourceBlock,
@@ -21,7 +24,7 @@ import {
 } from '../../src/addon/layout.js';
 import { looksNoMore, type NativePort } from '../../src/addon/native/port.js';
 import { type NativeStatus } from '../../src/addon/native/status.js';
-import type { RegionRange } from '../../src/dispatch/types.js';
+import type { RegionRange, SequenceMark } from '../../src/dispatch/types.js';
 
 /** A group as the engine gets it. */
 export interface SentGroup {
@@ -34,6 +37,8 @@ export interface SentGroup {
   readonly attributes: readonly number[];
   readonly inputs: readonly SentInput[];
   readonly targets: readonly SentTarget[];
+  /** The sequence of each request, if they have some. */
+  readonly marks: readonly SequenceMark[];
 }
 
 /** An output that goes to a region. */
@@ -307,7 +312,8 @@ export class FakePort implements NativePort {
     let at = 0;
     const next = (): number => words[at++] ?? assert.fail('a record is cut');
     while (at < words.length) {
-      const [uid, slot, generation, count] = [next(), next(), next(), next()];
+      const [uid, slot, generation, requests] = [next(), next(), next(), next()];
+      const count = requests & ~markedBit;
       const [present, wanted, rows] = [next(), next(), next()];
       const targets = Array.from({ length: present >>> 16 }, () => {
         const [output, region, offset, byteSize] = [
@@ -329,6 +335,7 @@ export class FakePort implements NativePort {
         targets,
         wanted: Array.from({ length: wanted & 0xffff }, next),
         attributes: Array.from({ length: wanted >>> 16 }, next),
+        marks: Array.from({ length: requests === count ? 0 : count }, () => sentMark(next)),
       });
     }
     const outcome = this.onSubmit(groups, run);
@@ -371,4 +378,17 @@ export class FakePort implements NativePort {
 
 function long(low: number, high: number): number {
   return (high >>> 0) * 2 ** 32 + (low >>> 0);
+}
+
+/** Reads the sequence of a request. */
+function sentMark(next: () => number): SequenceMark {
+  const head = next();
+  const flags = { start: (head & sequenceStart) !== 0, end: (head & sequenceEnd) !== 0 };
+  const size = head >>> 8;
+  if (size === 0) {
+    const [low, high] = [next(), next()];
+    return { id: BigInt(low >>> 0) | (BigInt(high >>> 0) << 32n), ...flags };
+  }
+  const words = Int32Array.from({ length: Math.ceil(size / 4) }, next);
+  return { id: Buffer.from(words.buffer, 0, size).toString(), ...flags };
 }

@@ -129,7 +129,7 @@ export const usual: DispatchRequest = {
   into: undefined,
   regions: undefined,
   pinned: false,
-  alone: false,
+  sequence: undefined,
 };
 
 /** See the head of this file. */

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { InferOptions } from '../../src/index.js';
-import { row } from '../support/harness.js';
+import { row, until } from '../support/harness.js';
 import { script, serving, skip } from './harness.js';
 
 const text = { outputs: [{ name: 'y', datatype: 'BYTES', dims: [1] }] } as const;
@@ -55,6 +55,18 @@ test('a model receives the id and the flags of a request', { skip }, async (t) =
   const { outputs } = await server.infer('told', { x: row() }, { sequence: { id: 2n ** 64n - 1n } });
   assert.equal(outputs['y']?.strings()[0], '[18446744073709551615, 0, {}]');
   assert.deepEqual(await told({}), [0, 0, {}]);
+});
+
+test('requests that are sent together each tell their own', { skip }, async (t) => {
+  const server = await serving(t, { told: script(tells, text) });
+  const asked = Array.from({ length: 100 }, async (_, i) => {
+    const sequence = { id: i % 2 === 0 ? `text ${i}` : i, start: i % 3 === 0 };
+    const { outputs } = await server.infer('told', { x: row(i) }, { sequence });
+    return JSON.parse(outputs['y']?.strings()[0] ?? '') as unknown;
+  });
+  for (const [i, told] of (await Promise.all(asked)).entries()) {
+    assert.deepEqual(told, [i % 2 === 0 ? `text ${i}` : i, i % 3 === 0 ? 1 : 0, {}]);
+  }
 });
 
 test(
@@ -147,5 +159,6 @@ test('a request runs again until the model is done with it', { skip }, async (t)
     return found;
   };
   assert.deepEqual(await Promise.all([2, 4, 1].map(read)), [[1, 2], [1, 2, 3, 4], [1]]);
-  assert.equal(server.explain('streams').sequences?.live, 0);
+  // A sequence ends with the batch of its last run, whose response is sent before.
+  await until(() => server.explain('streams').sequences?.live === 0);
 });

@@ -39,6 +39,37 @@ test('a model receives the id and the flags as they were given', async (t) => {
   assert.deepEqual(toldIn(await server.infer('m', chunk(2))), [2, null]);
 });
 
+test('requests that are sent together each tell their own, also through an ensemble', async (t) => {
+  const io = {
+    inputs: [{ name: 'x', dims: [1] }],
+    outputs: [{ name: 'y', datatype: 'BYTES', dims: [1] }],
+    maxBatchSize: 64,
+  } as const;
+  const server = await serve(t, {
+    batched: script(executing(tellsSequence), io),
+    both: ensemble([{ model: 'batched', from: { x: 'x' }, to: { y: 'y' } }], io),
+  });
+  const ids = Array.from({ length: 600 }, (_, i) => (i % 3 === 0 ? `text ${'é'.repeat(i % 50)}${i}` : i + 1));
+  for (const model of ['batched', 'both']) {
+    for (let round = 0; round < 3; round++) {
+      const aborted = new AbortController();
+      const asked = ids.map((id, i) => {
+        const signal = i % 7 === 3 ? aborted.signal : undefined;
+        const sequence = { id, start: i % 2 === 0, end: i % 5 === 0 };
+        return server.infer(model, { x: [[i]] }, { sequence, signal }).then(toldIn, () => undefined);
+      });
+      // Those between the cancelled ones keep their own.
+      if (round > 0) queueMicrotask(() => aborted.abort());
+      for (const [i, told] of (await Promise.all(asked)).entries()) {
+        if (i % 7 === 3 && round > 0) continue;
+        const id = ids[i];
+        const shown = typeof id === 'string' ? id : `${id ?? ''}n`;
+        assert.deepEqual(told, [i, [shown, i % 2 === 0, i % 5 === 0]]);
+      }
+    }
+  }
+});
+
 test('a wrong sequence is refused by name', async (t) => {
   const server = await serving(t);
   for (const [options, code, message] of [

@@ -211,9 +211,10 @@ void PooledRun::Reschedule(uint32_t request, bool seen) {
     if (request == kAll || !members_.AwaitOpen(request, &lock)) return;
     rerun_.Forbid();
     members_.Reschedule(request);
-    SequenceMark& mark = members_[request]->header->sequence;
-    // A header that other requests share has no sequence, and is not written to.
-    if (seen && mark.place) mark.start = mark.end = false;
+    if (seen && members_[request]->sequence().place) {
+      SequenceMark& mark = members_[request]->mark();
+      mark.start = mark.end = false;
+    }
   }
   places_.Drop(request);
   if (context_->order) return ordered_.Requeue(request);

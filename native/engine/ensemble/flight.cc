@@ -83,7 +83,8 @@ Status Flight::Fill(const FlightStep& step, uint32_t position, uint32_t requests
   const EnsembleStep& plan = ensemble_->plan().steps[step.number];
   const EnsembleBindings::Step& binding = bindings_->steps()[step.number];
   const ModelIo& io = binding.version->io();
-  RequestBuilder builder({header, ensemble_, binding.version.get(), now_ns, 0, requests, header_});
+  RequestBuilder builder(
+      {header, ensemble_, binding.version.get(), now_ns, 0, requests, outer_[position]});
   for (size_t i = 0; i < plan.outputs.size(); i++) {
     // Ask only for outputs that have a reader.
     const Tensor& output = tensors_[plan.outputs[i].tensor];

@@ -149,16 +149,6 @@ Status Port::ParseAttributes(SubmissionReader* reader, const GroupRecord& record
       builder->CallBy(static_cast<uint32_t>(ValueOf<int32_t>(read.value)), model);
       continue;
     }
-    if (read.kind == layout::kSequenceParameter) {
-      if (record.requests != 1) return Malformed("requests of a sequence in one group");
-      if (read.name.size() > kMostSequenceIdBytes) return Malformed("a correlation id is too long");
-      uint64_t number = 0;
-      std::memcpy(&number, read.value.data(), sizeof(number));
-      const int32_t flags = ValueOf<int32_t>(read.value.substr(sizeof(number)));
-      builder->SetSequence(number, read.name, (flags & layout::kSequenceStart) != 0,
-                           (flags & layout::kSequenceEnd) != 0);
-      continue;
-    }
     if (read.kind == layout::kStringParameter) {
       builder->AddParameter(read.name, std::string(read.value));
     } else if (read.kind == layout::kIntegerParameter) {
@@ -168,6 +158,20 @@ Status Port::ParseAttributes(SubmissionReader* reader, const GroupRecord& record
     } else {
       builder->AddParameter(read.name, ValueOf<int32_t>(read.value) != 0);
     }
+  }
+  return Status::Ok();
+}
+
+Status Port::ParseMarks(SubmissionReader* reader, const GroupRecord& record,
+                        RequestBuilder* builder) {
+  if (!record.marked) return Status::Ok();
+  for (uint32_t position = 0; position < record.requests; position++) {
+    MarkRecord read;
+    if (const char* cut = reader->Mark(&read)) return Malformed(cut);
+    if (read.text.size() > kMostSequenceIdBytes) return Malformed("a correlation id is too long");
+    builder->SetSequence(position, read.number, read.text,
+                         (read.flags & layout::kSequenceStart) != 0,
+                         (read.flags & layout::kSequenceEnd) != 0);
   }
   return Status::Ok();
 }
@@ -212,6 +216,7 @@ Status Port::ParseGroup(SubmissionReader* reader, const char* const* slab_source
   builder.Want(wanted);
   static const std::string unknown;
   status = ParseAttributes(reader, record, executor ? executor->name() : unknown, &builder);
+  if (status.ok()) status = ParseMarks(reader, record, &builder);
   if (!status.ok()) return status;
   version->has_calls = version->has_calls || header.call;
   header.accounted_bytes = bytes;

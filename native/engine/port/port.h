@@ -193,6 +193,9 @@ class Port final : public ResponseSink, public std::enable_shared_from_this<Port
   // Parses a group's priority, time-out, parameters and caller.
   static Status ParseAttributes(SubmissionReader* reader, const GroupRecord& record,
                                 const std::string& model, RequestBuilder* builder);
+  // Parses the sequences of a group's requests.
+  static Status ParseMarks(SubmissionReader* reader, const GroupRecord& record,
+                           RequestBuilder* builder);
   // The requests of this call for a version. Null: no such version ever existed.
   VersionRequests* RequestsOf(uint32_t uid);
   VersionRequests* AddVersion(uint32_t uid, std::shared_ptr<Executor> executor);

@@ -1,15 +1,18 @@
 // The layout of the words that JavaScript and the engine exchange. src/addon/layout.ts must match.
 //
 // Submission: a record of 32-bit words for each group. A group is the requests of a tick for one
-// version that differ only in their bytes. A request that differs from all others is a group of
-// one.
-//   uid, slot, generation, requests, inputs | targets << 16, wanted outputs (0: all) | words of
-//     attributes << 16, rows of each request,
+// version that differ only in their bytes and in their sequences. A request that differs from all
+// others is a group of one.
+//   uid, slot, generation, requests (| kMarkedBit), inputs | targets << 16, wanted outputs (0: all)
+//     | words of attributes << 16, rows of each request,
 //   for each target: output, region, offset, capacity (the latter two are two words each, the lower
 //     one first),
 //   for each input: index, source, place, offset, byte size, rank, dims…
 //   then the indexes of the wanted outputs,
-//   then, if there are any, the attributes: priority, time-out and parameters.
+//   then, if there are any, the attributes: priority, time-out and parameters,
+//   then, if the record has kMarkedBit, the sequence of each request: its flags | bytes of the text
+//     of its id << 8, then the text, from a word of its own on, or, if it has no byte, the id as a
+//     number, in two words, the lower one first.
 //   - Attributes: priority and time-out in microseconds, two words each, the lower one first, 0:
 //     none; the number of parameters, and for each: kind, bytes of its name, bytes of its value,
 //     the name, the value. Name and value begin at words of their own. A value is UTF-8, a signed
@@ -86,10 +89,9 @@ constexpr int32_t kDoubleParameter = 2;
 constexpr int32_t kFlagParameter = 3;
 // No parameter of the model's: the number of the batch that makes the requests (call_graph.h).
 constexpr int32_t kCallerParameter = 4;
-// No parameter of the model's: the request's sequence, for a group of one. The name is the text of
-// the correlation id, empty if it is a number. The value has 12 bytes: the number, the lower word
-// first, and the flags.
-constexpr int32_t kSequenceParameter = 5;
+
+constexpr int32_t kMarkedBit = 1 << 30;
+// Flags of a request's sequence.
 constexpr int32_t kSequenceStart = 1;
 constexpr int32_t kSequenceEnd = 2;
 

@@ -3,8 +3,8 @@
 // name.
 //
 // For each group call Group, then Target once for each target, then Input once for each input, then
-// Wanted, then Attributes. Each returns null, or a message that says what is wrong; then
-// reading must stop. Does not allocate.
+// Wanted, then Attributes, then Mark once for each request if the group is marked. Each returns
+// null, or a message that says what is wrong; then reading must stop. Does not allocate.
 // Used by the JS thread. The words are borrowed from the caller.
 #pragma once
 
@@ -29,6 +29,7 @@ struct GroupRecord {
   uint32_t wanted;
   uint32_t attributes;  // words that its attributes take
   uint32_t rows;        // of each request; 0: the model has no batch dimension
+  bool marked;          // the requests have sequences
 };
 
 // An output that goes to a region.
@@ -47,6 +48,13 @@ struct InputRecord {
   uint64_t offset;  // of the first request's bytes; 0 for a block
   uint64_t size;    // bytes of one request
   std::span<const int32_t> dims;
+};
+
+// The sequence of a request.
+struct MarkRecord {
+  int32_t flags;
+  uint64_t number;
+  std::string_view text;  // not empty: the id is the text
 };
 
 struct ParameterRecord {
@@ -83,7 +91,6 @@ class AttributesReader {
     const bool known = parameter->kind == layout::kStringParameter ||
                        (parameter->kind == layout::kFlagParameter && value == 4) ||
                        (parameter->kind == layout::kCallerParameter && value == 4) ||
-                       (parameter->kind == layout::kSequenceParameter && value == 12) ||
                        ((parameter->kind == layout::kIntegerParameter ||
                          parameter->kind == layout::kDoubleParameter) &&
                         value == 8);
@@ -120,7 +127,8 @@ class SubmissionReader {
     group->uid = Word(0);
     group->slot = Word(1);
     group->generation = Word(2);
-    group->requests = Word(3);
+    group->requests = Word(3) & ~static_cast<uint32_t>(layout::kMarkedBit);
+    group->marked = (Word(3) & layout::kMarkedBit) != 0;
     group->inputs = Word(4) & 0xffff;
     group->targets = Word(4) >> 16;
     group->wanted = Word(5) & 0xffff;
@@ -179,6 +187,19 @@ class SubmissionReader {
     if (group.attributes > words_.size()) return "truncated record";
     *attributes = AttributesReader(words_.first(group.attributes));
     Skip(group.attributes);
+    return nullptr;
+  }
+
+  const char* Mark(MarkRecord* mark) {
+    if (words_.empty()) return "truncated sequence";
+    const size_t bytes = Word(0) >> 8;
+    const size_t size = bytes == 0 ? 2 : (bytes + 3) / 4;
+    mark->flags = static_cast<int32_t>(Word(0) & 0xff);
+    Skip(1);
+    if (size > words_.size()) return "truncated sequence";
+    mark->number = bytes == 0 ? Long(0, 1) : 0;
+    mark->text = {reinterpret_cast<const char*>(words_.data()), bytes};
+    Skip(size);
     return nullptr;
   }
 

@@ -64,7 +64,8 @@ struct InputTensor {
 };
 
 // Everything about a request except its bytes. Requests that are submitted together and differ only
-// in their bytes share a header, like the requests of a port's group. Requests whose bytes are part
+// in their bytes, and in their sequences, share a header, like those of a port's group. Requests
+// whose bytes are part
 // of `shape_key` (shape tensors) do not. Owned by the sink. While one of its requests is not idle,
 // only ReleaseChunks and the queue (`waiting`) change it.
 struct RequestHeader {
@@ -83,8 +84,6 @@ struct RequestHeader {
   uint64_t priority = 0;
   uint64_t timeout_ns = 0;
   std::vector<RequestParameter> parameters;
-  // The sequence that the request belongs to. Requests of a sequence do not share a header.
-  SequenceMark sequence;
   // The call that the requests belong to, if a model made them while it ran a batch (call_graph.h).
   // Null: no model did.
   std::shared_ptr<Call> call;
@@ -149,6 +148,19 @@ struct RequestHeader {
       }
     }
   }
+  // By position: the sequence of each request. Empty: none of the requests has one.
+  std::span<SequenceMark> marks() { return {marks_.data(), mark_count_}; }
+  std::span<const SequenceMark> marks() const { return {marks_.data(), mark_count_}; }
+  // Gives each request a mark without an id, unless they have marks. Throws std::bad_alloc.
+  void AddMarks() {
+    if (mark_count_ > 0) return;
+    if (marks_.size() < requests) marks_.resize(requests);
+    mark_count_ = requests;
+  }
+  void ClearMarks() {
+    for (SequenceMark& mark : marks()) mark.Clear();
+    mark_count_ = 0;
+  }
   bool Wants(uint32_t output) const {
     if (wanted.empty()) return true;
     for (const uint32_t index : wanted) {
@@ -160,6 +172,8 @@ struct RequestHeader {
  private:
   SmallVector<InputTensor, 1> inputs_;
   uint32_t input_count_ = 0;
+  std::vector<SequenceMark> marks_;  // unused ones have no id
+  uint32_t mark_count_ = 0;
 };
 
 // Small, so that the requests of a batch fit in the L1 cache: the engine iterates over them several
@@ -220,6 +234,13 @@ class Request {
   uint64_t priority() const { return header->priority; }
   uint64_t timeout_ns() const { return header->timeout_ns; }
   std::span<const RequestParameter> parameters() const { return header->parameters; }
+  // The sequence that it belongs to, as its sender says.
+  const SequenceMark& sequence() const {
+    const std::span<const SequenceMark> marks = std::as_const(*header).marks();
+    return marks.empty() ? kNoSequence : marks[position];
+  }
+  // The same for its present owner, which may write to it. The header has marks.
+  SequenceMark& mark() const { return header->marks()[position]; }
   const RequestParameter* parameter(std::string_view name) const {
     for (const RequestParameter& one : header->parameters) {
       if (one.name == name) return &one;

@@ -45,10 +45,11 @@ class RequestBuilder {
     uint64_t arrival_ns = 0;
     uint64_t flush = 0;
     uint32_t requests = 1;  // requests that share the header
-    // The outer request that these requests serve, for example in an ensemble. They inherit its
-    // flush, priority, time-out, parameters and sequence, and their call is a step of its call.
-    // Null: they serve no other request.
-    const RequestHeader* serves = nullptr;
+    // The outer request that the first of these requests serves, for example in an ensemble. The
+    // others serve those behind it in its header. They inherit flush, priority, time-out,
+    // parameters and sequences, and their call is a step of the outer call. Null: they serve no
+    // other request.
+    const Request* serves = nullptr;
   };
 
   // Starts a header, and clears its previous use. The sink sets `streams`. Throws std::bad_alloc,
@@ -64,12 +65,12 @@ class RequestBuilder {
     if (header_.call) header_.call.reset();
     if (header_.regions) header_.regions.reset();
     header_.ClearInputs();
+    header_.ClearMarks();
     if (parts.serves) {
       Serve(*parts.serves);
     } else {
       header_.priority = header_.timeout_ns = 0;
       header_.parameters.clear();
-      if (header_.sequence.any()) header_.sequence.Clear();
     }
   }
 
@@ -133,13 +134,16 @@ class RequestBuilder {
   void AddParameter(std::string_view name, std::variant<std::string, int64_t, double, bool> value) {
     header_.parameters.push_back({std::string(name), std::move(value)});
   }
-  // The request is one of a sequence. The id has at most kMostSequenceIdBytes bytes.
-  void SetSequence(uint64_t number, std::string_view text, bool start, bool end) {
-    TRITONTS_ASSERT(header_.requests == 1, "requests of a sequence share a header");
-    header_.sequence.id.number = text.empty() ? number : 0;
-    header_.sequence.id.text.assign(text);
-    header_.sequence.start = start;
-    header_.sequence.end = end;
+  // The request at this position is one of a sequence. The id has at most kMostSequenceIdBytes
+  // bytes.
+  void SetSequence(uint32_t position, uint64_t number, std::string_view text, bool start,
+                   bool end) {
+    header_.AddMarks();
+    SequenceMark& mark = header_.marks()[position];
+    mark.id.number = text.empty() ? number : 0;
+    mark.id.text.assign(text);
+    mark.start = start;
+    mark.end = end;
   }
   // The batch with this number makes the requests (call_graph.h).
   void CallBy(uint32_t number, const std::string& model) {
@@ -152,13 +156,19 @@ class RequestBuilder {
   }
 
  private:
-  void Serve(const RequestHeader& outer) {
+  void Serve(const Request& first) {
+    const RequestHeader& outer = *first.header;
     header_.flush = outer.flush;
     header_.priority = outer.priority;
     header_.timeout_ns = outer.timeout_ns;
     header_.parameters = outer.parameters;
-    header_.sequence = outer.sequence;
-    header_.sequence.place = nullptr;
+    if (!outer.marks().empty()) {
+      header_.AddMarks();
+      for (size_t i = 0; i < header_.requests; i++) {
+        header_.marks()[i] = outer.marks()[first.position + i];
+        header_.marks()[i].place = nullptr;
+      }
+    }
     if (outer.call) header_.call = Call::Step(outer.call, header_.executor->name());
   }
 

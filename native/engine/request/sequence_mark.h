@@ -49,4 +49,7 @@ struct SequenceMark {
   }
 };
 
+// Of a request whose sender says nothing.
+inline const SequenceMark kNoSequence;
+
 }  // namespace tritonts

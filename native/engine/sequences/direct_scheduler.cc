@@ -38,7 +38,7 @@ void DirectScheduler::Next(uint32_t instance, uint64_t now_ns, Batch* batch) {
     return;
   }
   const std::vector<int64_t>& shape = oldest->header->shape_key;
-  const Sequence& leader = *oldest->header->sequence.place;
+  const Sequence& leader = *oldest->sequence().place;
   if (states_ && !states_->MakeZeros(*leader.state)) {
     batch->wake_at_ns = now_ns + kRetryNs;
     return;

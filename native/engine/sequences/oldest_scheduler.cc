@@ -24,7 +24,7 @@ void OldestScheduler::CutAtOtherState(const std::vector<Request*>& listed,
   const Request* request = choice->first;
   for (size_t i = 0; i < choice->take; i++) {
     if (!choice->neighbours) request = listed[i];
-    if (!Alike(*request->header->sequence.place, *choice->first->header->sequence.place)) {
+    if (!Alike(*request->sequence().place, *choice->first->sequence().place)) {
       choice->take = i;
       choice->closed_by = ClosedBy::kShape;
       return;
@@ -44,7 +44,7 @@ void OldestScheduler::Next(uint32_t instance, uint64_t now_ns, Batch* batch) {
   overlays_.Clear();
   for (uint32_t slot = 0; slot < batch->members.size(); slot++) {
     Request* const request = batch->members[slot];
-    Sequence* const sequence = request->header->sequence.place;
+    Sequence* const sequence = request->sequence().place;
     sequence->candidate = nullptr;
     AddOverlays(slot, request, sequence);
     Run(sequence, batch);

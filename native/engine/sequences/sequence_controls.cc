@@ -25,7 +25,7 @@ std::vector<SequenceControl> InOrder(std::vector<SequenceControl> controls) {
 
 bool ValueOf(Kind kind, const Request* request) {
   if (!request) return false;
-  const SequenceMark& mark = request->header->sequence;
+  const SequenceMark& mark = request->sequence();
   return kind == Kind::kReady || (kind == Kind::kStart ? mark.start : mark.end);
 }
 

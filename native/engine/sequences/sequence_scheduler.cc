@@ -69,22 +69,19 @@ SequenceCounts SequenceScheduler::sequences() const {
 
 // --- Requests that come.
 
-Status SequenceScheduler::Check(const RequestHeader& header) const {
-  const SequenceMark& mark = header.sequence;
-  if (header.requests > 1) {
-    return Status::Internal("model '" + model_ + "': " + std::to_string(header.requests) +
-                            " requests of a sequence were sent as one");
-  }
-  if (header.batch_size > 1) {
+Status SequenceScheduler::Check(const Request& request) const {
+  const SequenceMark& mark = request.sequence();
+  if (request.header->batch_size > 1) {
     return Status::InvalidArg("model '" + model_ +
                               "': a request of a sequence must have 1 row, but " +
-                              std::to_string(header.batch_size) + " were received");
+                              std::to_string(request.header->batch_size) + " were received");
   }
   if (mark.id.none()) {
     if (policy_.iterative) return Status::Ok();
     return Status::InvalidArg("model '" + model_ +
                               "': expected the id of a sequence, a number other than 0 or a text "
-                              "that is not empty, but received none");
+                              "that is not empty, but received none: send it as options.sequence "
+                              "or the parameter sequence_id, or use model.sequence()");
   }
   const std::string datatype = controls_.ComplaintOf(mark.id);
   if (datatype.empty()) return Status::Ok();
@@ -129,12 +126,15 @@ Status SequenceScheduler::Unknown(const SequenceId& id, const SequenceEntry* ent
     why += ": the model was reloaded, and sequences that began before have ended";
   }
   return Status::InvalidArg("model '" + model_ + "': the first request of sequence " + TextOf(id) +
-                            " must have START; " + why);
+                            " must have START; " + why +
+                            ". Begin it with options.sequence.start or the parameter "
+                            "sequence_start");
 }
 
-Status SequenceScheduler::Begin(RequestHeader* header, Sequence** sequence) {
+Status SequenceScheduler::Begin(Request* request, Sequence** sequence) {
   auto made = std::make_unique<Sequence>();
-  SequenceMark& mark = header->sequence;
+  const RequestHeader& header = *request->header;
+  SequenceMark& mark = request->mark();
   made->generated = mark.id.none();
   if (made->generated) {
     made->id.number = last_generated_ + 1;
@@ -153,8 +153,8 @@ Status SequenceScheduler::Begin(RequestHeader* header, Sequence** sequence) {
     // A generated id has no entry: a caller who uses the same number begins another sequence.
     if (!made->generated) entry = ids_.Add(made->id);
     slots_.Reserve();
-    if (!slots_.any_free() && header->timeout_ns > 0) {
-      Limit(made.get(), TimeoutOf(*header));
+    if (!slots_.any_free() && header.timeout_ns > 0) {
+      Limit(made.get(), TimeoutOf(header));
     }
   } catch (const std::bad_alloc&) {
     if (entry) ids_.Withdraw(entry);
@@ -189,7 +189,9 @@ void SequenceScheduler::Limit(Sequence* sequence, uint64_t at_ns) {
 
 Status SequenceScheduler::Enqueue(Request* request, uint64_t now_ns) {
   RequestHeader* const header = request->header;
-  SequenceMark& mark = header->sequence;
+  // Its sender may have named no sequence for all requests of the header.
+  header->AddMarks();
+  SequenceMark& mark = request->mark();
   if (Sequence* const again = mark.place) {
     // It was rescheduled, and runs before the sequence's other requests.
     TRITONTS_ASSERT(again->running && !again->candidate, "a request came again that did not run");
@@ -197,7 +199,7 @@ Status SequenceScheduler::Enqueue(Request* request, uint64_t now_ns) {
     waiting_++;
     return Status::Ok();
   }
-  if (Status refused = Check(*header); !refused.ok()) return refused;
+  if (Status refused = Check(*request); !refused.ok()) return refused;
   SequenceEntry* const entry = mark.id.none() ? nullptr : ids_.Find(mark.id);
   Sequence* sequence = entry ? entry->live : nullptr;
   if (sequence) {
@@ -205,7 +207,7 @@ Status SequenceScheduler::Enqueue(Request* request, uint64_t now_ns) {
       Limit(sequence, TimeoutOf(*header));
     }
   } else if (mark.start || mark.id.none()) {
-    if (Status refused = Begin(header, &sequence); !refused.ok()) return refused;
+    if (Status refused = Begin(request, &sequence); !refused.ok()) return refused;
   } else {
     return Unknown(mark.id, entry, now_ns);
   }
@@ -262,7 +264,7 @@ void SequenceScheduler::Ended(Sequence* sequences, uint64_t now_ns) {
 }
 
 void SequenceScheduler::Ready(Sequence* sequence) {
-  if (sequence->state && sequence->queue.front()->header->sequence.start) {
+  if (sequence->state && sequence->queue.front()->sequence().start) {
     states_->Restart(sequence->state.get());
   }
   OnReady(sequence);
@@ -359,7 +361,7 @@ void SequenceScheduler::Delete(Sequence* sequence) {
 
 bool SequenceScheduler::Cancel(Request* request) {
   if (!request->queued) return false;
-  Sequence* const sequence = request->header->sequence.place;
+  Sequence* const sequence = request->sequence().place;
   const bool backlogged = sequence->list == Sequence::List::kBacklog;
   if (sequence->candidate == request) {
     Withdraw(sequence);

@@ -89,11 +89,11 @@ class SequenceScheduler : public Scheduler {
   size_t waiting_ = 0;                            // requests of all sequences
 
  private:
-  Status Check(const RequestHeader& header) const;
+  Status Check(const Request& request) const;
   Status Unknown(const SequenceId& id, const SequenceEntry* entry, uint64_t now_ns) const;
   // Makes a sequence for the request. Throws std::bad_alloc; then, and if it is refused, nothing
   // has changed.
-  Status Begin(RequestHeader* header, Sequence** sequence);
+  Status Begin(Request* request, Sequence** sequence);
   // A sequence in a slot has a first request that may run.
   void Ready(Sequence* sequence);
   // Notes the time-out of a request in the backlog. Throws std::bad_alloc.

@@ -192,7 +192,7 @@ StateFault SequenceStates::Set(SequenceState* state, size_t index,
 
 void SequenceStates::Keep(const Request& request, uint32_t /*slot*/,
                           std::span<const OutputTensor> outputs) noexcept {
-  SequenceState* const state = request.header->sequence.place->state.get();
+  SequenceState* const state = request.sequence().place->state.get();
   for (size_t i = 0; i < specs_.size(); i++) {
     for (const OutputTensor& output : outputs) {
       if (output.index != specs_[i].output) continue;

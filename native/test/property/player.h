@@ -105,7 +105,6 @@ class Player {
   Group* MakeGroup(uint32_t hash, uint32_t count);
   Life* MakeLife(Group* group, uint32_t position, uint32_t hash);
   // Makes the group's request one of a sequence.
-  static void MarkGroup(Group* group, uint32_t hash);
   static uint32_t IdOf(const Request& request);
   // Overwrites a request's bytes, which must not be read any more.
   static void Spoil(const Slot& slot);

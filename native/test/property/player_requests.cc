@@ -44,8 +44,12 @@ Player::Group* Player::MakeGroup(uint32_t hash, uint32_t count) {
   header.priority = (hash >> 20) % 6;
   header.slot = static_cast<uint32_t>(lives_.size());
   header.requests = count;
-  header.sequence.Clear();
-  if (schedule_.setup.sequences) MarkGroup(group, hash);
+  header.ClearMarks();
+  if (schedule_.setup.sequences) {
+    if (hash % 16 > 0) header.batch_size = 1;
+    // Some senders name no sequence.
+    if ((hash >> 14) % 8 > 0) header.AddMarks();
+  }
   header.ClearInputs();
   const size_t floats = header.batch_size * width;
   group->input = std::make_unique<float[]>(count * floats);
@@ -57,15 +61,6 @@ Player::Group* Player::MakeGroup(uint32_t hash, uint32_t count) {
       {group->input.get(), floats * sizeof(float), MemoryKind::kHost, 0, {}});
   version_->SetQueueKeys(&header);
   return group;
-}
-
-void Player::MarkGroup(Group* group, uint32_t hash) {
-  RequestHeader& header = group->header;
-  if (hash % 16 > 0) header.batch_size = 1;
-  // Few ids, so that many requests are of live sequences.
-  header.sequence.id.number = (hash >> 5) % 5;
-  header.sequence.start = (hash >> 9) % 3 == 0;
-  header.sequence.end = (hash >> 11) % 4 == 0;
 }
 
 Life* Player::MakeLife(Group* group, uint32_t position, uint32_t hash) {
@@ -83,9 +78,13 @@ Life* Player::MakeLife(Group* group, uint32_t position, uint32_t hash) {
   const auto instances = static_cast<uint32_t>(schedule_.setup.asynchronous.size());
   const bool sequenced = schedule_.setup.sequences.has_value();
   if (!sequenced && (hash >> 11) % 4 == 0) life->bound = (hash >> 13) % instances;
-  life->sequence = header.sequence.id.number;
-  life->start = header.sequence.start;
-  life->end = header.sequence.end;
+  if (!header.marks().empty()) {
+    SequenceMark& mark = header.marks()[position];
+    // Few ids, so that many requests are of live sequences.
+    life->sequence = mark.id.number = (hash >> 5) % 5;
+    life->start = mark.start = (hash >> 9) % 3 == 0;
+    life->end = mark.end = (hash >> 11) % 4 == 0;
+  }
   life->arrival_ns = header.arrival_ns;
   life->priority = static_cast<uint32_t>(header.priority);
   life->timeout_ns = header.timeout_ns;
@@ -104,7 +103,7 @@ Life* Player::MakeLife(Group* group, uint32_t position, uint32_t hash) {
 
 std::vector<Life*> Player::Prepare(const Step& step, uint32_t count) {
   std::vector<Life*> lives;
-  const bool together = step.b % 2 == 0 && !schedule_.setup.sequences;
+  const bool together = step.b % 2 == 0;
   Group* group = nullptr;
   for (uint32_t i = 0; i < count; i++) {
     const uint32_t hash = (step.b / 2 + i) * 2'654'435'761u;

@@ -42,12 +42,11 @@ TEST(python_batches_have_the_sequence_of_a_request) {
   ChannelBench bench;
   FakeStub* const stub = bench.Begin();
   bench.bench.Write({1});
-  // The attributes of a sequence that begins, behind the record that was just written.
+  // A sequence that begins, behind the record that was just written.
   std::vector<int32_t>& words = bench.bench.client.words();
-  words[5] |= 12 << 16;
-  words.insert(words.end(),
-               {0, 0, 0, 0, 1, layout::kSequenceParameter, 3, 12, 0, 0, 0, layout::kSequenceStart});
-  std::memcpy(words.data() + words.size() - 4, "abc", 3);
+  words[3] |= layout::kMarkedBit;
+  words.insert(words.end(), {layout::kSequenceStart | 3 << 8, 0});
+  std::memcpy(words.data() + words.size() - 1, "abc", 3);
   CHECK(bench.bench.client.Flush().ok());
   std::atomic<bool> stop{false};
   Message message;

@@ -221,17 +221,16 @@ class Life {
   // More sequences than there are slots, each of a first, a second and a last request.
   void WriteSequences() {
     for (const uint32_t uid : {rig_->direct, rig_->oldest}) {
-      for (int32_t i = 0; i < 6 && slab_; i++) {
-        const int32_t id = ++rig_->last_sequence;
+      for (int32_t i = 0; i < 3 && slab_; i++) {
+        // Requests of two sequences share a group.
+        const int32_t id = rig_->last_sequence + 1;
+        rig_->last_sequence += 2;
         for (const int32_t flags : {layout::kSequenceStart, 0, layout::kSequenceEnd}) {
           const size_t record = words_.size();
-          WriteGroup(uid, 1);
+          WriteGroup(uid, 2);
           written_.rbegin()->second.of_sequence = true;
-          // No priority and time-out, and one parameter without a name.
-          const std::vector<int32_t> attributes = {0, 0,  0,  0, 1,    layout::kSequenceParameter,
-                                                   0, 12, id, 0, flags};
-          words_[record + 5] |= static_cast<int32_t>(attributes.size()) << 16;
-          words_.insert(words_.end(), attributes.begin(), attributes.end());
+          words_[record + 3] |= layout::kMarkedBit;
+          words_.insert(words_.end(), {flags, id, 0, flags, id + 1, 0});
         }
       }
     }

@@ -185,7 +185,7 @@ void Caller::Send() {
     const bool last = step_ + 1 == steps_ && !leaves_;
     // Half of the callers have texts as ids.
     const uint64_t id = sequences_ * kCallers + number_;
-    builder.SetSequence(number_ % 2 == 0 ? id : 0,
+    builder.SetSequence(0, number_ % 2 == 0 ? id : 0,
                         number_ % 2 == 0 ? "" : "sequence " + std::to_string(id), step_ == 0, last);
     builder.SetAttributes(0, limited_ && step_ == 0 ? kTimeoutNs / 1000 : 0);
     builder.Finish();

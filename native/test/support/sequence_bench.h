@@ -62,9 +62,11 @@ class SequenceBench {
     header.arrival_ns = step.at_us * kUs;
     header.timeout_ns = step.timeout_us * kUs;
     header.shape_key = {step.shape};
-    header.sequence.id = step.id;
-    header.sequence.start = step.flags.find('S') != std::string::npos;
-    header.sequence.end = step.flags.find('E') != std::string::npos;
+    header.AddMarks();
+    SequenceMark& mark = header.marks()[0];
+    mark.id = step.id;
+    mark.start = step.flags.find('S') != std::string::npos;
+    mark.end = step.flags.find('E') != std::string::npos;
     Request* const request = &requests_.emplace_back();
     request->header = &header;
     by_name_[step.name] = request;

@@ -54,7 +54,8 @@ class SequenceVersion : public VersionBench {
   // A request of sequence `number` (0: of none), with the flags "S" and "E".
   Request* Make(uint64_t number, const std::string& flags, uint64_t timeout_ns = 0) {
     Request* const request = requests.Floats({static_cast<float>(number)});
-    SequenceMark& mark = request->header->sequence;
+    request->header->AddMarks();
+    SequenceMark& mark = request->mark();
     mark.id.number = number;
     mark.start = flags.find('S') != std::string::npos;
     mark.end = flags.find('E') != std::string::npos;

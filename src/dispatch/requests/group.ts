@@ -7,7 +7,8 @@ import type { DispatchRequest, DispatchTarget, Waiter } from '../types.js';
 export const nobody: (Waiter<unknown> | undefined)[] = [];
 
 /**
- * Requests of one tick for one version that differ only in their bytes. The engine receives them as one record.
+ * Requests of one tick for one version that differ only in their bytes and in their sequences. The engine receives
+ * them as one record.
  * A request that differs from its neighbours is a group of one. The object is reused, with a new generation.
  *
  * free ── open: accepts requests like its first ── written, in flight ── all ended ── free

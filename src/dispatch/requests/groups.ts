@@ -160,8 +160,7 @@ export class Groups {
       this.release(group);
       return;
     }
-    // A request of a sequence says nothing about how many others come.
-    if (group.count <= target.groupRoom / 4 && group.request?.alone !== true) target.groupRoom /= 2;
+    if (group.count <= target.groupRoom / 4) target.groupRoom /= 2;
     group.left = group.count;
     this.#inFlight += group.count;
     this.#counter.sent(group.count);
@@ -261,7 +260,7 @@ export class Groups {
     let placed =
       group.placed === target &&
       request.regions === undefined &&
-      group.room === this.#submission.roomOf(encoded.byteLengths, target, request);
+      group.room === this.#submission.roomOf(encoded, target, request);
     for (let i = 0; i < encoded.shapes.length; i++) {
       const length = encoded.byteLengths[i] ?? 0;
       placed &&= byteLengths[i] === length && (shapes[i] === undefined) === (encoded.shapes[i] === undefined);
@@ -293,12 +292,13 @@ export class Groups {
   }
 }
 
-/** Whether a request differs from a group's requests only in its bytes. */
+/** Whether a request differs from a group's requests only in its bytes and its sequence. */
 function isAlike(group: Group, encoded: EncodedInputs, request: DispatchRequest): boolean {
   const first = group.request;
   if (first !== request) {
     if (first === undefined || first.pinned !== request.pinned) return false;
     if (first.regions !== request.regions) return false;
+    if ((first.sequence === undefined) !== (request.sequence === undefined)) return false;
     if (first.wanted !== request.wanted && !areEqual(first.wanted, request.wanted)) return false;
     if (first.attributes !== request.attributes && !areEqual(first.attributes, request.attributes))
       return false;

@@ -4,6 +4,7 @@
  */
 
 import {
+  markedBit,
   slabBytes,
   slabMostBytes,
   slabRangeBytes,
@@ -22,6 +23,7 @@ import { MemoryViews } from '../../tensor/memory.js';
 import { viewOf } from '../../tensor/views.js';
 import { allocate, noMemory } from '../errors/request-errors.js';
 import type { Group } from './group.js';
+import { markWords, mostMarkWords, writeMark } from './marks.js';
 import { SlabAllocator } from './slabs.js';
 import type { DispatchRequest, DispatchTarget, RequestRegions } from '../types.js';
 
@@ -136,14 +138,8 @@ export class Submission {
     this.free(group);
     const { shapes, byteLengths } = group;
     const { request } = group;
-    let words = groupWords + (request?.wanted?.length ?? 0) + (request?.attributes?.length ?? 0);
-    if (request?.regions !== undefined) words += regionWords(request.regions);
-    let present = 0;
-    for (const shape of shapes) {
-      if (shape === undefined) continue;
-      words += inputWords + shape.length;
-      present++;
-    }
+    const words = recordWords(shapes, request) + (request?.sequence === undefined ? 0 : mostMarkWords);
+    const present = shapes.reduce((count, shape) => count + (shape === undefined ? 0 : 1), 0);
     if (words > submissionWords) {
       const message = `model '${target.name}': the request's ${present} inputs, their dims and its parameters exceed the limit of a request: send fewer inputs, dims or parameters`;
       throw new TritonError('INVALID_ARG', message, { model: target.name });
@@ -157,12 +153,16 @@ export class Submission {
 
   /** The number of requests that a group gets room for, by its first request. */
   roomOf(
-    byteLengths: readonly number[],
+    { shapes, byteLengths }: Form,
     target: DispatchTarget,
     request: DispatchRequest | undefined,
   ): number {
     // The regions of two requests rarely follow each other.
-    if (request !== undefined && (request.alone || request.regions !== undefined)) return 1;
+    if (request?.regions !== undefined) return 1;
+    if (request?.sequence !== undefined) {
+      // Their sequences have to fit in the record, whatever their ids are.
+      if (recordWords(shapes, request) + target.mostRoom * mostMarkWords > submissionWords) return 1;
+    }
     let room = target.groupRoom;
     while (room > 1 && bytesOf(byteLengths, room) > slabMostBytes) room >>= 1;
     return room;
@@ -170,7 +170,7 @@ export class Submission {
 
   #placeInSlab(group: Group, target: DispatchTarget): boolean {
     const { byteLengths, shapes, views, lengths } = group;
-    let room = this.roomOf(byteLengths, target, group.request);
+    let room = this.roomOf(group, target, group.request);
     let bytes = Math.max(1, bytesOf(byteLengths, room));
     let range = this.#ranges.take(bytes);
     if (range < 0) {
@@ -243,22 +243,18 @@ export class Submission {
     const wanted = group.request?.wanted;
     const attributes = group.request?.attributes;
     const regions = group.request?.regions;
-    let room = groupWords + (wanted?.length ?? 0) + (attributes?.length ?? 0);
-    if (regions !== undefined) room += regionWords(regions);
+    const marked = group.request?.sequence !== undefined;
+    let room = recordWords(shapes, group.request);
+    if (marked) room += marksWords(group);
     let present = 0;
-    for (let i = 0; i < shapes.length; i++) {
-      const shape = shapes[i];
-      if (shape === undefined) continue;
-      room += inputWords + shape.length;
-      present++;
-    }
+    for (let i = 0; i < shapes.length; i++) if (shapes[i] !== undefined) present++;
     if (this.#position + room > submissionWords) this.#full();
     const words = this.#words;
     let position = this.#position;
     words[position++] = target.uid;
     words[position++] = group.index;
     words[position++] = group.generation;
-    words[position++] = count;
+    words[position++] = marked ? count | markedBit : count;
     words[position++] = present;
     words[position++] = (wanted?.length ?? 0) | ((attributes?.length ?? 0) << 16);
     words[position++] = group.rows;
@@ -301,6 +297,12 @@ export class Submission {
       words.set(attributes, position);
       position += attributes.length;
     }
+    if (marked) {
+      for (let i = 0; i < count; i++) {
+        const mark = group.requestOf(i)?.sequence;
+        if (mark !== undefined) position = writeMark(words, position, mark);
+      }
+    }
     this.#position = position;
   }
 
@@ -315,6 +317,33 @@ export class Submission {
     this.#slabs.push(new MemoryViews(copy ?? this.#native.slab(this.#slabs.length)));
     this.#mostSlabs = Math.max(this.#mostSlabs, this.#slabs.length);
   }
+}
+
+/** The form of a group's requests: the shapes of present inputs, and the size of each input in bytes. */
+interface Form {
+  readonly shapes: readonly (readonly number[] | undefined)[];
+  readonly byteLengths: readonly number[];
+}
+
+/** Words of a record without the sequences of its requests. */
+function recordWords(shapes: Form['shapes'], request: DispatchRequest | undefined): number {
+  let words = groupWords + (request?.wanted?.length ?? 0) + (request?.attributes?.length ?? 0);
+  if (request?.regions !== undefined) words += regionWords(request.regions);
+  for (let i = 0; i < shapes.length; i++) {
+    const shape = shapes[i];
+    if (shape !== undefined) words += inputWords + shape.length;
+  }
+  return words;
+}
+
+/** Words of the sequences of a group's requests. */
+function marksWords(group: Group): number {
+  let words = 0;
+  for (let i = 0; i < group.count; i++) {
+    const mark = group.requestOf(i)?.sequence;
+    if (mark !== undefined) words += markWords(mark);
+  }
+  return words;
 }
 
 function lowWord(number: number): number {

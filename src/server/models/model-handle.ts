@@ -4,7 +4,7 @@ import type { NativeServer } from '../../addon/native/server.js';
 import type { ModelConfig } from '../../config/index.js';
 import { framesBelow } from '../../dispatch/errors/request-errors.js';
 import { isStreamWaiter, type SentStream, type StreamWaiter } from '../../dispatch/responses/streams.js';
-import type { DispatchRequest, EntryPoint, Origin, Waiter } from '../../dispatch/types.js';
+import type { DispatchRequest, EntryPoint, Origin, SequenceMark, Waiter } from '../../dispatch/types.js';
 import { invalidArgument, TritonError } from '../../errors.js';
 import type { ModelKey } from '../../model-key.js';
 import { runningVersion } from '../../javascript/versions/versions.js';
@@ -109,13 +109,6 @@ export class ModelHandle implements Model {
     } catch (error) {
       settler.reject(withCaller(error, origin));
     }
-    return promise;
-  }
-
-  inferSent(inputs: Inputs, options: InferOptions, origin: EntryPoint): Promise<InferResult> {
-    const promise = makePromise();
-    const settler = takeSettler();
-    this.sendChecked(inputs, this.check(options), settler, origin);
     return promise;
   }
 
@@ -361,6 +354,14 @@ export class ModelHandle implements Model {
    */
   check(options: InferOptions): CheckedOptions {
     return checkInferOptions(this.name, options, this.#sharedOptions, this.#caller);
+  }
+
+  checkMarked(options: InferOptions | undefined, mark: SequenceMark): CheckedOptions {
+    return checkInferOptions(this.name, options ?? {}, this.#sharedOptions, this.#caller, mark);
+  }
+
+  get isConstant(): boolean {
+    return this.#caller === undefined;
   }
 
   /** The options of a request without any. */

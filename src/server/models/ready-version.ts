@@ -135,9 +135,7 @@ export class ReadyVersion implements DispatchTarget {
     this.#adjusts = [...this.#reshapes, ...this.#rowsInValues].some((one) => one !== undefined);
     this.#tellRows = [...config.input.keys()].filter((i) => this.#rowsInValues[i] === undefined);
     // The engine compares the values of requests that it batches, and those of a group have one key.
-    // Each request to a model with sequences has a sequence of its own to say, even if the caller says none.
-    const alone = config.sequence_batching !== undefined || this.#tellRows.length < config.input.length;
-    this.mostRoom = alone ? 1 : mostRoom;
+    this.mostRoom = this.#tellRows.length < config.input.length ? 1 : mostRoom;
     this.#dims = config.input.map((input) => fullDims(config, input, input.reshape?.shape));
     this.#model = Object.freeze({ name, version: this.version });
     this.#choice = new OutputChoice(name, this.outputs);

@@ -2,7 +2,7 @@
 
 import { checkKeys, checkObject, show } from '../../argument-checks.js';
 import { checkTimeoutMs, withDeadline } from '../../dispatch/ending/deadlines.js';
-import type { DispatchRequest } from '../../dispatch/types.js';
+import type { DispatchRequest, SequenceMark } from '../../dispatch/types.js';
 import { invalidArgument, TritonError } from '../../errors.js';
 import { CallingRequest } from '../../javascript/batches/calling-request.js';
 import { encodeAttributes, withCaller } from './request-attributes.js';
@@ -52,7 +52,7 @@ export class SharedOptions {
     [];
 
   constructor(pinned: boolean) {
-    const plain = request('', undefined, false, pinned, undefined, false);
+    const plain = request('', undefined, false, pinned, undefined, undefined);
     this.none = { request: plain, outputs: undefined, into: undefined };
   }
 
@@ -75,6 +75,7 @@ export class SharedOptions {
  *
  * @param shared - The model's.
  * @param caller - Returns the engine's number of the batch that makes the call, where `parent` is not given; 0: none.
+ * @param mark - The sequence, if the options must not name one.
  * @throws {@link TritonError} INVALID_ARG for unknown keys and wrong values.
  */
 export function checkInferOptions(
@@ -82,6 +83,7 @@ export function checkInferOptions(
   options: InferOptions,
   shared: SharedOptions,
   caller?: () => number,
+  mark?: SequenceMark,
 ): CheckedOptions {
   checkObject(options, 'infer options');
   checkKeys(options, inferKeys, 'infer options', whyRefused);
@@ -128,7 +130,7 @@ export function checkInferOptions(
     called = caller();
   }
   signal = withDeadline(signal, timeoutMs);
-  const sequence = given === undefined ? undefined : checkSequence(model, given);
+  const sequence = given === undefined ? mark : checkSequence(model, given);
   const isPlain =
     called === 0 &&
     id === '' &&
@@ -136,31 +138,31 @@ export function checkInferOptions(
     signal === undefined &&
     !ownOutputs &&
     into === undefined;
-  const sharable = isPlain && parameters === undefined && sequence === undefined;
-  const known = sharable ? shared.find(priority, timeoutUs) : undefined;
+  const isSharable = isPlain && parameters === undefined && sequence === undefined;
+  const known = isSharable ? shared.find(priority, timeoutUs) : undefined;
   if (known !== undefined) return known;
   let attributes: Int32Array | undefined;
-  if (
-    priority !== undefined ||
-    timeoutUs !== undefined ||
-    parameters !== undefined ||
-    sequence !== undefined
-  ) {
-    attributes = encodeAttributes(model, { priority, timeoutUs, parameters, sequence });
+  if (priority !== undefined || timeoutUs !== undefined || parameters !== undefined) {
+    attributes = encodeAttributes(model, { priority, timeoutUs, parameters });
   }
-  const alone = sequence !== undefined;
   if (called !== 0) attributes = withCaller(attributes, called);
   if (into !== undefined) {
     checkObject(into, 'infer options.into');
-    const asked = request(id, signal, ownOutputs, pinned, attributes, alone);
+    const asked = request(id, signal, ownOutputs, pinned, attributes, sequence);
     return { request: asked, outputs, into: { ...into } };
   }
   // Requests without options share one object, which is the fastest to recognise; those that only choose outputs share its request.
-  if (id === '' && signal === undefined && !ownOutputs && attributes === undefined) {
+  if (
+    id === '' &&
+    signal === undefined &&
+    !ownOutputs &&
+    attributes === undefined &&
+    sequence === undefined
+  ) {
     return outputs === undefined ? none : { request: none.request, outputs, into };
   }
-  const checked = { request: request(id, signal, ownOutputs, pinned, attributes, alone), outputs, into };
-  if (sharable) shared.keep(priority, timeoutUs, checked);
+  const checked = { request: request(id, signal, ownOutputs, pinned, attributes, sequence), outputs, into };
+  if (isSharable) shared.keep(priority, timeoutUs, checked);
   return checked;
 }
 
@@ -193,8 +195,8 @@ function request(
   ownOutputs: boolean,
   pinned: boolean,
   attributes: Int32Array | undefined,
-  alone: boolean,
+  sequence: SequenceMark | undefined,
 ): DispatchRequest {
   const [wanted, owner, into, regions] = [undefined, undefined, undefined, undefined];
-  return { id, wanted, signal, attributes, owner, ownOutputs, into, regions, pinned, alone };
+  return { id, wanted, signal, attributes, owner, ownOutputs, into, regions, pinned, sequence };
 }

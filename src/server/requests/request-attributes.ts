@@ -10,14 +10,12 @@ import {
 import { invalidArgument } from '../../errors.js';
 import type { RequestParameters } from '../../api/results.js';
 import { mostParameters } from '../../most-parameters.js';
-import { sequenceWords, type CheckedSequence } from './sequence-option.js';
 
 /** Of an infer's or a map's options. */
 export interface AttributeOptions {
   readonly priority: number | undefined;
   readonly timeoutUs: number | undefined;
   readonly parameters: RequestParameters | undefined;
-  readonly sequence: CheckedSequence | undefined;
 }
 
 /** Words before the parameters. */
@@ -46,13 +44,10 @@ const reserved: ReadonlyMap<string, string> = new Map([
  * @throws {TritonError} INVALID_ARG that names the option, what was expected and what came.
  */
 export function encodeAttributes(model: string, options: AttributeOptions): Int32Array | undefined {
-  const { priority = 0, timeoutUs = 0, parameters, sequence } = options;
+  const { priority = 0, timeoutUs = 0, parameters } = options;
   checkCount(model, 'priority', priority);
   checkCount(model, 'timeoutUs', timeoutUs);
   const encoded = parameters === undefined ? [] : encodeParameters(model, parameters);
-  if (sequence !== undefined) {
-    encoded.push(sequenceWords(sequence));
-  }
   if (priority === 0 && timeoutUs === 0 && encoded.length === 0) return undefined;
   const size = encoded.reduce((words, one) => words + one.length, headWords);
   if (size > mostWords) {

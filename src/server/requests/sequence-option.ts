@@ -1,23 +1,14 @@
-/** Checks the sequence of a request, and encodes it as words of its record. */
+/** Checks the sequence of a request. */
 
-import { parameterSequence, sequenceEnd, sequenceStart } from '../../addon/layout.js';
 import { checkKeys, show } from '../../argument-checks.js';
 import { invalidArgument, TritonError } from '../../errors.js';
 import type { RequestSequence } from '../../api/request-sequence.js';
+import { mostIdBytes } from '../../dispatch/requests/marks.js';
+import type { SequenceMark } from '../../dispatch/types.js';
 
-/** The most bytes of an id that is a text, as in Triton; also in `native/engine/request/sequence_mark.h`. */
-const mostIdBytes = 128;
 const mostNumber = 2n ** 64n - 1n;
 
 const keys: readonly (keyof RequestSequence)[] = ['id', 'start', 'end'];
-
-/** A checked sequence of a request. */
-export interface CheckedSequence {
-  /** A number of 64 bits, or a text of 1 to 128 bytes. 0n: none. */
-  readonly id: bigint | string;
-  readonly start: boolean;
-  readonly end: boolean;
-}
 
 /**
  * Checks a correlation id.
@@ -53,7 +44,7 @@ export function checkSequenceId(model: string, path: string, id: unknown): bigin
  * @returns Undefined if it has neither an id nor flags.
  * @throws {@link TritonError} As {@link checkSequenceId}; INVALID_ARG for wrong flags and keys.
  */
-export function checkSequence(model: string, given: unknown): CheckedSequence | undefined {
+export function checkSequence(model: string, given: unknown): SequenceMark | undefined {
   if (typeof given !== 'object' || given === null || Array.isArray(given)) {
     throw invalidArgument(
       `model '${model}': expected an object with an id for options.sequence but received ${show(given)}`,
@@ -75,30 +66,4 @@ function checkFlag(model: string, name: string, value: unknown): boolean {
     `model '${model}': expected true or false for options.sequence.${name} but received ${show(flag)}`,
     { model },
   );
-}
-
-/** A number of 64 bits, and its two words in the machine's order. */
-const wide = new BigUint64Array(1);
-const halves = new Int32Array(wide.buffer);
-const encoder = new TextEncoder();
-/** Words before the id: kind, bytes of the text, bytes of the value; and those of the value. */
-const headWords = 3;
-const valueWords = 3;
-
-/** The words of a sequence in a record; `native/engine/port/port_layout.h` has the layout. */
-export function sequenceWords({ id, start, end }: CheckedSequence): Int32Array {
-  const isText = typeof id === 'string';
-  const text = isText ? encoder.encode(id) : undefined;
-  const textWords = text === undefined ? 0 : Math.ceil(text.length / 4);
-  const words = new Int32Array(headWords + textWords + valueWords);
-  words[0] = parameterSequence;
-  words[1] = text?.length ?? 0;
-  words[2] = 4 * valueWords;
-  if (text !== undefined) new Uint8Array(words.buffer).set(text, 4 * headWords);
-  wide[0] = isText ? 0n : id;
-  const at = headWords + textWords;
-  words[at] = halves[0] ?? 0;
-  words[at + 1] = halves[1] ?? 0;
-  words[at + 2] = (start ? sequenceStart : 0) | (end ? sequenceEnd : 0);
-  return words;
 }

@@ -1,11 +1,13 @@
 /** A sequence of a model in this process. Its requests are sent at once: the engine keeps their order. */
 
 import { checkObject } from '../../argument-checks.js';
-import type { EntryPoint } from '../../dispatch/types.js';
+import type { EntryPoint, SequenceMark, Waiter } from '../../dispatch/types.js';
 import { invalidArgument } from '../../errors.js';
 import type { InferOptions, InferResult } from '../../api/results.js';
 import type { Sequence, SequenceInferOptions, SequenceOptions } from '../../api/sequence.js';
 import type { Inputs } from '../../tensor/inputs.js';
+import type { CheckedOptions } from '../requests/infer-options.js';
+import { makePromise, takeSettler } from '../requests/settler.js';
 import { withCaller } from '../requests/with-caller.js';
 import { SequenceLife } from './sequence-life.js';
 
@@ -14,11 +16,38 @@ export interface SequencedModel {
   readonly name: string;
   readonly version: string | undefined;
   /**
-   * As `infer`, but a request that cannot be sent throws.
+   * Checks the options of a request, which have no `sequence`.
    *
-   * @throws {@link TritonError} Any code of {@link Model.infer}; also what the caller's getters throw.
+   * @throws {@link TritonError} INVALID_ARG for wrong ones.
    */
-  inferSent(inputs: Inputs, options: InferOptions, origin: EntryPoint): Promise<InferResult>;
+  checkMarked(options: InferOptions | undefined, mark: SequenceMark): CheckedOptions;
+  /** Whether {@link checkMarked} returns the same for a mark without options, whenever it is called. */
+  readonly isConstant: boolean;
+  /** See `ModelHandle.sendChecked`. */
+  sendChecked(inputs: Inputs, options: CheckedOptions, waiter: Waiter<InferResult>, origin: EntryPoint): void;
+}
+
+/** Waits for a request of a sequence. */
+class SequenceWaiter implements Waiter<InferResult> {
+  readonly #life: SequenceLife;
+  readonly #end: boolean;
+  readonly #settler: Waiter<InferResult>;
+
+  constructor(life: SequenceLife, end: boolean, settler: Waiter<InferResult>) {
+    this.#life = life;
+    this.#end = end;
+    this.#settler = settler;
+  }
+
+  resolve(result: InferResult): void {
+    this.#life.answered(this.#end, undefined);
+    this.#settler.resolve(result);
+  }
+
+  reject(error: unknown): void {
+    this.#life.answered(this.#end, error);
+    this.#settler.reject(error);
+  }
 }
 
 /**
@@ -41,6 +70,8 @@ export function withoutSequence<O extends object>(options: O | null | undefined)
 export class ModelSequence implements Sequence {
   readonly #model: SequencedModel;
   readonly #life: SequenceLife;
+  /** The options of requests without options and flags, which most requests are; undefined: not made yet. */
+  #plain: CheckedOptions | undefined;
 
   /** @throws {@link TritonError} INVALID_ARG for wrong options, UNSUPPORTED for an id that is too long. */
   constructor(model: SequencedModel, options: SequenceOptions | null | undefined) {
@@ -78,26 +109,34 @@ export class ModelSequence implements Sequence {
     end: boolean,
   ): Promise<InferResult> {
     const life = this.#life;
-    let sent: Promise<InferResult>;
+    const promise = makePromise();
+    const settler = takeSettler();
     try {
       life.checkOpen();
-      const own = withoutSequence(options);
-      const signal = life.signalWith(own.signal ?? undefined);
-      sent = this.#model.inferSent(inputs, { ...own, signal, sequence: life.next(end) }, origin);
+      const checked = this.#check(options, end);
+      this.#model.sendChecked(inputs, checked, new SequenceWaiter(life, end, settler), origin);
     } catch (error) {
-      return failed(withCaller(error, origin));
+      settler.reject(withCaller(error, origin));
+      return promise;
     }
     if (end) life.close();
-    return life.follow(sent, end);
+    life.sent();
+    return promise;
   }
-}
 
-/** A promise that rejects with what was thrown. */
-function failed(error: unknown): Promise<never> {
-  return new Promise((_, reject) => {
-    // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- also what a caller's getter threw
-    reject(error);
-  });
+  #check(options: SequenceInferOptions | null | undefined, end: boolean): CheckedOptions {
+    const life = this.#life;
+    const model = this.#model;
+    if (options !== undefined && options !== null) {
+      const own = withoutSequence(options);
+      const signal = life.signalWith(own.signal ?? undefined);
+      return model.checkMarked({ ...own, signal }, life.next(end));
+    }
+    if (life.hasSignal) return model.checkMarked({ signal: life.signalWith(undefined) }, life.next(end));
+    if (end || !life.begun || !model.isConstant) return model.checkMarked(undefined, life.next(end));
+    this.#plain ??= model.checkMarked(undefined, life.next(false));
+    return this.#plain;
+  }
 }
 
 /** The functions that callers call. Frames above theirs are cut from stacks. */

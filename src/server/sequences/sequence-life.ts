@@ -8,8 +8,8 @@
 
 import { readOptions, show } from '../../argument-checks.js';
 import { invalidArgument, TritonError, type TritonErrorCode } from '../../errors.js';
+import type { SequenceMark } from '../../dispatch/types.js';
 import { printableLine } from '../../printable.js';
-import type { RequestSequence } from '../../api/request-sequence.js';
 import type { SequenceOptions } from '../../api/sequence.js';
 import { checkSequenceId } from '../requests/sequence-option.js';
 import { tellEnd, tellStart, type SequenceMessage } from './sequence-channels.js';
@@ -30,7 +30,9 @@ export class SequenceLife {
   #closed = false;
   #failure: TritonError | undefined;
   #toldEnd = false;
-  readonly #inFlight: Set<Promise<unknown>> = new Set();
+  #inFlight = 0;
+  /** Called when no request is in flight. */
+  readonly #resting: (() => void)[] = [];
   #unlisten: (() => void) | undefined;
 
   /**
@@ -91,8 +93,18 @@ export class SequenceLife {
   }
 
   /** The id and flags of the next request. */
-  next(end: boolean): RequestSequence {
+  next(end: boolean): SequenceMark {
     return { id: this.id, start: !this.#begun, end };
+  }
+
+  /** Whether its first request was sent. */
+  get begun(): boolean {
+    return this.#begun;
+  }
+
+  /** Whether its signal ends it. */
+  get hasSignal(): boolean {
+    return this.#signal !== undefined;
   }
 
   /** Accepts no more calls. */
@@ -105,29 +117,23 @@ export class SequenceLife {
     this.#closed = false;
   }
 
-  /** Follows a request that was sent. Returns its result. */
-  follow<R>(sent: Promise<R>, end: boolean): Promise<R> {
-    const result = sent.then(
-      (value) => {
-        this.#inFlight.delete(result);
-        this.#answered(end, undefined);
-        return value;
-      },
-      (error: unknown) => {
-        this.#inFlight.delete(result);
-        this.#answered(end, error);
-        throw error;
-      },
-    );
-    this.#inFlight.add(result);
-    if (!this.#begun) {
-      this.#begun = true;
-      tellStart(this.#message);
-    }
-    return result;
+  /** Called when a request was sent. {@link answered} is called when it has ended. */
+  sent(): void {
+    this.#inFlight++;
+    if (this.#begun) return;
+    this.#begun = true;
+    tellStart(this.#message);
   }
 
-  #answered(end: boolean, error: unknown): void {
+  /**
+   * Called when a request has ended, before its caller sees that.
+   *
+   * @param end - Whether it had END.
+   * @param error - What it rejects with; undefined: it resolves.
+   */
+  answered(end: boolean, error: unknown): void {
+    this.#inFlight--;
+    if (this.#inFlight === 0) while (this.#resting.length > 0) this.#resting.pop()?.();
     if (error instanceof TritonError && !ofModels.includes(error.code)) this.#failBy(error);
     else if (end) this.#tellEnd(error);
   }
@@ -135,7 +141,7 @@ export class SequenceLife {
   /** Ends the sequence without a request. Resolves when none of its requests is in flight. */
   async finish(): Promise<void> {
     this.#closed = true;
-    await Promise.allSettled(this.#inFlight);
+    if (this.#inFlight > 0) await new Promise<void>((resolve) => this.#resting.push(resolve));
     this.#tellEnd(undefined);
   }
 

@@ -124,8 +124,17 @@ TEST(a_request_that_serves_another_one_says_the_same) {
   outer.timeout_ns = 3;
   outer.parameters.push_back({"name", std::string("value")});
   outer.call = Call::Make(CallGraph::Get().Name(caller, 0), "e");
+  outer.requests = 3;
+  outer.AddMarks();
+  outer.marks()[1].id.number = 8;
+  outer.marks()[2].id.text = "id";
+  outer.marks()[2].end = true;
+  Request second;
+  second.header = &outer;
+  second.position = 1;
+  outer.marks()[1].place = reinterpret_cast<Sequence*>(&second);
   RequestHeader header;
-  RequestBuilder builder({&header, &sink, &executor, 5, 0, 1, &outer});
+  RequestBuilder builder({&header, &sink, &executor, 5, 0, 2, &second});
   builder.Finish();
   CHECK_EQ(header.flush, 4u);
   CHECK_EQ(header.priority, 2u);
@@ -133,6 +142,13 @@ TEST(a_request_that_serves_another_one_says_the_same) {
   CHECK_EQ(header.parameters.size(), 1u);
   CHECK_EQ(header.level, 102u);
   CHECK(header.call && header.call != outer.call);
+  CHECK_EQ(header.marks().size(), 2u);
+  CHECK_EQ(header.marks()[0].id.number, 8u);
+  CHECK(!header.marks()[0].place);
+  CHECK_EQ(header.marks()[1].id.text, "id");
+  CHECK(header.marks()[1].end && !header.marks()[0].end);
+  RequestBuilder next({&header, &sink, &executor});
+  CHECK(header.marks().empty());
   caller->End();
 }
 

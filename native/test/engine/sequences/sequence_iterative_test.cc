@@ -188,7 +188,7 @@ TEST(version_does_not_mix_a_generated_id_with_the_same_one_of_a_caller) {
   Handed handed;
   SequenceVersion bench(handed.Of(true), SequencesOf(policy));
   Request* const generated = bench.Send(0, "");
-  const uint64_t number = generated->header->sequence.id.number;
+  const uint64_t number = generated->sequence().id.number;
   bench.Send(number, "S");
   CHECK_EQ(handed.count(), 2u);
   handed.run(0).RespondAll(Status::Ok());

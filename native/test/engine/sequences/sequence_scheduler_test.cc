@@ -299,8 +299,8 @@ TEST(sequence_iterative_request_keeps_its_slot_until_it_is_not_rescheduled) {
   SequenceBench bench(policy);
   bench.Add({{"a", {0, ""}, ""}, {"b", {0, ""}, ""}});
   CHECK_EQ(bench.Next(), std::string("a"));
-  CHECK_EQ(bench.header("a").sequence.id.number, 1u);
-  CHECK(bench.header("a").sequence.start);
+  CHECK_EQ(bench.header("a").marks()[0].id.number, 1u);
+  CHECK(bench.header("a").marks()[0].start);
   bench.Again("a");
   CHECK_EQ(bench.Next(), std::string(""));
   CHECK_EQ(bench.Done().Next(), std::string("a"));

@@ -40,6 +40,7 @@ const parts: readonly string[] = [
   'queues',
   'ragged',
   'sequences',
+  'shared-memory',
   'streams',
   'strings',
   'warmup',

@@ -67,6 +67,12 @@ export type { ReceivedSequence, RequestSequence } from './api/request-sequence.j
 export type { Sequence, SequenceInferOptions, SequenceOptions, TypedSequence } from './api/sequence.js';
 export type { Timings } from './api/timings.js';
 export type { LogContext, LogFunction, Logger } from './logger.js';
+export type {
+  RegionOptions,
+  RegionStatus,
+  SharedMemory,
+  SharedRegion,
+} from './server/memory/shared-memory.js';
 export type { Metric, MetricOptions } from './api/metric.js';
 export type { MetricsConfig } from './metrics/metrics-config.js';
 export type {

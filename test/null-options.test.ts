@@ -93,7 +93,7 @@ const loadNulls: Nulls<LoadModelOptions> = {
 };
 const unloadNulls: Nulls<UnloadModelOptions> = { unloadDependents: null, parent: null };
 const handlerNulls: Nulls<HttpHandlerOptions> = {
-  ...{ maxRequestBytes: null, restricted: null, headerForwardPattern: null },
+  ...{ maxRequestBytes: null, restricted: null, headerForwardPattern: null, clientSharedMemory: null },
 };
 const httpNulls: Nulls<ServeHttpOptions> = {
   ...handlerNulls,
@@ -112,6 +112,7 @@ const grpcNulls: Nulls<ServeGrpcOptions> = {
   ...{ requestTimeoutMs: null, maxConnections: null, maxConcurrentStreams: null, restricted: null },
   ...{
     headerForwardPattern: null,
+    clientSharedMemory: null,
     responseCompression: null,
     keepaliveTimeMs: null,
     keepaliveTimeoutMs: null,

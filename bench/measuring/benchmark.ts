@@ -23,6 +23,7 @@ import { measureStreams } from '../limits/streams.js';
 import { measureQueues } from '../limits/queues.js';
 import { measureRagged } from '../limits/ragged.js';
 import { measureSequences } from '../limits/sequences.js';
+import { measureSharedMemory } from '../limits/shared-memory.js';
 import { measureShapes } from '../limits/shapes.js';
 import { measureWarmup } from '../limits/warmup.js';
 import { measureStrings } from '../limits/strings.js';
@@ -142,6 +143,10 @@ export class Benchmark {
     if (wants(this.#options, 'sequences')) {
       this.#progress('sequences');
       this.#measured.push(...(await measureSequences(rounds)));
+    }
+    if (wants(this.#options, 'shared-memory')) {
+      this.#progress('shared-memory');
+      this.#measured.push(...(await measureSharedMemory(rounds)));
     }
     if (wants(this.#options, 'streams')) {
       this.#progress('streams');

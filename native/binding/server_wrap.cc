@@ -18,6 +18,7 @@
 #include "addon.h"
 #include "convert.h"
 #include "convert_ensemble.h"
+#include "external_memory.h"
 #include "gpus.h"
 #include "port_wrap.h"
 
@@ -117,6 +118,9 @@ Napi::Function ServerWrap::Define(Napi::Env env) {
       {"inFlightBytes", &ServerWrap::InFlightBytes},
       {"resources", &ServerWrap::Resources},
       {"registerRegion", &ServerWrap::RegisterRegion},
+      {"findRegion", &ServerWrap::FindRegion},
+      {"regions", &ServerWrap::Regions},
+      {"mapRegion", &ServerWrap::MapRegion},
       {"unregisterRegion", &ServerWrap::UnregisterRegion},
   };
   return DefineWrapped(env, "NativeServer", kMethods);
@@ -352,9 +356,51 @@ Napi::Value ServerWrap::RegisterRegion(const Napi::CallbackInfo& info) {
   platform::FileRange bytes;
   auto memory = MappedBlock::Map(path, *offset, *size, &bytes);
   if (!memory.ok()) return ToJs(info.Env(), memory.status());
-  auto id = server_->regions().Add(StringOf(info[0]), memory.take(), bytes);
+  const bool own = info[5].ToBoolean().Value();
+  RegionOrigin origin{StringOf(info[4]), *offset, own, own ? path : std::string()};
+  auto id = server_->regions().Add(StringOf(info[0]), memory.take(), bytes, std::move(origin));
   if (!id.ok()) return ToJs(info.Env(), id.status());
   return Napi::Number::New(info.Env(), id.value());
+}
+
+Napi::Value ServerWrap::FindRegion(const Napi::CallbackInfo& info) {
+  const uint32_t id = server_->regions().Named(StringOf(info[0]));
+  const std::shared_ptr<const Region> region = server_->regions().Find(id);
+  if (!region) return info.Env().Undefined();
+  Napi::Object found = Napi::Object::New(info.Env());
+  found.Set("id", id);
+  found.Set("byteSize", static_cast<double>(region->size()));
+  return found;
+}
+
+Napi::Value ServerWrap::Regions(const Napi::CallbackInfo& info) {
+  const std::vector<RegionEntry> all = server_->regions().All();
+  Napi::Array list = Napi::Array::New(info.Env(), all.size());
+  for (uint32_t i = 0; i < all.size(); i++) {
+    const RegionEntry& region = all[i];
+    Napi::Object one = Napi::Object::New(info.Env());
+    one.Set("id", region.id);
+    one.Set("name", region.name);
+    one.Set("key", region.origin.key);
+    one.Set("offset", static_cast<double>(region.origin.offset));
+    one.Set("byteSize", static_cast<double>(region.size));
+    one.Set("own", region.origin.own);
+    list.Set(i, one);
+  }
+  return list;
+}
+
+Napi::Value ServerWrap::MapRegion(const Napi::CallbackInfo& info) {
+  const std::optional<uint64_t> id = WholeOf(info[0]);
+  const std::shared_ptr<const Region> region =
+      id && *id <= UINT32_MAX ? server_->regions().Find(static_cast<uint32_t>(*id)) : nullptr;
+  if (!region) return info.Env().Undefined();
+  Block* const block = region->memory().get();
+  block->Retain();
+  const napi_value value = ExternalMemory(
+      info.Env(), block->data(), block->size(),
+      [](napi_env, void*, void* hint) { static_cast<Block*>(hint)->Release(); }, block);
+  return value ? Napi::Value(info.Env(), value) : info.Env().Undefined();
 }
 
 Napi::Value ServerWrap::UnregisterRegion(const Napi::CallbackInfo& info) {

@@ -47,6 +47,9 @@ class ServerWrap : public Wrapped<ServerWrap> {
   Napi::Value Resources(const Napi::CallbackInfo& info);
   Napi::Value InFlightBytes(const Napi::CallbackInfo& info);
   Napi::Value RegisterRegion(const Napi::CallbackInfo& info);
+  Napi::Value FindRegion(const Napi::CallbackInfo& info);
+  Napi::Value Regions(const Napi::CallbackInfo& info);
+  Napi::Value MapRegion(const Napi::CallbackInfo& info);
   Napi::Value UnregisterRegion(const Napi::CallbackInfo& info);
 
   std::shared_ptr<Server> server_;

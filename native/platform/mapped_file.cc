@@ -55,11 +55,14 @@ class Closer {
 }  // namespace
 
 MappedFile::~MappedFile() {
+  guard_.reset();
   if (mapped_) munmap(mapped_, mapped_size_);
 }
 
 bool MappedFile::Map(const std::string& path, uint64_t offset, uint64_t size, std::string* fault) {
-  const int descriptor = open(path.c_str(), O_RDWR | O_CLOEXEC);
+  // A pipe of that name would wait for a reader. A link may have been made by another user, and
+  // lead to a file that only this one may open. (shm_open follows none, either.)
+  const int descriptor = open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
   if (descriptor < 0) {
     *fault = "cannot open '" + path + "': " + strerror(errno);
     return false;
@@ -68,6 +71,8 @@ bool MappedFile::Map(const std::string& path, uint64_t offset, uint64_t size, st
   struct stat found{};
   if (fstat(descriptor, &found) != 0) {
     *fault = "cannot read the size of '" + path + "': " + strerror(errno);
+  } else if (!S_ISREG(found.st_mode)) {
+    *fault = "'" + path + "' is no regular file";
   } else if (const auto all = static_cast<uint64_t>(found.st_size);
              size == 0 || offset > all || size > all - offset) {
     *fault = "'" + path + "' has " + std::to_string(all) + " bytes, and so not " +
@@ -83,6 +88,7 @@ bool MappedFile::Map(const std::string& path, uint64_t offset, uint64_t size, st
     } else {
       mapped_ = static_cast<char*>(data);
       mapped_size_ = before_ + size;
+      guard_.emplace(data, mapped_size_);
       bytes_ = {static_cast<uint64_t>(found.st_dev), static_cast<uint64_t>(found.st_ino), offset,
                 size};
     }

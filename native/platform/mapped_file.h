@@ -1,13 +1,15 @@
 // A range of an existing file, mapped so that other processes that map it see what is written, and
 // the other way round: POSIX shared memory is a file, too.
 //
-// If another process makes the file shorter, the next access to the lost part ends this process.
-// That cannot be prevented, because the file is not this process' own.
+// If another process makes the file shorter, the lost part becomes zeros (bus_guard.h).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
+
+#include "bus_guard.h"
 
 namespace tritonts::platform {
 
@@ -33,11 +35,14 @@ class MappedFile {
   MappedFile& operator=(const MappedFile&) = delete;
 
   // Maps `size` bytes from `offset` on, which must be in the file, and allocates their pages if the
-  // file system can. False: not possible; `fault` has the reason. Call it once.
+  // file system can. False: not possible; `fault` has the reason. Call it once. Throws
+  // std::bad_alloc.
   bool Map(const std::string& path, uint64_t offset, uint64_t size, std::string* fault);
 
   char* data() const { return mapped_ + before_; }
   size_t size() const { return mapped_size_ - before_; }
+  // Whether the file got shorter, and a part was lost that was accessed. Any thread may call it.
+  bool lost() const { return guard_ && guard_->lost(); }
   const FileRange& bytes() const { return bytes_; }
 
  private:
@@ -45,6 +50,7 @@ class MappedFile {
   size_t mapped_size_ = 0;
   size_t before_ = 0;  // bytes of the page before the range
   FileRange bytes_;
+  std::optional<BusGuard> guard_;
 };
 
 }  // namespace tritonts::platform

@@ -50,6 +50,8 @@ const loads = [
   ['-i', 'grpc', '-b', '4', '--async'],
   ['-i', 'grpc', '--streaming', '--async'],
   ['-i', 'grpc', '--grpc-compression-algorithm', 'gzip'],
+  ['-i', 'http', '--shared-memory', 'system'],
+  ['-i', 'grpc', '--shared-memory', 'system'],
 ];
 const levels = [1, 8, 64];
 /** Of models with sequences, for which it keeps so many under way. */
@@ -72,10 +74,10 @@ function rateOf(table) {
 
 export async function check(folder, { repository }) {
   const table = join(folder, 'perf.csv');
-  await serving(repository, {}, async (ports) => {
+  const measure = async (ports) => {
     for (const load of [...loads.map((one) => [...one, '-m', 'add']), ...sequenceLoads]) {
       for (const level of levels) {
-        const args = ['-u', `127.0.0.1:${ports[load[1]]}`, ...load, '--shared-memory', 'none'];
+        const args = ['-u', `127.0.0.1:${ports[load[1]]}`, ...load];
         const range = ['--concurrency-range', String(level), ...windows, '-f', table];
         const text = await run(program, [...args, ...range], {
           env,
@@ -91,5 +93,6 @@ export async function check(folder, { repository }) {
         `ok perf_analyzer ${load.join(' ')}: three windows at concurrency ${levels.join(', ')} each`,
       );
     }
-  });
+  };
+  await serving(repository, {}, measure, { clientSharedMemory: true });
 }

@@ -32,6 +32,29 @@ export async function check(folder, { repository, model }) {
     await run(python, [test('triton_http.py'), String(ports.http), model]);
     await run(python, [test('triton_grpc.py'), String(ports.grpc), model]);
   });
+  await serving(
+    repository,
+    {},
+    async (ports) => {
+      await run(python, [test('shared_memory.py'), String(ports.http), String(ports.grpc)]);
+    },
+    { clientSharedMemory: true },
+  );
+  await serving(
+    join(root, 'examples', 'digits', 'models'),
+    {},
+    async (ports) => {
+      for (const [name, code] of programsOf('docs/shared-memory.md', ports)) {
+        const file = join(folder, `${name}.py`);
+        writeFileSync(file, code);
+        const printed = await run(python, [file], { stdio: ['ignore', 'pipe', 'inherit'] });
+        if (printed !== '(1, 10)\n')
+          throw new Error(`the program ${name} of docs/shared-memory.md printed ${printed}`);
+        process.stdout.write(`ok docs/shared-memory.md, ${name}: ${printed}`);
+      }
+    },
+    { clientSharedMemory: true },
+  );
   await serving(join(root, 'examples', 'digits', 'models'), {}, async (ports) => {
     const pages = programsOf('docs/endpoints.md', ports);
     if (pages.length !== 2)

@@ -69,10 +69,11 @@ export async function writeModels(folder) {
 }
 
 /** Calls `use` with the ports of both endpoints, and closes them afterwards. */
-export async function serving(repository, options, use) {
+export async function serving(repository, options, use, { clientSharedMemory = false } = {}) {
   const server = await createServer(repository, options);
-  const http = await serveHttp(server, { port: 0, headerForwardPattern: /^forwarded-/i });
-  const grpc = await serveGrpc(server, { port: 0, headerForwardPattern: /^forwarded-/i });
+  const given = { port: 0, headerForwardPattern: /^forwarded-/i, clientSharedMemory };
+  const http = await serveHttp(server, given);
+  const grpc = await serveGrpc(server, given);
   try {
     await use({ http: http.address.port, grpc: grpc.address.port });
   } finally {

@@ -26,6 +26,15 @@ export const differences: readonly Difference[] = [
     here: 'The member counts as absent. A free parameter that is null is INVALID_ARG in both.',
   },
   {
+    triton:
+      'Shared memory: a key that cannot be opened, and an output that is larger than its range, are INTERNAL. A region must begin at a page.',
+    here: 'INVALID_ARG, because the client is wrong. A region may begin anywhere.',
+  },
+  {
+    triton: 'Shared memory: if the file of a region gets shorter, the next access ends the server.',
+    here: 'Requests that use the region fail with INVALID_ARG, and the server goes on.',
+  },
+  {
     triton: 'HTTP: a client that disconnects is not noticed while its request waits.',
     here: 'Its requests are cancelled.',
   },

@@ -1,9 +1,9 @@
 /** Types of requests, of model versions as requests need them, and of waiters. */
 
 import type { Timings } from '../api/timings.js';
-import type { Datatype } from '../tensor/datatype.js';
 import type { EncodedInputs } from '../tensor/encoded.js';
 import type { MemoryViews } from '../tensor/memory.js';
+import type { RegionRange } from '../tensor/region-tensor.js';
 import type { TypedArray } from '../tensor/types.js';
 import type { ViewKind } from '../tensor/views.js';
 
@@ -26,13 +26,6 @@ export interface TargetOutput {
   into(shape: readonly number[], bytes: number, target: TypedArray): IntoTarget;
   /** What stands for an output of `byteSize` bytes that the engine has written to a region. */
   stored(shape: readonly number[], byteSize: number): unknown;
-}
-
-/** An output whose bytes are in a region. */
-export interface StoredOutput {
-  readonly datatype: Datatype;
-  readonly shape: readonly number[];
-  readonly byteSize: number;
 }
 
 /** An output whose data is an array of the caller's. */
@@ -87,13 +80,7 @@ export interface DispatchTarget {
   successor(shapes: readonly (readonly number[] | undefined)[]): DispatchTarget;
 }
 
-/** A range of a region that is registered with the engine (`NativeServer.registerRegion`). */
-export interface RegionRange {
-  /** The region's id. */
-  readonly region: number;
-  readonly offset: number;
-  readonly byteSize: number;
-}
+export type { RegionRange } from '../tensor/region-tensor.js';
 
 /**
  * The inputs of a request that come from regions, and its outputs that go there. Other inputs come from the

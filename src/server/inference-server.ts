@@ -18,6 +18,7 @@ import { resourcesOf } from '../scheduling/rate-limit.js';
 import { explanationOf, type Explanation } from './reports/explain.js';
 import type { ModelStatistics, ModelStatus, ServerMetadata } from '../api/metadata.js';
 import type { Model, TypedModel } from '../api/model.js';
+import { ServerRegions, type SharedMemory } from './memory/shared-memory.js';
 import { ModelHandles } from './models/model-handles.js';
 import { ModelTable } from './models/model-table.js';
 import { indexOf, isReady } from './reports/repository-index.js';
@@ -95,6 +96,7 @@ export class InferenceServer implements ModelServer, AsyncDisposable {
   readonly #registry: Registry | undefined;
   readonly #explicit: boolean;
   readonly #handles: ModelHandles;
+  readonly #regions: ServerRegions;
   #closing: Promise<void> | undefined;
 
   private constructor(key: symbol, parts: ServerParts) {
@@ -121,6 +123,9 @@ export class InferenceServer implements ModelServer, AsyncDisposable {
     this.#explicit = explicit;
     this.#shared = { captureStacks, name, strictReadiness, metrics };
     this.#devices = devices;
+    this.#regions = new ServerRegions(this, native, () => {
+      connection.flush();
+    });
     this.#metrics = new ServerMetrics(this, native, this.#table, metrics, devices);
     watchServer(this.#table, { native, connection, repositories });
   }
@@ -429,6 +434,19 @@ export class InferenceServer implements ModelServer, AsyncDisposable {
   }
 
   /**
+   * Shared memory that requests read from and write to without a copy: regions that the program makes, and those of
+   * other processes on this machine. Triton: the extension `system_shared_memory`.
+   *
+   * @example
+   * const region = server.sharedMemory.create('frames', 4 * 64);
+   * const { outputs } = await server.infer('digits', { image: new Float32Array(region.buffer) });
+   */
+  get sharedMemory(): SharedMemory {
+    this.#table.checkOpen();
+    return this.#regions;
+  }
+
+  /**
    * Refuses new requests, lets accepted ones end within a time limit, cancels the rest, and releases
    * everything. On an attached server it only ends this environment's connection. Further calls return the
    * same outcome. Triton: stopping `tritonserver`, whose `--exit-timeout-secs` is the limit.
@@ -459,6 +477,7 @@ export class InferenceServer implements ModelServer, AsyncDisposable {
     forgetServer(this.#connection);
     if (this.#registry) await closeServer(this.#native, this.#connection, this.#registry, timeoutMs);
     else await closeConnection(this.#connection, timeoutMs);
+    this.#regions.close();
   }
 
   #control(what: string): Registry {

@@ -1,5 +1,6 @@
 /** The result of encoding a request's inputs. */
 
+import type { RegionRange } from './region-tensor.js';
 import { byteLengthOf, type WireArray } from './views.js';
 
 /**
@@ -45,8 +46,12 @@ export class EncodedInputs {
     this.set(0, shape, data, byteLengthOf(data));
   }
 
-  /** Sets an input whose bytes are in a region, which the request's options name. */
-  setElsewhere(input: number, shape: readonly number[]): void {
+  /** By position: where inputs are in regions; undefined: none is. The request's options must name them, too. */
+  ranges: (RegionRange | undefined)[] | undefined;
+
+  /** Sets an input whose bytes are in a region. */
+  setElsewhere(input: number, shape: readonly number[], range?: RegionRange): void {
+    if (range !== undefined) (this.ranges ??= [])[input] = range;
     this.shapes[input] = shape;
     this.data[input] = undefined;
     this.byteLengths[input] = 0;

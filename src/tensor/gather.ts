@@ -17,6 +17,7 @@ import type { Given } from './given.js';
 import type { Nested } from './nested-path.js';
 import { elementError, encodeNested, readLength } from './nested.js';
 import type { InputPlan } from './plan.js';
+import { RegionTensor, type RegionRange } from './region-tensor.js';
 import { checkShape, cutShape, elementCount, formatShape, mismatch, readShape, wordsOf } from './shape.js';
 import { createSink } from './sink.js';
 import type { TypedArray } from './types.js';
@@ -45,6 +46,8 @@ interface Draft {
   data: WireArray | undefined;
   /** Undefined until it is worked out. */
   shape: readonly number[] | undefined;
+  /** Where the elements are, if they are in a region. */
+  readonly range?: RegionRange;
 }
 
 function checkCount(plan: InputPlan, count: number, shape: readonly number[], words: () => string): void {
@@ -106,6 +109,9 @@ function draftObject(plan: InputPlan, given: Given, known: readonly number[] | u
   checkDatatype(plan, datatype, shape);
   checkShape(plan, shape);
 
+  if (value instanceof RegionTensor) {
+    return { plan, value, count: elementCount(shape), data: undefined, shape, range: value.range };
+  }
   if (wire !== undefined) {
     const count = countElements(wire);
     checkCount(plan, count, shape, () => wordsOfWire(wire));
@@ -198,11 +204,14 @@ export function gatherInputs(
   const present = drafts.filter((draft) => draft !== undefined);
   for (const draft of present) {
     const { elements } = draft.plan;
-    if (draft.data === undefined && elements !== undefined) draft.data = takeView(draft, elements);
+    if (draft.data === undefined && draft.range === undefined && elements !== undefined)
+      draft.data = takeView(draft, elements);
   }
   settleShapes(present, rows);
   for (const [i, draft] of drafts.entries()) {
-    if (draft?.data === undefined || draft.shape === undefined) encoded.leaveOut(i);
+    if (draft?.range !== undefined && draft.shape !== undefined)
+      encoded.setElsewhere(i, draft.shape, draft.range);
+    else if (draft?.data === undefined || draft.shape === undefined) encoded.leaveOut(i);
     else encoded.set(i, draft.shape, draft.data, byteLengthOf(draft.data));
   }
 }

@@ -89,6 +89,7 @@ test('the second part is measured as the first one, under the required loads', (
     'queues',
     'ragged',
     'sequences',
+    'shared-memory',
     'streams',
     'strings',
     'warmup',

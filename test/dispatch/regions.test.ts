@@ -141,7 +141,7 @@ class Shared {
     assert.ok(native);
     const path = join(await temporaryFolder(t), 'shared');
     await writeFile(path, Buffer.from(Float32Array.of(1, 2, 3, 4, 5, 6, 7, 8).buffer));
-    const region = native.registerRegion('numbers', path, 0, 32);
+    const region = native.registerRegion('numbers', path, 0, 32, 'numbers', false);
     assert.ok(typeof region === 'number');
     const shared = new Shared(native, path, region);
     t.after(() => shared.#connection.detach(unavailable('CLOSED', 'the test is over')));
@@ -282,9 +282,9 @@ test(
     const path = join(await temporaryFolder(t), 'other');
     await writeFile(path, Buffer.alloc(8));
     const codes = [
-      native.registerRegion('numbers', path, 0, 8),
-      native.registerRegion('long', path, 4, 8),
-      native.registerRegion('none', join(path, 'missing'), 0, 8),
+      native.registerRegion('numbers', path, 0, 8, 'numbers', false),
+      native.registerRegion('long', path, 4, 8, 'long', false),
+      native.registerRegion('none', join(path, 'missing'), 0, 8, 'none', false),
     ].map((status) => (typeof status === 'number' ? status : status.code));
     assert.deepEqual(codes, [7, 4, 4]);
   },

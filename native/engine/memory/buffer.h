@@ -37,6 +37,10 @@ class Block {
   // The copier for this memory if the processor cannot address it. Not owned; null: there is none.
   virtual MemoryCopier* copier() const { return nullptr; }
 
+  // Whether some of its bytes were lost, because another process took them away. They are zeros
+  // now.
+  virtual bool lost() const { return false; }
+
   // The pool for copies of borrowed memory (kShared); null: the copying instance's own pool.
   virtual BlockPool* copies() const { return nullptr; }
 

@@ -30,6 +30,7 @@ class MappedBlock final : public Block {
   explicit MappedBlock(std::unique_ptr<platform::MappedFile> file)
       : Block(file->data(), file->size(), MemoryKind::kShared), file_(std::move(file)) {}
   void Dispose() override { delete this; }
+  bool lost() const override { return file_->lost(); }
 
   const std::unique_ptr<platform::MappedFile> file_;
 };

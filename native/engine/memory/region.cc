@@ -1,6 +1,13 @@
 #include "engine/memory/region.h"
 
+#include <algorithm>
+#include <cstdio>
+
 namespace tritonts {
+
+Region::~Region() {
+  if (!origin_.file.empty()) std::remove(origin_.file.c_str());
+}
 
 StatusOr<Buffer> Region::Range(uint64_t offset, uint64_t size) const {
   const uint64_t all = memory_->size();
@@ -13,21 +20,23 @@ StatusOr<Buffer> Region::Range(uint64_t offset, uint64_t size) const {
                             " bytes at offset " + std::to_string(offset));
 }
 
-StatusOr<uint32_t> RegionTable::Add(std::string name, BlockRef memory, platform::FileRange bytes) {
+StatusOr<uint32_t> RegionTable::Add(std::string name, BlockRef memory, platform::FileRange bytes,
+                                    RegionOrigin origin) {
   if (memory->size() == 0) {
     return Status::InvalidArg("shared memory region '" + name + "': it has no bytes");
   }
-  const auto region = std::make_shared<const Region>(std::move(name), std::move(memory), bytes);
+  const auto region =
+      std::make_shared<const Region>(std::move(name), std::move(memory), bytes, std::move(origin));
   std::lock_guard lock(mutex_);
+  ForgetUnused();
   if (closed_) {
     return Status::Unavailable(
         Reason::kClosed, "shared memory region '" + region->name() + "': the server is closed");
   }
-  for (const auto& [id, known] : regions_) {
-    if (known->name() == region->name()) {
-      return Status(Code::kAlreadyExists,
-                    "shared memory region '" + region->name() + "' is registered already");
-    }
+  const auto has_name = [&](const auto& one) { return one.entry.name == region->name(); };
+  if (NamedLocked(region->name()) != 0 || std::ranges::any_of(leaving_, has_name)) {
+    return Status(Code::kAlreadyExists,
+                  "shared memory region '" + region->name() + "' already in manager");
   }
   regions_.emplace(last_ + 1, region);
   for (const auto& [id, known] : regions_) {
@@ -43,9 +52,40 @@ bool RegionTable::Remove(uint32_t id) {
   std::lock_guard lock(mutex_);
   const auto known = regions_.find(id);
   if (known == regions_.end()) return false;
+  const Region& found = *known->second;
+  leaving_.push_back({{0, found.name(), found.size(), found.origin()}, known->second});
   region = std::move(known->second);
   regions_.erase(known);
   return true;
+}
+
+void RegionTable::ForgetUnused() {
+  std::erase_if(leaving_, [](const Leaving& one) { return one.region.expired(); });
+}
+
+uint32_t RegionTable::NamedLocked(std::string_view name) const {
+  for (const auto& [id, known] : regions_) {
+    if (known->name() == name) return id;
+  }
+  return 0;
+}
+
+uint32_t RegionTable::Named(std::string_view name) const {
+  std::lock_guard lock(mutex_);
+  return NamedLocked(name);
+}
+
+std::vector<RegionEntry> RegionTable::All() {
+  std::vector<RegionEntry> all;
+  std::lock_guard lock(mutex_);
+  ForgetUnused();
+  all.reserve(regions_.size() + leaving_.size());
+  for (const auto& [id, region] : regions_) {
+    all.push_back({id, region->name(), region->size(), region->origin()});
+  }
+  std::ranges::sort(all, {}, &RegionEntry::id);
+  for (const Leaving& one : leaving_) all.push_back(one.entry);
+  return all;
 }
 
 std::shared_ptr<const Region> RegionTable::Find(uint32_t id) const {
@@ -59,6 +99,7 @@ void RegionTable::Close() {
   std::lock_guard lock(mutex_);
   closed_ = true;
   regions.swap(regions_);
+  leaving_.clear();
 }
 
 }  // namespace tritonts

@@ -48,8 +48,8 @@ void Port::TakeBack(Request* request) {
 const Response& Port::Store(const Response& response, Response* failed) {
   const RegionUse* const regions = response.request->header->regions.get();
   if (!regions || !response.status.ok()) return response;
-  const Status status =
-      MakeStatus([&] { return regions->Store(*response.request, response.outputs); });
+  Status status = MakeStatus([&] { return regions->Store(*response.request, response.outputs); });
+  if (status.ok()) status = regions->CheckWhole();
   if (status.ok()) return response;
   *failed = response;
   failed->status = status;

@@ -184,10 +184,10 @@ class Port final : public ResponseSink, public std::enable_shared_from_this<Port
   // refuses them. Not ok: the requests cannot be served.
   Status ReadRegion(const GroupRecord& record, const InputRecord& input, InputTensor* tensor,
                     RequestBuilder* builder, uint64_t* bytes);
-  // A range of a region, for all requests of a group. `aliased` gets Region::aliased (null: not
-  // wanted). Not ok: there is no such region or range.
+  // A range of a region, for all requests of a group. `found` gets the region. Not ok: there is no
+  // such region or range.
   StatusOr<Buffer> RangeOf(uint32_t region, uint64_t offset, uint64_t size_of_one,
-                           uint32_t requests, bool* aliased = nullptr) const;
+                           uint32_t requests, std::shared_ptr<const Region>* found) const;
   // Moves the version's requests from number `first` on to requests that will be refused.
   void RefuseFrom(VersionRequests* version, size_t first, const Status& refusal);
   // Parses a group's priority, time-out, parameters and caller.

@@ -31,18 +31,17 @@ bool MayFit(DataType datatype, std::span<const int64_t> shape, uint64_t size) {
 }  // namespace
 
 StatusOr<Buffer> Port::RangeOf(uint32_t region, uint64_t offset, uint64_t size_of_one,
-                               uint32_t requests, bool* aliased) const {
-  const std::shared_ptr<const Region> known = host_->regions().Find(region);
-  if (!known) {
+                               uint32_t requests, std::shared_ptr<const Region>* found) const {
+  *found = host_->regions().Find(region);
+  if (!*found) {
     return Status::NotFound("shared memory region " + std::to_string(region) +
                             " is not registered, but a request names " +
                             std::to_string(size_of_one) + " bytes at its offset " +
                             std::to_string(offset));
   }
-  if (aliased) *aliased = known->aliased();
   // A size that overflows is larger than any region.
   const bool huge = size_of_one > UINT64_MAX / requests;
-  return known->Range(offset, huge ? UINT64_MAX : size_of_one * requests);
+  return (*found)->Range(offset, huge ? UINT64_MAX : size_of_one * requests);
 }
 
 Status Port::ParseTargets(SubmissionReader* reader, const GroupRecord& record,
@@ -59,12 +58,14 @@ Status Port::ParseTargets(SubmissionReader* reader, const GroupRecord& record,
     }
     if (fault) return Status::Internal(std::string("malformed submission: ") + fault);
     if (!executor || !refusal->ok()) continue;
-    auto range = RangeOf(target.region, target.offset, target.capacity, record.requests);
+    std::shared_ptr<const Region> region;
+    auto range = RangeOf(target.region, target.offset, target.capacity, record.requests, &region);
     *refusal = range.status();
     if (!refusal->ok()) continue;
     Buffer place = range.take();
     place.size = static_cast<size_t>(target.capacity);
     builder->WriteTo(target.output, std::move(place));
+    builder->regions().Keep(std::move(region));
   }
   return Status::Ok();
 }
@@ -73,8 +74,8 @@ Status Port::ReadRegion(const GroupRecord& record, const InputRecord& input, Inp
                         RequestBuilder* builder, uint64_t* bytes) {
   const Executor& executor = *builder->header().executor;
   const TensorSpec& spec = executor.io().inputs[input.index];
-  bool aliased = false;
-  auto found = RangeOf(input.place, input.offset, input.size, record.requests, &aliased);
+  std::shared_ptr<const Region> region;
+  auto found = RangeOf(input.place, input.offset, input.size, record.requests, &region);
   if (!found.ok()) return found.status();
   Buffer range = found.take();
   const size_t width = ByteSize(spec.datatype);
@@ -84,7 +85,7 @@ Status Port::ReadRegion(const GroupRecord& record, const InputRecord& input, Inp
   const bool in_place = MayBeShared(spec.datatype) && !spec.rows_in_values &&
                         executor.Takes(input.index, range.kind, range.device) &&
                         reinterpret_cast<uintptr_t>(range.data) % width == 0 &&
-                        !(aliased && builder->regions().writes()) &&
+                        !(region->aliased() && builder->regions().writes()) &&
                         !builder->regions().Overlaps(range);
   if (!in_place && MayFit(spec.datatype, tensor->shape, input.size)) {
     const uint64_t copied = SumBytes(copied_, range.size);
@@ -103,6 +104,7 @@ Status Port::ReadRegion(const GroupRecord& record, const InputRecord& input, Inp
     range = std::move(copy);
   }
   builder->Read(tensor, range, static_cast<size_t>(input.size));
+  if (in_place) builder->regions().Keep(std::move(region));
   return Status::Ok();
 }
 

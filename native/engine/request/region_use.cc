@@ -52,6 +52,17 @@ bool RegionUse::TakesOnDevice(uint32_t output, int device) const {
   return copier && copier->Copies(MemoryKind::kDevice, MemoryKind::kDevice);
 }
 
+Status RegionUse::CheckWhole() const {
+  const auto lost = [](const BlockRef& memory) { return memory && memory->lost(); };
+  if (!std::ranges::any_of(held_, lost) &&
+      std::ranges::none_of(targets_, [&](const Target& one) { return lost(one.first.owner); })) {
+    return Status::Ok();
+  }
+  return Status::InvalidArg(
+      "the shared memory of a region that the request names was made shorter than the region: "
+      "unregister the region, and keep the size of registered memory");
+}
+
 Status RegionUse::Store(const Request& request, std::span<const OutputTensor> outputs) const {
   const Executor& executor = *request.header->executor;
   const auto about = [&](const OutputTensor& output) {

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
@@ -18,6 +19,7 @@
 
 namespace tritonts {
 
+class Region;
 class Request;
 struct OutputTensor;
 
@@ -42,7 +44,9 @@ class RegionUse {
  public:
   explicit RegionUse(uint32_t requests) : requests_(requests), left_(requests) {}
 
-  // --- For the sender. Both throw std::bad_alloc. Keeps memory that inputs are read from.
+  // --- For the sender. All throw std::bad_alloc. Keeps a region, which counts as in use.
+  void Keep(std::shared_ptr<const Region> region) { regions_.push_back(std::move(region)); }
+  // Keeps memory that inputs are read from.
   void Hold(BlockRef memory) { held_.push_back(std::move(memory)); }
   // An output goes to a region. `place` is the first request's, and those of the others follow it.
   void Aim(uint32_t output, Buffer place) { targets_.push_back({output, std::move(place)}); }
@@ -65,6 +69,9 @@ class RegionUse {
   // INVALID_ARG, because an output is larger than its place. Throws std::bad_alloc.
   Status Store(const Request& request, std::span<const OutputTensor> outputs) const;
 
+  // INVALID_ARG: another process has made the memory of a region shorter.
+  Status CheckWhole() const;
+
   // Notes that a request has ended. True: it was the last one.
   bool EndOne() { return left_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
 
@@ -77,6 +84,7 @@ class RegionUse {
   static Buffer PlaceOf(const Target& target, const Request& request);
 
   const uint32_t requests_;
+  std::vector<std::shared_ptr<const Region>> regions_;
   std::vector<BlockRef> held_;
   std::vector<Target> targets_;
   std::atomic<uint32_t> left_;

@@ -8,6 +8,16 @@ import type { NativeStatistics, NativeMetrics, NativeBatches, NativeResource } f
 import type { NativeStatus } from './status.js';
 import type { NativeDescription, NativeEnsemblePlan, NativeVersionConfig, NativeLatencyPolicy } from './version-config.js';
 
+/** A region of shared memory. */
+export interface NativeRegion {
+  readonly id: number;
+  readonly name: string;
+  readonly key: string;
+  readonly offset: number;
+  readonly byteSize: number;
+  readonly own: boolean;
+}
+
 /** A server's engine; see `native/binding/server_wrap.h`. */
 export interface NativeServer {
   id(): number;
@@ -95,10 +105,29 @@ export interface NativeServer {
    * all environments may then name them. The file is mapped, so all programs that map it share its bytes.
    * A sparse file gets all its pages at once, which takes about half a second for each GiB. The server's close unregisters it.
    *
-   * @param name - For messages. No other registered region may have it.
+   * @param name - No other registered region may have it.
+   * @param key - The name of the shared memory, which {@link regions} returns.
+   * @param own - Whether the program made the memory. {@link regions} returns it, too. The file is removed when the
+   *   region ends: when it is unregistered, and with the server, however that ends.
    * @returns The region's id, or why it cannot be registered.
    */
-  registerRegion(name: string, path: string, offset: number, size: number): NativeStatus | number;
+  registerRegion(
+    name: string,
+    path: string,
+    offset: number,
+    size: number,
+    key: string,
+    own: boolean,
+  ): NativeStatus | number;
+  /** The registered region with a name; undefined if there is none. */
+  findRegion(name: string): { readonly id: number; readonly byteSize: number } | undefined;
+  /** All regions by id, and those that are unregistered and still in use, whose id is 0. */
+  regions(): readonly NativeRegion[];
+  /**
+   * An ArrayBuffer over a region's bytes, which stay mapped as long as it lives. Undefined if there is no such region,
+   * if the runtime forbids foreign memory, and for more than 4 GiB.
+   */
+  mapRegion(id: number): ArrayBuffer | undefined;
   /**
    * Unregisters a region. Requests in flight keep its memory. Returns false if there is no such region.
    */

@@ -7,6 +7,7 @@ import { mostThreads } from '../../most-threads.js';
 import { endpointGroups } from './endpoint-flags.js';
 import { alone, bool, choice, hint, integer, only, refuse, text, use, useAll, type Flag } from './flag.js';
 import type { FlagGroup } from './flag.js';
+import { logFormats } from '../../endpoints/service/log-settings.js';
 
 const noTrace = 'tracing is not supported';
 const noCache = 'there is no response cache';
@@ -103,11 +104,17 @@ const process: FlagGroup = {
     use('log-error', bool, 'true', 'log errors'),
     use(
       'log-format',
-      choice('default', 'ISO8601'),
+      choice(...logFormats),
       'default',
-      "'default' begins with LMMDD hh:mm:ss.ssssss, 'ISO8601' with the date; both are UTC",
+      "'default' begins with LMMDD hh:mm:ss.ssssss, 'ISO8601' with the date; both are UTC; 'json' writes an object a line",
     ),
     use('log-file', text('file'), undefined, 'append the log to a file (default: stderr)'),
+    use(
+      'allow-client-shm',
+      bool,
+      'false',
+      'let clients register shared memory of this machine, and name it in requests',
+    ),
     use('help', alone, undefined, 'print this'),
   ],
 };
@@ -152,7 +159,6 @@ const elsewhere: FlagGroup = {
     hint('trace-rate', integer(0), noTrace),
     hint('trace-count', integer(-1), noTrace),
     hint('trace-log-frequency', integer(0), noTrace),
-    only('allow-client-shm', bool, 'false', 'shared memory is not supported'),
     only('allow-sagemaker', bool, 'false', noSageMaker),
     hint('sagemaker-port', integer(0, 65_535), noSageMaker),
     hint('sagemaker-safe-port-range', text('from-to'), noSageMaker),

@@ -52,6 +52,7 @@ export function grpcSettings(values: FlagValues): GrpcSettings | undefined {
       'triton-grpc-protocol-',
     ),
     headerForwardPattern: readPattern('grpc-header-forward-pattern', values),
+    clientSharedMemory: values.boolean('allow-client-shm'),
     responseCompression: levels.find(
       (level) => level === values.text('grpc-infer-response-compression-level'),
     ),

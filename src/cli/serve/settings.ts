@@ -15,6 +15,7 @@ import { grpcSettings, type GrpcSettings } from './grpc-settings.js';
 import type { LogSettings } from './log.js';
 import type { FlagValues } from './parse-flags.js';
 import { readPattern, readRestricted } from './restricted.js';
+import { logFormats } from '../../endpoints/service/log-settings.js';
 
 /** See the head of this file. */
 export interface ServeSettings {
@@ -221,6 +222,7 @@ function httpOptions(values: FlagValues): ServeHttpOptions | undefined {
     maxRequestBytes: values.integer('http-max-input-size'),
     restricted,
     headerForwardPattern,
+    clientSharedMemory: values.boolean('allow-client-shm'),
   };
   // Check now, so that errors are reported before models are loaded.
   checkServeOptions(options);
@@ -265,7 +267,7 @@ export function settingsOf(values: FlagValues): ServeSettings {
       info: values.boolean('log-info'),
       warning: values.boolean('log-warning'),
       error: values.boolean('log-error'),
-      format: values.text('log-format') === 'ISO8601' ? 'ISO8601' : 'default',
+      format: logFormats.find((known) => known === values.text('log-format')) ?? 'default',
       file: values.text('log-file'),
     },
     ignored,

@@ -84,7 +84,9 @@ export function takeOutputs(
     const given = into?.[index];
     if (offset <= mostInRegion) {
       const byteSize = (offset - outputInRegion) * 2 ** 32 + (size >>> 0);
-      values[output.name] = output.stored(shape, byteSize);
+      // An array that is in the region has the bytes already.
+      values[output.name] =
+        given === undefined ? output.stored(shape, byteSize) : output.into(shape, byteSize, given).tensor;
     } else if (given === undefined) {
       values[output.name] =
         offset >= 0

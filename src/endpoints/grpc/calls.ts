@@ -25,7 +25,6 @@ const missing =
     throw new TritonError('UNSUPPORTED', why);
   };
 
-const sharedMemory = missing('shared memory is not supported');
 const tracing = missing('trace settings: tracing is not supported');
 
 const logSettings: Call = async (service, request) => {
@@ -84,6 +83,12 @@ const model = (request: Message): [string, string | undefined] => [
   versionOf(request.text('version')),
 ];
 
+/** The region that a request names; undefined: all of them. */
+function regionName(request: Message): string | undefined {
+  const name = request.text('name');
+  return name === '' ? undefined : name;
+}
+
 const calls: Readonly<Record<string, Call>> = {
   ServerLive: (service) => ({ live: service.live() }),
   ServerReady: (service) => ({ ready: service.ready() }),
@@ -109,13 +114,33 @@ const calls: Readonly<Record<string, Call>> = {
     await service.unload(request.text('model_name'), readUnload(request));
     return nothing;
   },
-  // No region can be registered.
-  SystemSharedMemoryStatus: () => nothing,
-  SystemSharedMemoryRegister: sharedMemory,
-  SystemSharedMemoryUnregister: sharedMemory,
-  CudaSharedMemoryStatus: () => nothing,
-  CudaSharedMemoryRegister: sharedMemory,
-  CudaSharedMemoryUnregister: sharedMemory,
+  SystemSharedMemoryStatus: ({ regions }, request) => ({
+    regions: Object.fromEntries(
+      regions
+        .status('system', regionName(request))
+        .map(({ name, key, offset, byteSize }) => [name, { name, key, offset, byte_size: byteSize }]),
+    ),
+  }),
+  SystemSharedMemoryRegister: ({ regions }, request) => {
+    regions.checkAllowed();
+    const [offset, byteSize] = [request.number('offset'), request.number('byte_size')];
+    regions.registerSystem(request.text('name'), { key: request.text('key'), offset, byteSize });
+    return nothing;
+  },
+  SystemSharedMemoryUnregister: ({ regions }, request) => {
+    regions.unregister('system', regionName(request));
+    return nothing;
+  },
+  CudaSharedMemoryStatus: ({ regions }, request) => {
+    // No region of a GPU can be registered.
+    regions.status('cuda', regionName(request));
+    return nothing;
+  },
+  CudaSharedMemoryRegister: ({ regions }, request) => regions.registerCuda(request.text('name')),
+  CudaSharedMemoryUnregister: ({ regions }, request) => {
+    regions.unregister('cuda', regionName(request));
+    return nothing;
+  },
   TraceSetting: tracing,
   LogSettings: logSettings,
 };

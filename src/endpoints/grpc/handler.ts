@@ -29,7 +29,7 @@ export class GrpcHandler implements CallContext {
   readonly #closing: () => boolean;
 
   constructor(server: InferenceServer, options: CheckedGrpcOptions, closing: () => boolean) {
-    this.service = new InferenceService(server);
+    this.service = new InferenceService(server, options);
     this.#forwarded = options.headerForwardPattern;
     this.#access = new GroupAccess(options.restricted);
     this.#closing = closing;

@@ -7,6 +7,8 @@ import type { TensorInput } from '../../tensor/inputs.js';
 import { elementCount } from '../../tensor/shape.js';
 import type { Parameters, ParameterValue } from '../../protocol/parameters.js';
 import type { ServiceRequest } from '../service/service.js';
+import type { RegionRange } from '../../tensor/region-tensor.js';
+import type { ClientRegions, NamedRange } from '../service/client-regions.js';
 import { namingModel } from '../service/request-errors.js';
 import { datatypeOfName, tensorOfBytes, type Bytes } from '../service/tensors.js';
 import {
@@ -83,13 +85,49 @@ function unsignedId({ kind, value }: Parameter): ParameterValue {
   return value < 0 ? BigInt.asUintN(64, BigInt(value)) : value;
 }
 
-function refuseSharedMemory(tensor: string, parameters: ReadonlyMap<string, Parameter> | undefined): void {
-  for (const name of parameters?.keys() ?? []) {
-    if (!name.startsWith('shared_memory_')) continue;
-    throw new TritonError('UNSUPPORTED', `tensor '${tensor}', ${name}: shared memory is not supported`, {
+/** The number of bytes that a parameter says; undefined if it is not given. */
+function readBytes(
+  tensor: string,
+  name: string,
+  parameters: ReadonlyMap<string, Parameter>,
+): number | undefined {
+  const given = parameters.get(name);
+  if (given === undefined) return undefined;
+  const what = `tensor '${tensor}', parameter '${name}'`;
+  if (given.kind !== 'int64') throw wrongKind(what, 'int64_param', given);
+  if (typeof given.value === 'number' && given.value >= 0) return given.value;
+  throw invalidArgument(`${what}: expected a number of bytes but received ${given.value}`, { tensor });
+}
+
+/**
+ * The range of shared memory that the parameters of a tensor name; undefined if they name none.
+ *
+ * @throws {@link TritonError} INVALID_ARG for wrong values, and for a range without a region or without a size.
+ */
+function readRange(
+  tensor: string,
+  parameters: ReadonlyMap<string, Parameter> | undefined,
+): NamedRange | undefined {
+  if (parameters === undefined) return undefined;
+  const region = parameters.get('shared_memory_region');
+  const offset = readBytes(tensor, 'shared_memory_offset', parameters);
+  const byteSize = readBytes(tensor, 'shared_memory_byte_size', parameters);
+  if (region === undefined) {
+    if (offset === undefined && byteSize === undefined) return undefined;
+    const name = offset === undefined ? 'shared_memory_byte_size' : 'shared_memory_offset';
+    throw invalidArgument(`tensor '${tensor}': '${name}' needs the parameter 'shared_memory_region'`, {
       tensor,
     });
   }
+  if (region.kind !== 'string')
+    throw wrongKind(`tensor '${tensor}', parameter 'shared_memory_region'`, 'string_param', region);
+  if (byteSize === undefined) {
+    throw invalidArgument(
+      `tensor '${tensor}': 'shared_memory_region' needs the parameter 'shared_memory_byte_size'`,
+      { tensor },
+    );
+  }
+  return { region: String(region.value), offset: offset ?? 0, byteSize };
 }
 
 /** An input without its bytes. */
@@ -98,6 +136,8 @@ interface Input {
   readonly datatype: Datatype;
   readonly shape: readonly number[];
   readonly contents: ProtoReader | undefined;
+  /** Where its bytes are, if they are in shared memory. */
+  readonly range: NamedRange | undefined;
 }
 
 function readInput(reader: ProtoReader): Input {
@@ -123,7 +163,7 @@ function readInput(reader: ProtoReader): Input {
     else if (field === 4) readEntry(reader.message(), (parameters ??= new ParameterMap()));
     else contents = reader.message();
   }
-  refuseSharedMemory(name, parameters);
+  const range = readRange(name, parameters);
   const negative = shape.find((dim) => dim < 0);
   if (negative !== undefined) {
     throw invalidArgument(
@@ -133,10 +173,14 @@ function readInput(reader: ProtoReader): Input {
       },
     );
   }
-  return { name, datatype: datatypeOfName(datatype, name), shape, contents };
+  return { name, datatype: datatypeOfName(datatype, name), shape, contents, range };
 }
 
-function readOutput(reader: ProtoReader): RequestedOutput {
+function readOutput(
+  reader: ProtoReader,
+  memory: ClientRegions,
+  targets: Map<string, RegionRange>,
+): RequestedOutput {
   let name = '';
   let parameters: ParameterMap | undefined;
   while (!reader.done) {
@@ -146,8 +190,16 @@ function readOutput(reader: ProtoReader): RequestedOutput {
       readEntry(reader.message(), (parameters ??= new ParameterMap()));
     else reader.skip(tag);
   }
-  refuseSharedMemory(name, parameters);
+  const range = readRange(name, parameters);
   const classes = parameters?.get('classification');
+  if (range !== undefined) {
+    if (classes !== undefined) {
+      throw invalidArgument(`output '${name}': classification cannot be used with shared memory`, {
+        tensor: name,
+      });
+    }
+    targets.set(name, memory.range(range));
+  }
   if (classes === undefined) return { name };
   const what = `output '${name}', parameter 'classification'`;
   if (classes.kind !== 'int64') throw wrongKind(what, 'int64_param', classes);
@@ -161,10 +213,19 @@ function tensorsOf(
   model: string,
   inputs: readonly Input[],
   raw: readonly Bytes[],
+  memory: ClientRegions,
 ): Record<string, TensorInput> {
-  const entries = inputs.map((input, i): [string, TensorInput] => {
-    const { name, datatype, shape, contents } = input;
+  let next = 0;
+  const entries = inputs.map((input): [string, TensorInput] => {
+    const { name, datatype, shape, contents, range } = input;
     const isTyped = contents !== undefined && !contents.done;
+    if (range !== undefined) {
+      if (!isTyped) return [name, memory.tensor(name, datatype, shape, range)];
+      throw invalidArgument(
+        `input '${name}': expected either 'contents' or the parameter 'shared_memory_region' but received both`,
+        { tensor: name },
+      );
+    }
     if (isTyped && raw.length > 0) {
       throw invalidArgument(
         `input '${name}': expected either 'contents' or raw_input_contents in a request but received both`,
@@ -172,7 +233,7 @@ function tensorsOf(
       );
     }
     if (isTyped) return [name, readContents('input', name, datatype, shape, contents)];
-    const bytes = raw[i] ?? (raw.length === 0 && elementCount(shape) === 0 ? noBytes : undefined);
+    const bytes = raw[next++] ?? (raw.length === 0 && elementCount(shape) === 0 ? noBytes : undefined);
     if (bytes !== undefined) return [name, tensorOfBytes(name, datatype, shape, bytes)];
     throw invalidArgument(
       `unable to find data for input tensor '${name}' of model '${model}': raw_input_contents has ${raw.length} entries and 'contents' is empty`,
@@ -205,18 +266,18 @@ export class InferRequestReader {
    * Reads a request. Its tensors are views of `reader`'s bytes.
    *
    * @throws {@link UnreadableMessage} For bytes that are not a message.
-   * @throws {@link TritonError} INVALID_ARG for a message that is not a valid request; UNSUPPORTED for shared
-   *   memory.
+   * @throws {@link TritonError} INVALID_ARG for a message that is not a valid request; NOT_FOUND for an unknown
+   *   region of shared memory.
    */
-  read(reader: ProtoReader): GrpcInferRequest {
+  read(reader: ProtoReader, memory: ClientRegions): GrpcInferRequest {
     try {
-      return this.#read(reader);
+      return this.#read(reader, memory);
     } catch (error) {
       throw namingModel(error, this.model);
     }
   }
 
-  #read(reader: ProtoReader): GrpcInferRequest {
+  #read(reader: ProtoReader, memory: ClientRegions): GrpcInferRequest {
     let version = '';
     let parameters: ParameterMap | undefined;
     const inputs: ProtoReader[] = [];
@@ -245,12 +306,17 @@ export class InferRequestReader {
       parameters === undefined
         ? { parameters: noParameters, emptyFinal: false }
         : checkParameters(parameters);
+    const given = inputs.map(readInput);
+    const targets = new Map<string, RegionRange>();
+    const wanted = outputs.map((output) => readOutput(output, memory, targets));
+    const usesRegions = targets.size > 0 || given.some(({ range }) => range !== undefined);
     return {
       model,
       version: versionOf(version),
       id,
-      inputs: tensorsOf(model, inputs.map(readInput), raw),
-      outputs: outputs.length === 0 ? undefined : outputs.map(readOutput),
+      inputs: tensorsOf(model, given, raw, memory),
+      outputs: wanted.length === 0 ? undefined : wanted,
+      regions: usesRegions ? { targets } : undefined,
       ...checked,
     };
   }

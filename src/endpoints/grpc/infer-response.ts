@@ -2,6 +2,7 @@
 
 import type { InferResult, RequestParameters } from '../../api/results.js';
 import { inOrder, type Named } from '../../tensor/named-values.js';
+import { StoredTensor } from '../../tensor/region-tensor.js';
 import { bytesOfTensor } from '../service/tensors.js';
 import { writeParameter, writeTensor, writeText } from '../../protocol/grpc/infer-fields.js';
 import { wireType } from '../../protocol/protobuf/reader.js';
@@ -13,6 +14,8 @@ const smallOutput = 4 << 10;
 
 const key = (field: number, type: number): number => (field << 3) | type;
 const writer = new ProtoWriter();
+/** Of an output in shared memory. */
+const noBytes = Buffer.alloc(0);
 
 /** The fields of an answer besides its outputs. */
 export interface ResponseHead {
@@ -51,7 +54,7 @@ function writeFields(
   for (const { name } of order) {
     const tensor = outputs[name];
     if (tensor === undefined) continue;
-    const bytes = bytesOfTensor(tensor);
+    const bytes = tensor instanceof StoredTensor ? noBytes : bytesOfTensor(tensor);
     writer.varint(key(6, wireType.bytes));
     writer.varint(bytes.length);
     if (bytes.length <= smallOutput) writer.raw(bytes);

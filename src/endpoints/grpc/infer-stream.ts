@@ -87,7 +87,7 @@ export class InferStream implements RpcHandler {
   }
 
   #read(reader: InferRequestReader, bytes: Buffer): GrpcInferRequest {
-    const request = reader.read(new ProtoReader(bytes));
+    const request = reader.read(new ProtoReader(bytes), this.#context.service.regions);
     const parameters = this.#context.withHeaders(this.#rpc.headers, request.parameters);
     return parameters === request.parameters ? request : { ...request, parameters };
   }

@@ -12,7 +12,8 @@ import { protoFiles } from '../../protocol/protobuf/files.js';
  * - `model-repository`: index, load, unload
  * - `statistics`: of models
  * - `logging`: settings of the log
- * - `shared-memory`, `trace`: calls that are refused in any case
+ * - `shared-memory`: status, register, unregister
+ * - `trace`: calls that are refused in any case
  */
 export type GrpcRestrictedGroup =
   | 'health'
@@ -48,6 +49,12 @@ const groups: Readonly<Record<string, GrpcRestrictedGroup>> = {
   RepositoryIndex: 'model-repository',
   RepositoryModelLoad: 'model-repository',
   RepositoryModelUnload: 'model-repository',
+  SystemSharedMemoryStatus: 'shared-memory',
+  SystemSharedMemoryRegister: 'shared-memory',
+  SystemSharedMemoryUnregister: 'shared-memory',
+  CudaSharedMemoryStatus: 'shared-memory',
+  CudaSharedMemoryRegister: 'shared-memory',
+  CudaSharedMemoryUnregister: 'shared-memory',
   TraceSetting: 'trace',
   LogSettings: 'logging',
 };

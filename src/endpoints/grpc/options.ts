@@ -7,7 +7,7 @@ import { invalidArgument } from '../../errors.js';
 import { mostMessageBytes } from '../../protocol/grpc/framing.js';
 import { longestTimerMs } from '../../time-limit.js';
 import { readRestrictions } from '../service/access.js';
-import { checkMaxConnections, checkReusePort } from '../service/listen-options.js';
+import { checkClientSharedMemory, checkMaxConnections, checkReusePort } from '../service/listen-options.js';
 import type { Restriction } from '../service/access.js';
 import type { CompressionLevel } from './compression.js';
 import { grpcRestrictedGroups, type GrpcRestrictedGroup } from './methods.js';
@@ -80,6 +80,11 @@ export interface ServeGrpcOptions {
    */
   readonly headerForwardPattern?: RegExp | undefined;
   /**
+   * Whether clients may register shared memory of this machine, and name it in requests (default false). They can then
+   * read and write what this process may open there. Triton: `--allow-client-shm`.
+   */
+  readonly clientSharedMemory?: boolean | undefined;
+  /**
    * The compression level of answers of ModelInfer and ModelStreamInfer, for clients that accept compression
    * (default 'none'). Triton: `--grpc-infer-response-compression-level`.
    */
@@ -138,6 +143,7 @@ export interface CheckedGrpcOptions {
   readonly maxConcurrentStreams: number;
   readonly restricted: readonly Restriction[];
   readonly headerForwardPattern: RegExp | undefined;
+  readonly clientSharedMemory: boolean;
   readonly responseCompression: CompressionLevel;
   readonly keepaliveTimeMs: number;
   readonly keepaliveTimeoutMs: number;
@@ -165,6 +171,7 @@ const keys = [
   ...([
     'restricted',
     'headerForwardPattern',
+    'clientSharedMemory',
     'responseCompression',
     'keepaliveTimeMs',
     'keepaliveTimeoutMs',
@@ -239,6 +246,7 @@ export function checkGrpcOptions(options: unknown): CheckedGrpcOptions {
     maxConcurrentStreams: integer('maxConcurrentStreams', maxConcurrentStreams, 1, mostCount),
     restricted: readRestrictions(given.restricted, grpcRestrictedGroups),
     headerForwardPattern: pattern(given.headerForwardPattern),
+    clientSharedMemory: checkClientSharedMemory(given.clientSharedMemory ?? false),
     responseCompression: level,
     keepaliveTimeMs: milliseconds('keepaliveTimeMs', keepaliveTimeMs, 1),
     keepaliveTimeoutMs: milliseconds('keepaliveTimeoutMs', keepaliveTimeoutMs, 1),

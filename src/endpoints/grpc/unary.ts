@@ -69,7 +69,7 @@ export class UnaryInfer extends OneMessage implements Waiter<InferResult> {
   }
 
   protected override one(bytes: Buffer): void {
-    const request = new InferRequestReader().read(new ProtoReader(bytes));
+    const request = new InferRequestReader().read(new ProtoReader(bytes), this.#context.service.regions);
     const parameters = this.#context.withHeaders(this.#rpc.headers, request.parameters);
     const asked = parameters === request.parameters ? request : { ...request, parameters };
     this.#asked = request.outputs;

@@ -22,12 +22,12 @@ import { writeAnswer } from './long-answer.js';
 import { KnownForms } from './known-forms.js';
 import { loadFormatHeader, LoadHeaders } from './load-metrics.js';
 import type { CheckedHandlerOptions } from './options.js';
+import { checkCudaRegion, readSystemRegion } from './region-request.js';
 import { Routes, type Call, type Route } from './routes.js';
 
 /** Calls that are always refused, with the reason. */
 const missing: Readonly<Partial<Record<Call, string>>> = {
   trace: 'tracing is not supported',
-  sharedMemory: 'shared memory is not supported',
   repositoryLoad: "'repository_name' specification is not supported",
 };
 
@@ -57,7 +57,7 @@ export class HttpHandler {
     closing: () => boolean,
     owned: boolean,
   ) {
-    this.#service = new InferenceService(server);
+    this.#service = new InferenceService(server, options);
     this.#access = new GroupAccess(options.restricted);
     this.#bodies = new BodyReader(options.maxRequestBytes);
     const answerBytes = Math.max(leastAnswerBytes, answersAtOnce * options.maxRequestBytes);
@@ -145,8 +145,28 @@ export class HttpHandler {
       const statistics = this.#service.statistics(model === '' ? undefined : model, version);
       exchange.sendJson(200, JSON.stringify(statistics));
     },
-    sharedMemoryStatus: (exchange) => {
-      exchange.sendJson(200, '[]'); // No region can be registered.
+    systemStatus: (exchange, { model: name }) => {
+      const regions = this.#service.regions.status('system', name === '' ? undefined : name);
+      const list = regions.map(({ name: of, key, offset, byteSize }) => ({
+        ...{ name: of, key, offset },
+        byte_size: byteSize,
+      }));
+      exchange.sendJson(200, JSON.stringify(list));
+    },
+    cudaStatus: (exchange, { model: name }) => {
+      // No region of a GPU can be registered.
+      exchange.sendJson(
+        200,
+        JSON.stringify(this.#service.regions.status('cuda', name === '' ? undefined : name)),
+      );
+    },
+    systemUnregister: (exchange, { model: name }) => {
+      this.#service.regions.unregister('system', name === '' ? undefined : name);
+      exchange.sendEmpty(200);
+    },
+    cudaUnregister: (exchange, { model: name }) => {
+      this.#service.regions.unregister('cuda', name === '' ? undefined : name);
+      exchange.sendEmpty(200);
     },
   };
 
@@ -155,6 +175,7 @@ export class HttpHandler {
     const { call } = route;
     // Check before reading a body that would not be used.
     if (call === 'load' || call === 'unload') this.#service.checkControl();
+    if (call === 'systemRegister' || call === 'cudaRegister') this.#service.regions.checkAllowed();
     const refusal = exchange.refusal();
     if (refusal !== undefined) throw refusal;
     const encoding = requestEncoding(request.headers['content-encoding']);
@@ -189,7 +210,13 @@ export class HttpHandler {
     else if (call === 'load') finishWith(exchange, this.#service.load(model, readLoadRequest(body)));
     else if (call === 'unload') finishWith(exchange, this.#service.unload(model, readUnloadRequest(body)));
     else if (call === 'logging') this.#changeLog(exchange, readLogRequest(body));
-    else exchange.sendJson(200, JSON.stringify(this.#service.index(readIndexRequest(body))));
+    else if (call === 'systemRegister') {
+      this.#service.regions.registerSystem(model, readSystemRegion(body));
+      exchange.sendEmpty(200);
+    } else if (call === 'cudaRegister') {
+      checkCudaRegion(body);
+      this.#service.regions.registerCuda(model);
+    } else exchange.sendJson(200, JSON.stringify(this.#service.index(readIndexRequest(body))));
   }
 
   #changeLog(exchange: Exchange, changes: LogChanges): void {
@@ -208,12 +235,12 @@ export class HttpHandler {
     const { headers } = exchange.request;
     const read = this.#read(route, body, jsonSize);
     const encoding = answerEncoding(headers['accept-encoding']);
-    const { id, inputs, outputs, binary } = read;
+    const { id, inputs, outputs, binary, regions } = read;
     const parameters = this.#withHeaders(exchange.request, read.parameters);
     const fail = (error: unknown): void => {
       exchange.sendError(error);
     };
-    this.#service.infer({ model, version, id, inputs, parameters, outputs }, exchange.client, {
+    this.#service.infer({ model, version, id, inputs, parameters, outputs, regions }, exchange.client, {
       resolve: (result) => {
         writeAnswer(
           exchange,
@@ -251,7 +278,7 @@ export class HttpHandler {
     if (forms === undefined) this.#forms.set(route, (forms = new KnownForms()));
     const known = forms.read(body, jsonSize);
     if (known !== undefined) return known;
-    const request = readInferRequest(body, jsonSize);
+    const request = readInferRequest(body, jsonSize, this.#service.regions);
     forms.learn(body, jsonSize, request);
     return request;
   }
@@ -266,7 +293,7 @@ export class HttpHandler {
     const metadata = this.#service.modelMetadata(model, version);
     const { id, inputs, parameters: given } = readGenerateRequest(body, metadata);
     const parameters = this.#withHeaders(exchange.request, given);
-    const request = { model, version, id, inputs, parameters, outputs: undefined };
+    const request = { model, version, id, inputs, parameters, outputs: undefined, regions: undefined };
     const responses: AsyncIterableIterator<InferResult> = this.#service.stream(request);
     const format = exchange.request.headers[loadFormatHeader];
     if (format !== undefined) exchange.adds(() => this.#load.of(format));

@@ -1,11 +1,14 @@
 /** Reads the body of `infer`: JSON, JSON followed by binary tensors, or the bytes of the only input. */
 
-import { invalidArgument, TritonError } from '../../errors.js';
+import { invalidArgument, type TritonError } from '../../errors.js';
 import type { ModelMetadata } from '../../api/metadata.js';
 import type { RequestedOutput } from '../../api/results.js';
 import { datatypeSize, type Datatype } from '../../tensor/datatype.js';
 import type { TensorInput } from '../../tensor/inputs.js';
 import type { Parameters, ParameterValue } from '../../protocol/parameters.js';
+import type { ClientRegions, NamedRange } from '../service/client-regions.js';
+import type { RequestRegions } from '../service/service.js';
+import type { RegionRange } from '../../tensor/region-tensor.js';
 import { datatypeOfName, oneElement, tensorOfBytes, type Bytes } from '../service/tensors.js';
 import {
   JsonText,
@@ -41,11 +44,12 @@ export interface InputForm {
 export interface HttpInferRequest {
   readonly id: string;
   readonly inputs: Readonly<Record<string, TensorInput>>;
-  /** The inputs in the order of the request. */
+  /** The inputs in the order of the request, but for those in shared memory. */
   readonly forms: readonly InputForm[];
   readonly parameters: Parameters;
   readonly outputs: readonly RequestedOutput[] | undefined;
   readonly binary: BinaryOutputs;
+  readonly regions: RequestRegions | undefined;
 }
 
 const noneListed: ReadonlyMap<string, boolean> = new Map();
@@ -84,12 +88,25 @@ export class BinaryPart {
   }
 }
 
-function refuseSharedMemory(tensor: string, parameters: JsonObject): void {
-  const name = Object.keys(parameters).find((key) => key.startsWith('shared_memory_'));
-  if (name === undefined) return;
-  throw new TritonError('UNSUPPORTED', `tensor '${tensor}', ${name}: shared memory is not supported`, {
-    tensor,
-  });
+/**
+ * The range of shared memory that the parameters of a tensor name; undefined if they name none.
+ *
+ * @throws {@link TritonError} INVALID_ARG for wrong values, and for a range without a region.
+ */
+function readRange(tensor: string, path: string, parameters: JsonObject): NamedRange | undefined {
+  const region = member(parameters, 'shared_memory_region');
+  const offset = member(parameters, 'shared_memory_offset');
+  const byteSize = member(parameters, 'shared_memory_byte_size');
+  if (region === undefined) {
+    if (offset === undefined && byteSize === undefined) return undefined;
+    const name = offset === undefined ? 'shared_memory_byte_size' : 'shared_memory_offset';
+    throw invalidArgument(`'${path}': ${name} needs the parameter shared_memory_region`, { tensor });
+  }
+  return {
+    region: readString(`${path}.shared_memory_region`, region),
+    offset: offset === undefined ? 0 : readCount(`${path}.shared_memory_offset`, offset),
+    byteSize: byteSize === undefined ? 0 : readCount(`${path}.shared_memory_byte_size`, byteSize),
+  };
 }
 
 function readShape(name: string, value: unknown): number[] {
@@ -103,7 +120,12 @@ function readShape(name: string, value: unknown): number[] {
   });
 }
 
-function readInput(given: unknown, binary: BinaryPart, forms: InputForm[]): [string, TensorInput] {
+function readInput(
+  given: unknown,
+  binary: BinaryPart,
+  forms: InputForm[],
+  memory: ClientRegions,
+): [string, TensorInput] {
   const input = readObject('inputs[]', given);
   const name = readString('inputs[].name', member(input, 'name'));
   const datatype = datatypeOfName(readString(`inputs.${name}.datatype`, member(input, 'datatype')), name);
@@ -111,19 +133,22 @@ function readInput(given: unknown, binary: BinaryPart, forms: InputForm[]): [str
   const data = member(input, 'data');
   const given_ = member(input, 'parameters');
   let size: number | undefined;
+  let range: NamedRange | undefined;
   if (given_ !== undefined) {
     const parameters = readObject(`inputs.${name}.parameters`, given_);
-    refuseSharedMemory(name, parameters);
+    range = readRange(name, `inputs.${name}.parameters`, parameters);
     const asked = member(parameters, 'binary_data_size');
     if (asked !== undefined) size = readCount(`inputs.${name}.parameters.binary_data_size`, asked);
   }
-  if ((data === undefined) === (size === undefined)) {
-    const what = data === undefined ? 'neither' : 'both';
+  const sources = [data, size, range].filter((source) => source !== undefined).length;
+  if (sources !== 1) {
+    const what = sources === 0 ? 'none of them' : 'more than one';
     throw invalidArgument(
-      `input '${name}': expected either 'data' or the parameter 'binary_data_size' but received ${what}`,
+      `input '${name}': expected one of 'data' and the parameters 'binary_data_size' and 'shared_memory_region' but received ${what}`,
       { tensor: name },
     );
   }
+  if (range !== undefined) return [name, memory.tensor(name, datatype, shape, range)];
   const form = { name, datatype, shape, size };
   forms.push(form);
   if (size !== undefined) return [name, binary.take(form, size)];
@@ -134,8 +159,9 @@ function readInputs(
   list: readonly unknown[],
   part: BinaryPart,
   forms: InputForm[],
+  memory: ClientRegions,
 ): Record<string, TensorInput> {
-  const entries = list.map((given) => readInput(given, part, forms));
+  const entries = list.map((given) => readInput(given, part, forms, memory));
   part.checkEmpty();
   // fromEntries defines properties, so `__proto__` is a name like any other.
   const inputs = Object.fromEntries(entries);
@@ -145,7 +171,12 @@ function readInputs(
   throw invalidArgument(`input '${twice}' is given twice`, { tensor: twice });
 }
 
-function readOutput(given: unknown, listed: Map<string, boolean>): RequestedOutput {
+function readOutput(
+  given: unknown,
+  listed: Map<string, boolean>,
+  memory: ClientRegions,
+  targets: Map<string, RegionRange>,
+): RequestedOutput {
   const output = readObject('outputs[]', given);
   const name = readString('outputs[].name', member(output, 'name'));
   const asked = member(output, 'parameters');
@@ -155,10 +186,17 @@ function readOutput(given: unknown, listed: Map<string, boolean>): RequestedOutp
   }
   const path = `outputs.${name}.parameters`;
   const parameters = readObject(path, asked);
-  refuseSharedMemory(name, parameters);
+  const range = readRange(name, path, parameters);
   const binary = member(parameters, 'binary_data');
   listed.set(name, binary !== undefined && readFlag(`${path}.binary_data`, binary));
   const classes = member(parameters, 'classification');
+  if (range !== undefined) {
+    const other = listed.get(name) === true ? 'binary_data' : classes && 'classification';
+    if (other !== undefined) {
+      throw invalidArgument(`output '${name}': ${other} cannot be used with shared memory`, { tensor: name });
+    }
+    targets.set(name, memory.range(range));
+  }
   if (classes === undefined) return { name };
   return { name, classification: readCount(`${path}.classification`, classes) };
 }
@@ -177,9 +215,9 @@ function hasIntegers(list: readonly unknown[]): boolean {
  *
  * @param jsonSize - How many of its bytes are JSON.
  * @throws {@link TritonError} INVALID_ARG for a body that is not JSON, a missing member, a wrong type and an
- *   invalid value; UNSUPPORTED for shared memory.
+ *   invalid value; NOT_FOUND for an unknown region of shared memory.
  */
-export function readInferRequest(body: Buffer, jsonSize: number): HttpInferRequest {
+export function readInferRequest(body: Buffer, jsonSize: number, memory: ClientRegions): HttpInferRequest {
   const json = new JsonText(body.subarray(0, jsonSize));
   let root = readObject('request', json.parse());
   let list = readArray('inputs', member(root, 'inputs'));
@@ -189,7 +227,7 @@ export function readInferRequest(body: Buffer, jsonSize: number): HttpInferReque
   }
   const id = member(root, 'id');
   const forms: InputForm[] = [];
-  const inputs = readInputs(list, new BinaryPart(body, jsonSize), forms);
+  const inputs = readInputs(list, new BinaryPart(body, jsonSize), forms, memory);
   let parameters = readParameterObject('parameters', member(root, 'parameters'));
   let others = false;
   const wantsBinary = parameters.get('binary_data_output');
@@ -202,14 +240,17 @@ export function readInferRequest(body: Buffer, jsonSize: number): HttpInferReque
   const asked = member(root, 'outputs');
   const wanted = asked === undefined ? [] : readArray('outputs', asked);
   const listed = wanted.length === 0 ? noneListed : new Map<string, boolean>();
+  const targets = new Map<string, RegionRange>();
+  // With listed outputs, `listed` is a Map of this request and may be written to.
+  const outputs = wanted.map((one) => readOutput(one, listed as Map<string, boolean>, memory, targets));
+  const usesRegions = targets.size > 0 || forms.length < list.length;
   return {
     id: id === undefined ? '' : readString('id', id),
     inputs,
     forms,
     parameters,
-    // With listed outputs, `listed` is a Map of this request and may be written to.
-    outputs:
-      wanted.length === 0 ? undefined : wanted.map((one) => readOutput(one, listed as Map<string, boolean>)),
+    outputs: wanted.length === 0 ? undefined : outputs,
+    regions: usesRegions ? { targets } : undefined,
     binary: wanted.length === 0 && !others ? allJson : { others, listed },
   };
 }
@@ -272,6 +313,7 @@ export function readRawRequest(
     forms: [],
     parameters: noParameters,
     outputs: undefined,
+    regions: undefined,
     binary: allBinary,
   };
 }

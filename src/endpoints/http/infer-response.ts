@@ -3,6 +3,7 @@
 import type { InferResult } from '../../api/results.js';
 import { inOrder, type Named } from '../../tensor/named-values.js';
 import type { Sliced } from '../../slices.js';
+import { StoredTensor } from '../../tensor/region-tensor.js';
 import { bytesOfTensor } from '../service/tensors.js';
 import type { BinaryOutputs } from './infer-request.js';
 import { elementsText, parameterText, quoted } from './json-output.js';
@@ -41,7 +42,9 @@ export function* writeInferAnswer(
     if (tensor === undefined) continue;
     json += `${separator}{"name":${quoted(name)},"datatype":"${tensor.datatype}","shape":[${tensor.shape.join(',')}],`;
     separator = ',';
-    if (listed.get(name) ?? others) {
+    // As in Triton, without its size, which follows from the shape, or from the lengths of its elements.
+    if (tensor instanceof StoredTensor) json = `${json.slice(0, -1)}}`;
+    else if (listed.get(name) ?? others) {
       const blob = bytesOfTensor(tensor);
       json += `"parameters":{"binary_data_size":${blob.length}}}`;
       if (blob.length > 0) blobs.push(blob);

@@ -5,7 +5,7 @@ import { checkObject, expected, readOptions, type Given } from '../../argument-c
 import { invalidArgument } from '../../errors.js';
 import { longestTimerMs } from '../../time-limit.js';
 import { readRestrictions } from '../service/access.js';
-import { checkMaxConnections, checkReusePort } from '../service/listen-options.js';
+import { checkClientSharedMemory, checkMaxConnections, checkReusePort } from '../service/listen-options.js';
 import { restrictedGroups, type RestrictedGroup } from './routes.js';
 
 /**
@@ -39,6 +39,11 @@ export interface HttpHandlerOptions {
    * `--http-header-forward-pattern`.
    */
   readonly headerForwardPattern?: RegExp | undefined;
+  /**
+   * Whether clients may register shared memory of this machine, and name it in requests (default false). They can then
+   * read and write what this process may open there. Triton: `--allow-client-shm`.
+   */
+  readonly clientSharedMemory?: boolean | undefined;
 }
 
 /** Options of {@link serveHttp}. */
@@ -73,6 +78,7 @@ export interface CheckedHandlerOptions {
   readonly maxRequestBytes: number;
   readonly restricted: readonly RestrictedCalls[];
   readonly headerForwardPattern: RegExp | undefined;
+  readonly clientSharedMemory: boolean;
 }
 
 /** Checked options of an endpoint. */
@@ -90,6 +96,7 @@ const handlerKeys = [
   'maxRequestBytes',
   'restricted',
   'headerForwardPattern',
+  'clientSharedMemory',
 ] as const satisfies readonly (keyof HttpHandlerOptions)[];
 const serveKeys = [
   ...handlerKeys,
@@ -113,6 +120,7 @@ function readHandlerOptions({
   maxRequestBytes = defaultRequestBytes,
   restricted,
   headerForwardPattern,
+  clientSharedMemory = false,
 }: Given<HttpHandlerOptions>): CheckedHandlerOptions {
   if (
     typeof maxRequestBytes !== 'number' ||
@@ -132,6 +140,7 @@ function readHandlerOptions({
     maxRequestBytes,
     restricted: readRestrictions(restricted, restrictedGroups),
     headerForwardPattern,
+    clientSharedMemory: checkClientSharedMemory(clientSharedMemory),
   };
 }
 

@@ -10,7 +10,8 @@
  * - `model-repository`: index, load, unload
  * - `statistics`: of models
  * - `logging`: settings of the log
- * - `shared-memory`, `trace`: calls that are refused in any case
+ * - `shared-memory`: status, register, unregister
+ * - `trace`: calls that are refused in any case
  */
 export type RestrictedGroup =
   | 'health'
@@ -41,8 +42,12 @@ export type Call =
   | 'repositoryLoad'
   | 'trace'
   | 'logging'
-  | 'sharedMemoryStatus'
-  | 'sharedMemory';
+  | 'systemStatus'
+  | 'systemRegister'
+  | 'systemUnregister'
+  | 'cudaStatus'
+  | 'cudaRegister'
+  | 'cudaUnregister';
 
 /** The group of each call, by which access can be restricted. */
 const groups: Readonly<Record<Call, RestrictedGroup>> = {
@@ -62,8 +67,12 @@ const groups: Readonly<Record<Call, RestrictedGroup>> = {
   repositoryLoad: 'model-repository',
   trace: 'trace',
   logging: 'logging',
-  sharedMemoryStatus: 'shared-memory',
-  sharedMemory: 'shared-memory',
+  systemStatus: 'shared-memory',
+  systemRegister: 'shared-memory',
+  systemUnregister: 'shared-memory',
+  cudaStatus: 'shared-memory',
+  cudaRegister: 'shared-memory',
+  cudaUnregister: 'shared-memory',
 };
 
 /** All groups. */
@@ -74,7 +83,7 @@ export interface Route {
   readonly call: Call;
   readonly group: RestrictedGroup;
   readonly methods: readonly string[];
-  /** Empty if the call names no model. */
+  /** The name of the model, or of the region of shared memory. Empty if the call names none. */
   readonly model: string;
   readonly version: string | undefined;
 }
@@ -99,7 +108,17 @@ const modelPath =
 const tracePath = /^\/v2\/models\/([^/]+)\/trace\/setting$/;
 const indexPath = /^\/v2\/repository\/[^/]+\/index$/;
 const controlPath = /^\/v2\/repository\/(?:([^/]+)\/)?models\/([^/]+)\/(load|unload)$/;
-const memoryPath = /^\/v2\/(?:system|cuda)sharedmemory(?:\/region\/([^/]+))?\/(status|register|unregister)$/;
+const memoryPath = /^\/v2\/(system|cuda)sharedmemory(?:\/region\/([^/]+))?\/(status|register|unregister)$/;
+
+/** The calls about shared memory, by the kind of memory and the end of the path. */
+const memoryCalls: Readonly<Record<string, readonly [Call, readonly string[]]>> = {
+  'system status': ['systemStatus', get],
+  'system register': ['systemRegister', post],
+  'system unregister': ['systemUnregister', post],
+  'cuda status': ['cudaStatus', get],
+  'cuda register': ['cudaRegister', post],
+  'cuda unregister': ['cudaUnregister', post],
+};
 
 const ofModel: Readonly<Record<string, readonly [Call, readonly string[]]>> = {
   infer: ['infer', post],
@@ -150,9 +169,10 @@ export function routeOf(path: string): Route | undefined {
   const trace = tracePath.exec(path);
   if (trace !== null) return route(['trace', both], trace[1]);
   const memory = memoryPath.exec(path);
-  if (memory?.[2] === 'status') return route(['sharedMemoryStatus', get]);
-  if (memory !== null) return route(['sharedMemory', post]);
-  return undefined;
+  const call = memory === null ? undefined : memoryCalls[`${memory[1]} ${memory[3]}`];
+  // A region is registered under a name.
+  if (call === undefined || (memory?.[3] === 'register' && memory[2] === undefined)) return undefined;
+  return route(call, memory?.[2]);
 }
 
 /** How many routes are kept. The limit is needed because clients may ask for any name. */

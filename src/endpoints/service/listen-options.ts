@@ -33,3 +33,13 @@ export function checkMaxConnections(value: unknown): number | undefined {
   if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 1) return value;
   throw expected('an integer of at least 1', 'options.maxConnections', value);
 }
+
+/**
+ * Checks an option `clientSharedMemory`.
+ *
+ * @throws {@link TritonError} INVALID_ARG for anything but a boolean.
+ */
+export function checkClientSharedMemory(value: unknown): boolean {
+  if (typeof value === 'boolean') return value;
+  throw expected('true or false', 'options.clientSharedMemory', value);
+}

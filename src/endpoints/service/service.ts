@@ -13,7 +13,9 @@ import type { ModelMetadata, ModelStatus } from '../../api/metadata.js';
 import { ModelHandle } from '../../server/models/model-handle.js';
 import type { InferResult, RequestedOutput } from '../../api/results.js';
 import type { Inputs } from '../../tensor/inputs.js';
+import type { RegionRange } from '../../tensor/region-tensor.js';
 import type { Client } from './client.js';
+import { ClientRegions } from './client-regions.js';
 import { loadOptionsOf, type LoadRequest } from './load-request.js';
 import { hostOf, type ServiceHost } from './host.js';
 import type { LogChanges, LogSettings } from './log-settings.js';
@@ -33,6 +35,14 @@ export interface ServiceRequest {
   readonly parameters: Parameters;
   /** Undefined: all outputs. */
   readonly outputs: readonly RequestedOutput[] | undefined;
+  /** What the request uses of shared memory; undefined: nothing. */
+  readonly regions: RequestRegions | undefined;
+}
+
+/** What a request uses of shared memory. Its inputs may be {@link RegionTensor}s. */
+export interface RequestRegions {
+  /** Where outputs go, by name. */
+  readonly targets: ReadonlyMap<string, RegionRange>;
 }
 
 /** Reply of `GET /v2`, `ServerMetadata`. */
@@ -47,9 +57,12 @@ export class InferenceService {
   readonly #server: InferenceServer;
   readonly #host: ServiceHost;
   readonly #submitter: Submitter = new Submitter();
+  /** Shared memory, as clients see it. */
+  readonly regions: ClientRegions;
 
-  constructor(server: InferenceServer) {
+  constructor(server: InferenceServer, { clientSharedMemory }: { readonly clientSharedMemory: boolean }) {
     this.#server = server;
+    this.regions = new ClientRegions(server, clientSharedMemory);
     this.#host = hostOf(server);
   }
 
@@ -85,6 +98,8 @@ export class InferenceService {
         ...(controlled ? ['model_repository', 'model_repository(unload_dependents)'] : []),
         'schedule_policy',
         'model_configuration',
+        'system_shared_memory',
+        'cuda_shared_memory',
         'binary_tensor_data',
         'parameters',
         'statistics',
@@ -258,10 +273,14 @@ function isDecoupled(handle: ModelHandle): boolean {
 
 function check(
   handle: ModelHandle,
-  { id, outputs, parameters }: ServiceRequest,
+  { id, outputs, parameters, regions }: ServiceRequest,
 ): ReturnType<ModelHandle['check']> {
   try {
-    return handle.check({ id, outputs, ...readParameters(parameters) });
+    const checked = handle.check({ id, outputs, ...readParameters(parameters) });
+    // With a list of outputs, even an empty one, which means all, a request does not take the fast path, which knows no regions.
+    return regions === undefined
+      ? checked
+      : { ...checked, outputs: checked.outputs ?? [], targets: regions.targets };
   } catch (error) {
     throw namingModel(error, handle.name);
   }

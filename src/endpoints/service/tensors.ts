@@ -27,6 +27,25 @@ export function datatypeOfName(name: string, input: string): Datatype {
 }
 
 /**
+ * Checks the size of an input that is not BYTES. Returns it.
+ *
+ * @throws {@link TritonError} INVALID_ARG if it does not match the shape.
+ */
+export function checkByteSize(
+  name: string,
+  datatype: Exclude<Datatype, 'BYTES'>,
+  shape: readonly number[],
+  byteLength: number,
+): number {
+  const expected = elementCount(shape) * datatypeSize[datatype];
+  if (byteLength === expected) return expected;
+  throw invalidArgument(
+    `unexpected size for input '${name}': expected ${expected} bytes for ${datatype} of shape ${formatShape(shape)}, but got ${byteLength}`,
+    { tensor: name },
+  );
+}
+
+/**
  * An input from bytes in wire layout. They are used in place, or copied if they are not aligned for their datatype.
  *
  * @throws {@link TritonError} INVALID_ARG if the number of bytes does not match the shape.
@@ -40,13 +59,7 @@ export function tensorOfBytes(
   // The encoder counts the elements of BYTES.
   if (datatype === 'BYTES') return new BytesTensor(shape, bytes);
   const size = datatypeSize[datatype];
-  const expected = elementCount(shape) * size;
-  if (bytes.byteLength !== expected) {
-    throw invalidArgument(
-      `unexpected size for input '${name}': expected ${expected} bytes for ${datatype} of shape ${formatShape(shape)}, but got ${bytes.byteLength}`,
-      { tensor: name },
-    );
-  }
+  const expected = checkByteSize(name, datatype, shape, bytes.byteLength);
   const { buffer, byteOffset } = byteOffsetFits(bytes, size) ? bytes : new Uint8Array(bytes);
   const data = viewOf(elementTypes[datatype].wire, buffer, byteOffset, expected);
   return { data, shape, datatype };

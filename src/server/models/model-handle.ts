@@ -8,7 +8,11 @@ import type { DispatchRequest, EntryPoint, Origin, SequenceMark, Waiter } from '
 import { invalidArgument, TritonError } from '../../errors.js';
 import type { ModelKey } from '../../model-key.js';
 import { runningVersion } from '../../javascript/versions/versions.js';
+import type { EncodedInputs } from '../../tensor/encoded.js';
 import type { Inputs } from '../../tensor/inputs.js';
+import { anyMapped, rangeOf } from '../../tensor/region-arrays.js';
+import type { RegionRange } from '../../tensor/region-tensor.js';
+import type { TypedArray } from '../../tensor/types.js';
 import { ClassifyingStream, ClassifyingWaiter } from '../requests/classifying-waiter.js';
 import { checkInferOptions, SharedOptions, type CheckedOptions } from '../requests/infer-options.js';
 import type { Yielded } from '../map/map-entry.js';
@@ -229,7 +233,7 @@ export class ModelHandle implements Model {
     }
     const ready = this.#current();
     // Most requests. The rest of #send would make this too long for V8 to inline.
-    if (ready.isPlain && options.outputs === undefined && options.into === undefined) {
+    if (ready.isPlain && options.outputs === undefined && options.into === undefined && !anyMapped()) {
       ready.send(this.#table.connection, inputs, options.request, waiter, origin);
     } else {
       this.#send(inputs, options, waiter, origin);
@@ -280,6 +284,7 @@ export class ModelHandle implements Model {
     }
     let { request } = options;
     let done = waiter;
+    let targets: (RegionRange | undefined)[] | undefined;
     if (ready.takesIds && request.id !== '') {
       request = { ...request, attributes: withId(request.attributes, request.id) };
     }
@@ -289,6 +294,7 @@ export class ModelHandle implements Model {
         request = this.#onlyWanting(wanted);
       } else {
         const into = options.into && ready.intoOf(options.into, wanted);
+        targets = this.#targetsOf(ready, into, options.targets);
         request = { ...request, wanted: wanted.indices, into };
       }
       if (wanted.classes.length > 0) {
@@ -300,8 +306,32 @@ export class ModelHandle implements Model {
     // The encoded inputs must be copied before any code of the caller runs again, so nothing may come in
     // between.
     const { connection } = this.#table;
-    const group = connection.send(ready, ready.encode(inputs), request, done, origin);
+    const encoded = ready.encode(inputs);
+    const sources = anyMapped() ? sourcesOf(encoded, this.#server) : encoded.ranges;
+    if (sources !== undefined || targets !== undefined) {
+      request = { ...request, regions: { sources: sources ?? [], targets: targets ?? [] } };
+    }
+    const group = connection.send(ready, encoded, request, done, origin);
     return isStream ? connection.sentStream(group, done) : undefined;
+  }
+
+  /** Where outputs go that go to regions: those that the options say, and arrays that are in regions. */
+  #targetsOf(
+    ready: ReadyVersion,
+    into: readonly TypedArray[] | undefined,
+    named: ReadonlyMap<string, RegionRange> | undefined,
+  ): (RegionRange | undefined)[] | undefined {
+    let targets: (RegionRange | undefined)[] | undefined;
+    if (into !== undefined && anyMapped()) {
+      for (const [index, array] of into.entries()) {
+        const range = (array as TypedArray | undefined) && rangeOf(array, this.#server);
+        if (range !== undefined) (targets ??= [])[index] = range;
+      }
+    }
+    for (const [name, range] of named ?? []) {
+      (targets ??= [])[ready.outputs.findIndex((output) => output.name === name)] = range;
+    }
+    return targets;
   }
 
   /** Cancels the requests in flight that were sent for `owner`. They reject soon. */
@@ -368,6 +398,16 @@ export class ModelHandle implements Model {
   #unsaid(): CheckedOptions {
     return this.#caller === undefined ? this.#sharedOptions.none : this.check({});
   }
+}
+
+/** Where inputs are in regions of a server: those that say so, and callers' arrays. */
+function sourcesOf(encoded: EncodedInputs, server: object): (RegionRange | undefined)[] | undefined {
+  for (const [input, data] of encoded.data.entries()) {
+    const shape = encoded.shapes[input];
+    const range = data === undefined ? undefined : rangeOf(data, server);
+    if (shape !== undefined && range !== undefined) encoded.setElsewhere(input, shape, range);
+  }
+  return encoded.ranges;
 }
 
 /** The functions that callers call. Frames above theirs are cut from stacks. */

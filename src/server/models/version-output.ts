@@ -1,10 +1,11 @@
 /** An output of a version: turns the engine's words and bytes into a tensor. */
 
-import type { IntoTarget, StoredOutput, TargetOutput } from '../../dispatch/types.js';
+import type { IntoTarget, TargetOutput } from '../../dispatch/types.js';
 import type { Datatype } from '../../tensor/datatype.js';
 import { targetMemory, tensorInto } from '../../tensor/into-check.js';
 import { OutputShapes } from '../../tensor/output-shapes.js';
 import { tensorCutter, tensorFactory, type TensorCutter, type TensorFactory } from '../../tensor/output.js';
+import { StoredTensor } from '../../tensor/region-tensor.js';
 import type { Reshape } from '../../tensor/reshape.js';
 import type { TypedArray } from '../../tensor/types.js';
 
@@ -33,8 +34,8 @@ export class VersionOutput implements TargetOutput {
     return { tensor: tensorInto(this.#datatype, shape, target), memory };
   }
 
-  stored(shape: readonly number[], byteSize: number): StoredOutput {
-    return { datatype: this.#datatype, shape, byteSize };
+  stored(shape: readonly number[], byteSize: number): StoredTensor {
+    return new StoredTensor(this.#datatype, shape, byteSize);
   }
 
   shape(words: Int32Array, position: number, rank: number): readonly number[] {

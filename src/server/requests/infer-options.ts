@@ -4,6 +4,7 @@ import { checkKeys, checkObject, show } from '../../argument-checks.js';
 import { checkTimeoutMs, withDeadline } from '../../dispatch/ending/deadlines.js';
 import type { DispatchRequest, SequenceMark } from '../../dispatch/types.js';
 import { invalidArgument, TritonError } from '../../errors.js';
+import type { RegionRange } from '../../tensor/region-tensor.js';
 import { CallingRequest } from '../../javascript/batches/calling-request.js';
 import { encodeAttributes, withCaller } from './request-attributes.js';
 import { checkSequence } from './sequence-option.js';
@@ -28,6 +29,8 @@ export interface CheckedOptions {
   readonly request: DispatchRequest;
   readonly outputs: InferOptions['outputs'];
   readonly into: InferOptions['into'];
+  /** Where outputs go, by name, if they go to regions of shared memory. */
+  readonly targets?: ReadonlyMap<string, RegionRange> | undefined;
 }
 
 /** What to write instead of an option of Triton's clients. */

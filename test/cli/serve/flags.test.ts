@@ -151,7 +151,7 @@ void suite('what is wrong is refused by name', () => {
     [['-x'], /unknown flag -x/],
     [['--http-port=70000'], /expected an integer from 0 to 65535 for --http-port but received '70000'/],
     [['--exit-timeout-secs=1.5'], /expected an integer of at least 0/],
-    [['--log-format=xml'], /expected one of default, ISO8601 for --log-format/],
+    [['--log-format=xml'], /expected one of default, ISO8601, json for --log-format/],
     [['--model-control-mode=poll'], /--model-control-mode=poll is not supported/],
     [['--repository-poll-secs=5'], /--repository-poll-secs is not supported: repositories are not polled/],
     [['--rate-limit-resource=memory:4'], /--rate-limit-resource needs --rate-limit=execution_count/],
@@ -178,7 +178,6 @@ void suite('what is wrong is refused by name', () => {
     [['--http-header-forward-pattern=('], /expected a pattern for --http-header-forward-pattern/],
     [['--grpc-use-ssl=true'], /--grpc-use-ssl needs --grpc-server-cert/],
     [['--grpc-infer-thread-count=129'], /expected an integer from 1 to 128/],
-    [['--allow-client-shm=true'], /shared memory is not supported/],
     [['--id='], /expected name for --id/],
   ] as const) {
     test(args.join(' '), () => {

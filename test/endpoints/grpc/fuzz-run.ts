@@ -62,6 +62,28 @@ const requests: readonly object[] = [
     ],
     parameters: { triton_enable_empty_final_response: { bool_param: true }, d: { double_param: 0.5 } },
   },
+  {
+    model_name: 'm',
+    inputs: [
+      {
+        ...half,
+        parameters: {
+          shared_memory_region: { string_param: 'r' },
+          shared_memory_offset: { int64_param: '4' },
+          shared_memory_byte_size: { int64_param: '16' },
+        },
+      },
+    ],
+    outputs: [
+      {
+        name: 'g',
+        parameters: {
+          shared_memory_region: { string_param: 'r' },
+          shared_memory_byte_size: { int64_param: '16' },
+        },
+      },
+    ],
+  },
   {},
 ];
 
@@ -73,6 +95,10 @@ const others: readonly (readonly [name: string, request: object])[] = [
   ['ModelStatistics', {}],
   ['RepositoryIndex', { ready: true }],
   ['RepositoryModelLoad', { model_name: 'm', parameters: { config: { string_param: '{}' } } }],
+  ['SystemSharedMemoryStatus', { name: 'r' }],
+  ['SystemSharedMemoryRegister', { name: 's', key: '/none', offset: '4', byte_size: '16' }],
+  ['SystemSharedMemoryUnregister', { name: 's' }],
+  ['CudaSharedMemoryRegister', { name: 's', raw_handle: Buffer.alloc(64), byte_size: '16' }],
   ['LogSettings', { settings: { log_info: { bool_param: true } } }],
 ];
 
@@ -180,8 +206,13 @@ export async function fuzzGrpc(
   isOver: (executions: number) => boolean,
 ): Promise<GrpcFuzzReport> {
   const dice = new Dice(seed);
-  const service = new InferenceService(server);
-  const endpoint = await serveGrpc(server, { port: 0, maxRequestBytes: 1 << 20, maxHeldBytes: 16 << 20 });
+  const service = new InferenceService(server, { clientSharedMemory: true });
+  const endpoint = await serveGrpc(server, {
+    port: 0,
+    maxRequestBytes: 1 << 20,
+    maxHeldBytes: 16 << 20,
+    clientSharedMemory: true,
+  });
   const messages = Messages.ofFiles(describeFiles().map(({ bytes }) => bytes));
   const write = (type: string, fields: object): Buffer => messages.write(`inference.${type}`, { ...fields });
   const corpus = requests.map((fields) => write('ModelInferRequest', fields));
@@ -214,7 +245,7 @@ export async function fuzzGrpc(
         const cut = messagesIn(pieces(dice, stream));
         if (whole !== cut) throw new Error(`in one piece '${whole}', in several '${cut}'`);
         const reader = new InferRequestReader();
-        const given = attempt(() => reader.read(new ProtoReader(message)));
+        const given = attempt(() => reader.read(new ProtoReader(message), service.regions));
         if (given !== undefined) {
           read++;
           const foreign = foreignHead(messages, message);

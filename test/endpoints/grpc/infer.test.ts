@@ -203,8 +203,18 @@ test('what a request cannot say is INVALID_ARGUMENT, and an unknown model NOT_FO
       /16/,
     ],
     [
-      { ...good, inputs: [input({ parameters: { shared_memory_region: { string_param: 'a' } } })] },
-      status.UNIMPLEMENTED,
+      {
+        ...good,
+        inputs: [
+          input({
+            parameters: {
+              shared_memory_region: { string_param: 'a' },
+              shared_memory_byte_size: { int64_param: '64' },
+            },
+          }),
+        ],
+      },
+      status.NOT_FOUND,
       /shared memory/,
     ],
     [parameter('triton_x', { bool_param: true }), status.INVALID_ARGUMENT, /reserved/],

@@ -21,6 +21,8 @@ test('the server tells that it lives, is ready, and what it is', async (t) => {
     'sequence',
     'schedule_policy',
     'model_configuration',
+    'system_shared_memory',
+    'cuda_shared_memory',
     'binary_tensor_data',
     'parameters',
     'statistics',
@@ -283,6 +285,6 @@ test('what this server does not have is refused by name', async (t) => {
   ] as const) {
     assert.match(errorOf(await ask(endpoint, path, { method }), 501), message);
   }
-  for (const path of ['/v2/systemsharedmemory/status', '/v2/cudasharedmemory/region/r/status'])
+  for (const path of ['/v2/systemsharedmemory/status', '/v2/cudasharedmemory/status'])
     assert.deepEqual(json(await ask(endpoint, path)), []);
 });

@@ -6,10 +6,14 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import { TritonError } from '../../../src/index.js';
+import { ClientRegions } from '../../../src/endpoints/service/client-regions.js';
 import { readInferRequest } from '../../../src/endpoints/http/infer-request.js';
 import { wireOf } from '../../../src/tensor/bytes-tensor.js';
 import { datatypeSize, type Datatype } from '../../../src/tensor/datatype.js';
 import { Dice } from '../../requests/dice.js';
+
+/** No server's. */
+const regions = new ClientRegions({}, false);
 
 /** The outcome of a run. */
 export interface BinaryFuzzReport {
@@ -114,7 +118,7 @@ export function fuzzBinary(seed: number, isOver: (executions: number) => boolean
           ? body.subarray(0, jsonSize + dice.below(body.length - jsonSize + 1))
           : Buffer.concat([body, Buffer.alloc(1 + dice.below(9))]);
     try {
-      const given = readInferRequest(body, jsonSize).inputs as Readonly<Record<string, unknown>>;
+      const given = readInferRequest(body, jsonSize, regions).inputs as Readonly<Record<string, unknown>>;
       const got = inputs.map(({ name }) => bytesOf(given[name]));
       if (isHonest) {
         honest++;

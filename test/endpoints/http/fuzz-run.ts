@@ -9,11 +9,15 @@ import { isDeepStrictEqual } from 'node:util';
 import { TritonError, type InferenceServer } from '../../../src/index.js';
 import { readLoadRequest } from '../../../src/endpoints/http/control-request.js';
 import { readGenerateRequest } from '../../../src/endpoints/http/generate.js';
+import { ClientRegions } from '../../../src/endpoints/service/client-regions.js';
 import { readInferRequest } from '../../../src/endpoints/http/infer-request.js';
 import { Fraction, parseExactly } from '../../../src/protocol/json-exact.js';
 import { scanJson } from '../../../src/endpoints/http/json-scan.js';
 import { serveHttp } from '../../../src/endpoints/http/serve.js';
 import { Dice } from '../../requests/dice.js';
+
+/** No server's. */
+const regions = new ClientRegions({}, false);
 
 /** A body, and how many of its bytes are JSON. */
 interface Sample {
@@ -71,6 +75,15 @@ const corpus: readonly Sample[] = [
     },
     texts,
   ),
+  sample({
+    inputs: [
+      {
+        ...half,
+        parameters: { shared_memory_region: 'r', shared_memory_offset: 4, shared_memory_byte_size: 16 },
+      },
+    ],
+    outputs: [{ name: 'g', parameters: { shared_memory_region: 'r', shared_memory_byte_size: 16 } }],
+  }),
   sample({ inputs: [], outputs: [{ name: 'g', parameters: { classification: 2, binary_data: true } }] }),
   sample(
     '{"inputs":[{"name":"f","datatype":"FP32","shape":[4],"data":[NaN,-Infinity,9007199254740993,1.0]}]}',
@@ -194,7 +207,7 @@ export async function fuzzHttp(
         compareParsers(body.subarray(0, jsonSize));
         attempt(() => readLoadRequest(body));
         attempt(() => readGenerateRequest(body, metadata));
-        const given = attempt(() => readInferRequest(body, jsonSize));
+        const given = attempt(() => readInferRequest(body, jsonSize, regions));
         if (given !== undefined) {
           read++;
           const { inputs, id, outputs } = given;
@@ -210,7 +223,7 @@ export async function fuzzHttp(
           const headers = { 'Inference-Header-Content-Length': String(jsonSize) };
           const status = await send('/v2/models/m/infer', body, headers);
           // A client's mistake is not the server's fault: only unsupported functions and lack of room may be 5xx.
-          if (![200, 400, 429, 501, 503, 504].includes(status)) throw new Error(`status ${status}`);
+          if (![200, 400, 404, 429, 501, 503, 504].includes(status)) throw new Error(`status ${status}`);
           const size = { 'Inference-Header-Content-Length': String(good.jsonSize) };
           const next = await send('/v2/models/m/infer', good.body, size);
           if (next !== 200) throw new Error(`the next request got ${next}`);

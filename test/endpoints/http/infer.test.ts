@@ -424,8 +424,8 @@ void suite('wrong requests are told, and are the client’s fault', () => {
       /out of the range of FP32/,
     ],
     ['data that is no array', { inputs: [{ ...x, data: 5 }] }, 400, /an array/],
-    ['neither data nor its size', { inputs: [{ ...x, data: undefined }] }, 400, /neither/],
-    ['both', { inputs: [{ ...x, parameters: { binary_data_size: 64 } }] }, 400, /both/],
+    ['neither data nor its size', { inputs: [{ ...x, data: undefined }] }, 400, /none of them/],
+    ['both', { inputs: [{ ...x, parameters: { binary_data_size: 64 } }] }, 400, /more than one/],
     [
       'a size beyond the body',
       { inputs: [{ ...x, data: undefined, parameters: { binary_data_size: 64 } }] },
@@ -441,13 +441,13 @@ void suite('wrong requests are told, and are the client’s fault', () => {
     [
       'shared memory',
       { inputs: [{ ...x, data: undefined, parameters: { shared_memory_region: 'r' } }] },
-      501,
+      404,
       /shared memory/,
     ],
     [
       'shared memory of an output',
       { inputs: [x], outputs: [{ name: 'y', parameters: { shared_memory_region: 'r' } }] },
-      501,
+      404,
       /shared memory/,
     ],
     ['an unknown input', { inputs: [x, { ...x, name: 'z' }] }, 400, /no input is named 'z'/],

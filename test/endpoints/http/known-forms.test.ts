@@ -5,6 +5,10 @@ import { suite, test } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
 import { readInferRequest, type HttpInferRequest } from '../../../src/endpoints/http/infer-request.js';
 import { KnownForms } from '../../../src/endpoints/http/known-forms.js';
+import { ClientRegions } from '../../../src/endpoints/service/client-regions.js';
+
+/** No server's. */
+const regions = new ClientRegions({}, false);
 
 function bodyOf(data: string, more = ''): Buffer {
   const shape = '[2,2]';
@@ -14,20 +18,20 @@ function bodyOf(data: string, more = ''): Buffer {
 }
 
 function read(body: Buffer): HttpInferRequest {
-  return readInferRequest(body, body.length);
+  return readInferRequest(body, body.length, regions);
 }
 
 /** Forms that have learned the form of a body. */
 function knowing(body: Buffer, jsonSize = body.length): KnownForms {
   const forms = new KnownForms();
-  forms.learn(body, jsonSize, readInferRequest(body, jsonSize));
+  forms.learn(body, jsonSize, readInferRequest(body, jsonSize, regions));
   return forms;
 }
 
 function assertRead(forms: KnownForms, body: Buffer, jsonSize = body.length): void {
   const request = forms.read(body, jsonSize);
   assert.ok(request !== undefined, `was not read: ${body.toString('latin1', 0, 300)}`);
-  assert.deepStrictEqual(request, readInferRequest(body, jsonSize));
+  assert.deepStrictEqual(request, readInferRequest(body, jsonSize, regions));
 }
 
 void suite('requests of a form that is known', () => {

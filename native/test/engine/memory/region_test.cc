@@ -2,12 +2,16 @@
 #include "engine/memory/region.h"
 
 #include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <memory>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "check.h"
+#include "engine/base/clock.h"
 #include "region_memory.h"
 
 namespace tritonts::test {
@@ -61,6 +65,47 @@ TEST(region_keeps_its_memory_until_the_last_user_has_dropped_it) {
   CHECK(!freed);
   range = Buffer();
   CHECK(freed);
+}
+
+TEST(region_that_is_in_use_is_listed_and_keeps_its_name) {
+  RegionTable table;
+  const auto add = [&](const char* name) {
+    return table.Add(name, RegionMemory::Make(16), {}, {"key", 8, false, {}});
+  };
+  const uint32_t id = add("in").take();
+  CHECK_EQ(table.Named("in"), id);
+  CHECK_EQ(table.Named("none"), 0u);
+  std::shared_ptr<const Region> used = table.Find(id);
+  const Buffer kept = used->Range(0, 1).take();
+  CHECK(table.Remove(id));
+  CHECK_EQ(table.Named("in"), 0u);
+  const std::vector<RegionEntry> all = table.All();
+  CHECK_EQ(all.size(), 1u);
+  CHECK(all[0].id == 0 && all[0].name == "in" && all[0].size == 16 && all[0].origin.offset == 8);
+  CHECK(add("in").status().code() == Code::kAlreadyExists);
+  // Only requests count, and not who else has its memory.
+  used.reset();
+  CHECK(table.All().empty());
+  CHECK(add("in").ok());
+  table.Close();
+  CHECK(table.All().empty());
+}
+
+TEST(region_removes_its_file_at_its_end) {
+  const std::string path =
+      (std::filesystem::temp_directory_path() / ("tritonts-region-" + std::to_string(NowNs())))
+          .string();
+  for (const bool closes : {false, true}) {
+    std::ofstream(path, std::ios::binary) << "bytes";
+    RegionTable table;
+    const auto id = table.Add("in", RegionMemory::Make(16), {}, {"key", 0, true, path});
+    CHECK(id.ok() && std::filesystem::exists(path));
+    if (closes)
+      table.Close();
+    else
+      CHECK(table.Remove(id.value()));
+    CHECK(!std::filesystem::exists(path));
+  }
 }
 
 TEST(region_table_is_used_by_many_threads) {

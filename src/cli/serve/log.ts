@@ -1,15 +1,20 @@
-/** The log of `tritonts serve` in Triton's format: level, time and process, then the message. */
+/** The log of `tritonts serve`: in Triton's format (level, time and process, then the message), or as JSON. */
 
 import { open, type FileHandle } from 'node:fs/promises';
-import { unavailable } from '../../errors.js';
 import type {
   LogChanges,
   LogControl,
   LogSettings as ToldSettings,
 } from '../../endpoints/service/log-settings.js';
-import type { Log as ServerLog } from '../../logger.js';
+import { TritonError, unavailable } from '../../errors.js';
+import type { Log as ServerLog, LogContext } from '../../logger.js';
 import { printable, printableLine } from '../../printable.js';
 import { thrownText } from '../../thrown-text.js';
+
+/** How a line begins; with `json`, a line is one JSON object. */
+export type LogFormat = ToldSettings['log_format'];
+
+type Level = 'error' | 'warning' | 'info' | 'verbose';
 
 /** The settings of the log. */
 export interface LogSettings {
@@ -18,7 +23,7 @@ export interface LogSettings {
   readonly info: boolean;
   readonly warning: boolean;
   readonly error: boolean;
-  readonly format: 'default' | 'ISO8601';
+  readonly format: LogFormat;
   /** Undefined: stderr. */
   readonly file: string | undefined;
 }
@@ -28,13 +33,29 @@ export interface LogSettings {
  *
  * @param time - Milliseconds since 1970, with fractions.
  */
-export function lineHead(level: string, time: number, format: LogSettings['format']): string {
+export function lineHead(level: string, time: number, format: Exclude<LogFormat, 'json'>): string {
   const iso = new Date(time).toISOString();
   if (format === 'ISO8601') return `${iso.slice(0, 19)}Z ${level} ${process.pid} tritonts]`;
   const [, month = '', day = '', clock = ''] = /^\S{4}-(\d\d)-(\d\d)T(\S+)Z$/.exec(iso) ?? [];
   const microseconds = String(Math.floor((time % 1) * 1000)).padStart(3, '0');
   return `${level}${month}${day} ${clock}${microseconds} ${process.pid} tritonts]`;
 }
+
+/** Triton's letters. Verbose lines have that of information. */
+const letters: Readonly<Record<Level, string>> = { error: 'E', warning: 'W', info: 'I', verbose: 'I' };
+
+/**
+ * A line of JSON: `time` (ISO 8601 in UTC, with milliseconds), `level`, `pid` and `message`, and if they are known `model`, and the
+ * `code` and `reason` of the error.
+ */
+export function jsonLine(level: Level, time: number, message: string, context: LogContext): string {
+  const { model, error } = context;
+  const { code, reason } = error instanceof TritonError ? error : { code: undefined, reason: undefined };
+  const head = { time: new Date(time).toISOString(), level, pid: process.pid };
+  return JSON.stringify({ ...head, message, model, code, reason });
+}
+
+const nothing: LogContext = {};
 
 /** See the head of this file. */
 export class Log implements LogControl {
@@ -72,21 +93,23 @@ export class Log implements LogControl {
     }
   }
 
-  error(message: string): void {
-    if (this.#settings.error) this.#line('E', printableLine(message));
+  error(message: string, context?: LogContext): void {
+    if (this.#settings.error) this.#line('error', message, context);
   }
 
-  warning(message: string): void {
-    if (this.#settings.warning) this.#line('W', printableLine(message));
+  warning(message: string, context?: LogContext): void {
+    if (this.#settings.warning) this.#line('warning', message, context);
   }
 
-  info(message: string): void {
-    if (this.#settings.info) this.#line('I', printableLine(message));
+  info(message: string, context?: LogContext): void {
+    if (this.#settings.info) this.#line('info', message, context);
   }
 
   /** Logs a text of several lines below its head, as Triton prints tables. */
   table(text: string): void {
-    if (this.#settings.info) this.#line('I', `\n${printable(text)}`);
+    if (!this.#settings.info) return;
+    if (this.#settings.format === 'json') this.#line('info', text);
+    else this.#write(`${this.#head('info')} \n${printable(text)}\n`);
   }
 
   /** Changes settings at run time, and returns all settings with Triton's names. */
@@ -127,24 +150,24 @@ export class Log implements LogControl {
     return this.#settings.verbose > 0;
   }
 
-  verbose(message: string): void {
-    if (this.isVerbose) this.#line('I', printableLine(message));
+  verbose(message: string, context?: LogContext): void {
+    if (this.isVerbose) this.#line('verbose', message, context);
   }
 
   /** The log as a server's logger. */
   get logger(): ServerLog {
     return {
-      error: (message) => {
-        this.error(message);
+      error: (message, context) => {
+        this.error(message, context);
       },
-      warn: (message) => {
-        this.warning(message);
+      warn: (message, context) => {
+        this.warning(message, context);
       },
-      info: (message) => {
-        this.info(message);
+      info: (message, context) => {
+        this.info(message, context);
       },
-      verbose: (message) => {
-        this.verbose(message);
+      verbose: (message, context) => {
+        this.verbose(message, context);
       },
     };
   }
@@ -155,17 +178,30 @@ export class Log implements LogControl {
     await this.#file?.close();
   }
 
-  #line(level: string, message: string): void {
-    const line = `${lineHead(level, performance.timeOrigin + performance.now(), this.#settings.format)} ${message}\n`;
+  #head(level: Level, time = now()): string {
+    const { format } = this.#settings;
+    return lineHead(letters[level], time, format === 'json' ? 'default' : format);
+  }
+
+  #line(level: Level, message: string, context = nothing): void {
+    const time = now();
+    const line =
+      this.#settings.format === 'json'
+        ? jsonLine(level, time, message, context)
+        : `${this.#head(level, time)} ${printableLine(message)}`;
+    this.#write(`${line}\n`);
+  }
+
+  #write(line: string): void {
     if (this.#file === undefined) process.stderr.write(line);
     else {
       // Lines that arrive during a write are written together.
-      if (this.#waiting === '') this.#written = this.#written.then(() => this.#write());
+      if (this.#waiting === '') this.#written = this.#written.then(() => this.#writeWaiting());
       this.#waiting += line;
     }
   }
 
-  async #write(): Promise<void> {
+  async #writeWaiting(): Promise<void> {
     const text = this.#waiting;
     this.#waiting = '';
     try {
@@ -180,4 +216,9 @@ export class Log implements LogControl {
       );
     }
   }
+}
+
+/** Milliseconds since 1970, with fractions. */
+function now(): number {
+  return performance.timeOrigin + performance.now();
 }

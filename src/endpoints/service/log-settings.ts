@@ -2,8 +2,8 @@
 
 import { invalidArgument, TritonError } from '../../errors.js';
 
-/** The formats of a line's prefix. */
-const formats = ['default', 'ISO8601'] as const;
+/** The formats of a line. `json` is not Triton's. */
+export const logFormats = ['default', 'ISO8601', 'json'] as const;
 
 /** A log's settings in Triton's calls. */
 export interface LogSettings {
@@ -13,7 +13,7 @@ export interface LogSettings {
   readonly log_warning: boolean;
   readonly log_error: boolean;
   readonly log_verbose_level: number;
-  readonly log_format: (typeof formats)[number];
+  readonly log_format: (typeof logFormats)[number];
 }
 
 /** Settings that may be changed. */
@@ -56,10 +56,10 @@ export function readLogChanges(given: Iterable<readonly [string, unknown]>): Log
         break;
       case 'log_format': {
         if (typeof value !== 'string') throw wrong(name, 'a string', value);
-        const format = formats.find((known) => known === value);
+        const format = logFormats.find((known) => known === value);
         if (format === undefined) {
           throw invalidArgument(
-            `log setting 'log_format': expected one of ${formats.join(', ')} but received '${value.slice(0, 64)}'`,
+            `log setting 'log_format': expected one of ${logFormats.join(', ')} but received '${value.slice(0, 64)}'`,
           );
         }
         changes[name] = format;

@@ -89,6 +89,37 @@ test('with --log-file the log is there, and stderr is empty; the file is appende
   assert.equal(text.split('Signal (SIGTERM) received').length, 3);
 });
 
+test('with --log-format=json each line is an object, with the model and the code of an error', async (t) => {
+  const failing = await repositoryOf(t, {
+    one: identity(),
+    bad: { config: 'backend: "nobody"', versions: { '1': {} } },
+  });
+  const served = run(
+    t,
+    failing,
+    ...anyPorts,
+    '--log-format=json',
+    '--log-verbose=1',
+    '--exit-on-error=false',
+  );
+  await served.said(/Started Metrics Service/);
+  const lines = served
+    .log()
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Readonly<Record<string, unknown>>);
+  for (const { time, level, pid, message } of lines) {
+    assert.match(String(time), /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+    assert.match(String(level), /^(error|warning|info|verbose)$/);
+    assert.equal(pid, served.child.pid);
+    assert.equal(typeof message, 'string');
+  }
+  const bad = lines.find(({ level, model }) => level === 'error' && model === 'bad');
+  assert.match(String(bad?.['code']), /^(INVALID_ARG|UNSUPPORTED|NOT_FOUND)$/);
+  // A table is one message of several lines.
+  assert.ok(lines.some(({ message }) => String(message).includes('\n')));
+});
+
 test('--log-info=false leaves the warnings; what has no effect is told of', async (t) => {
   const repository = await repositoryOf(t, { one: identity() });
   const failing = await repositoryOf(t, {

@@ -144,10 +144,11 @@ const grpcCodes: Readonly<Record<number, string>> = {
 async function grpcClient(t: Context, endpoint: GrpcEndpoint): Promise<Client> {
   const client = await overGrpc.foreign(t, endpoint);
   const call = async (name: string, fields: object): Promise<overGrpc.Fields | Refused> => {
+    const asked = client.call(name, { ...fields });
     try {
-      return await client.call(name, { ...fields });
-    } catch (error) {
-      const { code, details } = await overGrpc.failure(Promise.reject(error as Error));
+      return await asked;
+    } catch {
+      const { code, details } = await overGrpc.failure(asked);
       return { code: grpcCodes[code] ?? String(code), message: details };
     }
   };

@@ -59,7 +59,11 @@ test('requests that are sent together each tell their own, also through an ensem
         return server.infer(model, { x: [[i]] }, { sequence, signal }).then(toldIn, () => undefined);
       });
       // Those between the cancelled ones keep their own.
-      if (round > 0) queueMicrotask(() => aborted.abort());
+      if (round > 0) {
+        queueMicrotask(() => {
+          aborted.abort();
+        });
+      }
       for (const [i, told] of (await Promise.all(asked)).entries()) {
         if (i % 7 === 3 && round > 0) continue;
         const id = ids[i];

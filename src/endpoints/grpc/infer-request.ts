@@ -1,6 +1,6 @@
 /** Reads `ModelInferRequest` with a hand-written reader, as most calls have it. Tensors are views of its bytes. */
 
-import { invalidArgument, TritonError } from '../../errors.js';
+import { invalidArgument, type TritonError } from '../../errors.js';
 import type { RequestedOutput } from '../../api/results.js';
 import type { Datatype } from '../../tensor/datatype.js';
 import type { TensorInput } from '../../tensor/inputs.js';

@@ -191,7 +191,8 @@ function readOutput(
   listed.set(name, binary !== undefined && readFlag(`${path}.binary_data`, binary));
   const classes = member(parameters, 'classification');
   if (range !== undefined) {
-    const other = listed.get(name) === true ? 'binary_data' : classes && 'classification';
+    let other = listed.get(name) === true ? 'binary_data' : undefined;
+    if (classes !== undefined) other ??= 'classification';
     if (other !== undefined) {
       throw invalidArgument(`output '${name}': ${other} cannot be used with shared memory`, { tensor: name });
     }

@@ -135,7 +135,7 @@ std::shared_ptr<const EnsembleBindings> EnsembleBindings::Make(
     bindings->most_rows_ = std::min(bindings->most_rows_, io.max_batch_size);
     // Requests that differ in the values of a shape tensor do not share the step's header.
     if (std::ranges::any_of(io.inputs, &TensorSpec::rows_in_values)) bindings->most_rows_ = 0;
-    // Requests of sequences do not share a header.
+    // One that waits for a slot must not hold the others of its flight.
     if (versions[i]->alone()) bindings->most_rows_ = 0;
     step.version = std::move(versions[i]);
     step.version->Use();

@@ -46,8 +46,8 @@ struct VersionMetrics : InstanceMetrics {
 class Served : public Executor {
  public:
   ~Served() override;
-  // Whether its requests must not share headers, because they belong to sequences. The answer does
-  // not change once it serves.
+  // Whether requests of an ensemble must not travel together to it, because they are of sequences
+  // and wait for different times. The answer does not change once it serves.
   virtual bool alone() const { return false; }
 
   void Submit(std::span<Request* const> requests, uint64_t now_ns,

@@ -98,7 +98,7 @@ TEST(region_removes_its_file_at_its_end) {
   for (const bool closes : {false, true}) {
     std::ofstream(path, std::ios::binary) << "bytes";
     RegionTable table;
-    const auto id = table.Add("in", RegionMemory::Make(16), {}, {"key", 0, true, path});
+    auto id = table.Add("in", RegionMemory::Make(16), {}, {"key", 0, true, path});
     CHECK(id.ok() && std::filesystem::exists(path));
     if (closes)
       table.Close();

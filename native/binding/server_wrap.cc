@@ -370,6 +370,7 @@ Napi::Value ServerWrap::FindRegion(const Napi::CallbackInfo& info) {
   Napi::Object found = Napi::Object::New(info.Env());
   found.Set("id", id);
   found.Set("byteSize", static_cast<double>(region->size()));
+  found.Set("own", region->origin().own);
   return found;
 }
 

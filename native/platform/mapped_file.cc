@@ -7,11 +7,15 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <atomic>
 #endif
 
 namespace tritonts::platform {
 
 #if defined(_WIN32)
+
+void RemoveFile(const std::string&, const FileRange&) {}
 
 MappedFile::~MappedFile() = default;
 
@@ -40,6 +44,9 @@ bool Allocate([[maybe_unused]] int descriptor, [[maybe_unused]] uint64_t offset,
 #endif
 }
 
+// How many ranges are mapped.
+std::atomic<uint32_t> mapped_files{0};
+
 // Closes a descriptor at the end of a scope.
 class Closer {
  public:
@@ -54,9 +61,18 @@ class Closer {
 
 }  // namespace
 
+void RemoveFile(const std::string& path, const FileRange& bytes) {
+  struct stat found{};
+  if (lstat(path.c_str(), &found) != 0) return;
+  if (static_cast<uint64_t>(found.st_dev) != bytes.device) return;
+  if (static_cast<uint64_t>(found.st_ino) == bytes.inode) unlink(path.c_str());
+}
+
 MappedFile::~MappedFile() {
   guard_.reset();
-  if (mapped_) munmap(mapped_, mapped_size_);
+  if (!mapped_) return;
+  munmap(mapped_, mapped_size_);
+  mapped_files.fetch_sub(1);
 }
 
 bool MappedFile::Map(const std::string& path, uint64_t offset, uint64_t size, std::string* fault) {
@@ -68,6 +84,11 @@ bool MappedFile::Map(const std::string& path, uint64_t offset, uint64_t size, st
     return false;
   }
   const Closer closer(descriptor);
+  if (mapped_files.load() >= kMost) {
+    *fault = "this process has mapped " + std::to_string(kMost) +
+             " ranges of shared memory, which is the limit: unregister some";
+    return false;
+  }
   struct stat found{};
   if (fstat(descriptor, &found) != 0) {
     *fault = "cannot read the size of '" + path + "': " + strerror(errno);
@@ -88,6 +109,7 @@ bool MappedFile::Map(const std::string& path, uint64_t offset, uint64_t size, st
     } else {
       mapped_ = static_cast<char*>(data);
       mapped_size_ = before_ + size;
+      mapped_files.fetch_add(1);
       guard_.emplace(data, mapped_size_);
       bytes_ = {static_cast<uint64_t>(found.st_dev), static_cast<uint64_t>(found.st_ino), offset,
                 size};

@@ -26,6 +26,9 @@ struct FileRange {
   }
 };
 
+// Removes the file of this name if it is the one of `bytes`.
+void RemoveFile(const std::string& path, const FileRange& bytes);
+
 // Not thread-safe; the bytes may be accessed by any thread.
 class MappedFile {
  public:
@@ -33,6 +36,10 @@ class MappedFile {
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
+
+  // How many ranges a process maps at most. The system has a limit for all mappings of a process
+  // (65,530 on Linux), beyond which no memory can be allocated.
+  static constexpr uint32_t kMost = 32'768;
 
   // Maps `size` bytes from `offset` on, which must be in the file, and allocates their pages if the
   // file system can. False: not possible; `fault` has the reason. Call it once. Throws

@@ -199,6 +199,10 @@ async function grpcClient(t: Context, endpoint: GrpcEndpoint): Promise<Client> {
 
 const models = {
   add: onnx(),
+  flags: identity({
+    inputs: [{ name: 'x', datatype: 'BOOL', dims: [-1] }],
+    outputs: [{ name: 'y', datatype: 'BOOL', dims: [-1] }],
+  }),
   echo: identity({
     inputs: [{ name: 'x', datatype: 'BYTES', dims: [-1] }],
     outputs: [{ name: 'y', datatype: 'BYTES', dims: [-1] }],
@@ -276,6 +280,22 @@ for (const protocol of ['HTTP', 'gRPC']) {
         assert.match(refused.code, /INVALID_ARG/);
         assert.match(refused.message, message);
       }
+    });
+
+    test('truth values are bytes of 0 and 1', async (t) => {
+      const client = await clientOf(t, protocol);
+      const { key, path } = memoryOf(t, Uint8Array.of(0, 1, 1, 0));
+      assert.equal(await client.register('flags', key, 0, 4), undefined);
+      const ask = (): ReturnType<Client['infer']> =>
+        client.infer({
+          ...{ model: 'flags', datatype: 'BOOL', shape: [1, 4], input: { region: 'flags', byteSize: 4 } },
+          output: { region: 'flags', byteSize: 4 },
+        });
+      assert.ok(!('code' in (await ask())));
+      writeFileSync(path, Uint8Array.of(0, 1, 2, 0), { flag: 'r+' });
+      const refused = await ask();
+      assert.ok('code' in refused);
+      assert.match(refused.message, /input 'x': expected a byte of 0 or 1 for each BOOL/);
     });
 
     test('what cannot be registered is refused by name', async (t) => {

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { createServer, type GivenModel, type InferenceServer, type InferOptions } from '../../src/index.js';
 import { calling } from '../javascript/calls.js';
 import { executing, script } from '../javascript/harness.js';
-import { ensemble, rejection, serve, thrown, type Context } from '../support/harness.js';
+import { ensemble, identity, rejection, serve, thrown, until, type Context } from '../support/harness.js';
 import { chunk, teller, tellsSequence, toldIn } from '../support/sequences.js';
 
 async function serving(
@@ -225,4 +225,37 @@ test('an ensemble passes it on to its steps, and a model that calls another one 
   assert.deepEqual(await told('both', 1), [1, ['ü', true, false]]);
   assert.deepEqual(await told('caller', 1), [1, null]);
   assert.deepEqual(await told('caller', 2), [2, ['ü', true, false]]);
+});
+
+test('a sequence that waits for a slot holds no other one, also behind nested ensembles', async (t) => {
+  const io = {
+    inputs: [{ name: 'x', dims: [1] }],
+    outputs: [{ name: 'y', dims: [1] }],
+    maxBatchSize: 8,
+  } as const;
+  const step = (
+    model: string,
+    x: string,
+    y: string,
+  ): { model: string; from: { x: string }; to: { y: string } } => ({ model, from: { x }, to: { y } });
+  const more =
+    'sequence_batching { oldest { max_candidate_sequences: 3 } max_sequence_idle_microseconds: 60000000 }';
+  const returns = 'return requests.map(({ inputs }) => ({ y: inputs.x }));';
+  const server = await serve(t, {
+    seq: script(executing(returns), { ...io, batching: false, more }),
+    plain: identity({ ...io }),
+    inner: ensemble([step('seq', 'x', 'y')], io),
+    outer: ensemble([step('inner', 'x', 'a'), step('plain', 'a', 'y')], io),
+  });
+  const answered = new Set<number>();
+  const send = async (i: number, flags: object): Promise<void> => {
+    await server.infer('outer', { x: [[i]] }, { sequence: { id: i + 1, ...flags } });
+  };
+  const asked = Array.from({ length: 16 }, async (_, i) => {
+    await send(i, { start: true });
+    answered.add(i);
+    await send(i, { end: true });
+  });
+  await until(() => answered.size >= 3);
+  await Promise.all(asked);
 });

@@ -2,7 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
+import type { AnyTensor, Datatype } from '../../src/index.js';
 import { suite, test } from 'node:test';
 import { identity, onnx, rejection, serve, thrown } from '../support/harness.js';
 
@@ -100,7 +101,7 @@ void suite('shared memory of the program', { skip }, () => {
       [() => sharedMemory.create('a/b', 64), 'INVALID_ARG', /invalid shm key/],
       [() => sharedMemory.create('..', 64), 'INVALID_ARG', /invalid shm key/],
       [() => sharedMemory.create(freshName(), 0), 'INVALID_ARG', /integer of at least 1 for byteSize/],
-      [() => sharedMemory.create(freshName(), 2 ** 50), 'INVALID_ARG', /no room/],
+      [() => sharedMemory.create(freshName(), 2 ** 50), 'INVALID_ARG', /at most 4294967296 bytes/],
       [
         () => {
           sharedMemory.register(name, { key: name, byteSize: 8 });
@@ -143,14 +144,71 @@ void suite('shared memory of the program', { skip }, () => {
     );
   });
 
+  test('a request that a getter makes leaves its regions to itself', async (t) => {
+    const server = await serve(t, { add: onnx() });
+    using region = server.sharedMemory.create(freshName(), 64);
+    const shared = new Float32Array(region.buffer).fill(100);
+    const asked: Promise<number | undefined>[] = [];
+    const first = (outputs: Readonly<Record<string, AnyTensor>>): number | undefined =>
+      outputs['y']?.as('FP32').data[0];
+    const given = {
+      get x(): Float32Array {
+        asked.push(server.infer('add', { x: shared }).then(({ outputs }) => first(outputs)));
+        return new Float32Array(16).fill(1);
+      },
+    };
+    asked.push(server.infer('add', given).then(({ outputs }) => first(outputs)));
+    assert.deepEqual(await Promise.all(asked), [101, 2]);
+  });
+
+  test('inputs that are copied are checked: BOOL by its bytes, all by whether the memory is whole', async (t) => {
+    const datatypes = ['BOOL', 'INT32', 'FP32'] as const;
+    const tensors = (name: string): { name: string; datatype: Datatype; dims: number[] }[] =>
+      datatypes.map((datatype) => ({ name: `${name}_${datatype}`, datatype, dims: [4] }));
+    const server = await serve(t, { echo: identity({ inputs: tensors('x'), outputs: tensors('y') }) });
+    using region = server.sharedMemory.create(freshName(), 8192);
+    const { buffer } = region;
+    const ask = (at: number): Promise<unknown> =>
+      server.infer('echo', {
+        x_BOOL: new Uint8Array(buffer, at, 4),
+        x_INT32: { data: new Int32Array(buffer, at + 16, 4), shape: [1, 4] },
+        // Not at an element of the mapping's own alignment: other inputs lie before it.
+        x_FP32: new Float32Array(buffer, at + 32, 4),
+      });
+    await ask(4096);
+    new Uint8Array(buffer)[4098] = 9;
+    const wrong = await rejection(ask(4096));
+    assert.equal(wrong.code, 'INVALID_ARG');
+    assert.match(wrong.message, /input 'x_BOOL': expected BOOL/);
+    new Uint8Array(buffer)[4098] = 1;
+    await ask(4096);
+    truncateSync(`/dev/shm${region.key}`, 4096);
+    const cut = await rejection(ask(4096));
+    assert.equal(cut.code, 'INVALID_ARG');
+    assert.match(cut.message, /was made shorter than the region/);
+    const one = identity({
+      inputs: [{ name: 'x', datatype: 'INT32', dims: [4] }],
+      outputs: [{ name: 'y', datatype: 'INT32', dims: [4] }],
+    });
+    const other = await serve(t, { echo: one });
+    using second = other.sharedMemory.create(freshName(), 8192);
+    truncateSync(`/dev/shm${second.key}`, 4096);
+    const alone = await rejection(other.infer('echo', { x: new Int32Array(second.buffer, 4096, 4) }));
+    assert.match(alone.message, /was made shorter than the region/);
+    // The program itself reads zeros.
+    assert.equal(new Uint8Array(second.buffer)[8191], 0);
+  });
+
   test('the exit of the process removes it', () => {
     const name = freshName();
     const script = `import { createServer } from ${JSON.stringify(new URL('../../src/index.js', import.meta.url).href)};
       const server = await createServer({ models: { m: { config: { max_batch_size: 1,
         input: [{ name: 'x', data_type: 'TYPE_FP32', dims: [1] }], output: [{ name: 'x', data_type: 'TYPE_FP32', dims: [1] }] },
-        execute: () => [] } } });
-      server.sharedMemory.create(${JSON.stringify(name)}, 64);
-      process.exit(3);`;
+        execute: () => new Promise(() => undefined) } } });
+      const { buffer } = server.sharedMemory.create(${JSON.stringify(name)}, 64);
+      // A request that never ends uses it.
+      void server.infer('m', { x: new Float32Array(buffer, 0, 1) });
+      setTimeout(() => process.exit(3), 100);`;
     const { status, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', script]);
     assert.equal(status, 3, stderr.toString());
     assert.ok(!existsSync(`/dev/shm/${name}`));

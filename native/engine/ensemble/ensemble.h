@@ -45,6 +45,7 @@ class Ensemble final : public Served,
   const std::string& name() const override { return name_; }
   const ModelIo& io() const override { return plan_.io; }
   bool decoupled() const override { return decoupled_; }
+  bool alone() const override { return alone_.load(std::memory_order_relaxed); }
   uint64_t KnownOutputBytes(uint64_t rows) const override;
   // Clears the keys, because an ensemble has no queue of its own.
   void SetQueueKeys(RequestHeader* header) const override;
@@ -118,6 +119,7 @@ class Ensemble final : public Served,
   const EnsemblePlan plan_;
   const EnsembleGraph graph_;
   const bool decoupled_;
+  std::atomic<bool> alone_{false};  // of the present bindings
   const Status unloaded_;
   const Status exits_;
   const Status cancelled_;

@@ -22,6 +22,7 @@ Status Ensemble::Bind(std::vector<std::shared_ptr<Served>> versions) {
   if (!before) return reason;
   std::lock_guard lock(mutex_);
   if (destroyed_) return unloaded_;
+  alone_.store(before->alone(), std::memory_order_relaxed);
   bindings_.swap(before);
   return Status::Ok();
 }

@@ -135,12 +135,13 @@ std::shared_ptr<const EnsembleBindings> EnsembleBindings::Make(
     bindings->most_rows_ = std::min(bindings->most_rows_, io.max_batch_size);
     // Requests that differ in the values of a shape tensor do not share the step's header.
     if (std::ranges::any_of(io.inputs, &TensorSpec::rows_in_values)) bindings->most_rows_ = 0;
-    // One that waits for a slot must not hold the others of its flight.
-    if (versions[i]->alone()) bindings->most_rows_ = 0;
+    bindings->alone_ = bindings->alone_ || versions[i]->alone();
     step.version = std::move(versions[i]);
     step.version->Use();
     bindings->steps_.push_back(std::move(step));
   }
+  // A request of a sequence that waits for a slot must not hold the others of its flight.
+  if (bindings->alone_) bindings->most_rows_ = 0;
   if (plan.conditional || plan.decoupled()) bindings->most_rows_ = 0;
   return bindings;
 }

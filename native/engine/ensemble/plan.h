@@ -91,6 +91,8 @@ class EnsembleBindings {
   EnsembleBindings& operator=(const EnsembleBindings&) = delete;
 
   const std::vector<Step>& steps() const { return steps_; }
+  // Whether a step has sequences, also one of a nested ensemble (Served::alone).
+  bool alone() const { return alone_; }
   // The number of requests of `rows` rows that may travel together: as many as fit in one batch of
   // each step.
   uint32_t Together(uint32_t rows) const;
@@ -102,6 +104,7 @@ class EnsembleBindings {
 
   std::vector<Step> steps_;
   uint32_t most_rows_ = 0;  // 0: a step does not batch, or each request must fly alone
+  bool alone_ = false;
 };
 
 }  // namespace tritonts

@@ -1,12 +1,58 @@
 #include "engine/memory/region.h"
 
 #include <algorithm>
-#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <new>
 
 namespace tritonts {
 
+namespace {
+
+// Files that the exit of the process removes. It is never freed: other threads may run then.
+struct Files {
+  std::mutex mutex;
+  std::map<std::string, platform::FileRange> all;
+};
+
+Files& FilesAtExit() {
+  static auto* const files = [] {
+    std::atexit([] {
+      Files& left = FilesAtExit();
+      std::lock_guard lock(left.mutex);
+      for (const auto& [file, bytes] : left.all) platform::RemoveFile(file, bytes);
+    });
+    return new Files;
+  }();
+  return *files;
+}
+
+}  // namespace
+
+Region::Region(std::string name, BlockRef memory, platform::FileRange bytes, RegionOrigin origin)
+    : name_(std::move(name)),
+      memory_(std::move(memory)),
+      bytes_(bytes),
+      origin_(std::move(origin)) {
+  if (origin_.file.empty()) return;
+  Files& files = FilesAtExit();
+  std::lock_guard lock(files.mutex);
+  files.all.insert_or_assign(origin_.file, bytes_);
+}
+
 Region::~Region() {
-  if (!origin_.file.empty()) std::remove(origin_.file.c_str());
+  if (origin_.file.empty()) return;
+  Files& files = FilesAtExit();
+  std::lock_guard lock(files.mutex);
+  files.all.erase(origin_.file);
+  platform::RemoveFile(origin_.file, bytes_);
+}
+
+Status Region::CheckWhole() const {
+  if (!memory_->lost()) return Status::Ok();
+  return Status::InvalidArg("shared memory region '" + name_ +
+                            "': the shared memory was made shorter than the region; unregister the "
+                            "region, and keep the size of registered memory");
 }
 
 StatusOr<Buffer> Region::Range(uint64_t offset, uint64_t size) const {
@@ -38,7 +84,13 @@ StatusOr<uint32_t> RegionTable::Add(std::string name, BlockRef memory, platform:
     return Status(Code::kAlreadyExists,
                   "shared memory region '" + region->name() + "' already in manager");
   }
-  regions_.emplace(last_ + 1, region);
+  const auto named = ids_.emplace(region->name(), last_ + 1).first;
+  try {
+    regions_.emplace(last_ + 1, region);
+  } catch (const std::bad_alloc&) {
+    ids_.erase(named);
+    throw;
+  }
   for (const auto& [id, known] : regions_) {
     if (known == region || !known->bytes_.Overlaps(bytes)) continue;
     known->aliased_.store(true, std::memory_order_relaxed);
@@ -56,6 +108,7 @@ bool RegionTable::Remove(uint32_t id) {
   leaving_.push_back({{0, found.name(), found.size(), found.origin()}, known->second});
   region = std::move(known->second);
   regions_.erase(known);
+  ids_.erase(region->name());
   return true;
 }
 
@@ -64,10 +117,8 @@ void RegionTable::ForgetUnused() {
 }
 
 uint32_t RegionTable::NamedLocked(std::string_view name) const {
-  for (const auto& [id, known] : regions_) {
-    if (known->name() == name) return id;
-  }
-  return 0;
+  const auto known = ids_.find(std::string(name));
+  return known == ids_.end() ? 0 : known->second;
 }
 
 uint32_t RegionTable::Named(std::string_view name) const {
@@ -99,6 +150,7 @@ void RegionTable::Close() {
   std::lock_guard lock(mutex_);
   closed_ = true;
   regions.swap(regions_);
+  ids_.clear();
   leaving_.clear();
 }
 

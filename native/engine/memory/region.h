@@ -31,7 +31,7 @@ struct RegionOrigin {
   std::string key;      // the name of the shared memory
   uint64_t offset = 0;  // of the region in it
   bool own = false;     // the program made it itself: clients do not unregister it
-  std::string file;     // removed when the region ends; empty: none
+  std::string file;     // removed when the region or the process ends; empty: none
 };
 
 // A region, as it is listed.
@@ -44,12 +44,9 @@ struct RegionEntry {
 
 class Region {
  public:
+  // Throws std::bad_alloc.
   Region(std::string name, BlockRef memory, platform::FileRange bytes = {},
-         RegionOrigin origin = {})
-      : name_(std::move(name)),
-        memory_(std::move(memory)),
-        bytes_(bytes),
-        origin_(std::move(origin)) {}
+         RegionOrigin origin = {});
   Region(const Region&) = delete;
   Region& operator=(const Region&) = delete;
   ~Region();
@@ -62,6 +59,8 @@ class Region {
   // The `size` bytes from `offset` on, which keep the memory alive. INVALID_ARG: the region has no
   // such range. Throws std::bad_alloc.
   StatusOr<Buffer> Range(uint64_t offset, uint64_t size) const;
+  // INVALID_ARG: another process has made its memory shorter, and the lost part was accessed.
+  Status CheckWhole() const;
   // Whether another region shows some of the same bytes of a file at other addresses.
   bool aliased() const { return aliased_.load(std::memory_order_relaxed); }
 
@@ -100,7 +99,8 @@ class RegionTable {
   void ForgetUnused();
   uint32_t NamedLocked(std::string_view name) const;
 
-  mutable std::mutex mutex_;  // guards all below
+  mutable std::mutex mutex_;                       // guards all below
+  std::unordered_map<std::string, uint32_t> ids_;  // by name
   struct Leaving {
     RegionEntry entry;
     std::weak_ptr<const Region> region;

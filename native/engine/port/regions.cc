@@ -28,6 +28,11 @@ bool MayFit(DataType datatype, std::span<const int64_t> shape, uint64_t size) {
   return datatype == DataType::kBytes ? count <= size / 4 : count * ByteSize(datatype) == size;
 }
 
+bool AreFlags(const Buffer& bytes) {
+  const auto* const data = static_cast<const unsigned char*>(bytes.data);
+  return std::all_of(data, data + bytes.size, [](unsigned char byte) { return byte <= 1; });
+}
+
 }  // namespace
 
 StatusOr<Buffer> Port::RangeOf(uint32_t region, uint64_t offset, uint64_t size_of_one,
@@ -99,6 +104,12 @@ Status Port::ReadRegion(const GroupRecord& record, const InputRecord& input, Inp
     if (Status status = CopyBytes(range, copy); !status.ok()) {
       return status.With("model '" + executor.name() + "', input '" + spec.name +
                          "': " + status.message());
+    }
+    if (Status status = region->CheckWhole(); !status.ok()) return status;
+    if (spec.datatype == DataType::kBool && !AreFlags(copy)) {
+      return Status::InvalidArg("model '" + executor.name() + "', input '" + spec.name +
+                                "': expected a byte of 0 or 1 for each BOOL, but the region has "
+                                "another one");
     }
     *bytes += (block->size() + record.requests - 1) / record.requests;
     range = std::move(copy);

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "engine/memory/memory_copier.h"
+#include "engine/memory/region.h"
 #include "engine/request/executor.h"
 #include "engine/request/model_io.h"
 #include "engine/request/response_sink.h"
@@ -53,14 +54,10 @@ bool RegionUse::TakesOnDevice(uint32_t output, int device) const {
 }
 
 Status RegionUse::CheckWhole() const {
-  const auto lost = [](const BlockRef& memory) { return memory && memory->lost(); };
-  if (!std::ranges::any_of(held_, lost) &&
-      std::ranges::none_of(targets_, [&](const Target& one) { return lost(one.first.owner); })) {
-    return Status::Ok();
+  for (const auto& region : regions_) {
+    if (Status status = region->CheckWhole(); !status.ok()) return status;
   }
-  return Status::InvalidArg(
-      "the shared memory of a region that the request names was made shorter than the region: "
-      "unregister the region, and keep the size of registered memory");
+  return Status::Ok();
 }
 
 Status RegionUse::Store(const Request& request, std::span<const OutputTensor> outputs) const {

@@ -47,7 +47,7 @@ class Served : public Executor {
  public:
   ~Served() override;
   // Whether requests of an ensemble must not travel together to it, because they are of sequences
-  // and wait for different times. The answer does not change once it serves.
+  // and wait for different times. The answer of an ensemble follows from those of its steps.
   virtual bool alone() const { return false; }
 
   void Submit(std::span<Request* const> requests, uint64_t now_ns,

@@ -120,7 +120,7 @@ export interface NativeServer {
     own: boolean,
   ): NativeStatus | number;
   /** The registered region with a name; undefined if there is none. */
-  findRegion(name: string): { readonly id: number; readonly byteSize: number } | undefined;
+  findRegion(name: string): Pick<NativeRegion, 'id' | 'byteSize' | 'own'> | undefined;
   /** All regions by id, and those that are unregistered and still in use, whose id is 0. */
   regions(): readonly NativeRegion[];
   /**

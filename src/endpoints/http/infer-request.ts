@@ -192,7 +192,8 @@ function readOutput(
   const classes = member(parameters, 'classification');
   if (range !== undefined) {
     let other = listed.get(name) === true ? 'binary_data' : undefined;
-    if (classes !== undefined) other ??= 'classification';
+    // As elsewhere, 0 classes mean none.
+    if (classes !== undefined && classes !== 0) other ??= 'classification';
     if (other !== undefined) {
       throw invalidArgument(`output '${name}': ${other} cannot be used with shared memory`, { tensor: name });
     }

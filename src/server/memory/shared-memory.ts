@@ -6,6 +6,7 @@ import { statusError } from '../../addon/status.js';
 import type { NativeServer } from '../../addon/native/server.js';
 import { invalidArgument, TritonError } from '../../errors.js';
 import { printableLine } from '../../printable.js';
+import { maxTensorBytes } from '../../tensor/max-bytes.js';
 import { forgetMapped, noteMapped } from '../../tensor/region-arrays.js';
 import { thrownText } from '../../thrown-text.js';
 
@@ -66,8 +67,8 @@ export interface SharedMemory {
    *
    * @param name - Of the region, and of the memory.
    * @param byteSize - The number of bytes, which are zeros at first. They are allocated at once.
-   * @throws {@link TritonError} INVALID_ARG for a wrong name or size, ALREADY_EXISTS for a name that is in use,
-   *   UNAVAILABLE if there is no room, UNSUPPORTED where there is no `/dev/shm` (not Linux), and in runtimes without
+   * @throws {@link TritonError} INVALID_ARG for a wrong name or size, and if `/dev/shm` has no room; ALREADY_EXISTS for a
+   *   name that is in use; UNAVAILABLE if the file cannot be made; UNSUPPORTED where there is no `/dev/shm` (not Linux), and in runtimes without
    *   ArrayBuffers over foreign memory (Electron).
    */
   create(name: string, byteSize: number): SharedRegion;
@@ -124,13 +125,6 @@ function removeFile(path: string): void {
   }
 }
 
-/** Regions that the exit of the process ends. A worker that is terminated ends its server, and so its regions. */
-const live = new Set<OwnRegion>();
-
-function endAtExit(): void {
-  for (const one of live) one.unregister();
-}
-
 /** The regions of servers, for their endpoints. */
 const ofServers = new WeakMap<object, ServerRegions>();
 
@@ -158,6 +152,8 @@ export class ServerRegions implements SharedMemory {
   create(name: string, byteSize: number): SharedRegion {
     checkName(name);
     checkSize(byteSize, 'byteSize', 1);
+    if (byteSize > maxTensorBytes)
+      throw expected(`at most ${maxTensorBytes} bytes (4 GiB)`, 'byteSize', byteSize);
     checkSystem();
     const file = this.#fileOf(name, name);
     const path = folder + file;
@@ -184,16 +180,12 @@ export class ServerRegions implements SharedMemory {
         throw new TritonError('UNSUPPORTED', `shared memory region '${name}': ${text}`);
       }
       noteMapped(buffer, { server: this.#native, region });
-      const own = new OwnRegion(name, `/${file}`, buffer, () => {
+      const own = new OwnRegion(region, name, `/${file}`, buffer, () => {
         this.#own.delete(name);
-        live.delete(own);
-        if (live.size === 0) process.off('exit', endAtExit);
         this.#unregister(region);
         forgetMapped(buffer);
       });
       this.#own.set(name, own);
-      if (live.size === 0) process.on('exit', endAtExit);
-      live.add(own);
       return own;
     } catch (error) {
       removeFile(path);
@@ -229,13 +221,12 @@ export class ServerRegions implements SharedMemory {
 
   unregister(name: string): boolean {
     checkName(name);
-    const own = this.#own.get(name);
-    if (own !== undefined) {
-      own.unregister();
-      return true;
-    }
     const found = this.#native.findRegion(name);
-    return found !== undefined && this.#unregister(found.id);
+    const own = this.#own.get(name);
+    own?.unregister();
+    if (found === undefined) return false;
+    // Another thread may have unregistered the own one, and made a new one of this name.
+    return own?.region === found.id || this.#unregister(found.id);
   }
 
   regions(): RegionStatus[] {
@@ -250,10 +241,9 @@ export class ServerRegions implements SharedMemory {
    * @param name - Undefined: all of them.
    */
   unregisterForClients(name: string | undefined): void {
-    for (const region of this.#native.regions()) {
-      if (region.id !== 0 && !region.own && (name === undefined || region.name === name)) {
-        this.#unregister(region.id);
-      }
+    const found = name === undefined ? this.#native.regions() : [this.#native.findRegion(name)];
+    for (const region of found) {
+      if (region !== undefined && region.id !== 0 && !region.own) this.#unregister(region.id);
     }
   }
 
@@ -291,13 +281,16 @@ export class ServerRegions implements SharedMemory {
 }
 
 class OwnRegion implements SharedRegion {
+  /** The engine's id. */
+  readonly region: number;
   readonly name: string;
   readonly key: string;
   readonly byteSize: number;
   readonly buffer: ArrayBuffer;
   #end: (() => void) | undefined;
 
-  constructor(name: string, key: string, buffer: ArrayBuffer, end: () => void) {
+  constructor(region: number, name: string, key: string, buffer: ArrayBuffer, end: () => void) {
+    this.region = region;
     this.name = name;
     this.key = key;
     this.byteSize = buffer.byteLength;

@@ -307,7 +307,7 @@ export class ModelHandle implements Model {
     // between.
     const { connection } = this.#table;
     const encoded = ready.encode(inputs);
-    const sources = anyMapped() ? sourcesOf(encoded, this.#server) : encoded.ranges;
+    const sources = sourcesOf(encoded, this.#server);
     if (sources !== undefined || targets !== undefined) {
       request = { ...request, regions: { sources: sources ?? [], targets: targets ?? [] } };
     }
@@ -402,12 +402,23 @@ export class ModelHandle implements Model {
 
 /** Where inputs are in regions of a server: those that say so, and callers' arrays. */
 function sourcesOf(encoded: EncodedInputs, server: object): (RegionRange | undefined)[] | undefined {
-  for (const [input, data] of encoded.data.entries()) {
-    const shape = encoded.shapes[input];
-    const range = data === undefined ? undefined : rangeOf(data, server);
-    if (shape !== undefined && range !== undefined) encoded.setElsewhere(input, shape, range);
+  const { ranges, data, shapes } = encoded;
+  const mapped = anyMapped();
+  if (ranges === undefined && !mapped) return undefined;
+  encoded.ranges = undefined;
+  let sources: (RegionRange | undefined)[] | undefined;
+  for (const [input, array] of data.entries()) {
+    const shape = shapes[input];
+    if (shape === undefined) continue;
+    // An input with an array has no range: that is of a request that a getter of this one's inputs has made.
+    let range = array === undefined ? ranges?.[input] : undefined;
+    if (array !== undefined && mapped) {
+      range = rangeOf(array, server);
+      if (range !== undefined) encoded.setElsewhere(input, shape);
+    }
+    if (range !== undefined) (sources ??= [])[input] = range;
   }
-  return encoded.ranges;
+  return sources;
 }
 
 /** The functions that callers call. Frames above theirs are cut from stacks. */

@@ -152,7 +152,6 @@ export class ReadyVersion implements DispatchTarget {
    * @throws {@link TritonError} INVALID_ARG for inputs that the model does not take.
    */
   encode(inputs: Inputs): EncodedInputs {
-    this.#encoder.encoded.ranges = undefined;
     const encoded = this.#encoder.encode(inputs);
     if (!this.#adjusts) return encoded;
     if (this.#tellRows.length < this.#rowsInValues.length)

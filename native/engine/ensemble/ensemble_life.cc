@@ -20,9 +20,12 @@ Status Ensemble::Bind(std::vector<std::shared_ptr<Served>> versions) {
     return no_memory_;
   }
   if (!before) return reason;
-  std::lock_guard lock(mutex_);
-  if (destroyed_) return unloaded_;
-  bindings_.swap(before);
+  {
+    std::lock_guard lock(mutex_);
+    if (destroyed_) return unloaded_;
+    bindings_.swap(before);
+  }
+  RenewLayers();
   return Status::Ok();
 }
 
@@ -142,8 +145,13 @@ void Ensemble::Leave(FlightStep* step) {
 }
 
 Statistics Ensemble::statistics() const {
-  std::lock_guard lock(mutex_);
-  return statistics_;
+  Statistics statistics;
+  {
+    std::lock_guard lock(mutex_);
+    statistics = statistics_;
+  }
+  AddLayersTo(&statistics);
+  return statistics;
 }
 
 VersionMetrics Ensemble::metrics(std::span<const double> quantiles) const {
@@ -153,6 +161,7 @@ VersionMetrics Ensemble::metrics(std::span<const double> quantiles) const {
     metrics.statistics = statistics_;
     metrics.latencies = latencies_.counts();
   }
+  AddLayersTo(&metrics.statistics);
   metrics.histograms = latencies_.policy().histograms;
   const LatencyWindow* const window = latencies_.window();
   if (window) metrics.quantiles = window->AllQuantiles(NowNs(), quantiles);

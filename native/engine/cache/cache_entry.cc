@@ -1,0 +1,94 @@
+#include "engine/cache/cache_entry.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+namespace tritonts {
+
+namespace {
+
+constexpr std::align_val_t kAlignment{64};  // of outputs, as in pooled blocks (memory/pool.h)
+// What the allocator and the cache's table add to an entry's two pieces of memory, about.
+constexpr size_t kAround = 48;
+
+size_t Aligned(size_t size) {
+  constexpr size_t kTo = static_cast<size_t>(kAlignment);
+  return (size + kTo - 1) / kTo * kTo;
+}
+
+}  // namespace
+
+CacheEntryRef CacheEntry::Make(uint64_t scope, const KeyHash& hash, const KeyHead& head,
+                               const Request& request) noexcept {
+  const size_t key_size = head.SizeOf(request);
+  void* const memory = ::operator new(sizeof(CacheEntry) + key_size, std::nothrow);
+  if (!memory) return {};
+  auto* const entry = new (memory) CacheEntry(scope, hash, key_size);
+  entry->key_ = static_cast<char*>(memory) + sizeof(CacheEntry);
+  head.Write(request, entry->key_);
+  return CacheEntryRef::Adopt(entry);
+}
+
+CacheEntry::~CacheEntry() {
+  if (memory_) ::operator delete(memory_, kAlignment);
+}
+
+void CacheEntry::Free() {
+  this->~CacheEntry();
+  ::operator delete(static_cast<void*>(this));
+}
+
+bool CacheEntry::IsFor(const CacheEntry& other) const {
+  return hash_ == other.hash_ && key_size_ == other.key_size_ &&
+         std::memcmp(key_, other.key_, key_size_) == 0;
+}
+
+bool CacheEntry::Fill(std::span<const OutputTensor> outputs) noexcept {
+  size_t dims = 0;
+  size_t bytes = 0;
+  for (const OutputTensor& output : outputs) {
+    dims += output.tail.size();
+    bytes += Aligned(output.size);
+    output_bytes_ += output.size;
+  }
+  const size_t before = Aligned(outputs.size() * sizeof(OutputTensor) + dims * sizeof(int64_t));
+  memory_size_ = before + bytes;
+  memory_ = ::operator new(memory_size_, kAlignment, std::nothrow);
+  if (!memory_) return false;
+  outputs_ = static_cast<OutputTensor*>(memory_);
+  output_count_ = outputs.size();
+  char* next_dims = static_cast<char*>(memory_) + outputs.size() * sizeof(OutputTensor);
+  char* next_bytes = static_cast<char*>(memory_) + before;
+  for (size_t i = 0; i < outputs.size(); i++) {
+    const OutputTensor& from = outputs[i];
+    auto* const to = new (outputs_ + i) OutputTensor(from);
+    auto* const tail = reinterpret_cast<int64_t*>(next_dims);
+    std::copy(from.tail.begin(), from.tail.end(), tail);
+    to->tail = {tail, from.tail.size()};
+    if (from.size > 0) std::memcpy(next_bytes, from.data, from.size);
+    to->data = next_bytes;
+    to->kind = MemoryKind::kHost;
+    // Without a block, the receiver copies what it keeps: it may change its outputs, and others
+    // get these, too.
+    to->block = nullptr;
+    next_dims += from.tail.size() * sizeof(int64_t);
+    next_bytes += Aligned(from.size);
+  }
+  return true;
+}
+
+bool CacheEntry::IsLike(const CacheEntry& other) const {
+  return std::equal(outputs().begin(), outputs().end(), other.outputs().begin(),
+                    other.outputs().end(), [](const OutputTensor& a, const OutputTensor& b) {
+                      return a.index == b.index && a.datatype == b.datatype && a.batch == b.batch &&
+                             a.size == b.size &&
+                             std::equal(a.tail.begin(), a.tail.end(), b.tail.begin(), b.tail.end());
+                    });
+}
+
+size_t CacheEntry::cost() const {
+  return sizeof(CacheEntry) + key_size_ + memory_size_ + kAround;
+}
+
+}  // namespace tritonts

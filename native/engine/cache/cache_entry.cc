@@ -8,14 +8,8 @@ namespace tritonts {
 
 namespace {
 
-constexpr std::align_val_t kAlignment{64};  // of outputs, as in pooled blocks (memory/pool.h)
 // What the allocator and the cache's table add to an entry's two pieces of memory, about.
-constexpr size_t kAround = 48;
-
-size_t Aligned(size_t size) {
-  constexpr size_t kTo = static_cast<size_t>(kAlignment);
-  return (size + kTo - 1) / kTo * kTo;
-}
+constexpr size_t kAround = 64;
 
 }  // namespace
 
@@ -31,7 +25,7 @@ CacheEntryRef CacheEntry::Make(uint64_t scope, const KeyHash& hash, const KeyHea
 }
 
 CacheEntry::~CacheEntry() {
-  if (memory_) ::operator delete(memory_, kAlignment);
+  ::operator delete(memory_);
 }
 
 void CacheEntry::Free() {
@@ -49,12 +43,12 @@ bool CacheEntry::Fill(std::span<const OutputTensor> outputs) noexcept {
   size_t bytes = 0;
   for (const OutputTensor& output : outputs) {
     dims += output.tail.size();
-    bytes += Aligned(output.size);
-    output_bytes_ += output.size;
+    bytes += output.size;
   }
-  const size_t before = Aligned(outputs.size() * sizeof(OutputTensor) + dims * sizeof(int64_t));
+  const size_t before = outputs.size() * sizeof(OutputTensor) + dims * sizeof(int64_t);
+  output_bytes_ = bytes;
   memory_size_ = before + bytes;
-  memory_ = ::operator new(memory_size_, kAlignment, std::nothrow);
+  memory_ = ::operator new(memory_size_, std::nothrow);
   if (!memory_) return false;
   outputs_ = static_cast<OutputTensor*>(memory_);
   output_count_ = outputs.size();
@@ -73,7 +67,7 @@ bool CacheEntry::Fill(std::span<const OutputTensor> outputs) noexcept {
     // get these, too.
     to->block = nullptr;
     next_dims += from.tail.size() * sizeof(int64_t);
-    next_bytes += Aligned(from.size);
+    next_bytes += from.size;
   }
   return true;
 }

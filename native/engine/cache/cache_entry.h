@@ -64,7 +64,7 @@ class CacheEntry {
   // Copies the outputs of an answer, which are in memory that the processor can address. Called
   // once, before another thread has the entry. False: there is no memory.
   bool Fill(std::span<const OutputTensor> outputs) noexcept;
-  // The outputs. Their memory is the entry's, and must not be changed.
+  // The outputs. Their memory is the entry's. It must not be changed, and is not aligned.
   std::span<const OutputTensor> outputs() const { return {outputs_, output_count_}; }
   // The bytes of all outputs.
   size_t output_bytes() const { return output_bytes_; }
@@ -100,7 +100,6 @@ class CacheEntry {
   size_t output_bytes_ = 0;
 
   // Of the cache, guarded by the lock of the entry's shard (local_cache.h).
-  CacheEntry* next_ = nullptr;   // in its bucket
   CacheEntry* newer_ = nullptr;  // in the order of use
   CacheEntry* older_ = nullptr;
   uint64_t used_ns_ = 0;

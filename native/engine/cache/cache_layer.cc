@@ -17,6 +17,8 @@ namespace {
 constexpr size_t kTogether = 64;
 // Hits whose outputs are larger are answered one by one: gathering them would copy them once more.
 constexpr size_t kMostGathered = 4096;
+// A port takes outputs from this size on as they are, instead of copying them to a page.
+constexpr size_t kLarge = size_t{64} << 10;
 // A leader that is passed on may be answered at once, as cancelled. Then the next one leads, within
 // the answer of the former. Beyond this depth, all that follow are passed on together.
 constexpr int kMostPromotions = 8;
@@ -169,6 +171,31 @@ bool CacheLayer::AnswerAlike(std::span<const Looked> hits, const BatchTimings& t
   return true;
 }
 
+void CacheLayer::AnswerLarge(Request* request, const CacheEntry& entry,
+                             const BatchTimings& timings) {
+  Response response;
+  response.request = request;
+  response.timings = &timings;
+  SmallVector<OutputTensor, 4> outputs;
+  SmallVector<BlockRef, 4> blocks;
+  try {
+    outputs.assign(entry.outputs().begin(), entry.outputs().end());
+    for (OutputTensor& output : outputs) {
+      if (output.size < kLarge) continue;
+      BlockRef block = pool_.Acquire(output.size);
+      if (!block) continue;  // the receiver copies it
+      std::memcpy(block->data(), output.data, output.size);
+      output.data = block->data();
+      output.block = block.get();
+      blocks.push_back(std::move(block));
+    }
+    response.outputs = {outputs.data(), outputs.size()};
+  } catch (const std::bad_alloc&) {
+    response.outputs = entry.outputs();
+  }
+  Answer({&response, 1});
+}
+
 void CacheLayer::AnswerHits(std::span<const Looked> looked, uint64_t found_ns, uint64_t lookup_ns) {
   const BatchTimings timings = CachedAt(found_ns);
   uint64_t hits = 0;
@@ -190,13 +217,19 @@ void CacheLayer::AnswerHits(std::span<const Looked> looked, uint64_t found_ns, u
       continue;
     }
     const RequestHeader* const header = first.request->header;
+    if (first.entry->output_bytes() >= kLarge) {
+      AnswerLarge(first.request, *first.entry, timings);
+      i++;
+      continue;
+    }
     const bool small = !first.entry->outputs().empty() && first.entry->outputs()[0].batch >= 0 &&
                        first.entry->output_bytes() <= kMostGathered;
     // Until the last of these is answered, the header is not touched by others.
     size_t count = 1;
     while (count < kTogether && i + count < looked.size() && looked[i + count].hit &&
            looked[i + count].request->header == header &&
-           (!small || looked[i + count].entry->IsLike(*first.entry.get()))) {
+           (small ? looked[i + count].entry->IsLike(*first.entry)
+                  : looked[i + count].entry->output_bytes() < kLarge)) {
       count++;
     }
     const std::span<const Looked> some = looked.subspan(i, count);

@@ -27,6 +27,7 @@
 
 #include "engine/cache/local_cache.h"
 #include "engine/cache/pending_answers.h"
+#include "engine/memory/pool.h"
 #include "engine/request/layer.h"
 
 namespace tritonts {
@@ -60,6 +61,7 @@ class CacheLayer final : public Layer {
     CacheEntryRef entry;
     bool hit = false;
   };
+  static constexpr size_t kIdleBytes = size_t{32} << 20;
   // A leader that has its answer.
   struct Led {
     PendingTicket* ticket = nullptr;
@@ -75,6 +77,9 @@ class CacheLayer final : public Layer {
   // Answers adjacent hits of one header, whose entries are alike, with one delivery. False: there
   // is no memory for that.
   bool AnswerAlike(std::span<const Looked> hits, const BatchTimings& timings);
+  // Answers with outputs of which some are large. Those are copied to blocks, which their receiver
+  // shares.
+  void AnswerLarge(Request* request, const CacheEntry& entry, const BatchTimings& timings);
   // Inserts the answer of a leader, and answers its followers.
   void Settle(const Led& led);
   void AnswerFollowers(PendingTicket* first, const CacheEntryRef& entry, const Response& like);
@@ -91,6 +96,7 @@ class CacheLayer final : public Layer {
   const uint32_t version_;
   const bool coalesce_;
   const Status cancelled_;
+  BlockPool pool_{kIdleBytes};  // for large outputs of hits
 
   std::atomic<uint32_t> generation_{0};
   // LayerCounts, by its fields.

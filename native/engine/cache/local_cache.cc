@@ -10,7 +10,7 @@ namespace tritonts {
 
 namespace {
 
-constexpr size_t kFewestBuckets = 16;
+constexpr size_t kFewestSlots = 16;
 
 // A number that an attacker does not know, who could else make keys with equal hashes.
 uint64_t SomeSeed(const void* somewhere) {
@@ -25,8 +25,8 @@ uint64_t SomeSeed(const void* somewhere) {
 LocalCache::LocalCache(uint64_t size, uint64_t ttl_ns)
     : size_(size), ttl_ns_(ttl_ns), seed_(SomeSeed(this)) {
   for (Shard& shard : shards_) {
-    shard.buckets = std::make_unique<CacheEntry*[]>(kFewestBuckets);
-    shard.mask = kFewestBuckets - 1;
+    shard.slots = std::make_unique<Slot[]>(kFewestSlots);
+    shard.mask = kFewestSlots - 1;
   }
 }
 
@@ -39,16 +39,34 @@ LocalCache::~LocalCache() {
   }
 }
 
-void LocalCache::Grow(Shard* shard) noexcept {
-  const size_t count = (shard->mask + 1) * 2;
-  std::unique_ptr<CacheEntry*[]> buckets(new (std::nothrow) CacheEntry*[count]());
-  if (!buckets) return;  // longer lists are slower, and right
-  shard->buckets = std::move(buckets);
-  shard->mask = count - 1;
-  for (CacheEntry* entry = shard->oldest; entry; entry = entry->newer_) {
-    CacheEntry** const bucket = BucketOf(shard, entry->hash_);
-    entry->next_ = std::exchange(*bucket, entry);
+CacheEntry* LocalCache::EntryOf(const Shard& shard, const KeyHash& hash) {
+  for (size_t i = hash.low & shard.mask;; i = (i + 1) & shard.mask) {
+    const Slot& slot = shard.slots[i];
+    if (!slot.entry) return nullptr;
+    if (slot.low == hash.low && slot.entry->hash_ == hash) return slot.entry;
   }
+}
+
+void LocalCache::Put(Slot* slots, size_t mask, const Slot& slot) {
+  size_t i = slot.low & mask;
+  while (slots[i].entry) i = (i + 1) & mask;
+  slots[i] = slot;
+}
+
+bool LocalCache::Grow(Shard* shard) noexcept {
+  const size_t before = shard->mask + 1;
+  // At most three quarters are used, so that few slots are probed.
+  if ((shard->entries + 1) * 4 <= before * 3) return true;
+  const size_t count = before * 2;
+  std::unique_ptr<Slot[]> slots(new (std::nothrow) Slot[count]);
+  // A table that is fuller is slower. One slot must be free.
+  if (!slots) return shard->entries + 1 < before;
+  for (size_t i = 0; i < before; i++) {
+    if (shard->slots[i].entry) Put(slots.get(), count - 1, shard->slots[i]);
+  }
+  shard->slots = std::move(slots);
+  shard->mask = count - 1;
+  return true;
 }
 
 void LocalCache::Link(Shard* shard, CacheEntry* entry, uint64_t now_ns) {
@@ -69,9 +87,17 @@ void LocalCache::Unlink(Shard* shard, CacheEntry* entry) {
 }
 
 CacheEntryRef LocalCache::Remove(Shard* shard, CacheEntry* entry) {
-  CacheEntry** at = BucketOf(shard, entry->hash_);
-  while (*at != entry) at = &(*at)->next_;
-  *at = entry->next_;
+  const size_t mask = shard->mask;
+  Slot* const slots = shard->slots.get();
+  size_t free = entry->hash_.low & mask;
+  while (slots[free].entry != entry) free = (free + 1) & mask;
+  // The entries behind it move up, unless that would put them before their first slot.
+  for (size_t i = (free + 1) & mask; slots[i].entry; i = (i + 1) & mask) {
+    if (((i - slots[i].low) & mask) < ((i - free) & mask)) continue;
+    slots[free] = slots[i];
+    free = i;
+  }
+  slots[free] = {};
   Unlink(shard, entry);
   shard->entries--;
   used_.fetch_sub(entry->cost(), std::memory_order_relaxed);
@@ -85,24 +111,14 @@ CacheEntryRef LocalCache::Find(const KeyHead& head, const Request& request, cons
   CacheEntryRef expired;  // freed without the lock
   {
     std::lock_guard lock(shard.mutex);
-    for (CacheEntry* entry = *BucketOf(&shard, hash); entry; entry = entry->next_) {
-      if (!(entry->hash_ == hash)) continue;
-      if (Expired(*entry, now_ns)) {
-        expired = Remove(&shard, entry);
-        break;
-      }
+    CacheEntry* const entry = EntryOf(shard, hash);
+    if (entry && Expired(*entry, now_ns)) {
+      expired = Remove(&shard, entry);
+    } else if (entry) {
       entry->Retain();
       found = CacheEntryRef::Adopt(entry);
-      if (shard.newest != entry) {
-        Unlink(&shard, entry);
-        Link(&shard, entry, now_ns);
-      } else {
-        entry->used_ns_ = std::max(now_ns, entry->used_ns_);
-        if (shard.oldest == entry) {
-          shard.oldest_ns.store(entry->used_ns_, std::memory_order_relaxed);
-        }
-      }
-      break;
+      Unlink(&shard, entry);
+      Link(&shard, entry, now_ns);
     }
     // Counted as a hit until the whole key was compared.
     (found ? shard.hits : shard.misses)++;
@@ -147,22 +163,23 @@ LocalCache::Inserted LocalCache::Insert(CacheEntryRef entry, uint64_t now_ns) no
     return Inserted::kTooLarge;
   }
   std::lock_guard lock(shard.mutex);
-  for (CacheEntry* other = *BucketOf(&shard, entry->hash_); other; other = other->next_) {
-    if (!(other->hash_ == entry->hash_)) continue;
+  if (CacheEntry* const other = EntryOf(shard, entry->hash_)) {
     if (other->IsFor(*entry) && !Expired(*other, now_ns)) {
       used_.fetch_sub(cost, std::memory_order_relaxed);
       return Inserted::kExists;
     }
-    // Two keys with one hash do not both stay, so that a look-up compares one.
+    // Of two keys with one hash the later one stays, so that a look-up compares one.
     expired = Remove(&shard, other);
-    break;
+  }
+  if (!Grow(&shard)) {
+    used_.fetch_sub(cost, std::memory_order_relaxed);
+    return Inserted::kTooLarge;
   }
   CacheEntry* const inserted = entry.Release();
   inserted->expires_ns_ = ttl_ns_ == 0 ? 0 : now_ns + ttl_ns_;
-  CacheEntry** const bucket = BucketOf(&shard, inserted->hash_);
-  inserted->next_ = std::exchange(*bucket, inserted);
+  Put(shard.slots.get(), shard.mask, {inserted->hash_.low, inserted});
   Link(&shard, inserted, now_ns);
-  if (++shard.entries > shard.mask + 1) Grow(&shard);
+  shard.entries++;
   return Inserted::kYes;
 }
 
@@ -175,13 +192,13 @@ void LocalCache::Forget(uint32_t version) noexcept {
         CacheEntry* const next = entry->newer_;
         if (entry->scope_ >> 32 == version) {
           CacheEntry* const removed = Remove(&shard, entry).Release();
-          removed->next_ = std::exchange(gone, removed);
+          removed->newer_ = std::exchange(gone, removed);
         }
         entry = next;
       }
     }
     while (gone) {
-      CacheEntry* const next = gone->next_;
+      CacheEntry* const next = gone->newer_;
       gone->Drop();
       gone = next;
     }

@@ -17,7 +17,6 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <vector>
 
 #include "engine/cache/cache_entry.h"
 #include "engine/cache/cache_key.h"
@@ -48,7 +47,7 @@ class LocalCache {
   enum class Inserted {
     kYes,
     kExists,   // an entry with this key is there already, and stays
-    kTooLarge  // the entry does not fit, even alone
+    kTooLarge  // the entry does not fit, even alone, or there is no memory
   };
   // Inserts a filled entry.
   Inserted Insert(CacheEntryRef entry, uint64_t now_ns) noexcept;
@@ -77,13 +76,19 @@ class LocalCache {
  private:
   static constexpr size_t kShards = 32;
 
+  // A place of a shard's table, which is probed one by one. It has a part of the hash, so that a
+  // look-up in vain touches no entry.
+  struct Slot {
+    uint64_t low = 0;
+    CacheEntry* entry = nullptr;  // null: free
+  };
   // On cache lines of its own, so that threads in different shards do not disturb each other.
   struct alignas(128) Shard {
     mutable std::mutex mutex;  // guards all below
     // When the oldest entry was last used; UINT64_MAX: there is no entry. Read without the lock.
     std::atomic<uint64_t> oldest_ns{UINT64_MAX};
-    std::unique_ptr<CacheEntry*[]> buckets;
-    size_t mask = 0;  // the number of buckets, minus one
+    std::unique_ptr<Slot[]> slots;
+    size_t mask = 0;  // the number of slots, minus one; at least one slot is free
     size_t entries = 0;
     CacheEntry* newest = nullptr;
     CacheEntry* oldest = nullptr;
@@ -93,11 +98,11 @@ class LocalCache {
   };
 
   Shard& ShardOf(const KeyHash& hash) { return shards_[hash.high % kShards]; }
-  // All of these are called with the shard's lock held.
-  static CacheEntry** BucketOf(Shard* shard, const KeyHash& hash) {
-    return &shard->buckets[hash.low & shard->mask];
-  }
-  static void Grow(Shard* shard) noexcept;
+  // All of these are called with the shard's lock held. The entry with a hash; null: none.
+  static CacheEntry* EntryOf(const Shard& shard, const KeyHash& hash);
+  static void Put(Slot* slots, size_t mask, const Slot& slot);
+  // Makes room for one more entry. False: there is no memory.
+  static bool Grow(Shard* shard) noexcept;
   static void Link(Shard* shard, CacheEntry* entry, uint64_t now_ns);
   static void Unlink(Shard* shard, CacheEntry* entry);
   // Takes an entry out of the shard. The caller drops the reference without the lock.

@@ -85,9 +85,14 @@ const models: FlagGroup = {
     useAll(
       'cache-config',
       'local,key=value',
-      'the response cache: local,size=<bytes>; local,ttl_ms=<n> lets entries expire; local,coalesce=false lets equal requests in flight run apart',
+      'the response cache: local,size=<bytes>; also the keys ttl_ms and coalesce, see docs/cache.md',
     ),
-    use('response-cache-byte-size', integer(0), '0', 'the old form of --cache-config=local,size=<bytes>; 0: none'),
+    use(
+      'response-cache-byte-size',
+      integer(0),
+      '0',
+      'the old form of --cache-config=local,size=<bytes>; 0: none',
+    ),
     hint('repoagent-directory', text('folder'), 'there are no repository agents'),
   ],
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
+#include <utility>
 
 namespace tritonts {
 
@@ -10,22 +11,31 @@ namespace {
 
 // What the allocator and the cache's table add to an entry's two pieces of memory, about.
 constexpr size_t kAround = 64;
+// Pieces of memory from this size on come from the pool.
+constexpr size_t kPooled = size_t{32} << 10;
 
 }  // namespace
 
-CacheEntryRef CacheEntry::Make(uint64_t scope, const KeyHash& hash, const KeyHead& head,
-                               const Request& request) noexcept {
+CacheEntryRef CacheEntry::Make(BlockPool* pool, uint64_t scope, const KeyHash& hash,
+                               const KeyHead& head, const Request& request) noexcept {
   const size_t key_size = head.SizeOf(request);
-  void* const memory = ::operator new(sizeof(CacheEntry) + key_size, std::nothrow);
+  BlockRef block;
+  if (key_size >= kPooled) {
+    block = pool->Acquire(key_size);
+    if (!block) return {};
+  }
+  void* const memory = ::operator new(sizeof(CacheEntry) + (block ? 0 : key_size), std::nothrow);
   if (!memory) return {};
-  auto* const entry = new (memory) CacheEntry(scope, hash, key_size);
-  entry->key_ = static_cast<char*>(memory) + sizeof(CacheEntry);
+  auto* const entry = new (memory) CacheEntry(pool, scope, hash, key_size);
+  entry->key_ =
+      block ? static_cast<char*>(block->data()) : static_cast<char*>(memory) + sizeof(CacheEntry);
+  entry->key_block_ = std::move(block);
   head.Write(request, entry->key_);
   return CacheEntryRef::Adopt(entry);
 }
 
 CacheEntry::~CacheEntry() {
-  ::operator delete(memory_);
+  if (!block_) ::operator delete(memory_);
 }
 
 void CacheEntry::Free() {
@@ -48,7 +58,12 @@ bool CacheEntry::Fill(std::span<const OutputTensor> outputs) noexcept {
   const size_t before = outputs.size() * sizeof(OutputTensor) + dims * sizeof(int64_t);
   output_bytes_ = bytes;
   memory_size_ = before + bytes;
-  memory_ = ::operator new(memory_size_, std::nothrow);
+  if (memory_size_ >= kPooled) {
+    block_ = pool_->Acquire(memory_size_);
+    memory_ = block_ ? block_->data() : nullptr;
+  } else {
+    memory_ = ::operator new(memory_size_, std::nothrow);
+  }
   if (!memory_) return false;
   outputs_ = static_cast<OutputTensor*>(memory_);
   output_count_ = outputs.size();
@@ -82,7 +97,8 @@ bool CacheEntry::IsLike(const CacheEntry& other) const {
 }
 
 size_t CacheEntry::cost() const {
-  return sizeof(CacheEntry) + key_size_ + memory_size_ + kAround;
+  return sizeof(CacheEntry) + (key_block_ ? key_block_->size() : key_size_) +
+         (block_ ? block_->size() : memory_size_) + kAround;
 }
 
 }  // namespace tritonts

@@ -1,5 +1,8 @@
 // An entry of the response cache: the key of a request, and the outputs of its answer.
 //
+// Small pieces of memory come from the allocator, and large ones from a pool, which uses the memory
+// of evicted entries again. The system takes long to provide fresh memory.
+//
 // An entry is made with its key when a request is looked up in vain. It is filled when the answer
 // is there, and never changes after that. It is counted: the cache, requests that were found in it,
 // and the request whose answer it waits for share it.
@@ -13,6 +16,8 @@
 
 #include "engine/cache/cache_key.h"
 #include "engine/cache/key_hash.h"
+#include "engine/memory/buffer.h"
+#include "engine/memory/pool.h"
 #include "engine/request/response_sink.h"
 
 namespace tritonts {
@@ -50,9 +55,10 @@ class CacheEntryRef {
 
 class CacheEntry {
  public:
-  // Makes an entry with the key of a request. Empty: there is no memory.
-  static CacheEntryRef Make(uint64_t scope, const KeyHash& hash, const KeyHead& head,
-                            const Request& request) noexcept;
+  // Makes an entry with the key of a request. `pool` outlives it until Fill. Empty: there is no
+  // memory.
+  static CacheEntryRef Make(BlockPool* pool, uint64_t scope, const KeyHash& hash,
+                            const KeyHead& head, const Request& request) noexcept;
 
   uint64_t scope() const { return scope_; }
   const KeyHash& hash() const { return hash_; }
@@ -78,8 +84,8 @@ class CacheEntry {
   friend class CacheEntryRef;
   friend class LocalCache;
 
-  CacheEntry(uint64_t scope, const KeyHash& hash, size_t key_size)
-      : hash_(hash), scope_(scope), key_size_(key_size) {}
+  CacheEntry(BlockPool* pool, uint64_t scope, const KeyHash& hash, size_t key_size)
+      : hash_(hash), scope_(scope), pool_(pool), key_size_(key_size) {}
   ~CacheEntry();
 
   void Retain() { references_.fetch_add(1, std::memory_order_relaxed); }
@@ -91,11 +97,14 @@ class CacheEntry {
   std::atomic<uint32_t> references_{1};
   const KeyHash hash_;
   const uint64_t scope_;
+  BlockPool* const pool_;
   const size_t key_size_;
-  char* key_ = nullptr;  // behind this object, in the same memory
+  char* key_ = nullptr;  // behind this object, in the same memory, or in a block
+  BlockRef key_block_;
   OutputTensor* outputs_ = nullptr;
   size_t output_count_ = 0;
   void* memory_ = nullptr;  // of the outputs: their descriptions, their dims, and their bytes
+  BlockRef block_;          // that has `memory_`; empty: it is from the allocator
   size_t memory_size_ = 0;
   size_t output_bytes_ = 0;
 

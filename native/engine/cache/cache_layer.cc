@@ -77,7 +77,7 @@ void CacheLayer::Look(std::span<Request* const> requests, uint64_t now_ns,
     const KeyHash hash = head.HashOf(*request);
     one.entry = cache_->Find(head, *request, hash, now_ns);
     one.hit = static_cast<bool>(one.entry);
-    if (!one.hit) one.entry = CacheEntry::Make(scope, hash, head, *request);
+    if (!one.hit) one.entry = CacheEntry::Make(&cache_->pool(), scope, hash, head, *request);
   }
 }
 

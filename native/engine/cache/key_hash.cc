@@ -12,42 +12,47 @@ constexpr uint64_t kSecret[] = {
     0x6a09e667f3bcc908, 0xbb67ae8584caa73b, 0x3c6ef372fe94f82b, 0xa54ff53a5f1d36f1,
     0x510e527fade682d1, 0x9b05688c2b3e6c1f, 0x1f83d9abfb41bd6b, 0x5be0cd19137e2179,
 };
-// Odd numbers with about as many ones as zeros.
-constexpr uint64_t kStep = 0x9e3779b97f4a7c15;
-constexpr uint64_t kFirst = 0xbf58476d1ce4e5b9;
-constexpr uint64_t kSecond = 0x94d049bb133111eb;
 
-uint64_t Mixed(uint64_t value, uint64_t factor) {
-  value = (value ^ value >> 31) * factor;
-  return value ^ value >> 29;
+// The upper and the lower half of a product, folded.
+uint64_t Folded(uint64_t a, uint64_t b) {
+#if defined(__SIZEOF_INT128__)
+  __extension__ using Wide = unsigned __int128;
+  const Wide product = static_cast<Wide>(a) * b;
+  return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
+#else
+  const uint64_t low_a = a & 0xffffffff;
+  const uint64_t high_a = a >> 32;
+  const uint64_t low_b = b & 0xffffffff;
+  const uint64_t high_b = b >> 32;
+  const uint64_t middle = high_a * low_b + (low_a * low_b >> 32);
+  const uint64_t other = low_a * high_b + (middle & 0xffffffff);
+  return a * b ^ (high_a * high_b + (middle >> 32) + (other >> 32));
+#endif
 }
 
 }  // namespace
+
+KeyHasher::KeyHasher(uint64_t seed) : seed_(seed) {
+  for (size_t i = 0; i < kLanes; i++) lanes_[i] = seed ^ kSecret[kLanes + i];
+}
 
 void KeyHasher::AddStripes(const char* data, size_t stripes) {
   uint64_t lanes[kLanes];
   uint64_t keys[kLanes];
   for (size_t i = 0; i < kLanes; i++) {
     lanes[i] = lanes_[i];
-    keys[i] = kSecret[i] + seed_ + stripes_ * kStep;
+    // Nobody knows the seed, so nobody can choose a factor that is 0.
+    keys[i] = seed_ ^ kSecret[i];
   }
   for (size_t stripe = 0; stripe < stripes; stripe++, data += kStripe) {
-    uint64_t words[kLanes];
+    uint64_t words[2 * kLanes];
     std::memcpy(words, data, kStripe);
     for (size_t i = 0; i < kLanes; i++) {
-      const uint64_t keyed = words[i] ^ keys[i];
-      lanes[i] += (keyed & 0xffffffff) * (keyed >> 32);
-      // The key differs from stripe to stripe, so the order of stripes counts.
-      keys[i] += kStep;
-    }
-    // A product loses a factor if the other one is 0, so the neighbouring lane has the word, too.
-    for (size_t i = 0; i < kLanes; i += 2) {
-      lanes[i] += words[i + 1];
-      lanes[i + 1] += words[i];
+      lanes[i] = Folded(words[2 * i] ^ keys[i], words[2 * i + 1] ^ lanes[i]);
     }
   }
   std::copy(lanes, lanes + kLanes, lanes_);
-  stripes_ += stripes;
+  size_ += stripes * kStripe;
 }
 
 void KeyHasher::Add(const void* data, size_t size) {
@@ -73,14 +78,12 @@ KeyHash KeyHasher::Finish() const {
   std::memset(last.rest_ + waiting_, 0, kStripe - waiting_);
   last.AddStripes(last.rest_, 1);
   KeyHash hash;
-  hash.low = seed_ + (stripes_ * kStripe + waiting_) * kFirst;
-  hash.high = hash.low ^ kSecret[0];
+  hash.low = seed_ ^ (size_ + waiting_);
+  hash.high = hash.low + kSecret[0];
   for (size_t i = 0; i < kLanes; i++) {
-    hash.low = Mixed(hash.low ^ last.lanes_[i], kFirst);
-    hash.high = Mixed(hash.high + last.lanes_[i], kSecond);
+    hash.low = Folded(hash.low ^ last.lanes_[i], kSecret[2 * i]);
+    hash.high = Folded(hash.high + last.lanes_[i], kSecret[2 * i + 1]);
   }
-  hash.low = Mixed(hash.low, kSecond);
-  hash.high = Mixed(hash.high, kFirst);
   return hash;
 }
 

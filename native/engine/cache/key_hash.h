@@ -20,23 +20,23 @@ struct KeyHash {
 // once. Not thread-safe.
 class KeyHasher {
  public:
-  explicit KeyHasher(uint64_t seed) : seed_(seed) {}
+  explicit KeyHasher(uint64_t seed);
 
   void Add(const void* data, size_t size);
   KeyHash Finish() const;
 
  private:
-  static constexpr size_t kLanes = 8;
-  static constexpr size_t kStripe = kLanes * sizeof(uint64_t);
+  static constexpr size_t kLanes = 4;
+  static constexpr size_t kStripe = kLanes * 2 * sizeof(uint64_t);
 
   // Adds whole stripes.
   void AddStripes(const char* data, size_t stripes);
 
   uint64_t seed_;
-  uint64_t lanes_[kLanes] = {};
-  uint64_t stripes_ = 0;  // how many were added
-  size_t waiting_ = 0;    // bytes in `rest_`
-  char rest_[kStripe];    // bytes that are no whole stripe yet
+  uint64_t lanes_[kLanes];
+  uint64_t size_ = 0;   // bytes of whole stripes
+  size_t waiting_ = 0;  // bytes in `rest_`
+  char rest_[kStripe];  // bytes that are no whole stripe yet
 };
 
 }  // namespace tritonts

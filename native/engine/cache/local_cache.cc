@@ -11,6 +11,8 @@ namespace tritonts {
 namespace {
 
 constexpr size_t kFewestSlots = 16;
+// Memory of evicted entries that is kept for new ones, at most an eighth of the cache.
+constexpr uint64_t kMostIdle = uint64_t{32} << 20;
 
 // A number that an attacker does not know, who could else make keys with equal hashes.
 uint64_t SomeSeed(const void* somewhere) {
@@ -23,7 +25,10 @@ uint64_t SomeSeed(const void* somewhere) {
 }  // namespace
 
 LocalCache::LocalCache(uint64_t size, uint64_t ttl_ns)
-    : size_(size), ttl_ns_(ttl_ns), seed_(SomeSeed(this)) {
+    : size_(size),
+      ttl_ns_(ttl_ns),
+      seed_(SomeSeed(this)),
+      pool_(static_cast<size_t>(std::min(size / 8, kMostIdle))) {
   for (Shard& shard : shards_) {
     shard.slots = std::make_unique<Slot[]>(kFewestSlots);
     shard.mask = kFewestSlots - 1;

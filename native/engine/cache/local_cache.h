@@ -40,6 +40,9 @@ class LocalCache {
   // The seed of the hashes (KeyHead).
   uint64_t seed() const { return seed_; }
 
+  // For entries.
+  BlockPool& pool() { return pool_; }
+
   // The entry with the key of a request, whose head and hash these are. Empty: there is none.
   CacheEntryRef Find(const KeyHead& head, const Request& request, const KeyHash& hash,
                      uint64_t now_ns) noexcept;
@@ -116,6 +119,7 @@ class LocalCache {
   const uint64_t size_;
   const uint64_t ttl_ns_;
   const uint64_t seed_;
+  BlockPool pool_;
   std::array<Shard, kShards> shards_;
   alignas(128) std::atomic<uint64_t> used_{0};
   alignas(128) std::atomic<uint64_t> lookup_ns_{0};

@@ -53,7 +53,8 @@ class CacheKeys {
   CacheEntryRef Make(const Request& request, const std::string& output, uint64_t scope = 1) {
     KeyHead head(scope, cache_->seed());
     head.Set(*request.header);
-    CacheEntryRef entry = CacheEntry::Make(scope, head.HashOf(request), head, request);
+    CacheEntryRef entry =
+        CacheEntry::Make(&cache_->pool(), scope, head.HashOf(request), head, request);
     OutputTensor tensor;
     const int64_t dims[] = {static_cast<int64_t>(output.size())};
     tensor.datatype = DataType::kUint8;

@@ -49,6 +49,25 @@ TEST(cache_evicts_what_was_used_longest_ago) {
   CHECK_EQ(counts.used, 3 * cost);
 }
 
+TEST(cache_bounds_large_entries_with_the_blocks_that_they_have) {
+  constexpr size_t kBytes = 100'000;
+  Requests requests;
+  LocalCache cache(1 << 20);
+  CacheKeys keys(&cache);
+  for (int i = 0; i < 50; i++) {
+    Request* const request = requests.Add();
+    requests.Input(request, 0, DataType::kUint8, {1, kBytes},
+                   std::string(kBytes, static_cast<char>(i)));
+    CHECK_EQ(keys.Find(*request, 1), -1);
+    CHECK(keys.Insert(*request, std::string(kBytes, static_cast<char>(i)), 1) == Inserted::kYes);
+    CHECK_EQ(keys.Find(*request, 2), i);
+    CHECK(cache.counts().used <= cache.counts().size);
+  }
+  // Each has two blocks of at least 100,000 bytes.
+  CHECK(cache.counts().entries >= 3);
+  CHECK(cache.counts().entries <= 5);
+}
+
 TEST(cache_refuses_what_does_not_fit_alone_and_evicts_nothing_for_it) {
   Requests requests;
   LocalCache cache(2048);

@@ -81,6 +81,17 @@ void CacheLayer::Look(std::span<Request* const> requests, uint64_t now_ns,
   }
 }
 
+void CacheLayer::KeepOrder(std::vector<Looked>* looked) {
+  bool waits = inside() > looked->size();
+  for (Looked& one : *looked) {
+    if (one.hit && waits) {
+      one.hit = false;
+      one.entry = {};
+    }
+    waits = waits || !one.hit;
+  }
+}
+
 void CacheLayer::Register(std::vector<Looked>* looked, uint64_t lookup_ns,
                           std::vector<Request*>* passed) {
   std::lock_guard lock(mutex_);
@@ -115,6 +126,7 @@ void CacheLayer::Submit(std::span<Request* const> requests, uint64_t now_ns,
   } catch (const std::bad_alloc&) {
     return Pass(requests, now_ns, inline_time);
   }
+  if (in_order_) KeepOrder(&looked);
   const uint64_t found_ns = NowNs();
   const uint64_t lookup_ns = Since(start_ns, found_ns);
   cache_->NoteLookups(lookup_ns);
@@ -216,6 +228,7 @@ void CacheLayer::AnswerHits(std::span<const Looked> looked, uint64_t found_ns, u
       i++;
       continue;
     }
+    // Until the last of its requests is answered, the header stays.
     const RequestHeader* const header = first.request->header;
     if (first.entry->output_bytes() >= kLarge) {
       AnswerLarge(first.request, *first.entry, timings);
@@ -224,7 +237,6 @@ void CacheLayer::AnswerHits(std::span<const Looked> looked, uint64_t found_ns, u
     }
     const bool small = !first.entry->outputs().empty() && first.entry->outputs()[0].batch >= 0 &&
                        first.entry->output_bytes() <= kMostGathered;
-    // Until the last of these is answered, the header is not touched by others.
     size_t count = 1;
     while (count < kTogether && i + count < looked.size() && looked[i + count].hit &&
            looked[i + count].request->header == header &&

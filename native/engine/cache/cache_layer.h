@@ -12,6 +12,9 @@
 // A request follows only what waits as it would: with a time limit in the queue, at another
 // priority level, or as a call of a model that runs (call_graph.h), it runs itself.
 //
+// If responses must leave in the order of their requests (preserve_ordering), a request is answered
+// from the cache only if no earlier one is under way, and none follows another one.
+//
 // Threads: any thread may call any function. The lock guards the waiting requests. It is not held
 // while the cache, the chain or a sink is called.
 #pragma once
@@ -34,13 +37,18 @@ namespace tritonts {
 
 class CacheLayer final : public Layer {
  public:
-  // `version` is the uid of the version, and `model` its name, for messages. With `coalesce`,
-  // equal requests in flight share one run. Throws std::bad_alloc.
+  struct Options {
+    bool coalesce = true;   // equal requests in flight share one run
+    bool in_order = false;  // responses leave in the order of their requests
+  };
+  // `version` is the uid of the version, and `model` its name, for messages. Throws
+  // std::bad_alloc.
   CacheLayer(std::shared_ptr<LocalCache> cache, uint32_t version, const std::string& model,
-             bool coalesce)
+             const Options& options)
       : cache_(std::move(cache)),
         version_(version),
-        coalesce_(coalesce),
+        coalesce_(options.coalesce && !options.in_order),
+        in_order_(options.in_order),
         cancelled_(Status::Cancelled("model '" + model + "': the request was cancelled")) {}
   // Removes the version's entries from the cache.
   ~CacheLayer() override;
@@ -70,6 +78,9 @@ class CacheLayer final : public Layer {
 
   // Looks the requests up. Throws std::bad_alloc.
   void Look(std::span<Request* const> requests, uint64_t now_ns, std::vector<Looked>* looked);
+  // Lets hits run that come after requests under way. Only for versions whose responses are in
+  // order.
+  void KeepOrder(std::vector<Looked>* looked);
   // Registers the misses, and sets `passed` to the requests that go on.
   void Register(std::vector<Looked>* looked, uint64_t lookup_ns, std::vector<Request*>* passed);
   // Answers requests with the entries that were found.
@@ -95,6 +106,7 @@ class CacheLayer final : public Layer {
   const std::shared_ptr<LocalCache> cache_;
   const uint32_t version_;
   const bool coalesce_;
+  const bool in_order_;
   const Status cancelled_;
   BlockPool pool_{kIdleBytes};  // for large outputs of hits
 

@@ -29,6 +29,9 @@ class LayerChain {
   virtual void PassCancel(size_t place, std::span<Request* const> requests) noexcept = 0;
   virtual void PassBack(size_t place, std::span<const Response> responses) noexcept = 0;
   virtual void PassBackAlike(size_t place, const AlikeResponses& alike) noexcept = 0;
+  // Requests of the executor whose final response was not delivered yet, with those of the present
+  // call of Submit.
+  virtual uint64_t inside() const noexcept = 0;
 
  protected:
   ~LayerChain() = default;
@@ -87,6 +90,7 @@ class Layer {
             InlineTime* inline_time = nullptr) noexcept {
     chain_->PassOn(place_ + 1, requests, now_ns, inline_time);
   }
+  uint64_t inside() const noexcept { return chain_->inside(); }
   void PassCancel(std::span<Request* const> requests) noexcept {
     chain_->PassCancel(place_ + 1, requests);
   }

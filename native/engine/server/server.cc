@@ -198,10 +198,11 @@ bool Server::WasGiven(uint32_t uid) const {
   return versions_.WasGiven(uid);
 }
 
-void Server::AddCacheTo(Served* version) const {
+void Server::AddCacheTo(Served* version, bool in_order) const {
   if (!options_.cache) return;
-  version->AddLayer(std::make_unique<CacheLayer>(options_.cache, version->uid(), version->name(),
-                                                 options_.coalesce));
+  version->AddLayer(std::make_unique<CacheLayer>(
+      options_.cache, version->uid(), version->name(),
+      CacheLayer::Options{.coalesce = options_.coalesce, .in_order = in_order}));
 }
 
 uint32_t Server::AddEnsemble(std::string name, EnsemblePlan plan) {
@@ -212,7 +213,7 @@ uint32_t Server::AddEnsemble(std::string name, EnsemblePlan plan) {
       std::make_shared<Ensemble>(uid, std::move(name), std::move(plan), [weak = weak_from_this()] {
         if (const auto server = weak.lock()) server->WakeReaper();
       });
-  if (cached) AddCacheTo(ensemble.get());
+  if (cached) AddCacheTo(ensemble.get(), false);
   versions_.Add(uid, ensemble);
   return uid;
 }

@@ -174,9 +174,9 @@ class Server : public std::enable_shared_from_this<Server>, public PortHost {
   std::function<bool()> CancelledFromNow() const;
   // Starts the threads that a server needs from the beginning.
   bool StartThreads();
-  // Puts the cache around a version that does not serve yet, if the server has one. Throws
-  // std::bad_alloc.
-  void AddCacheTo(Served* version) const;
+  // Puts the cache around a version that does not serve yet, if the server has one. `in_order`: its
+  // responses leave in the order of their requests. Throws std::bad_alloc.
+  void AddCacheTo(Served* version, bool in_order) const;
   void Terminate();
   void AddVersion(uint32_t uid, Backend* backend, const std::string& name, int64_t number,
                   std::unique_ptr<Model> model);

@@ -114,7 +114,7 @@ void Server::Start(uint32_t uid, VersionConfig config, std::function<void(Status
   config.gate = options_.rate_limiter;
   config.budget = &budget_;
   const Status cached = MakeStatus([&] {
-    if (config.cached) AddCacheTo(version.get());
+    if (config.cached) AddCacheTo(version.get(), config.preserve_ordering);
     return Status::Ok();
   });
   if (!cached.ok()) return done(cached);
@@ -152,7 +152,7 @@ std::optional<Status> Server::StartAtOnce(uint32_t uid, VersionConfig* config) {
   config->gate = options_.rate_limiter;
   config->budget = &budget_;
   const Status cached = MakeStatus([&] {
-    if (config->cached) AddCacheTo(version.get());
+    if (config->cached) AddCacheTo(version.get(), config->preserve_ordering);
     return Status::Ok();
   });
   if (!cached.ok()) return cached;

@@ -83,6 +83,7 @@ class Layers final : public LayerChain {
   void PassCancel(size_t place, std::span<Request* const> requests) noexcept override;
   void PassBack(size_t place, std::span<const Response> responses) noexcept override;
   void PassBackAlike(size_t place, const AlikeResponses& alike) noexcept override;
+  uint64_t inside() const noexcept override { return open_.load(std::memory_order_acquire); }
 
  private:
   friend class LayerSink;

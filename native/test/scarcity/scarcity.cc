@@ -102,7 +102,7 @@ struct Rig {
     cached = opened.value();
     // A small cache, so that entries are evicted, too.
     server.server().FindServed(cached)->AddLayer(std::make_unique<CacheLayer>(
-        std::make_shared<LocalCache>(4096), cached, "m", /*coalesce=*/true));
+        std::make_shared<LocalCache>(4096), cached, "m", CacheLayer::Options()));
     CHECK(server.Start(cached, ConfigOf(FloatIo(), 2, {8, {}, 0})).ok());
     if (!warm) return;
     PortClient client(server.shared());

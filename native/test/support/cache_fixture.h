@@ -17,7 +17,9 @@ class CachedVersion {
   explicit CachedVersion(Script script, uint64_t size = 1 << 20, bool coalesce = true,
                          uint64_t ttl_ns = 0, VersionConfig config = ConfigOf(FloatIo(), 1))
       : cache(std::make_shared<LocalCache>(size, ttl_ns)), bench_(std::move(script)) {
-    bench_.version().AddLayer(std::make_unique<CacheLayer>(cache, 7, "m", coalesce));
+    bench_.version().AddLayer(std::make_unique<CacheLayer>(
+        cache, 7, "m",
+        CacheLayer::Options{.coalesce = coalesce, .in_order = config.preserve_ordering}));
     CHECK(bench_.version().Start(std::move(config)).ok());
   }
   ~CachedVersion() {

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
-import type { InferenceServer } from '../../../src/index.js';
+import type { InferenceServer, InferResult } from '../../../src/index.js';
 import { executing, script } from '../../javascript/harness.js';
 import { addModel } from '../../support/models.js';
 import {
@@ -166,6 +166,24 @@ test('a cancelled request does not fail those that share its run', async (t) => 
   await busy;
   const { execution_count: runs } = await statisticsAfter(server, 'slow', 4);
   assert.equal(runs, 2);
+});
+
+test('with preserve_ordering no cached response overtakes', async (t) => {
+  const ordered = identity({ batching: 'preserve_ordering: true', delayMs: 20, instances: 2, more: cached });
+  const server = await serve(t, { ordered }, { cacheConfig });
+  await server.infer('ordered', { x: row() });
+  const order: string[] = [];
+  const note =
+    (name: string) =>
+    ({ timings }: InferResult): void => {
+      order.push(`${name} ${timings.cacheHit ? 'hit' : 'ran'}`);
+    };
+  await Promise.all([
+    server.infer('ordered', { x: row(1) }).then(note('first')),
+    server.infer('ordered', { x: row() }).then(note('second')),
+    server.infer('ordered', { x: row(1) }).then(note('third')),
+  ]);
+  assert.deepEqual(order, ['first ran', 'second ran', 'third ran']);
 });
 
 test('errors are not cached', async (t) => {

@@ -251,6 +251,37 @@ TEST(cached_followers_end_when_the_version_is_aborted) {
   CHECK(cached.sink().Wait(2));
 }
 
+TEST(cached_responses_keep_the_order_of_requests) {
+  const auto runs = std::make_shared<Runs>();
+  VersionConfig config = ConfigOf(FloatIo(), 2);
+  config.preserve_ordering = true;
+  CachedVersion cached(ScriptOf(runs), kSize, true, 0, std::move(config));
+  cached.bench().Send({1});
+  CHECK(cached.sink().Wait(1));
+  const auto is_alone = [&] { return cached.bench().version().drained(); };
+  CHECK(Eventually(is_alone));
+  // Alone, it is answered at once.
+  cached.bench().Send({1});
+  CHECK_EQ(cached.sink().responses().size(), 2u);
+  runs->Shut();
+  cached.bench().Send({2});
+  CHECK(runs->Started(2));
+  // Behind a run, it runs, and so does an equal one.
+  cached.bench().Send({1});
+  cached.bench().Send({2});
+  CHECK_EQ(cached.sink().responses().size(), 2u);
+  runs->Open();
+  CHECK(cached.sink().Wait(5));
+  std::vector<uint32_t> order;
+  for (const SeenResponse& seen : cached.sink().responses()) order.push_back(seen.slot);
+  CHECK_EQ(order, (std::vector<uint32_t>{0, 1, 2, 3, 4}));
+  CHECK_EQ(runs->runs().size(), 4u);
+  CHECK_EQ(cached.statistics().cache_hit.count, 1u);
+  CHECK(Eventually(is_alone));
+  cached.bench().Send({2});
+  CHECK_EQ(cached.sink().responses().size(), 6u);
+}
+
 TEST(cached_versions_pass_what_has_no_key) {
   const auto runs = std::make_shared<std::atomic<int>>(0);
   CachedVersion cached(CountedRuns(runs));
@@ -293,7 +324,7 @@ TEST(cached_answers_are_gone_with_their_version) {
 TEST(cached_ensembles_forget_when_they_are_bound_again) {
   const auto cache = std::make_shared<LocalCache>(kSize);
   EnsembleBench bench(ChainOf(1), {{Adding(1), ConfigOf(FloatIo())}});
-  bench.ensemble().AddLayer(std::make_unique<CacheLayer>(cache, 1, "e", true));
+  bench.ensemble().AddLayer(std::make_unique<CacheLayer>(cache, 1, "e", CacheLayer::Options()));
   bench.Send({1});
   CHECK(bench.sink.Wait(1));
   bench.Send({1});
@@ -314,7 +345,7 @@ TEST(cached_steps_of_an_ensemble_are_answered_within_it) {
   const auto cache = std::make_shared<LocalCache>(kSize);
   EnsembleBench bench(ChainOf(2),
                       {{CountedRuns(runs), ConfigOf(FloatIo())}, {Adding(1), ConfigOf(FloatIo())}});
-  bench.step(0).AddLayer(std::make_unique<CacheLayer>(cache, 1, "s", true));
+  bench.step(0).AddLayer(std::make_unique<CacheLayer>(cache, 1, "s", CacheLayer::Options()));
   for (uint32_t i = 0; i < 3; i++) {
     bench.Send({4});
     CHECK(bench.sink.Wait(i + 1));

@@ -31,6 +31,7 @@ export interface Options {
 
 /** The parts besides the loads of models. */
 const parts: readonly string[] = [
+  'cache',
   'delay',
   'ensembles',
   'forms',

@@ -19,6 +19,7 @@ const engineFolders = {
   'engine/scheduling': ['engine/base', 'engine/memory', 'engine/request'],
   'engine/sequences': ['engine/base', 'engine/memory', 'engine/request', 'engine/scheduling'],
   'engine/statistics': ['engine/base', 'engine/memory', 'engine/request', 'engine/scheduling'],
+  'engine/cache': ['engine/base', 'engine/memory', 'engine/request'],
   'engine/waiting': ['engine/base'],
   'engine/batch': [
     'engine',
@@ -65,6 +66,7 @@ const engineFolders = {
     'engine/scheduling',
     'engine/statistics',
     'engine/waiting',
+    'engine/cache',
     'engine/version',
     'engine/ensemble',
     'engine/port',

@@ -20,6 +20,7 @@ export type { CreateServer } from './server/inference-server.js';
 export type {
   BatchReason,
   ExplainedBatch,
+  ExplainedCache,
   ExplainedResource,
   ExplainedSequences,
   Explanation,
@@ -90,6 +91,7 @@ export type {
   WorkersOptions,
 } from './api/javascript-model.js';
 export type { ModelRequest, NameOrSignature, ReceivedOf, Rescheduled } from './api/model-request.js';
+export type { CacheConfig, LocalCacheOptions } from './cache-config.js';
 export type { RateLimitOptions, RateLimitResource } from './scheduling/rate-limit.js';
 export type { BackendConfig, GivenFiles, GivenModel, LoadEvent, ServerOptions } from './options.js';
 export type { ModelMessage } from './registry/entries/model-events.js';

@@ -1,5 +1,7 @@
 /** Options of a server. */
 
+import type { NativeCacheOptions } from './addon/native/addon.js';
+import type { CacheConfig } from './cache-config.js';
 import type { RateLimitOptions, RateLimitResource } from './scheduling/rate-limit.js';
 import type { ModelCode } from './javascript/model-code.js';
 import type { ModelModule, ModelObject, WorkersOptions } from './api/javascript-model.js';
@@ -137,6 +139,14 @@ export interface ServerOptions {
    */
   readonly rateLimit?: RateLimitOptions | undefined;
   /**
+   * The response cache, for models that say `response_cache { enable: true }` (default: there is none, and they run
+   * each request). docs/cache.md explains it. Triton: `--cache-config`.
+   *
+   * @example
+   * const cacheConfig = { local: { size: 64 * 2 ** 20 } };
+   */
+  readonly cacheConfig?: CacheConfig | undefined;
+  /**
    * Options by backend (default: none). `onnxruntime.library` is the path of the ONNX Runtime library to use
    * instead of the library in the package onnxruntime-node. `openvino.library`, `tensorflow.library` and
    * `pytorch.library` are those of OpenVINO's and TensorFlow's C libraries and of libtorch, or their folders.
@@ -242,6 +252,8 @@ export interface ResolvedOptions {
   readonly modelLoadConcurrency: number;
   /** The resources that the user gives; undefined: there is no rate limiter. */
   readonly rateLimit: readonly RateLimitResource[] | undefined;
+  /** The response cache; undefined: there is none. */
+  readonly cache: NativeCacheOptions | undefined;
   readonly backendConfig: Readonly<Record<string, BackendConfig>>;
   readonly trustedFolders: readonly string[];
   readonly backendDirectory: string | undefined;

@@ -1,5 +1,6 @@
 /** Checks a server's options once, when the server is created. */
 
+import { checkCacheConfig } from './cache-config.js';
 import { checkRateLimit } from './scheduling/rate-limit.js';
 import { fileURLToPath } from 'node:url';
 import { isAbsolute, resolve } from 'node:path';
@@ -37,6 +38,7 @@ const keys = [
   'cudaMemoryPoolByteSize',
   'modelLoadConcurrency',
   'rateLimit',
+  'cacheConfig',
   'backendConfig',
   'trustedFolders',
   'backendDirectory',
@@ -327,6 +329,7 @@ export function resolveOptions(
       mostThreads,
     ),
     rateLimit: checkRateLimit(options.rateLimit),
+    cache: checkCacheConfig(options.cacheConfig),
     backendConfig: checkBackendConfig(options.backendConfig ?? {}, base),
     trustedFolders: trusted.map((folder, i) => folderPath(folder, `options.trustedFolders[${i}]`, base)),
     backendDirectory:

@@ -50,6 +50,7 @@ const serverNulls: Nulls<Omit<ServerOptions, 'modelRepository'>> = {
   ...{
     modelLoadConcurrency: null,
     rateLimit: null,
+    cacheConfig: null,
     backendConfig: null,
     trustedFolders: null,
     backendDirectory: null,

@@ -14,6 +14,7 @@ import { configOf, delayLoads, type BenchModel, type Items } from './models.js';
 import { delaysOf, loadsOf, wants, windowOf, type Options } from '../options.js';
 import type { ContestantName, DelayRow, LoadRow, ModelHead, OurName, Results } from '../reports/results.js';
 import { isOurs, runDelays, runLoad } from './rounds.js';
+import { measureCache } from '../limits/cache.js';
 import { measureForms } from '../limits/forms.js';
 import { measureJavaScript } from '../limits/javascript.js';
 import { measureMetrics } from '../limits/metrics.js';
@@ -131,6 +132,10 @@ export class Benchmark {
         this.#note(text);
       };
       this.#measured.push(...(await measurePython(join(this.#folder, 'python'), rounds, note)));
+    }
+    if (wants(this.#options, 'cache')) {
+      this.#progress('cache');
+      this.#measured.push(...(await measureCache(rounds)));
     }
     if (wants(this.#options, 'queues')) {
       this.#progress('queues');

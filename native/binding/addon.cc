@@ -86,12 +86,25 @@ std::shared_ptr<RateLimiter> RateLimiterOf(const Napi::Value& given) {
   return std::make_shared<RateLimiter>(std::move(resources));
 }
 
+// The response cache of a server; null: it has none.
+std::shared_ptr<LocalCache> CacheOf(const Napi::Value& given) {
+  if (!given.IsObject()) return nullptr;
+  const Napi::Object object = given.As<Napi::Object>();
+  constexpr double kNsOfMs = 1e6;
+  const Napi::Value ttl = object.Get("ttlMs");
+  const double ttl_ns = ttl.IsNumber() ? ttl.As<Napi::Number>().DoubleValue() * kNsOfMs : 0;
+  return std::make_shared<LocalCache>(static_cast<uint64_t>(NumberOf(object.Get("size"))),
+                                      static_cast<uint64_t>(ttl_ns));
+}
+
 Napi::Value CreateServer(const Napi::CallbackInfo& info) {
   ServerOptions options;
   options.load_concurrency = static_cast<uint32_t>(NumberOf(info[0]));
   options.max_in_flight_bytes = static_cast<uint64_t>(NumberOf(info[1]));
   options.spin_cores = static_cast<uint32_t>(NumberOf(info[2]));
   options.rate_limiter = RateLimiterOf(info[3]);
+  options.cache = CacheOf(info[4]);
+  if (options.cache) options.coalesce = FlagOf(info[4].As<Napi::Object>().Get("coalesce"));
   std::vector<std::shared_ptr<Server>>& owned = DataOf(info.Env()).owned;
   return ServerWrap::Create(info.Env(), [&] {
     // Reserve first, so that no server is created without an owner.

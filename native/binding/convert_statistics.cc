@@ -36,6 +36,8 @@ Napi::Value ToJs(Napi::Env env, const Statistics& statistics) {
   object.Set("computeInput", DurationToJs(env, statistics.compute_input));
   object.Set("computeInfer", DurationToJs(env, statistics.compute_infer));
   object.Set("computeOutput", DurationToJs(env, statistics.compute_output));
+  object.Set("cacheHit", DurationToJs(env, statistics.cache_hit));
+  object.Set("cacheMiss", DurationToJs(env, statistics.cache_miss));
   Napi::Array batches = Napi::Array::New(env, statistics.batches.size());
   uint32_t i = 0;
   for (const auto& [rows, batch] : statistics.batches) {

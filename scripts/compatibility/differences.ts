@@ -165,6 +165,11 @@ export const differences: readonly Difference[] = [
     here: 'INVALID_ARG, because a control tensor has one value. The same holds for a control or state that is an input, too.',
   },
   {
+    triton:
+      'A key of the response cache is a hash of the bytes of the inputs, and entries are not compared. Shapes, datatypes, wanted outputs and parameters make no difference, and a reloaded model gives old answers.',
+    here: 'The whole request is compared, with the load of the model. So no request gets the answer of another one. docs/cache.md has all differences of the cache.',
+  },
+  {
     triton: 'Without `initial_state`, a new sequence begins with memory that nobody has set.',
     here: 'It begins with zeros, or empty strings.',
   },

@@ -2,7 +2,7 @@
 
 import { unavailable } from '../errors.js';
 import { addon } from './load.js';
-import type { NativeGivenResource } from './native/addon.js';
+import type { NativeCacheOptions, NativeGivenResource } from './native/addon.js';
 import type { NativeServer } from './native/server.js';
 
 /**
@@ -17,12 +17,15 @@ export function createEngine(options: {
   readonly spinCores: number;
   /** The resources that instances share, as far as the user gives them; undefined: no rate limiter. */
   readonly rateLimit: readonly NativeGivenResource[] | undefined;
+  /** The response cache; undefined: there is none. */
+  readonly cache: NativeCacheOptions | undefined;
 }): NativeServer {
   const engine = addon().createServer(
     options.modelLoadConcurrency,
     options.maxInFlightBytes,
     options.spinCores,
     options.rateLimit,
+    options.cache,
   );
   if (!engine) throw unavailable('NO_MEMORY', 'the system has no memory or thread left for another server');
   return engine;

@@ -148,9 +148,9 @@ export interface ModelStatistics {
     readonly compute_infer: StatisticDuration;
     /** Distributing outputs. */
     readonly compute_output: StatisticDuration;
-    /** Responses from the response cache. Always 0: there is no such cache yet. */
+    /** Requests that the response cache answered, with the time of their look-ups. They are part of `success`. */
     readonly cache_hit: StatisticDuration;
-    /** Lookups in the response cache that found nothing. Always 0. */
+    /** Requests that the response cache could not answer, with the time of their look-ups and insertions. */
     readonly cache_miss: StatisticDuration;
   };
   /** Why requests failed: the parts of `fail`, with the reasons of Triton's metrics. */

@@ -8,7 +8,7 @@
  * console.log(`${timings.batchSize} items, ${timings.computeInferNs / 1e6} ms`);
  */
 export interface Timings {
-  /** Rows of the batch: how many items ran together. */
+  /** Rows of the batch: how many items ran together; 0 for a response from the response cache. */
   readonly batchSize: number;
   /** From the event-loop tick in which the request was made to the start of its batch. Triton: `queue`. */
   readonly queueNs: number;
@@ -18,6 +18,6 @@ export interface Timings {
   readonly computeInferNs: number;
   /** Distributing outputs. Triton: `compute_output`. */
   readonly computeOutputNs: number;
-  /** Whether the response came from the response cache. Always false: there is no such cache yet. */
+  /** Whether the response came from the response cache, or from the run of an equal request. */
   readonly cacheHit: boolean;
 }

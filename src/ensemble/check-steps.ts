@@ -3,7 +3,8 @@
 import { fieldPath, fullDims, indexPath, keyPath, type ModelConfig } from '../config/index.js';
 import { didYouMean } from '../suggest.js';
 import type { ComposingVersion, FindComposing, Note } from './composing.js';
-import { checkOrigins } from './origins.js';
+import { isCached } from '../cache-config.js';
+import { checkOrigins, isDecoupled } from './origins.js';
 
 type Tensor = ModelConfig['input'][number] | ModelConfig['output'][number];
 
@@ -175,6 +176,7 @@ export function checkSteps(
     });
   }
   checkOrigins(config, versions, note);
+  checkCached(config, versions, note);
   const shapeTensors = [...config.input, ...config.output]
     .map(({ name }) => name)
     .filter((name) => {
@@ -182,4 +184,27 @@ export function checkSteps(
       return batches && one !== undefined && isShapeTensor(one);
     });
   return { versions, shapeTensors: new Set(shapeTensors) };
+}
+
+/**
+ * Checks that the responses of an ensemble may be cached: all its models must allow that. Triton has this rule in its
+ * documentation, and does not check it.
+ */
+function checkCached(
+  config: ModelConfig,
+  versions: readonly (ComposingVersion | undefined)[],
+  note: Note,
+): void {
+  if (!isCached(config)) return;
+  const path = 'response_cache.enable';
+  for (const [index, version] of versions.entries()) {
+    const kind = isDecoupled(version)
+      ? 'decoupled'
+      : version?.config.sequence_batching !== undefined
+        ? 'a sequence model'
+        : undefined;
+    const name = config.ensemble_scheduling?.step[index]?.model_name ?? '';
+    if (kind === undefined) continue;
+    note(path, `an ensemble can use the response cache only if all its models can, but '${name}' is ${kind}`);
+  }
 }

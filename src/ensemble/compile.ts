@@ -13,6 +13,7 @@ import {
   type ConfigSource,
   type ModelConfig,
 } from '../config/index.js';
+import { isCached } from '../cache-config.js';
 import { reasonOfPart } from '../errors.js';
 import { checkSteps } from './check-steps.js';
 import { isDecoupled, withPolicy } from './origins.js';
@@ -143,6 +144,7 @@ function planOf(config: ModelConfig, versions: readonly ComposingVersion[]): Nat
     tensorNames: [...numbers.keys()],
     maxInflight: config.ensemble_scheduling?.max_inflight_requests ?? 0,
     conditional: isConditional(config),
+    cached: isCached(config),
   };
 }
 

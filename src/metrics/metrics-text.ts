@@ -3,7 +3,8 @@
 import type { CustomMetrics } from './custom.js';
 import { Exposition } from './exposition.js';
 import { addon } from '../addon/load.js';
-import type { NativeResource } from '../addon/native/statistics.js';
+import type { NativeCacheCounts, NativeResource } from '../addon/native/statistics.js';
+import { addCache } from './cache-families.js';
 import { addResources } from './resource-families.js';
 import { addGpus, addPools, type GpuInUse } from './gpu-families.js';
 import type { Machine } from './machine.js';
@@ -22,12 +23,14 @@ export interface MetricsSources {
   readonly inFlightBytes: number;
   /** The resources of the rate limiter. */
   readonly resources: readonly NativeResource[];
+  /** The response cache; undefined: there is none. */
+  readonly cache: NativeCacheCounts | undefined;
   readonly custom: CustomMetrics;
 }
 
 /** Prometheus' text format, version 0.0.4: models, machine, server, application. */
 export function* metricsText(sources: MetricsSources): Sliced<string> {
-  const { config, boundsNs, versions, machine, gpus, inFlightBytes, resources, custom } = sources;
+  const { config, boundsNs, versions, machine, gpus, inFlightBytes, resources, cache, custom } = sources;
   const text = new Exposition();
   yield* addModels(text, versions, config, boundsNs);
   const { utilization, totalBytes, usedBytes } = machine.sample();
@@ -42,6 +45,7 @@ export function* metricsText(sources: MetricsSources): Sliced<string> {
   if (gpus.length > 0) addPools(text, gpus, addon().gpuPools());
   gauge('tritonts_in_flight_bytes', 'Bytes of requests in flight', inFlightBytes);
   addResources(text, resources);
+  addCache(text, cache);
   yield* custom.addTo(text);
   return yield* text.text();
 }

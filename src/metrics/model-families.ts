@@ -10,6 +10,7 @@ import type {
 import type { ModelConfig } from '../config/index.js';
 import { defaultNamespace, type ModelKey } from '../model-key.js';
 import { labelsAround, labelText, type Exposition, type Labels } from './exposition.js';
+import { addCached, declareCached } from './cache-families.js';
 import { addSequences, declareSequences } from './sequence-families.js';
 import type { Sliced } from '../slices.js';
 import { firstResponseBuckets, firstResponseFamily, type ResolvedMetrics } from './metrics-config.js';
@@ -21,6 +22,8 @@ export interface VersionSample {
   readonly config: ModelConfig;
   readonly loadSeconds: number;
   readonly metrics: NativeMetrics;
+  /** Whether its responses are cached. */
+  readonly cached: boolean;
 }
 
 /** The phases of a request, in the engine's order (`latency_phase.h`), with name and description. */
@@ -77,7 +80,7 @@ export function* addModels(
   const boundsUs = boundsNs.map((ns) => ns / 1000);
   for (const sample of versions) {
     const labels = versionLabels(sample);
-    addVersion(text, sample, labels);
+    addVersion(text, sample, labels, metrics);
     addInstances(text, sample.config, sample.metrics, labels, metrics, boundsUs);
     for (const gpu of sample.metrics.gpus) {
       const uuid = knownGpus().devices[gpu.device]?.uuid ?? '';
@@ -145,14 +148,21 @@ function declare(text: Exposition): void {
   );
   text.family('tritonts_inference_reruns', 'counter', 'Runs of halves of batches that failed as a whole');
   declareSequences(text);
+  declareCached(text);
 }
 
 /** Adds the metrics of a version as a whole. */
-function addVersion(text: Exposition, sample: VersionSample, labels: Labels): void {
+function addVersion(
+  text: Exposition,
+  sample: VersionSample,
+  labels: Labels,
+  { counterLatencies }: ResolvedMetrics,
+): void {
   const plain = labelText(labels);
   text.add('nv_inference_pending_request_count', plain, sample.metrics.pending);
   text.add('tritonts_inference_request_refused', plain, sample.metrics.statistics.refused);
   if (sample.metrics.sequences) addSequences(text, sample.metrics.sequences, labels);
+  if (sample.cached) addCached(text, sample.metrics.statistics, labels, counterLatencies);
   // As in Triton, an ensemble has no load duration: only its models are loaded.
   if (!sample.config.ensemble_scheduling) text.add('nv_model_load_duration_secs', plain, sample.loadSeconds);
 }

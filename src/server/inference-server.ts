@@ -15,7 +15,8 @@ import { packageVersion } from '../version.js';
 import { closeConnection, closeServer } from './closing.js';
 import { forgetServer, watchServer } from './models/dropped.js';
 import { resourcesOf } from '../scheduling/rate-limit.js';
-import { explanationOf, type Explanation } from './reports/explain.js';
+import { isCached } from '../cache-config.js';
+import { explainedCache, explanationOf, type Explanation } from './reports/explain.js';
 import type { ModelStatistics, ModelStatus, ServerMetadata } from '../api/metadata.js';
 import type { Model, TypedModel } from '../api/model.js';
 import { ServerRegions, type SharedMemory } from './memory/shared-memory.js';
@@ -390,6 +391,7 @@ export class InferenceServer implements ModelServer, AsyncDisposable {
       },
       this.#native.batches(uid),
       resourcesOf(config, this.#native.resources()),
+      isCached(config) ? explainedCache(this.#native.cache(), this.#native.statistics(uid)) : undefined,
     );
   }
 

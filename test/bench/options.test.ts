@@ -80,6 +80,7 @@ test('the second part is measured as the first one, under the required loads', (
   assert.ok(wants(second, 'conv'));
   for (const part of [
     'digits',
+    'cache',
     'delay',
     'ensembles',
     'forms',
@@ -105,7 +106,7 @@ test('threads are either said or left to everybody', () => {
 test('what it does not know is refused with what it knows', () => {
   assert.throws(
     () => readOptions(['--only', 'ad']),
-    /--only takes add, .*delay, ensembles, forms, javascript, metrics, python, queues, ragged, sequences, streams, strings, warmup, weights, not 'ad'/,
+    /--only takes add, .*cache, delay, ensembles, forms, javascript, metrics, python, queues, ragged, sequences, streams, strings, warmup, weights, not 'ad'/,
   );
   assert.throws(() => readOptions(['--rounds', '0']), /--rounds takes a whole number of at least 1, not '0'/);
   assert.throws(() => readOptions(['--fast']), /--fast/);

@@ -25,7 +25,6 @@ function invalid(line: number, field: string, text: string): Reason {
  * Triton accepts these, but they are not built here. The message names exactly the field that asks for it.
  */
 const notBuilt: Readonly<Record<string, Refused>> = {
-  response_cache_on: { reasons: [unsupported(7, 'response_cache.enable')] },
   decoupled_answers: {
     reasons: [
       invalid(

@@ -33,6 +33,7 @@ export const served: Readonly<Record<string, Served>> = {
       'dynamic_batching.priority_queue_policy.3.timeout_action': 'DELAY',
     },
   },
+  response_cache_on: { notes: ['response_cache.enable'], config: { 'response_cache.enable': true } },
   queue_policy: { config: { 'dynamic_batching.default_queue_policy.max_queue_size': 64 } },
   bounded_queue: { config: { 'dynamic_batching.default_queue_policy.max_queue_size': 100 } },
   ordered_responses: { config: { 'dynamic_batching.preserve_ordering': true } },

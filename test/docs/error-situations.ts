@@ -294,7 +294,7 @@ export const errorSituations: Readonly<Record<string, readonly Situation[]>> = {
   ),
   UNSUPPORTED: list(
     ({ folder }) =>
-      configured(folder, configText({ backend: 'identity', more: 'response_cache { enable: true }' })),
+      configured(folder, configText({ backend: 'identity', more: 'model_repository_agents { agents { } }' })),
     async ({ server }) => {
       await using attached = await attachServer(server.handle);
       await attached.loadModel('echo');

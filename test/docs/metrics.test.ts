@@ -33,8 +33,10 @@ test('the page lists every metric with its type, and no other', async (t) => {
     'count: 1 rate_limiter { resources [ { name: "R" count: 1 } ] }',
   );
   const inSequences = identity({ batching: false, more: 'sequence_batching { }' });
-  const models = { echo: { ...model, config: limited }, sequences: inSequences };
-  const server = await serve(t, models, { metricsConfig, rateLimit });
+  const cached = identity({ more: 'response_cache { enable: true }' });
+  const models = { echo: { ...model, config: limited }, sequences: inSequences, cached };
+  const cacheConfig = { local: { size: 4096 } };
+  const server = await serve(t, models, { metricsConfig, rateLimit, cacheConfig });
   await server.infer('echo', { x: row() });
   const shown = [...server.metrics().matchAll(/^# TYPE (\w+) (\w+)$/gm)].map(
     ([, name, type]) => `${name} ${type}`,

@@ -131,10 +131,3 @@ test('a JavaScript model is a step of an ensemble, before and after other backen
   const error = await rejection(server.infer('graph', { x: row(7) }));
   assert.equal(error.message, "in ensemble 'graph', model 'last': nine");
 });
-
-test('response_cache is refused by name', async (t) => {
-  const more = 'response_cache { enable: true }';
-  const error = await rejection(serve(t, { m: script(executing(adds), { more }) }));
-  assert.equal(error.code, 'UNSUPPORTED');
-  assert.match(error.message, /response_cache\.enable/);
-});

@@ -132,10 +132,10 @@ test('one failed version of several makes the whole model fail', async (t) => {
 });
 
 test('what a config asks for and the server lacks is UNSUPPORTED, with the field', async (t) => {
-  const config = configText({ batching: false, more: 'response_cache { enable: true }' });
+  const config = configText({ batching: false, more: 'model_repository_agents { agents { } }' });
   const error = await rejection(serve(t, { chat: { config, versions: { '1': addModel() } } }));
   assert.equal(error.code, 'UNSUPPORTED');
-  assert.match(error.message, /response_cache\.enable/);
+  assert.match(error.message, /model_repository_agents\.agents/);
 });
 
 test('a config that does not fit the model names both sides', async (t) => {

@@ -164,16 +164,15 @@ void suite('shared memory of the program', { skip }, () => {
   test('inputs that are copied are checked: BOOL by its bytes, all by whether the memory is whole', async (t) => {
     const datatypes = ['BOOL', 'INT32', 'FP32'] as const;
     const tensors = (name: string): { name: string; datatype: Datatype; dims: number[] }[] =>
-      datatypes.map((datatype) => ({ name: `${name}_${datatype}`, datatype, dims: [4] }));
+      datatypes.map((datatype) => ({ name: `${name}_${datatype}`, datatype, dims: [32] }));
     const server = await serve(t, { echo: identity({ inputs: tensors('x'), outputs: tensors('y') }) });
     using region = server.sharedMemory.create(freshName(), 8192);
     const { buffer } = region;
     const ask = (at: number): Promise<unknown> =>
       server.infer('echo', {
-        x_BOOL: new Uint8Array(buffer, at, 4),
-        x_INT32: { data: new Int32Array(buffer, at + 16, 4), shape: [1, 4] },
-        // Not at an element of the mapping's own alignment: other inputs lie before it.
-        x_FP32: new Float32Array(buffer, at + 32, 4),
+        x_BOOL: new Uint8Array(buffer, at, 32),
+        x_INT32: { data: new Int32Array(buffer, at + 32, 32), shape: [1, 32] },
+        x_FP32: new Float32Array(buffer, at + 160, 32),
       });
     await ask(4096);
     new Uint8Array(buffer)[4098] = 9;

@@ -17,6 +17,7 @@ export async function askDriver(options: GpuOptions, wanted = false): Promise<vo
     maxInFlightBytes: 1,
     spinCores: 0,
     rateLimit: undefined,
+    cache: undefined,
   });
   await askForGpus(engine, options, wanted);
   await insistOnAnswer<readonly string[]>((done) => {

@@ -20,10 +20,13 @@ Status Ensemble::Bind(std::vector<std::shared_ptr<Served>> versions) {
     return no_memory_;
   }
   if (!before) return reason;
-  std::lock_guard lock(mutex_);
-  if (destroyed_) return unloaded_;
-  alone_.store(before->alone(), std::memory_order_relaxed);
-  bindings_.swap(before);
+  {
+    std::lock_guard lock(mutex_);
+    if (destroyed_) return unloaded_;
+    alone_.store(before->alone(), std::memory_order_relaxed);
+    bindings_.swap(before);
+  }
+  RenewLayers();
   return Status::Ok();
 }
 
@@ -143,8 +146,13 @@ void Ensemble::Leave(FlightStep* step) {
 }
 
 Statistics Ensemble::statistics() const {
-  std::lock_guard lock(mutex_);
-  return statistics_;
+  Statistics statistics;
+  {
+    std::lock_guard lock(mutex_);
+    statistics = statistics_;
+  }
+  AddLayersTo(&statistics);
+  return statistics;
 }
 
 VersionMetrics Ensemble::metrics(std::span<const double> quantiles) const {
@@ -154,6 +162,7 @@ VersionMetrics Ensemble::metrics(std::span<const double> quantiles) const {
     metrics.statistics = statistics_;
     metrics.latencies = latencies_.counts();
   }
+  AddLayersTo(&metrics.statistics);
   metrics.histograms = latencies_.policy().histograms;
   const LatencyWindow* const window = latencies_.window();
   if (window) metrics.quantiles = window->AllQuantiles(NowNs(), quantiles);

@@ -37,6 +37,8 @@ struct EnsemblePlan {
   // Several steps may produce one tensor, and a step without a required input is skipped.
   bool conditional = false;
   LatencyPolicy latencies = {};
+  // Whether its responses are cached (Triton: response_cache), if the server has a cache.
+  bool cached = false;
 
   bool decoupled() const;
   std::string NameOf(uint32_t tensor) const;

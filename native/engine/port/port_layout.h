@@ -39,7 +39,7 @@
 // Completion: in a page, records of two kinds:
 //   - kTimings, then (at the next even word) five doubles: rows of the batch, and nanoseconds in
 //     the queue, of compute_input, of compute_infer and of compute_output. It holds for the records
-//     that follow it.
+//     that follow it. A batch of no rows stands for responses from the response cache.
 //   - slot, generation, bits (code | final << 8 | limited << 9 | ran << 10 | unserved << 11 |
 //     counted << 12 | empty << 13 | outputs << 16, or on error reason << 16), position of the first
 //     request in its group, number of requests. These are neighbours whose responses differ only in

@@ -28,9 +28,30 @@ class LayerChain {
                       InlineTime* inline_time) noexcept = 0;
   virtual void PassCancel(size_t place, std::span<Request* const> requests) noexcept = 0;
   virtual void PassBack(size_t place, std::span<const Response> responses) noexcept = 0;
+  virtual void PassBackAlike(size_t place, const AlikeResponses& alike) noexcept = 0;
+  // Requests of the executor whose final response was not delivered yet, with those of the present
+  // call of Submit.
+  virtual uint64_t inside() const noexcept = 0;
 
  protected:
   ~LayerChain() = default;
+};
+
+// What a layer adds to the statistics of its version: the requests that it answered itself. A hit
+// is a request that a cache answered; it counts as a success. A miss is a request that ran,
+// although a cache could have answered it.
+struct LayerCounts {
+  uint64_t hits = 0;
+  uint64_t hit_ns = 0;  // of their look-ups
+  uint64_t misses = 0;
+  uint64_t miss_ns = 0;     // of their look-ups and insertions
+  uint64_t insert_ns = 0;   // part of `miss_ns`
+  uint64_t request_ns = 0;  // of hits, from their arrival to their answer
+  uint64_t queue_ns = 0;    // of hits, from their arrival to their look-up
+  uint64_t failed = 0;
+  uint64_t failed_ns = 0;
+  uint64_t cancelled = 0;       // part of `failed`
+  uint64_t backend_failed = 0;  // likewise
 };
 
 // Ownership: the executor owns its layers, and destroys them when no request is in them. A
@@ -57,6 +78,11 @@ class Layer {
   virtual void See(std::span<const Response>) noexcept {}
   // The version is aborted: the layer answers all requests that it holds with `status`.
   virtual void Abort(const Status&) noexcept {}
+  // The executor may give other answers from now on than before, as an ensemble does that was bound
+  // to other versions.
+  virtual void Renew() noexcept {}
+  // Adds the requests that this layer has answered. They count before they are answered.
+  virtual void AddTo(LayerCounts*) const noexcept {}
 
  protected:
   // Passes requests on. A request that arrives after its version was closed ends as UNAVAILABLE.
@@ -64,6 +90,7 @@ class Layer {
             InlineTime* inline_time = nullptr) noexcept {
     chain_->PassOn(place_ + 1, requests, now_ns, inline_time);
   }
+  uint64_t inside() const noexcept { return chain_->inside(); }
   void PassCancel(std::span<Request* const> requests) noexcept {
     chain_->PassCancel(place_ + 1, requests);
   }
@@ -75,6 +102,11 @@ class Layer {
       if (response.final) response.request->set_state(Request::State::kDone);
     }
     chain_->PassBack(place_, responses);
+  }
+  // The same for requests of one header whose responses are alike.
+  void AnswerAlike(const AlikeResponses& alike) noexcept {
+    for (Request* request : alike.requests) request->set_state(Request::State::kDone);
+    chain_->PassBackAlike(place_, alike);
   }
 
  private:

@@ -7,23 +7,25 @@
 
 namespace tritonts {
 
-void ResponseSink::DeliverAlike(const AlikeResponses& alike) {
+ExpandedResponses::ExpandedResponses(const AlikeResponses& alike) {
   const size_t width = alike.outputs.size();
-  std::vector<OutputTensor> outputs;
-  outputs.reserve(alike.requests.size() * width);
-  std::vector<Response> responses;
-  responses.reserve(alike.requests.size());
+  outputs_.reserve(alike.requests.size() * width);
+  responses_.reserve(alike.requests.size());
   for (Request* request : alike.requests) {
     for (OutputTensor output : alike.outputs) {
-      output.data = static_cast<const char*>(output.data) + responses.size() * output.size;
-      outputs.push_back(output);
+      output.data = static_cast<const char*>(output.data) + responses_.size() * output.size;
+      outputs_.push_back(output);
     }
-    Response& response = responses.emplace_back();
+    Response& response = responses_.emplace_back();
     response.request = request;
-    response.outputs = {outputs.data() + (responses.size() - 1) * width, width};
+    response.outputs = {outputs_.data() + (responses_.size() - 1) * width, width};
     response.timings = alike.timings;
   }
-  Deliver(responses);
+}
+
+void ResponseSink::DeliverAlike(const AlikeResponses& alike) {
+  const ExpandedResponses expanded(alike);
+  Deliver(expanded.responses());
 }
 
 Buffer ResponseSink::Place(const Request&, uint32_t, size_t, MemoryKind) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "engine/base/datatype.h"
 #include "engine/base/status.h"
@@ -65,6 +66,18 @@ struct AlikeResponses {
   // the other.
   std::span<const OutputTensor> outputs;
   const BatchTimings* timings;
+};
+
+// Alike responses as single ones, which refer to the same bytes.
+class ExpandedResponses {
+ public:
+  // Throws std::bad_alloc.
+  explicit ExpandedResponses(const AlikeResponses& alike);
+  std::span<const Response> responses() const { return responses_; }
+
+ private:
+  std::vector<OutputTensor> outputs_;
+  std::vector<Response> responses_;
 };
 
 class ResponseSink {

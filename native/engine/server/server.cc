@@ -6,6 +6,7 @@
 
 #include "engine/base/clock.h"
 #include "engine/base/exit.h"
+#include "engine/cache/cache_layer.h"
 #include "engine/ensemble/ensemble.h"
 #include "platform/cores.h"
 
@@ -197,13 +198,23 @@ bool Server::WasGiven(uint32_t uid) const {
   return versions_.WasGiven(uid);
 }
 
+void Server::AddCacheTo(Served* version, bool in_order) const {
+  if (!options_.cache) return;
+  version->AddLayer(std::make_unique<CacheLayer>(
+      options_.cache, version->uid(), version->name(),
+      CacheLayer::Options{.coalesce = options_.coalesce, .in_order = in_order}));
+}
+
 uint32_t Server::AddEnsemble(std::string name, EnsemblePlan plan) {
   const uint32_t uid = versions_.Reserve();
-  versions_.Add(uid, std::make_shared<Ensemble>(uid, std::move(name), std::move(plan),
-                                                [weak = weak_from_this()] {
-                                                  if (const auto server = weak.lock())
-                                                    server->WakeReaper();
-                                                }));
+  // The key of a request has no place for several responses.
+  const bool cached = plan.cached && !plan.decoupled();
+  const auto ensemble =
+      std::make_shared<Ensemble>(uid, std::move(name), std::move(plan), [weak = weak_from_this()] {
+        if (const auto server = weak.lock()) server->WakeReaper();
+      });
+  if (cached) AddCacheTo(ensemble.get(), false);
+  versions_.Add(uid, ensemble);
   return uid;
 }
 

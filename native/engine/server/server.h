@@ -27,6 +27,7 @@
 #include "engine/backend.h"
 #include "engine/base/status.h"
 #include "engine/base/timer.h"
+#include "engine/cache/local_cache.h"
 #include "engine/ensemble/plan.h"
 #include "engine/memory/region.h"
 #include "engine/port/port.h"
@@ -52,6 +53,10 @@ struct ServerOptions {
   uint32_t spin_cores = 0;
   // The gate of all versions; null: instances share no resources.
   std::shared_ptr<RateLimiter> rate_limiter = {};
+  // The response cache; null: there is none.
+  std::shared_ptr<LocalCache> cache = {};
+  // Whether equal requests in flight to a cached model share one run.
+  bool coalesce = true;
 };
 
 struct OpenResult {
@@ -77,6 +82,9 @@ class Server : public std::enable_shared_from_this<Server>, public PortHost {
     return options_.rate_limiter ? options_.rate_limiter->Resources()
                                  : std::vector<RateLimiter::Usage>();
   }
+
+  // The response cache; null: there is none.
+  const LocalCache* cache() const { return options_.cache.get(); }
 
   // --- Loading. All but StartAtOnce queue a task for a loader thread. Every callback is called
   // exactly once, with UNAVAILABLE if there is no memory. A callback that throws std::bad_alloc
@@ -166,6 +174,9 @@ class Server : public std::enable_shared_from_this<Server>, public PortHost {
   std::function<bool()> CancelledFromNow() const;
   // Starts the threads that a server needs from the beginning.
   bool StartThreads();
+  // Puts the cache around a version that does not serve yet, if the server has one. `in_order`: its
+  // responses leave in the order of their requests. Throws std::bad_alloc.
+  void AddCacheTo(Served* version, bool in_order) const;
   void Terminate();
   void AddVersion(uint32_t uid, Backend* backend, const std::string& name, int64_t number,
                   std::unique_ptr<Model> model);

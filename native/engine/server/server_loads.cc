@@ -113,6 +113,11 @@ void Server::Start(uint32_t uid, VersionConfig config, std::function<void(Status
   }
   config.gate = options_.rate_limiter;
   config.budget = &budget_;
+  const Status cached = MakeStatus([&] {
+    if (config.cached) AddCacheTo(version.get(), config.preserve_ordering);
+    return Status::Ok();
+  });
+  if (!cached.ok()) return done(cached);
   Queue(done, [&] {
     Loaders::Task task;
     task.model = version->name();
@@ -146,6 +151,11 @@ std::optional<Status> Server::StartAtOnce(uint32_t uid, VersionConfig* config) {
   if (reaper_.closing()) return status;
   config->gate = options_.rate_limiter;
   config->budget = &budget_;
+  const Status cached = MakeStatus([&] {
+    if (config->cached) AddCacheTo(version.get(), config->preserve_ordering);
+    return Status::Ok();
+  });
+  if (!cached.ok()) return cached;
   {
     RuntimeCall call;
     if (call.allowed()) status = version->Start(std::move(*config), spin_cores());

@@ -53,6 +53,10 @@ struct Statistics {
   Duration compute_input;
   Duration compute_infer;
   Duration compute_output;
+  // Requests that the response cache answered, which are part of `success`, and requests that it
+  // could not answer.
+  Duration cache_hit;
+  Duration cache_miss;
   std::map<uint32_t, BatchStatistics> batches;  // by rows
   std::vector<ResponseStatistics> responses;    // by number; empty unless decoupled
   std::vector<MemoryUse> memory;
@@ -73,6 +77,8 @@ struct Statistics {
     compute_input.Add(other.compute_input);
     compute_infer.Add(other.compute_infer);
     compute_output.Add(other.compute_output);
+    cache_hit.Add(other.cache_hit);
+    cache_miss.Add(other.cache_miss);
     for (const auto& [rows, times] : other.batches) {
       BatchStatistics& batch = batches[rows];
       batch.compute_input.Add(times.compute_input);

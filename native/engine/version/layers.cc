@@ -47,6 +47,10 @@ void LayerSink::Deliver(std::span<const Response> responses) {
   layers_->Leave(this, layers_->layers_.size(), responses);
 }
 
+void LayerSink::DeliverAlike(const AlikeResponses& alike) {
+  layers_->LeaveAlike(this, layers_->layers_.size(), alike);
+}
+
 Layers::Layers(Inside inside, Status no_memory)
     : inside_(std::move(inside)), no_memory_(std::move(no_memory)) {}
 
@@ -140,6 +144,28 @@ void Layers::PassBack(size_t place, std::span<const Response> responses) noexcep
   }
 }
 
+void Layers::PassBackAlike(size_t place, const AlikeResponses& alike) noexcept {
+  RequestHeader* const header = alike.requests.front()->header;
+  const auto sink = static_cast<LayerSink*>(header->sink);
+  try {
+    return LeaveAlike(sink, place, alike);
+  } catch (const std::bad_alloc&) {
+    // Nothing was delivered.
+  }
+  Response starved;
+  starved.status = no_memory_;
+  for (Request* request : alike.requests) {
+    starved.request = request;
+    Leave(sink, place, {&starved, 1});
+  }
+}
+
+LayerCounts Layers::counts() const noexcept {
+  LayerCounts counts;
+  for (const auto& layer : layers_) layer->AddTo(&counts);
+  return counts;
+}
+
 void Layers::Leave(LayerSink* sink, size_t place, std::span<const Response> responses) noexcept {
   // During Submit the sender takes an unserved request to another version. After Submit it cannot,
   // because the inputs are gone.
@@ -160,13 +186,45 @@ void Layers::Leave(LayerSink* sink, size_t place, std::span<const Response> resp
     if (response.final) finals++;
     if (response.abandoned) sink->abandoned.store(true, std::memory_order_relaxed);
   }
-  // This precedes the delivery: after the last final response the sender owns the header.
-  if (finals > 0 && sink->open.fetch_sub(finals, std::memory_order_acq_rel) == finals &&
+  NoteFinals(sink, header, finals);
+  behind->Deliver(responses);
+  NoteDelivered(finals);
+}
+
+void Layers::LeaveAlike(LayerSink* sink, size_t place, const AlikeResponses& alike) {
+  if (place > 0) {
+    const ExpandedResponses expanded(alike);
+    while (place > 0) layers_[--place]->See(expanded.responses());
+  }
+  ResponseSink* const behind = sink->behind;
+  const auto finals = static_cast<uint32_t>(alike.requests.size());
+  NoteFinals(sink, alike.requests.front()->header, finals);
+  try {
+    behind->DeliverAlike(alike);
+  } catch (const std::bad_alloc&) {
+    // It took none of them.
+    Response starved;
+    starved.status = no_memory_;
+    starved.timings = alike.timings;
+    for (Request* request : alike.requests) {
+      starved.request = request;
+      behind->Deliver({&starved, 1});
+    }
+  }
+  NoteDelivered(finals);
+}
+
+void Layers::NoteFinals(LayerSink* sink, RequestHeader* header, uint32_t finals) {
+  if (finals == 0) return;
+  ResponseSink* const behind = sink->behind;
+  if (sink->open.fetch_sub(finals, std::memory_order_acq_rel) == finals &&
       !sink->abandoned.load(std::memory_order_relaxed)) {
     header->sink = behind;
     PutBack(sink);
   }
-  behind->Deliver(responses);
+}
+
+void Layers::NoteDelivered(uint32_t finals) {
   if (finals == 0) return;
   inside_.left(finals);
   if (open_.fetch_sub(finals, std::memory_order_acq_rel) == finals) inside_.idle();

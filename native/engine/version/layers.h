@@ -27,6 +27,7 @@ class LayerSink final : public ResponseSink {
   explicit LayerSink(Layers* layers) : layers_(layers) {}
 
   void Deliver(std::span<const Response> responses) override;
+  void DeliverAlike(const AlikeResponses& alike) override;
   Buffer Place(const Request& request, uint32_t output, size_t size,
                MemoryKind preferred) override {
     return behind->Place(request, output, size, preferred);
@@ -69,6 +70,11 @@ class Layers final : public LayerChain {
   void Cancel(std::span<Request* const> requests) noexcept { PassCancel(0, requests); }
   // Lets every layer respond to the requests that it holds.
   void Abort(const Status& status) noexcept;
+  void Renew() noexcept {
+    for (const auto& layer : layers_) layer->Renew();
+  }
+  // What the layers have answered themselves.
+  LayerCounts counts() const noexcept;
   // Whether no request is inside.
   bool idle() const { return open_.load(std::memory_order_acquire) == 0; }
 
@@ -76,6 +82,8 @@ class Layers final : public LayerChain {
               InlineTime* inline_time) noexcept override;
   void PassCancel(size_t place, std::span<Request* const> requests) noexcept override;
   void PassBack(size_t place, std::span<const Response> responses) noexcept override;
+  void PassBackAlike(size_t place, const AlikeResponses& alike) noexcept override;
+  uint64_t inside() const noexcept override { return open_.load(std::memory_order_acquire); }
 
  private:
   friend class LayerSink;
@@ -85,6 +93,13 @@ class Layers final : public LayerChain {
   void PutBack(LayerSink* sink) noexcept;
   // Shows responses of one header to the layers outside of `place`, and delivers them.
   void Leave(LayerSink* sink, size_t place, std::span<const Response> responses) noexcept;
+  // The same for responses that are alike. Throws std::bad_alloc if it took none of them.
+  void LeaveAlike(LayerSink* sink, size_t place, const AlikeResponses& alike);
+  // Notes that requests of a header get their final response. With the last one, the sender's sink
+  // is restored. This precedes the delivery: after it the sender owns the header.
+  void NoteFinals(LayerSink* sink, RequestHeader* header, uint32_t finals);
+  // Notes the same after the delivery.
+  void NoteDelivered(uint32_t finals);
 
   const Inside inside_;
   const Status no_memory_;

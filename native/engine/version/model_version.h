@@ -66,6 +66,8 @@ struct VersionConfig {
   bool preserve_ordering = false;  // responses leave in the order of their requests
   bool rerun_in_halves = false;    // of batches that fail as a whole, if the model may run again
   bool decoupled = false;          // a request gets any number of responses
+  // Whether its responses are cached (Triton: response_cache), if the server has a cache.
+  bool cached = false;
   std::vector<InstanceSpec> instances;
   // The samples that each instance runs before the version serves.
   std::vector<WarmupSample> warmup = {};

@@ -45,6 +45,7 @@ Statistics ModelVersion::StatisticsLocked() const {
   Statistics statistics = statistics_;
   for (const auto& gpu : gpus_) statistics.Add(gpu->statistics);
   if (dispatcher_) dispatcher_->AddAnswered(&statistics);
+  AddLayersTo(&statistics);
   if (context_.responses) statistics.responses = context_.responses->Read();
   return statistics;
 }
@@ -82,6 +83,7 @@ VersionMetrics ModelVersion::metrics(std::span<const double> quantiles) const {
       if (dispatcher_) dispatcher_->AddAnswered(totals, &to->statistics, latencies, &to->latencies);
     };
     metrics.statistics = statistics_;
+    AddLayersTo(&metrics.statistics);
     if (!latencies_) return metrics;
     metrics.histograms = latencies_->policy().histograms;
     if (dispatcher_) {

@@ -110,6 +110,13 @@ class Served : public Executor {
   virtual void AbortAccepted(const Status& status) = 0;
   virtual bool idle() const = 0;
 
+  // Tells the layers that answers may differ from now on (Layer::Renew).
+  void RenewLayers() {
+    if (layers_) layers_->Renew();
+  }
+  // Adds what the layers have answered themselves.
+  void AddLayersTo(Statistics* statistics) const;
+
   // Frees the layers, which may still be in a call of Accept or CancelAccepted, and waits for that.
   // The destructor of each derived class calls it first, while those functions may still be called.
   void EndLayers();

@@ -16,6 +16,7 @@
 #include <string>
 #include <utility>
 
+#include "engine/cache/cache_layer.h"
 #include "port_client.h"
 #include "scarce_calls.h"
 #include "sequence_fixture.h"
@@ -96,15 +97,22 @@ struct Rig {
     }
     held_backend = std::make_unique<ScriptedBackend>(ScriptOf(runs));
     held = serve(held_backend.get(), ConfigOf(FloatIo(), 1, {1, {}, 0}));
+    auto opened = server.Open(&identity);
+    CHECK(opened.ok());
+    cached = opened.value();
+    // A small cache, so that entries are evicted, too.
+    server.server().FindServed(cached)->AddLayer(std::make_unique<CacheLayer>(
+        std::make_shared<LocalCache>(4096), cached, "m", CacheLayer::Options()));
+    CHECK(server.Start(cached, ConfigOf(FloatIo(), 2, {8, {}, 0})).ok());
     if (!warm) return;
     PortClient client(server.shared());
     for (int i = 0; i < 3; i++) {
-      for (const uint32_t uid :
-           {fast, delayed, wide, ordered, levelled, held, halving, halving_ordered, mixed}) {
+      for (const uint32_t uid : {fast, delayed, wide, ordered, levelled, held, halving,
+                                 halving_ordered, mixed, cached}) {
         for (int k = 0; k < 20; k++) client.Write(uid, 1, {{0, {1, 1}, "abcd"}});
       }
       client.Write(large, 0, {{0, {40'000}, std::string(160'000, 'z')}});
-      client.Take(181);
+      client.Take(201);
     }
   }
 
@@ -116,7 +124,7 @@ struct Rig {
   ServerBench server;
   int32_t last_sequence = 0;
   uint32_t fast = 0, delayed = 0, large = 0, wide = 0, ordered = 0, levelled = 0, held = 0;
-  uint32_t halving = 0, halving_ordered = 0, mixed = 0, direct = 0, oldest = 0;
+  uint32_t halving = 0, halving_ordered = 0, mixed = 0, direct = 0, oldest = 0, cached = 0;
 };
 
 // The life of an environment.
@@ -145,6 +153,7 @@ class Life {
       WriteGroup(rig_->wide, 1);
       for (int i = 0; i < 4; i++) WriteGroup(rig_->ordered, 1);
       WriteGroup(rig_->levelled, 10);
+      for (int i = 0; i < 3; i++) WriteGroup(rig_->cached, 6);
       WriteGroup(rig_->halving, 6);
       WriteGroup(rig_->halving_ordered, 6);
       for (int i = 0; i < 6; i++) WriteGroup(rig_->mixed, 2, 1 + i % 2);
@@ -244,8 +253,9 @@ class Life {
     group.left = static_cast<uint32_t>(count);
     const int32_t offset = slot * 128;
     for (int32_t i = 0; i < count; i++) {
-      const std::string bytes =
-          BytesOf(std::vector<int32_t>(static_cast<size_t>(width), slot * 1000 + i));
+      // Some of the requests of a cached model are equal.
+      const int32_t value = uid == rig_->cached ? slot % 4 * 10 + i % 3 : slot * 1000 + i;
+      const std::string bytes = BytesOf(std::vector<int32_t>(static_cast<size_t>(width), value));
       std::memcpy(slab_ + offset + i * 4 * width, bytes.data(), bytes.size());
       const bool wide = uid == rig_->wide || uid == rig_->ordered;
       group.expected.push_back(wide ? std::string(100'000, 'x') : bytes);

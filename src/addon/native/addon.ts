@@ -30,6 +30,16 @@ export interface NativeCounts {
   readonly copied: number;
 }
 
+/** The options of the response cache; see `native/engine/cache/local_cache.h`. */
+export interface NativeCacheOptions {
+  /** Bytes. */
+  readonly size: number;
+  /** 0: entries do not expire. */
+  readonly ttlMs: number;
+  /** Whether equal requests in flight share one run. */
+  readonly coalesce: boolean;
+}
+
 /** A resource of the rate limiter that the user gives. */
 export interface NativeGivenResource {
   readonly name: string;
@@ -43,13 +53,14 @@ export interface NativeAddon {
   /**
    * Creates a server; undefined if the system has no thread for it. `spinCores` is the number of cores that
    * idle instance threads may spin on. If 0, neither instance threads nor JS threads spin. With `resources`, which
-   * may be empty, instances pass a rate limiter.
+   * may be empty, instances pass a rate limiter. With `cache` there is a response cache.
    */
   createServer(
     loadConcurrency: number,
     maxInFlightBytes: number,
     spinCores: number,
     resources: readonly NativeGivenResource[] | undefined,
+    cache: NativeCacheOptions | undefined,
   ): NativeServer | undefined;
   findServer(id: number): NativeServer | undefined;
   /**

@@ -4,7 +4,7 @@ import type { ModelKey } from '../../model-key.js';
 import type { NativeFolder, NativeBytes } from './folder.js';
 import type { NativeNvml } from './gpus.js';
 import type { NativePort } from './port.js';
-import type { NativeStatistics, NativeMetrics, NativeBatches, NativeResource } from './statistics.js';
+import type { NativeStatistics, NativeMetrics, NativeBatches, NativeCacheCounts, NativeResource } from './statistics.js';
 import type { NativeStatus } from './status.js';
 import type { NativeDescription, NativeEnsemblePlan, NativeVersionConfig, NativeLatencyPolicy } from './version-config.js';
 
@@ -100,6 +100,8 @@ export interface NativeServer {
   inFlightBytes(): number;
   /** The resources of the rate limiter. */
   resources(): readonly NativeResource[];
+  /** The response cache; undefined: there is none. */
+  cache(): NativeCacheCounts | undefined;
   /**
    * Registers `size` bytes of an existing file, such as one of shared memory, from `offset` on. The requests of
    * all environments may then name them. The file is mapped, so all programs that map it share its bytes.

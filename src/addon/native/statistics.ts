@@ -24,6 +24,9 @@ export interface NativeStatistics {
   readonly computeInput: NativeDuration;
   readonly computeInfer: NativeDuration;
   readonly computeOutput: NativeDuration;
+  /** Part of `success`: requests that the response cache answered. */
+  readonly cacheHit: NativeDuration;
+  readonly cacheMiss: NativeDuration;
   readonly batches: readonly {
     readonly batchSize: number;
     readonly computeInput: NativeDuration;
@@ -44,6 +47,21 @@ export interface NativeStatistics {
     readonly id: number;
     readonly byteSize: number;
   }[];
+}
+
+/** The response cache; see `native/engine/cache/local_cache.h`. */
+export interface NativeCacheCounts {
+  /** The most bytes of its entries. */
+  readonly size: number;
+  /** The bytes of its entries. */
+  readonly used: number;
+  readonly entries: number;
+  /** These are counted from the server's start. */
+  readonly hits: number;
+  readonly misses: number;
+  readonly evictions: number;
+  readonly lookupNs: number;
+  readonly insertionNs: number;
 }
 
 /** Counters of a version's instances. */

@@ -203,6 +203,8 @@ export interface NativeEnsemblePlan {
   readonly maxInflight: number;
   /** Whether several steps may produce the same tensor, and a step without a required input is skipped. */
   readonly conditional: boolean;
+  /** Whether responses are cached, if the server has a cache. */
+  readonly cached: boolean;
 }
 
 /** The configuration with which an opened version serves. */
@@ -226,6 +228,8 @@ export interface NativeVersionConfig {
   readonly rerunInHalves: boolean;
   /** Whether a request may get any number of responses. */
   readonly decoupled: boolean;
+  /** Whether responses are cached, if the server has a cache. */
+  readonly cached: boolean;
   readonly instances: readonly NativeInstanceSpec[];
   /** The samples that each instance runs before the version serves. */
   readonly warmup: readonly NativeWarmupSample[];

@@ -10,7 +10,6 @@ import type { FlagGroup } from './flag.js';
 import { logFormats } from '../../endpoints/service/log-settings.js';
 
 const noTrace = 'tracing is not supported';
-const noCache = 'there is no response cache';
 const noVertex = 'there is no endpoint for Vertex AI';
 const noSageMaker = 'there is no endpoint for SageMaker';
 
@@ -84,6 +83,17 @@ const models: FlagGroup = {
       'name:count[:device]',
       'how many units of a resource there are (default: what the instance needs that needs the most)',
     ),
+    useAll(
+      'cache-config',
+      'local,key=value',
+      'the response cache: local,size=<bytes>; also the keys ttl_ms and coalesce, see docs/cache.md',
+    ),
+    use(
+      'response-cache-byte-size',
+      integer(0),
+      '0',
+      'the old form of --cache-config=local,size=<bytes>; 0: none',
+    ),
     hint('repoagent-directory', text('folder'), 'there are no repository agents'),
   ],
 };
@@ -150,9 +160,7 @@ const own: FlagGroup = {
 const elsewhere: FlagGroup = {
   title: 'What Triton has besides',
   flags: [
-    refuse('cache-config', 'cache,key=value', noCache),
-    only('response-cache-byte-size', integer(0), '0', noCache),
-    hint('cache-directory', text('folder'), noCache),
+    hint('cache-directory', text('folder'), 'the local cache is built in, and no other can be loaded'),
     refuse('trace-config', 'setting=value', noTrace),
     refuse('trace-file', 'file', noTrace),
     only('trace-level', choice('OFF', 'MIN', 'MAX', 'TIMESTAMPS', 'TENSORS'), 'OFF', noTrace),

@@ -274,7 +274,9 @@ export const supportTable: Readonly<Record<string, Support>> = {
   model_repository_agents: container,
   'model_repository_agents.agents': refused('repository agents are not built yet'),
   response_cache: container,
-  'response_cache.enable': refused('the response cache is not built yet'),
+  'response_cache.enable': acted(
+    'its responses come from the response cache, if the server has one (option `cacheConfig`)',
+  ),
   model_metrics: container,
   'model_metrics.metric_control': container,
   'model_metrics.metric_control.metric_identifier': container,

@@ -98,13 +98,14 @@ export class PromiseSettler {
     const doubles = view.Float64Array;
     // The timings start after the first word, aligned to 8 bytes.
     const record = (page.position + 2) >> 1;
+    const batchSize = doubles[record] ?? 0;
     this.#timings = Object.freeze({
-      batchSize: doubles[record] ?? 0,
+      batchSize,
       queueNs: doubles[record + 1] ?? 0,
       computeInputNs: doubles[record + 2] ?? 0,
       computeInferNs: doubles[record + 3] ?? 0,
       computeOutputNs: doubles[record + 4] ?? 0,
-      cacheHit: false,
+      cacheHit: batchSize === 0,
     });
     page.position = record * 2 + 10;
   }

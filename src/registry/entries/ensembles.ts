@@ -15,6 +15,7 @@ import {
   type ModelConfig,
   type PreparedConfig,
 } from '../../config/index.js';
+import { withoutCache } from '../../cache-config.js';
 import { compileEnsemble, failedStep, type CompiledEnsemble } from '../../ensemble/compile.js';
 import { composingModels, graphText, type ComposingVersion } from '../../ensemble/composing.js';
 import { requiresField } from '../../backends/required-models.js';
@@ -45,6 +46,8 @@ export interface EnsembleHost {
   readonly resolve: (name: string, own?: string) => ModelEntry | undefined;
   /** What is kept of the latencies of a model with this configuration. */
   readonly latenciesOf: (config: ModelConfig) => NativeLatencyPolicy;
+  /** Whether the server has a response cache. */
+  readonly hasCache: boolean;
   /** Loads a model, if it is not loaded yet. `load` waits for it. */
   readonly loadPart: (model: ModelEntry, load: Wait) => Promise<void>;
 }
@@ -252,7 +255,8 @@ export class Ensembles {
     const compiled = this.#compile(entry, finished.config, source);
     const { config, plan, versions, labels, parts } = compiled;
     const { batchSizeCompleted } = finished;
-    const notes = [...finished.notes, ...compiled.notes];
+    const uncached = this.#host.hasCache ? [] : withoutCache(config);
+    const notes = [...finished.notes, ...compiled.notes, ...uncached];
     const uid = server.addEnsemble(config.name, plan, this.#host.latenciesOf(config));
     this.#note(this.#open, uid, { entry, uid, config, source, parts });
     entry.runsOn(parts);

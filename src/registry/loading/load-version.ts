@@ -42,6 +42,7 @@ import { readInitialStates, type InitialStates } from './initial-states.js';
 import { tensorSpecs } from './tensor-specs.js';
 import { readWarmup, type Warmup } from './warmup.js';
 import { faultOfCode, faultOfFiles, linkedWeights, readLinkedFile } from '../files/unfit-file.js';
+import { isCached, withoutCache } from '../../cache-config.js';
 import { inlineBudgetUs } from '../../scheduling/inline-budget.js';
 import { blamedResource, claimOf, withoutLimiter } from '../../scheduling/rate-limit.js';
 import { queuePoliciesOf, rerunsInHalves, schedulingOf } from '../../scheduling/policy.js';
@@ -112,6 +113,7 @@ function versionConfig(
     queue: queuePoliciesOf(config),
     rerunInHalves: rerunsInHalves(config),
     decoupled: config.model_transaction_policy?.decoupled ?? false,
+    cached: isCached(config),
     preserveOrdering: config.dynamic_batching?.preserve_ordering ?? false,
     instances: instancesWithGroups(config).map(([instance, group]) => ({
       ...{ name: instance.name, device: deviceOf(instance) },
@@ -336,6 +338,7 @@ export async function openVersion(
     const notes = [
       ...finished.notes,
       ...(options.rateLimit === undefined ? withoutLimiter(finished.config) : []),
+      ...(options.cache === undefined ? withoutCache(finished.config) : []),
       ...(backend.notes?.(server.info(uid) ?? {}, backendContext) ?? []),
     ];
     return {

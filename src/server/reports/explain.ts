@@ -1,6 +1,11 @@
 /** How a version's last batches came about, and what limits its throughput. */
 
-import type { NativeBatch, NativeBatches } from '../../addon/native/statistics.js';
+import type {
+  NativeBatch,
+  NativeBatches,
+  NativeCacheCounts,
+  NativeStatistics,
+} from '../../addon/native/statistics.js';
 
 /** Why a batch has no more requests, in the order of the engine's numbers (`ClosedBy`). */
 const reasons = ['full', 'preferred', 'delay', 'shape', 'nothingMore', 'priority'] as const;
@@ -96,6 +101,23 @@ export interface ExplainedSequences {
 }
 
 /**
+ * The response cache of {@link Explanation}, of a model with `response_cache`.
+ *
+ * @example
+ * const { hits, misses } = server.explain('digits').cache ?? { hits: 0, misses: 0 };
+ */
+export interface ExplainedCache {
+  /** Requests to this version that the cache answered. They are in no batch. */
+  readonly hits: number;
+  /** Requests to this version that ran because the cache had no answer. */
+  readonly misses: number;
+  /** How much of the cache the entries of all models occupy now, 0 to 1. */
+  readonly used: number;
+  /** Entries of all models that made room for others. */
+  readonly evictions: number;
+}
+
+/**
  * How the last batches of a model's version came about, and what limits its throughput. Triton has no counterpart.
  *
  * @example
@@ -136,6 +158,8 @@ export interface Explanation {
   readonly resources: readonly ExplainedResource[];
   /** The sequences; undefined for a model without `sequence_batching`. */
   readonly sequences?: ExplainedSequences | undefined;
+  /** The response cache; undefined for a model that does not use it, and without one. */
+  readonly cache?: ExplainedCache | undefined;
   /** What `batches` span, in microseconds: from when the first was taken to the end of the last. */
   readonly windowUs: number;
   /** Since the last batch ended, in microseconds; 0 while one runs, and if there was none. */
@@ -175,11 +199,26 @@ const largeShare = 0.75;
 /** How many of the last batches' sizes `console.log` shows. */
 const mostShown = 12;
 
+/** What the cache and a version that uses it tell; undefined: there is no cache. */
+export function explainedCache(
+  cache: NativeCacheCounts | undefined,
+  version: NativeStatistics | undefined,
+): ExplainedCache | undefined {
+  if (cache === undefined) return undefined;
+  return {
+    hits: version?.cacheHit.count ?? 0,
+    misses: version?.cacheMiss.count ?? 0,
+    used: round(cache.used / cache.size),
+    evictions: cache.evictions,
+  };
+}
+
 /** What a version tells of its batches, as {@link Explanation}; undefined: it is unloaded meanwhile. */
 export function explanationOf(
   config: BatchingConfig,
   native: NativeBatches | undefined,
   resources: readonly ExplainedResource[],
+  cache?: ExplainedCache,
 ): Explanation {
   const none: NativeBatches = { instances: 0, waiting: 0, held: 0, batches: [] };
   const { instances: count, waiting, held, sequences, batches: known } = native ?? none;
@@ -208,6 +247,7 @@ export function explanationOf(
     held,
     resources,
     ...(sequences && { sequences }),
+    ...(cache && { cache }),
     windowUs: windowNs / 1000,
     idleUs: idleNs / 1000,
     maxBatchSize: Math.max(1, config.maxBatchSize),

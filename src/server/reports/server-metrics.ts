@@ -10,6 +10,7 @@ import type { ResolvedMetrics } from '../../metrics/metrics-config.js';
 import { metricsText } from '../../metrics/metrics-text.js';
 import type { VersionSample } from '../../metrics/model-families.js';
 import { Scrapes } from '../../metrics/scrapes.js';
+import { isCached } from '../../cache-config.js';
 import { atOnce, type Sliced } from '../../slices.js';
 import type { ModelTable } from '../models/model-table.js';
 
@@ -72,11 +73,13 @@ export class ServerMetrics {
       gpus: this.#config.gpus ? gpusInUse(this.#devices()) : [],
       inFlightBytes: this.#native.inFlightBytes(),
       resources: this.#native.resources(),
+      cache: this.#native.cache(),
       custom: this.#custom,
     });
   }
 
   *#samples(): Generator<VersionSample> {
+    const hasCache = this.#native.cache() !== undefined;
     for (const key of this.#table.keys()) {
       // A server that closes between two slices has no models any more.
       this.#table.checkOpen();
@@ -84,7 +87,8 @@ export class ServerMetrics {
         ...(this.#table.entry(key)?.ready ?? []),
       ].reverse()) {
         const metrics = this.#native.metrics(uid, this.#config.quantiles);
-        if (metrics) yield { key, version, config, loadSeconds, metrics };
+        if (metrics)
+          yield { key, version, config, loadSeconds, metrics, cached: hasCache && isCached(config) };
       }
     }
   }

@@ -143,6 +143,26 @@ test('several threads share a port where this Node can do it, and are refused by
   }
 });
 
+test('the response cache has a size, a time to live, and an old form', () => {
+  const cacheOf = (...args: string[]): unknown => settings(...args).server.cacheConfig;
+  assert.equal(cacheOf(), undefined);
+  assert.equal(cacheOf('--response-cache-byte-size=0'), undefined);
+  assert.deepEqual(cacheOf('--response-cache-byte-size=4096'), { local: { size: 4096 } });
+  assert.deepEqual(cacheOf('--cache-config=local,size=4096'), {
+    local: { size: 4096, ttlMs: undefined },
+    coalesce: true,
+  });
+  assert.deepEqual(
+    cacheOf(
+      '--cache-config=local,size=1',
+      '--cache-config',
+      'local,ttl_ms=50',
+      '--cache-config=local,coalesce=false',
+    ),
+    { local: { size: 1, ttlMs: 50 }, coalesce: false },
+  );
+});
+
 void suite('what is wrong is refused by name', () => {
   for (const [args, text] of [
     [['--http-prot=1'], /unknown flag --http-prot \(did you mean --http-port\?\)/],
@@ -157,7 +177,20 @@ void suite('what is wrong is refused by name', () => {
     [['--rate-limit-resource=memory:4'], /--rate-limit-resource needs --rate-limit=execution_count/],
     [['--rate-limit=execution_count', '--rate-limit-resource=memory'], /such as memory:4 or memory:4:0/],
     [['--rate-limit=execution_count', '--rate-limit-resource=memory:1:2:3'], /such as memory:4/],
-    [['--cache-config=local,size=1'], /--cache-config is not supported: there is no response cache/],
+    [['--cache-config=redis,host=x'], /--cache-config=redis,host=x: unknown cache 'redis'; there is local/],
+    [['--cache-config=local'], /expected <cache>,<key>=<value> for --cache-config but received 'local'/],
+    [['--cache-config=size=1'], /expected <cache>,<key>=<value> for --cache-config but received 'size=1'/],
+    [['--cache-config=local,siz=1'], /unknown key 'siz' \(did you mean size\?\); there are size, ttl_ms/],
+    [
+      ['--cache-config=local,size=big'],
+      /expected an integer for --cache-config=local,size but received 'big'/,
+    ],
+    [['--cache-config=local,ttl_ms=5'], /--cache-config=local,size=<bytes> is missing/],
+    [
+      ['--cache-config=local,size=512', '--cache-config=local,coalesce=no'],
+      /expected true or false for .*coalesce/,
+    ],
+    [['--cache-config=local,size=512', '--response-cache-byte-size=512'], /both given: give one of them/],
     [['--http-thread-count=0'], /expected an integer from 1 to 128 for --http-thread-count but received '0'/],
     [['--load-model=a'], /--load-model needs --model-control-mode=explicit/],
     [['--model-control-mode=explicit', '--load-model=a', '--load-model=*'], /give it alone/],
@@ -230,13 +263,13 @@ test('--help lists every flag, in groups', async () => {
 test('a wrong command line ends with 2, and all of it is said at once', async () => {
   const { code, stdout, stderr } = await tritonts(
     'serve',
-    '--cache-config',
-    'a,b=c',
+    '--trace-config',
+    'a=b',
     '--http-port=x',
     '--whatever',
   );
   assert.deepEqual([code, stdout], [2, '']);
-  assert.match(stderr, /--cache-config is not supported.*\n.*--http-port.*\n.*unknown flag --whatever/);
+  assert.match(stderr, /--trace-config is not supported.*\n.*--http-port.*\n.*unknown flag --whatever/);
   assert.match((await tritonts('serve')).stderr, /--model-repository=<folder> is missing/);
 });
 

@@ -384,10 +384,10 @@ test('a preferred size without max_batch_size is refused although the size would
 
 test('an entry that is written is not completed, and is refused together with what is not supported', () => {
   const error = tritonErrorOf(() =>
-    prepare('input { name: "x" }\nresponse_cache { enable: true }', completing),
+    prepare('input { name: "x" }\nmodel_repository_agents { agents { } }', completing),
   );
   assert.match(error.message, /config\.pbtxt:1: input\[0\]\.data_type: missing/);
-  assert.match(error.message, /config\.pbtxt:2: response_cache\.enable: not supported/);
+  assert.match(error.message, /config\.pbtxt:2: model_repository_agents\.agents: not supported/);
 });
 
 test('a model of flat tensors is completed with a reshape', () => {

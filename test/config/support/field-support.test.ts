@@ -53,7 +53,6 @@ for (const [text, path] of [
   ['instance_group { passive: true }', 'instance_group[0].passive'],
   ['instance_group { secondary_devices { } }', 'instance_group[0].secondary_devices'],
   ['model_repository_agents { agents { } }', 'model_repository_agents.agents'],
-  ['response_cache { enable: true }', 'response_cache.enable'],
   [
     'parameters { key: "TRITON_BATCH_STRATEGY_PATH" value { string_value: "x" } }',
     'parameters["TRITON_BATCH_STRATEGY_PATH"]',
@@ -130,7 +129,7 @@ for (const text of [
   'dynamic_batching { default_queue_policy { timeout_action: REJECT max_queue_size: 0 } }',
   'instance_group { name: "x" count: 2 kind: KIND_CPU } instance_group { kind: KIND_AUTO passive: false }',
   'instance_group { kind: KIND_GPU gpus: [ 0, 1 ] }',
-  'response_cache { enable: false } model_transaction_policy { decoupled: false } model_operations { }',
+  'response_cache { enable: true } model_transaction_policy { decoupled: false } model_operations { }',
   'optimization { graph { level: 0 } execution_accelerators { } } model_repository_agents { }',
   'default_model_filename: "x.onnx"',
   'backend: "onnxruntime" parameters { key: "execution_mode" value { string_value: "0" } }',

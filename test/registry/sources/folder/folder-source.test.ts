@@ -14,6 +14,7 @@ const engine = createEngine({
   maxInFlightBytes: 1024,
   spinCores: 0,
   rateLimit: undefined,
+  cache: undefined,
 });
 after(async () => {
   await new Promise<void>((resolve) => {

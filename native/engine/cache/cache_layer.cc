@@ -1,0 +1,466 @@
+#include "engine/cache/cache_layer.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "engine/base/clock.h"
+#include "engine/base/small_vector.h"
+
+namespace tritonts {
+
+namespace {
+
+// Responses that are delivered together.
+constexpr size_t kTogether = 64;
+// Hits whose outputs are larger are answered one by one: gathering them would copy them once more.
+constexpr size_t kMostGathered = 4096;
+// A port takes outputs from this size on as they are, instead of copying them to a page.
+constexpr size_t kLarge = size_t{64} << 10;
+// A leader that is passed on may be answered at once, as cancelled. Then the next one leads, within
+// the answer of the former. Beyond this depth, all that follow are passed on together.
+constexpr int kMostPromotions = 8;
+
+thread_local int promotions = 0;
+
+// The times of requests that did not run. A batch of no rows says that the answer was cached
+// (port/port_layout.h).
+BatchTimings CachedAt(uint64_t ns) {
+  BatchTimings timings;
+  timings.exec_start_ns = timings.compute_start_ns = ns;
+  timings.compute_end_ns = timings.exec_end_ns = ns;
+  return timings;
+}
+
+uint64_t Since(uint64_t from_ns, uint64_t to_ns) {
+  return to_ns > from_ns ? to_ns - from_ns : 0;
+}
+
+// Whether a request may wait for the run of another one (see the head of cache_layer.h).
+bool MayFollow(const RequestHeader& header) {
+  return header.deadline_ns == 0 && !header.call;
+}
+
+// Whether an answer can be stored.
+bool MayStore(const Response& response) {
+  if (!response.status.ok() || !response.final || response.empty) return false;
+  for (const OutputTensor& output : response.outputs) {
+    if (!IsHostMemory(output.kind)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+CacheLayer::~CacheLayer() {
+  cache_->Forget(version_);
+}
+
+void CacheLayer::Look(std::span<Request* const> requests, uint64_t now_ns,
+                      std::vector<Looked>* looked) {
+  looked->reserve(requests.size());
+  const uint64_t scope = LocalCache::ScopeOf(version_, generation_.load(std::memory_order_acquire));
+  KeyHead head(scope, cache_->seed());
+  const RequestHeader* known = nullptr;
+  bool has_key = false;
+  for (Request* request : requests) {
+    Looked& one = looked->emplace_back();
+    one.request = request;
+    if (request->header != known) {
+      known = request->header;
+      has_key = KeyHead::Has(*known);
+      if (has_key) head.Set(*known);
+    }
+    if (!has_key) continue;
+    const KeyHash hash = head.HashOf(*request);
+    one.entry = cache_->Find(head, *request, hash, now_ns);
+    one.hit = static_cast<bool>(one.entry);
+    if (!one.hit) one.entry = CacheEntry::Make(&cache_->pool(), scope, hash, head, *request);
+  }
+}
+
+void CacheLayer::KeepOrder(std::vector<Looked>* looked) {
+  bool waits = inside() > looked->size();
+  for (Looked& one : *looked) {
+    if (one.hit && waits) {
+      one.hit = false;
+      one.entry = {};
+    }
+    waits = waits || !one.hit;
+  }
+}
+
+void CacheLayer::Register(std::vector<Looked>* looked, uint64_t lookup_ns,
+                          std::vector<Request*>* passed) {
+  std::lock_guard lock(mutex_);
+  for (Looked& one : *looked) {
+    if (one.hit) continue;
+    if (!one.entry) {
+      passed->push_back(one.request);
+      continue;
+    }
+    const RequestHeader& header = *one.request->header;
+    PendingTicket* const leader = coalesce_ ? pending_.LeaderOf(*one.entry) : nullptr;
+    if (leader && leader->level == header.level && MayFollow(header) &&
+        pending_.Follow(one.request, leader)) {
+      continue;
+    }
+    // If an equal request leads already, this one leads nobody.
+    PendingTicket* const ticket =
+        pending_.Lead(one.request, std::move(one.entry), coalesce_ && !leader);
+    if (ticket) ticket->lookup_ns = lookup_ns;
+    passed->push_back(one.request);
+  }
+}
+
+void CacheLayer::Submit(std::span<Request* const> requests, uint64_t now_ns,
+                        InlineTime* inline_time) noexcept {
+  std::vector<Looked> looked;
+  std::vector<Request*> passed;
+  const uint64_t start_ns = NowNs();
+  try {
+    passed.reserve(requests.size());
+    Look(requests, start_ns, &looked);
+  } catch (const std::bad_alloc&) {
+    return Pass(requests, now_ns, inline_time);
+  }
+  if (in_order_) KeepOrder(&looked);
+  const uint64_t found_ns = NowNs();
+  const uint64_t lookup_ns = Since(start_ns, found_ns);
+  cache_->NoteLookups(lookup_ns);
+  const uint64_t each_ns = lookup_ns / requests.size();
+  size_t hits = 0;
+  for (const Looked& one : looked) hits += one.hit ? 1 : 0;
+  if (hits < looked.size()) Register(&looked, each_ns, &passed);
+  if (hits > 0) AnswerHits(looked, start_ns, each_ns);
+  if (!passed.empty()) Pass(passed, now_ns, inline_time);
+}
+
+void CacheLayer::CountHits(uint64_t hits, uint64_t lookup_ns, uint64_t request_ns,
+                           uint64_t queue_ns) {
+  hits_.fetch_add(hits, std::memory_order_relaxed);
+  hit_ns_.fetch_add(lookup_ns, std::memory_order_relaxed);
+  request_ns_.fetch_add(request_ns, std::memory_order_relaxed);
+  queue_ns_.fetch_add(queue_ns, std::memory_order_relaxed);
+}
+
+void CacheLayer::CountFailed(uint64_t requests, uint64_t ns, const Status& status) {
+  failed_.fetch_add(requests, std::memory_order_relaxed);
+  failed_ns_.fetch_add(ns, std::memory_order_relaxed);
+  if (status.code() == Code::kCancelled) {
+    cancels_.fetch_add(requests, std::memory_order_relaxed);
+  } else if (status.code() != Code::kUnavailable) {
+    backend_failed_.fetch_add(requests, std::memory_order_relaxed);
+  }
+}
+
+bool CacheLayer::AnswerAlike(std::span<const Looked> hits, const BatchTimings& timings) {
+  const std::span<const OutputTensor> first = hits.front().entry->outputs();
+  std::array<Request*, kTogether> requests;
+  SmallVector<OutputTensor, 4> outputs;
+  std::unique_ptr<char[]> bytes(
+      new (std::nothrow) char[hits.front().entry->output_bytes() * hits.size() + 1]);
+  if (!bytes) return false;
+  try {
+    outputs.assign(first.begin(), first.end());
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  char* next = bytes.get();
+  for (size_t k = 0; k < first.size(); k++) {
+    outputs[k].data = next;
+    for (const Looked& hit : hits) {
+      const OutputTensor& output = hit.entry->outputs()[k];
+      if (output.size > 0) std::memcpy(next, output.data, output.size);
+      next += output.size;
+    }
+  }
+  for (size_t i = 0; i < hits.size(); i++) requests[i] = hits[i].request;
+  Layer::AnswerAlike(
+      {std::span(requests).first(hits.size()), {outputs.data(), outputs.size()}, &timings});
+  return true;
+}
+
+void CacheLayer::AnswerLarge(Request* request, const CacheEntry& entry,
+                             const BatchTimings& timings) {
+  Response response;
+  response.request = request;
+  response.timings = &timings;
+  SmallVector<OutputTensor, 4> outputs;
+  SmallVector<BlockRef, 4> blocks;
+  try {
+    outputs.assign(entry.outputs().begin(), entry.outputs().end());
+    for (OutputTensor& output : outputs) {
+      if (output.size < kLarge) continue;
+      BlockRef block = pool_.Acquire(output.size);
+      if (!block) continue;  // the receiver copies it
+      std::memcpy(block->data(), output.data, output.size);
+      output.data = block->data();
+      output.block = block.get();
+      blocks.push_back(std::move(block));
+    }
+    response.outputs = {outputs.data(), outputs.size()};
+  } catch (const std::bad_alloc&) {
+    response.outputs = entry.outputs();
+  }
+  Answer({&response, 1});
+}
+
+void CacheLayer::AnswerHits(std::span<const Looked> looked, uint64_t found_ns, uint64_t lookup_ns) {
+  const BatchTimings timings = CachedAt(found_ns);
+  uint64_t hits = 0;
+  uint64_t request_ns = 0;
+  uint64_t queue_ns = 0;
+  for (const Looked& one : looked) {
+    if (!one.hit) continue;
+    hits++;
+    const uint64_t queue = Since(one.request->header->arrival_ns, found_ns);
+    queue_ns += queue;
+    request_ns += queue + lookup_ns;
+  }
+  // This precedes the responses, so that the statistics count a request before its caller has it.
+  CountHits(hits, lookup_ns * hits, request_ns, queue_ns);
+  for (size_t i = 0; i < looked.size();) {
+    const Looked& first = looked[i];
+    if (!first.hit) {
+      i++;
+      continue;
+    }
+    // Until the last of its requests is answered, the header stays.
+    const RequestHeader* const header = first.request->header;
+    if (first.entry->output_bytes() >= kLarge) {
+      AnswerLarge(first.request, *first.entry, timings);
+      i++;
+      continue;
+    }
+    const bool small = !first.entry->outputs().empty() && first.entry->outputs()[0].batch >= 0 &&
+                       first.entry->output_bytes() <= kMostGathered;
+    size_t count = 1;
+    while (count < kTogether && i + count < looked.size() && looked[i + count].hit &&
+           looked[i + count].request->header == header &&
+           (small ? looked[i + count].entry->IsLike(*first.entry)
+                  : looked[i + count].entry->output_bytes() < kLarge)) {
+      count++;
+    }
+    const std::span<const Looked> some = looked.subspan(i, count);
+    i += count;
+    if (small && count > 1 && AnswerAlike(some, timings)) continue;
+    std::array<Response, kTogether> responses;
+    for (size_t k = 0; k < count; k++) {
+      responses[k].request = some[k].request;
+      responses[k].outputs = some[k].entry->outputs();
+      responses[k].timings = &timings;
+    }
+    Answer(std::span(responses).first(count));
+  }
+}
+
+void CacheLayer::See(std::span<const Response> responses) noexcept {
+  while (!responses.empty()) {
+    std::array<Led, kTogether> led;
+    size_t count = 0;
+    const auto some = responses.first(std::min(kTogether, responses.size()));
+    responses = responses.subspan(some.size());
+    {
+      std::lock_guard lock(mutex_);
+      if (pending_.empty()) return;
+      for (const Response& response : some) {
+        if (!response.final) continue;
+        PendingTicket* const ticket = pending_.Find(response.request);
+        if (!ticket) continue;
+        pending_.Answered(ticket);
+        led[count++] = {ticket, &response};
+      }
+    }
+    for (const Led& one : std::span(led).first(count)) Settle(one);
+  }
+}
+
+void CacheLayer::Settle(const Led& led) {
+  const Response& response = *led.response;
+  PendingTicket* const ticket = led.ticket;
+  // Only this thread changes the ticket's entry now. Others compare its key.
+  const CacheEntryRef entry = ticket->entry;
+  bool filled = false;
+  if (response.status.ok()) {
+    const uint64_t start_ns = NowNs();
+    filled = MayStore(response) && entry->Fill(response.outputs);
+    LocalCache::Inserted inserted = LocalCache::Inserted::kTooLarge;
+    if (filled) inserted = cache_->Insert(entry, start_ns);
+    const uint64_t insert_ns = Since(start_ns, NowNs());
+    cache_->NoteInsertions(insert_ns);
+    if (inserted != LocalCache::Inserted::kExists) {
+      misses_.fetch_add(1, std::memory_order_relaxed);
+      miss_ns_.fetch_add(ticket->lookup_ns + insert_ns, std::memory_order_relaxed);
+      insert_ns_.fetch_add(insert_ns, std::memory_order_relaxed);
+    }
+  }
+  PendingTicket* followers = nullptr;
+  PendingTicket* promoted = nullptr;
+  Request* next = nullptr;
+  {
+    std::lock_guard lock(mutex_);
+    if (response.status.code() == Code::kCancelled && promotions < kMostPromotions) {
+      promoted = pending_.Promote(ticket);
+      if (promoted) next = promoted->request;
+    } else {
+      followers = pending_.Unlead(ticket);
+    }
+  }
+  if (next) {
+    promotions++;
+    Request* const one[] = {next};
+    Pass(one, NowNs());
+    promotions--;
+  }
+  if (!followers) return;
+  const Code code = response.status.code();
+  const bool alike =
+      response.status.ok() ? filled : code != Code::kCancelled && code != Code::kUnavailable;
+  if (alike) {
+    AnswerFollowers(followers, entry, response);
+  } else {
+    PassFollowers(followers);
+  }
+}
+
+void CacheLayer::AnswerFollowers(PendingTicket* first, const CacheEntryRef& entry,
+                                 const Response& like) {
+  const uint64_t now_ns = NowNs();
+  const BatchTimings timings = CachedAt(now_ns);
+  while (first) {
+    std::array<Response, kTogether> responses;
+    size_t count = 0;
+    uint64_t queue_ns = 0;
+    PendingTicket* const begin = first;
+    for (; first && count < kTogether; first = first->next) {
+      Response& response = responses[count++];
+      response.request = first->request;
+      response.status = like.status;
+      response.timings = &timings;
+      if (like.status.ok()) response.outputs = entry->outputs();
+      queue_ns += Since(first->request->header->arrival_ns, now_ns);
+    }
+    if (like.status.ok()) {
+      CountHits(count, 0, queue_ns, queue_ns);
+    } else {
+      CountFailed(count, queue_ns, like.status);
+    }
+    for (PendingTicket* ticket = begin; ticket != first;) {
+      PendingTicket* const next = ticket->next;
+      Free(ticket);
+      ticket = next;
+    }
+    Answer(std::span(responses).first(count));
+  }
+}
+
+void CacheLayer::PassFollowers(PendingTicket* first) {
+  while (first) {
+    std::array<Request*, kTogether> requests;
+    size_t count = 0;
+    while (first && count < kTogether) {
+      PendingTicket* const next = first->next;
+      requests[count++] = first->request;
+      Free(first);
+      first = next;
+    }
+    Pass(std::span(requests).first(count), NowNs());
+  }
+}
+
+void CacheLayer::Free(PendingTicket* ticket) {
+  std::lock_guard lock(mutex_);
+  pending_.Free(ticket);
+}
+
+bool CacheLayer::Leave(Request* request) {
+  std::lock_guard lock(mutex_);
+  PendingTicket* const ticket = pending_.Find(request);
+  if (!ticket || !ticket->leader) return false;
+  pending_.Leave(ticket);
+  pending_.Free(ticket);
+  return true;
+}
+
+void CacheLayer::Fail(std::span<Request* const> requests, const Status& status) {
+  const uint64_t now_ns = NowNs();
+  uint64_t ns = 0;
+  for (const Request* request : requests) ns += Since(request->header->arrival_ns, now_ns);
+  CountFailed(requests.size(), ns, status);
+  while (!requests.empty()) {
+    std::array<Response, kTogether> responses;
+    const auto some = requests.first(std::min(kTogether, requests.size()));
+    requests = requests.subspan(some.size());
+    for (size_t i = 0; i < some.size(); i++) {
+      responses[i].request = some[i];
+      responses[i].status = status;
+    }
+    Answer(std::span(responses).first(some.size()));
+  }
+}
+
+void CacheLayer::Cancel(std::span<Request* const> requests) noexcept {
+  bool any = false;
+  {
+    std::lock_guard lock(mutex_);
+    any = pending_.followers() > 0;
+  }
+  if (!any) return PassCancel(requests);
+  std::vector<Request*> mine;
+  std::vector<Request*> others;
+  try {
+    mine.reserve(requests.size());
+    others.reserve(requests.size());
+  } catch (const std::bad_alloc&) {
+    for (Request* const& request : requests) {
+      if (Leave(request)) {
+        Fail({&request, 1}, cancelled_);
+      } else {
+        PassCancel({&request, 1});
+      }
+    }
+    return;
+  }
+  for (Request* request : requests) (Leave(request) ? mine : others).push_back(request);
+  // The followers first: they must not lead when their leader ends.
+  Fail(mine, cancelled_);
+  PassCancel(others);
+}
+
+void CacheLayer::Abort(const Status& status) noexcept {
+  for (;;) {
+    Request* request = nullptr;
+    {
+      std::lock_guard lock(mutex_);
+      PendingTicket* const ticket = pending_.AnyFollower();
+      if (!ticket) return;
+      request = ticket->request;
+      pending_.Leave(ticket);
+      pending_.Free(ticket);
+    }
+    Request* const one[] = {request};
+    Fail(one, status);
+  }
+}
+
+void CacheLayer::AddTo(LayerCounts* counts) const noexcept {
+  const auto add = [](uint64_t* to, const std::atomic<uint64_t>& from) {
+    *to += from.load(std::memory_order_relaxed);
+  };
+  add(&counts->hits, hits_);
+  add(&counts->hit_ns, hit_ns_);
+  add(&counts->misses, misses_);
+  add(&counts->miss_ns, miss_ns_);
+  add(&counts->insert_ns, insert_ns_);
+  add(&counts->request_ns, request_ns_);
+  add(&counts->queue_ns, queue_ns_);
+  add(&counts->failed, failed_);
+  add(&counts->failed_ns, failed_ns_);
+  add(&counts->cancelled, cancels_);
+  add(&counts->backend_failed, backend_failed_);
+}
+
+}  // namespace tritonts

@@ -1,0 +1,131 @@
+// The layer that answers a version's requests from the response cache (request/layer.h).
+//
+//   Submit --- found in the cache --------------------------> answered at once
+//      |------ an equal request is in flight: follow it ----> answered with its answer
+//      '------ lead: run, and insert the answer ------------> answered by the version
+//
+// A request that cannot be cached passes, and so does one for which there is no memory. Errors are
+// never stored. If a leader fails, its followers fail alike, because they would have been in that
+// run. But if the leader was cancelled, one of them leads the others; and if it was refused or
+// expired, each goes its own way.
+//
+// A request follows only what waits as it would: with a time limit in the queue, at another
+// priority level, or as a call of a model that runs (call_graph.h), it runs itself.
+//
+// If responses must leave in the order of their requests (preserve_ordering), a request is answered
+// from the cache only if no earlier one is under way, and none follows another one.
+//
+// Threads: any thread may call any function. The lock guards the waiting requests. It is not held
+// while the cache, the chain or a sink is called.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/cache/local_cache.h"
+#include "engine/cache/pending_answers.h"
+#include "engine/memory/pool.h"
+#include "engine/request/layer.h"
+
+namespace tritonts {
+
+class CacheLayer final : public Layer {
+ public:
+  struct Options {
+    bool coalesce = true;   // equal requests in flight share one run
+    bool in_order = false;  // responses leave in the order of their requests
+  };
+  // `version` is the uid of the version, and `model` its name, for messages. Throws
+  // std::bad_alloc.
+  CacheLayer(std::shared_ptr<LocalCache> cache, uint32_t version, const std::string& model,
+             const Options& options)
+      : cache_(std::move(cache)),
+        version_(version),
+        coalesce_(options.coalesce && !options.in_order),
+        in_order_(options.in_order),
+        cancelled_(Status::Cancelled("model '" + model + "': the request was cancelled")) {}
+  // Removes the version's entries from the cache.
+  ~CacheLayer() override;
+
+  void Submit(std::span<Request* const> requests, uint64_t now_ns,
+              InlineTime* inline_time) noexcept override;
+  void Cancel(std::span<Request* const> requests) noexcept override;
+  void See(std::span<const Response> responses) noexcept override;
+  void Abort(const Status& status) noexcept override;
+  void Renew() noexcept override { generation_.fetch_add(1, std::memory_order_acq_rel); }
+  void AddTo(LayerCounts* counts) const noexcept override;
+
+ private:
+  // A request that was looked up.
+  struct Looked {
+    Request* request = nullptr;
+    // A hit: the entry with the answer. A miss: an entry with the key. Empty: it cannot be cached.
+    CacheEntryRef entry;
+    bool hit = false;
+  };
+  static constexpr size_t kIdleBytes = size_t{32} << 20;
+  // A leader that has its answer.
+  struct Led {
+    PendingTicket* ticket = nullptr;
+    const Response* response = nullptr;
+  };
+
+  // Looks the requests up. Throws std::bad_alloc.
+  void Look(std::span<Request* const> requests, uint64_t now_ns, std::vector<Looked>* looked);
+  // Lets hits run that come after requests under way. Only for versions whose responses are in
+  // order.
+  void KeepOrder(std::vector<Looked>* looked);
+  // Registers the misses, and sets `passed` to the requests that go on.
+  void Register(std::vector<Looked>* looked, uint64_t lookup_ns, std::vector<Request*>* passed);
+  // Answers requests with the entries that were found.
+  void AnswerHits(std::span<const Looked> looked, uint64_t found_ns, uint64_t lookup_ns);
+  // Answers adjacent hits of one header, whose entries are alike, with one delivery. False: there
+  // is no memory for that.
+  bool AnswerAlike(std::span<const Looked> hits, const BatchTimings& timings);
+  // Answers with outputs of which some are large. Those are copied to blocks, which their receiver
+  // shares.
+  void AnswerLarge(Request* request, const CacheEntry& entry, const BatchTimings& timings);
+  // Inserts the answer of a leader, and answers its followers.
+  void Settle(const Led& led);
+  void AnswerFollowers(PendingTicket* first, const CacheEntryRef& entry, const Response& like);
+  void PassFollowers(PendingTicket* first);
+  // Takes a follower out of the waiting requests. False: the request does not follow.
+  bool Leave(Request* request);
+  // Answers requests that this layer has held, with an error.
+  void Fail(std::span<Request* const> requests, const Status& status);
+  void CountHits(uint64_t hits, uint64_t lookup_ns, uint64_t request_ns, uint64_t queue_ns);
+  void CountFailed(uint64_t requests, uint64_t ns, const Status& status);
+  void Free(PendingTicket* ticket);
+
+  const std::shared_ptr<LocalCache> cache_;
+  const uint32_t version_;
+  const bool coalesce_;
+  const bool in_order_;
+  const Status cancelled_;
+  BlockPool pool_{kIdleBytes};  // for large outputs of hits
+
+  std::atomic<uint32_t> generation_{0};
+  // LayerCounts, by its fields.
+  std::atomic<uint64_t> hits_{0};
+  std::atomic<uint64_t> hit_ns_{0};
+  std::atomic<uint64_t> misses_{0};
+  std::atomic<uint64_t> miss_ns_{0};
+  std::atomic<uint64_t> insert_ns_{0};
+  std::atomic<uint64_t> request_ns_{0};
+  std::atomic<uint64_t> queue_ns_{0};
+  std::atomic<uint64_t> failed_{0};
+  std::atomic<uint64_t> failed_ns_{0};
+  std::atomic<uint64_t> cancels_{0};
+  std::atomic<uint64_t> backend_failed_{0};
+
+  std::mutex mutex_;  // guards all below
+  PendingAnswers pending_;
+};
+
+}  // namespace tritonts

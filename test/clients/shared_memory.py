@@ -22,11 +22,12 @@ def equal(one, other, what):
 
 def through(client, triton, model, datatype, values, key):
     """Sends values through a model and regions, and returns what is in the region of the output."""
-    size = len(serialize_byte_tensor(values).item()) if datatype == "BYTES" else values.nbytes
+    data = serialize_byte_tensor(values) if datatype == "BYTES" else values
+    size = len(data.item()) if datatype == "BYTES" else data.nbytes
     inputs = shm.create_shared_memory_region(f"in {key}", f"/{key}-in", size)
     outputs = shm.create_shared_memory_region(f"out {key}", f"/{key}-out", size + 64)
     try:
-        shm.set_shared_memory_region(inputs, [values])
+        shm.set_shared_memory_region(inputs, [data])
         client.register_system_shared_memory(f"in {key}", f"/{key}-in", size)
         client.register_system_shared_memory(f"out {key}", f"/{key}-out", size + 64)
         x = triton.InferInput("x", list(values.shape), datatype)
@@ -37,7 +38,8 @@ def through(client, triton, model, datatype, values, key):
         output = result.get_output("y")
         shape = output["shape"] if isinstance(output, dict) else output.shape
         equal(list(shape), list(values.shape), f"the shape of {key}")
-        return shm.get_contents_as_numpy(outputs, values.dtype, list(values.shape))
+        # A copy: the memory is about to go.
+        return np.array(shm.get_contents_as_numpy(outputs, values.dtype, list(values.shape)))
     finally:
         client.unregister_system_shared_memory(f"in {key}")
         client.unregister_system_shared_memory(f"out {key}")

@@ -184,7 +184,7 @@ async def requests(client, name):
     await refused(client.infer("sequence", one, sequence_id="x" * 129), UNSUPPORTED, f"{name}: a long id")
     region = InferInput("x", [2, 16], "FP32")
     region.set_shared_memory("r", 128)
-    await refused(client.infer("add", [region]), UNSUPPORTED, f"{name}: shared memory")
+    await refused(client.infer("add", [region]), NOT_FOUND, f"{name}: shared memory")
     await refused(client.infer("slow", [as_input("x", x)], client_timeout=0.2), LATE, f"{name}: a deadline")
 
 

@@ -132,7 +132,7 @@ async def requests(client, name):
     await refused(client.infer("sequence", one, sequence_id="x" * 129), 501, f"{name}: a long id")
     region = InferInput("x", [2, 16], "FP32")
     region.set_shared_memory("r", 128)
-    await refused(client.infer("add", [region]), 501, f"{name}: shared memory")
+    await refused(client.infer("add", [region]), 404, f"{name}: shared memory")
 
 
 async def control(client, name):

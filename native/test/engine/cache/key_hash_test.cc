@@ -138,7 +138,7 @@ TEST(cache_keys_are_refused_for_memory_that_others_write_to) {
   CHECK(!KeyHead::Has(*request->header));
   chunk.kind = MemoryKind::kPinned;
   CHECK(KeyHead::Has(*request->header));
-  request->header->sequence.id.number = 1;
+  request->header->AddMarks();
   CHECK(!KeyHead::Has(*request->header));
 }
 

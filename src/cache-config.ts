@@ -61,7 +61,8 @@ export function checkCacheConfig(options: unknown): NativeCacheOptions | undefin
   if (ttlMs !== undefined && !(typeof ttlMs === 'number' && ttlMs > 0 && ttlMs <= mostTtlMs))
     throw expected('milliseconds, above 0 and at most a century,', `${path}.local.ttlMs`, ttlMs);
   if (typeof coalesce !== 'boolean') throw expected('true or false', `${path}.coalesce`, coalesce);
-  return { size, ttlMs: ttlMs ?? 0, coalesce };
+  // 0 means that entries do not expire, and the engine counts in nanoseconds.
+  return { size, ttlMs: ttlMs === undefined ? 0 : Math.max(ttlMs, 1e-6), coalesce };
 }
 
 /** Whether a model's responses are cached, if the server has a cache. */

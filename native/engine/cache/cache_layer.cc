@@ -55,7 +55,7 @@ bool MayStore(const Response& response) {
 }  // namespace
 
 CacheLayer::~CacheLayer() {
-  cache_->Forget(version_);
+  if (!retired_.load(std::memory_order_relaxed)) cache_->Forget(version_);
 }
 
 void CacheLayer::Look(std::span<Request* const> requests, uint64_t now_ns,
@@ -74,6 +74,8 @@ void CacheLayer::Look(std::span<Request* const> requests, uint64_t now_ns,
       if (has_key) head.Set(*known);
     }
     if (!has_key) continue;
+    // What never fits is not looked up, unless others may share its run.
+    if (!coalesce_ && head.SizeOf(*request) > cache_->size()) continue;
     const KeyHash hash = head.HashOf(*request);
     one.entry = cache_->Find(head, *request, hash, now_ns);
     one.hit = static_cast<bool>(one.entry);
@@ -108,8 +110,8 @@ void CacheLayer::Register(std::vector<Looked>* looked, uint64_t lookup_ns,
       continue;
     }
     // If an equal request leads already, this one leads nobody.
-    PendingTicket* const ticket =
-        pending_.Lead(one.request, std::move(one.entry), coalesce_ && !leader);
+    PendingTicket* const ticket = pending_.Lead(one.request, std::move(one.entry),
+                                                coalesce_ && !leader && header.deadline_ns == 0);
     if (ticket) ticket->lookup_ns = lookup_ns;
     passed->push_back(one.request);
   }
@@ -194,7 +196,7 @@ void CacheLayer::AnswerLarge(Request* request, const CacheEntry& entry,
     outputs.assign(entry.outputs().begin(), entry.outputs().end());
     for (OutputTensor& output : outputs) {
       if (output.size < kLarge) continue;
-      BlockRef block = pool_.Acquire(output.size);
+      BlockRef block = cache_->pool().Acquire(output.size);
       if (!block) continue;  // the receiver copies it
       std::memcpy(block->data(), output.data, output.size);
       output.data = block->data();
@@ -278,6 +280,14 @@ void CacheLayer::See(std::span<const Response> responses) noexcept {
   }
 }
 
+bool CacheLayer::IsInVain(const PendingTicket& ticket, const Response& response) {
+  size_t bytes = ticket.entry->cost();
+  for (const OutputTensor& output : response.outputs) bytes += output.size;
+  if (bytes <= cache_->size()) return false;
+  std::lock_guard lock(mutex_);
+  return !ticket.first;
+}
+
 void CacheLayer::Settle(const Led& led) {
   const Response& response = *led.response;
   PendingTicket* const ticket = led.ticket;
@@ -286,7 +296,7 @@ void CacheLayer::Settle(const Led& led) {
   bool filled = false;
   if (response.status.ok()) {
     const uint64_t start_ns = NowNs();
-    filled = MayStore(response) && entry->Fill(response.outputs);
+    filled = MayStore(response) && !IsInVain(*ticket, response) && entry->Fill(response.outputs);
     LocalCache::Inserted inserted = LocalCache::Inserted::kTooLarge;
     if (filled) inserted = cache_->Insert(entry, start_ns);
     const uint64_t insert_ns = Since(start_ns, NowNs());
@@ -297,12 +307,15 @@ void CacheLayer::Settle(const Led& led) {
       insert_ns_.fetch_add(insert_ns, std::memory_order_relaxed);
     }
   }
+  // A model may answer CANCELLED by itself, and would do so for the followers.
+  const bool gone = response.status.code() == Code::kCancelled &&
+                    response.request->cancelled.load(std::memory_order_relaxed);
   PendingTicket* followers = nullptr;
   PendingTicket* promoted = nullptr;
   Request* next = nullptr;
   {
     std::lock_guard lock(mutex_);
-    if (response.status.code() == Code::kCancelled && promotions < kMostPromotions) {
+    if (gone && promotions < kMostPromotions) {
       promoted = pending_.Promote(ticket);
       if (promoted) next = promoted->request;
     } else {
@@ -317,8 +330,7 @@ void CacheLayer::Settle(const Led& led) {
   }
   if (!followers) return;
   const Code code = response.status.code();
-  const bool alike =
-      response.status.ok() ? filled : code != Code::kCancelled && code != Code::kUnavailable;
+  const bool alike = response.status.ok() ? filled : !gone && code != Code::kUnavailable;
   if (alike) {
     AnswerFollowers(followers, entry, response);
   } else {
@@ -431,19 +443,28 @@ void CacheLayer::Cancel(std::span<Request* const> requests) noexcept {
 }
 
 void CacheLayer::Abort(const Status& status) noexcept {
-  for (;;) {
-    Request* request = nullptr;
+  PendingTicket* first = nullptr;
+  {
+    std::lock_guard lock(mutex_);
+    first = pending_.TakeFollowers();
+  }
+  while (first) {
+    std::array<Request*, kTogether> requests;
+    size_t count = 0;
     {
       std::lock_guard lock(mutex_);
-      PendingTicket* const ticket = pending_.AnyFollower();
-      if (!ticket) return;
-      request = ticket->request;
-      pending_.Leave(ticket);
-      pending_.Free(ticket);
+      while (first && count < kTogether) {
+        requests[count++] = first->request;
+        pending_.Free(std::exchange(first, first->next));
+      }
     }
-    Request* const one[] = {request};
-    Fail(one, status);
+    Fail(std::span(requests).first(count), status);
   }
+}
+
+void CacheLayer::Retire() noexcept {
+  retired_.store(true, std::memory_order_relaxed);
+  cache_->Forget(version_);
 }
 
 void CacheLayer::AddTo(LayerCounts* counts) const noexcept {

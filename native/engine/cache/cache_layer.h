@@ -58,6 +58,7 @@ class CacheLayer final : public Layer {
   void Cancel(std::span<Request* const> requests) noexcept override;
   void See(std::span<const Response> responses) noexcept override;
   void Abort(const Status& status) noexcept override;
+  void Retire() noexcept override;
   void Renew() noexcept override { generation_.fetch_add(1, std::memory_order_acq_rel); }
   void AddTo(LayerCounts* counts) const noexcept override;
 
@@ -69,7 +70,6 @@ class CacheLayer final : public Layer {
     CacheEntryRef entry;
     bool hit = false;
   };
-  static constexpr size_t kIdleBytes = size_t{32} << 20;
   // A leader that has its answer.
   struct Led {
     PendingTicket* ticket = nullptr;
@@ -91,6 +91,8 @@ class CacheLayer final : public Layer {
   // Answers with outputs of which some are large. Those are copied to blocks, which their receiver
   // shares.
   void AnswerLarge(Request* request, const CacheEntry& entry, const BatchTimings& timings);
+  // Whether the answer of a leader does not fit in the cache, and nobody waits for it.
+  bool IsInVain(const PendingTicket& ticket, const Response& response);
   // Inserts the answer of a leader, and answers its followers.
   void Settle(const Led& led);
   void AnswerFollowers(PendingTicket* first, const CacheEntryRef& entry, const Response& like);
@@ -108,9 +110,8 @@ class CacheLayer final : public Layer {
   const bool coalesce_;
   const bool in_order_;
   const Status cancelled_;
-  BlockPool pool_{kIdleBytes};  // for large outputs of hits
-
   std::atomic<uint32_t> generation_{0};
+  std::atomic<bool> retired_{false};
   // LayerCounts, by its fields.
   std::atomic<uint64_t> hits_{0};
   std::atomic<uint64_t> hit_ns_{0};

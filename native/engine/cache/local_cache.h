@@ -37,6 +37,8 @@ class LocalCache {
   LocalCache(const LocalCache&) = delete;
   LocalCache& operator=(const LocalCache&) = delete;
 
+  // The most bytes of all entries.
+  uint64_t size() const { return size_; }
   // The seed of the hashes (KeyHead).
   uint64_t seed() const { return seed_; }
 

@@ -132,14 +132,19 @@ PendingTicket* PendingAnswers::Follow(Request* request, PendingTicket* leader) {
   return ticket;
 }
 
-PendingTicket* PendingAnswers::AnyFollower() {
-  if (followers_ == 0) return nullptr;
-  for (size_t i = 0; i <= mask_; i++) {
-    for (PendingTicket* ticket = by_request_[i]; ticket; ticket = ticket->next_by_request) {
-      if (ticket->leader) return ticket;
+PendingTicket* PendingAnswers::TakeFollowers() {
+  PendingTicket* first = nullptr;
+  for (size_t i = 0; followers_ > 0 && i <= mask_; i++) {
+    for (PendingTicket* ticket = by_request_[i]; ticket;) {
+      PendingTicket* const after = ticket->next_by_request;
+      if (ticket->leader) {
+        Leave(ticket);
+        ticket->next = std::exchange(first, ticket);
+      }
+      ticket = after;
     }
   }
-  return nullptr;
+  return first;
 }
 
 void PendingAnswers::Answered(PendingTicket* leader) {

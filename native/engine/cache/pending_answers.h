@@ -54,8 +54,9 @@ class PendingAnswers {
   PendingTicket* Follow(Request* request, PendingTicket* leader);
   // The ticket of a request; null: it has none.
   PendingTicket* Find(const Request* request);
-  // Any ticket of a follower; null: there is none.
-  PendingTicket* AnyFollower();
+  // Takes all followers out of all tables. Returns the first of them, which are linked by `next`.
+  // The caller frees each.
+  PendingTicket* TakeFollowers();
 
   // Takes a leader out of the table of requests: it has its answer. Later requests still follow it,
   // until Unlead.

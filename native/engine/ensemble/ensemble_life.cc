@@ -191,6 +191,7 @@ bool Ensemble::idle() const {
 }
 
 void Ensemble::Destroy() {
+  RetireLayers();
   std::shared_ptr<const EnsembleBindings> bindings;
   std::lock_guard lock(mutex_);
   TRITONTS_ASSERT(DrainedLocked(), "an ensemble was destroyed with requests in flight");

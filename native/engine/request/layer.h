@@ -81,6 +81,9 @@ class Layer {
   // The executor may give other answers from now on than before, as an ensemble does that was bound
   // to other versions.
   virtual void Renew() noexcept {}
+  // No request comes any more, and none is in the layer. Called once, on a thread that may wait,
+  // some time before the destructor. Not called if the process exits.
+  virtual void Retire() noexcept {}
   // Adds the requests that this layer has answered. They count before they are answered.
   virtual void AddTo(LayerCounts*) const noexcept {}
 

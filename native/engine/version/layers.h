@@ -70,6 +70,9 @@ class Layers final : public LayerChain {
   void Cancel(std::span<Request* const> requests) noexcept { PassCancel(0, requests); }
   // Lets every layer respond to the requests that it holds.
   void Abort(const Status& status) noexcept;
+  void Retire() noexcept {
+    for (const auto& layer : layers_) layer->Retire();
+  }
   void Renew() noexcept {
     for (const auto& layer : layers_) layer->Renew();
   }

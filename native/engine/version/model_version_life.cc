@@ -278,6 +278,7 @@ void ModelVersion::Terminate() {
 
 void ModelVersion::Destroy() {
   timer_->Remove(this);
+  RetireLayers();
   std::vector<std::unique_ptr<InstanceRunner>> runners;
   {
     std::unique_lock lock(mutex_);

@@ -114,6 +114,10 @@ class Served : public Executor {
   void RenewLayers() {
     if (layers_) layers_->Renew();
   }
+  // Tells the layers that no request comes any more (Layer::Retire). Called by Destroy.
+  void RetireLayers() {
+    if (layers_) layers_->Retire();
+  }
   // Adds what the layers have answered themselves.
   void AddLayersTo(Statistics* statistics) const;
 

@@ -335,6 +335,8 @@ export class Ensembles {
         }
         ensemble.parts = parts;
         entry.runsOn(parts);
+        // Ensembles around this one answer otherwise now, too.
+        this.changed(entry, what, why);
       } catch (error) {
         this.#end(ensemble, `model '${model.text}' ${what}: ${thrownText(error)}`, why);
       }

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
-import type { InferenceServer, InferResult } from '../../../src/index.js';
+import { createServer, TritonError, type InferenceServer, type InferResult } from '../../../src/index.js';
 import { executing, script } from '../../javascript/harness.js';
 import { addModel } from '../../support/models.js';
 import {
@@ -17,6 +17,7 @@ import {
   serve,
   statisticsAfter,
   turn,
+  until,
 } from '../../support/harness.js';
 
 const cached = 'response_cache { enable: true }';
@@ -304,6 +305,71 @@ test('ensembles are cached at their top, and forget when one of their models is 
   const fresh = await server.infer('e', { x: row() });
   assert.equal(fresh.timings.cacheHit, false);
   assert.equal((await statisticsAfter(server, 'm', 1)).inference_count, 1);
+});
+
+test('ensembles around ensembles forget, too, when a model far below is loaded again', async (t) => {
+  const server = await serve(
+    t,
+    {
+      m: counting(''),
+      inner: ensemble(chain(['m'])),
+      outer: ensemble(chain(['inner']), { more: cached }),
+      outermost: ensemble(chain(['outer']), { more: cached }),
+    },
+    { cacheConfig, modelControlMode: 'explicit', loadModels: ['*'] },
+  );
+  for (const model of ['outer', 'outermost']) {
+    await server.infer(model, { x: row() });
+    assert.ok((await server.infer(model, { x: row() })).timings.cacheHit);
+  }
+  for (const model of ['m', 'inner']) {
+    await reload(server, model);
+    assert.equal((await server.infer('outermost', { x: row() })).timings.cacheHit, false);
+    assert.ok((await server.infer('outermost', { x: row() })).timings.cacheHit);
+    await server.infer('outer', { x: row() });
+    assert.ok((await server.infer('outer', { x: row() })).timings.cacheHit);
+  }
+});
+
+test('the entries of a model are freed when it is unloaded', async (t) => {
+  const server = await serve(
+    t,
+    { m: counting(), add: onnx(addModel(), { more: cached }) },
+    { cacheConfig, modelControlMode: 'explicit', loadModels: ['*'] },
+  );
+  await server.infer('m', { x: row() });
+  await server.infer('add', { x: row() });
+  const entries = (): string | undefined => /^nv_cache_num_entries (\d+)$/m.exec(server.metrics())?.[1];
+  assert.equal(entries(), '2');
+  await server.unloadModel('m');
+  // Not even another request is needed for that.
+  await until(() => entries() === '1');
+});
+
+test('a model that answers CANCELLED by itself runs once for equal requests', async (t) => {
+  let runs = 0;
+  const server = await createServer({
+    cacheConfig,
+    models: {
+      m: {
+        config: {
+          max_batch_size: 8,
+          input: [{ name: 'x', data_type: 'TYPE_FP32', dims: [1] }],
+          output: [{ name: 'y', data_type: 'TYPE_FP32', dims: [1] }],
+          response_cache: { enable: true },
+        },
+        execute: async (requests) => {
+          runs++;
+          await turn();
+          return requests.map(() => new TritonError('CANCELLED', 'the model says so'));
+        },
+      },
+    },
+  });
+  t.after(() => server.close({ timeoutMs: 0 }));
+  const asked = Array.from({ length: 20 }, () => rejection(server.infer('m', { x: [[1]] })));
+  for (const error of await Promise.all(asked)) assert.equal(error.code, 'CANCELLED');
+  assert.equal(runs, 1);
 });
 
 test('an ensemble is cached only if all its models allow it', async (t) => {

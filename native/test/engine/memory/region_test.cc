@@ -12,6 +12,7 @@
 
 #include "check.h"
 #include "engine/base/clock.h"
+#include "engine/memory/mapped_block.h"
 #include "region_memory.h"
 
 namespace tritonts::test {
@@ -91,22 +92,37 @@ TEST(region_that_is_in_use_is_listed_and_keeps_its_name) {
   CHECK(table.All().empty());
 }
 
-TEST(region_removes_its_file_at_its_end) {
+#if !defined(_WIN32)
+
+TEST(region_removes_its_file_at_its_end_but_no_other_one_of_that_name) {
   const std::string path =
       (std::filesystem::temp_directory_path() / ("tritonts-region-" + std::to_string(NowNs())))
           .string();
   for (const bool closes : {false, true}) {
-    std::ofstream(path, std::ios::binary) << "bytes";
-    RegionTable table;
-    auto id = table.Add("in", RegionMemory::Make(16), {}, {"key", 0, true, path});
-    CHECK(id.ok() && std::filesystem::exists(path));
-    if (closes)
-      table.Close();
-    else
-      CHECK(table.Remove(id.value()));
-    CHECK(!std::filesystem::exists(path));
+    for (const bool same : {false, true}) {
+      std::ofstream(path, std::ios::binary) << "bytes";
+      platform::FileRange bytes;
+      BlockRef memory = MappedBlock::Map(path, 0, 5, &bytes).take();
+      RegionTable table;
+      auto id = table.Add("in", std::move(memory), bytes, {"key", 0, true, path});
+      CHECK(id.ok() && std::filesystem::exists(path));
+      if (!same) {
+        // The old file stays mapped, so the new one gets another number.
+        std::filesystem::remove(path);
+        std::ofstream(path, std::ios::binary) << "other";
+      }
+      if (closes) {
+        table.Close();
+      } else {
+        CHECK(table.Remove(id.value()));
+      }
+      CHECK_EQ(std::filesystem::exists(path), !same);
+      std::filesystem::remove(path);
+    }
   }
 }
+
+#endif
 
 TEST(region_table_is_used_by_many_threads) {
   RegionTable table;

@@ -47,7 +47,7 @@ TEST(port_copies_values_of_regions_that_a_model_checks_before_it_uses_them) {
     RegionBench bench;
     Seen seen;
     bench.ServeScript(Looking(&seen, datatype), ConfigOf(IoOf(datatype)));
-    const BlockRef memory = RegionMemory::Of("abcdefgh" + std::string(56, '\0') + "________");
+    const BlockRef memory = RegionMemory::Of("\1bcdefgh" + std::string(56, '\0') + "________");
     const uint32_t region = bench.Register("r", memory);
     const uint64_t size = ByteSize(datatype);
     bench.client.Write(bench.uid, 1, {FloatsAt(0, 1, {region, 0, size})}, {},
@@ -56,8 +56,19 @@ TEST(port_copies_values_of_regions_that_a_model_checks_before_it_uses_them) {
     const bool shared = MayBeShared(datatype);
     CHECK_EQ(seen.input == At(memory, 0), shared);
     CHECK_EQ(seen.output == At(memory, 64), shared);
-    CHECK_EQ(BytesAt(memory, 64, size), std::string("abcdefgh").substr(0, size));
+    CHECK_EQ(BytesAt(memory, 64, size), std::string("\1bcdefgh").substr(0, size));
   }
+}
+
+TEST(port_refuses_bytes_of_regions_that_are_no_truth_values) {
+  RegionBench bench;
+  Seen seen;
+  bench.ServeScript(Looking(&seen, DataType::kBool), ConfigOf(IoOf(DataType::kBool)));
+  const uint32_t region = bench.Register("r", RegionMemory::Of(std::string("\2", 1)));
+  bench.client.Write(bench.uid, 1, {FloatsAt(0, 1, {region, 0, 1})});
+  const auto answers = bench.client.Take(1);
+  CHECK(answers[0].code == Code::kInvalidArg);
+  CHECK(Contains(answers[0].message, "expected a byte of 0 or 1 for each BOOL"));
 }
 
 TEST(port_copies_inputs_if_outputs_may_go_to_the_same_bytes_of_a_file) {

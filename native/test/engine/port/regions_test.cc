@@ -502,8 +502,10 @@ TEST(ports_share_regions_that_others_register_meanwhile) {
   std::atomic<bool> stop{false};
   std::atomic<uint32_t> passing{0};
   std::thread registrar([&] {
-    while (!stop) {
-      auto id = regions.Add("passing", RegionMemory::Of(BytesOf<float>({4, 0, 0})));
+    for (int i = 0; !stop; i++) {
+      // The name of one that is in use stays taken.
+      auto id =
+          regions.Add("passing " + std::to_string(i), RegionMemory::Of(BytesOf<float>({4, 0, 0})));
       passing = id.value();
       std::this_thread::yield();
       regions.Remove(id.value());

@@ -6,7 +6,7 @@ import { createServer, type GivenModel, type InferenceServer, type InferOptions 
 import { calling } from '../javascript/calls.js';
 import { executing, script } from '../javascript/harness.js';
 import { ensemble, identity, rejection, serve, thrown, until, type Context } from '../support/harness.js';
-import { chunk, teller, tellsSequence, toldIn } from '../support/sequences.js';
+import { chunk, teller, tellerConfig, tellsSequence, toldIn } from '../support/sequences.js';
 
 async function serving(
   t: Context,
@@ -225,6 +225,25 @@ test('an ensemble passes it on to its steps, and a model that calls another one 
   assert.deepEqual(await told('both', 1), [1, ['ü', true, false]]);
   assert.deepEqual(await told('caller', 1), [1, null]);
   assert.deepEqual(await told('caller', 2), [2, ['ü', true, false]]);
+});
+
+test('a request that is refused leaves those that were sent with it', async (t) => {
+  const server = await serving(t, {
+    sum: {
+      ...teller,
+      config: {
+        ...tellerConfig,
+        sequence_batching: { direct: {}, max_sequence_idle_microseconds: 60_000_000 },
+      },
+    },
+  });
+  const asked = Array.from({ length: 64 }, async (_, i) => {
+    const sequence = { id: i + 1, start: i % 4 !== 1, end: true };
+    return toldIn(await server.infer('sum', chunk(i), { sequence }))[0];
+  });
+  for (const [i, outcome] of (await Promise.allSettled(asked)).entries()) {
+    assert.equal(outcome.status, i % 4 === 1 ? 'rejected' : 'fulfilled', `request ${i}`);
+  }
 });
 
 test('a sequence that waits for a slot holds no other one, also behind nested ensembles', async (t) => {

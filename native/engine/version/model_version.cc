@@ -64,7 +64,8 @@ void ModelVersion::TakeIn(std::span<Request* const> requests, uint64_t now_ns, R
       continue;
     }
     // If the queue has no room for one request, it has none for the others of the same header. They
-    // are refused without asking the scheduler, which would take quadratic time.
+    // are refused without asking the scheduler, which would take quadratic time. Those of other
+    // sequences may be accepted.
     const RequestHeader* const header = requests.front()->header;
     do {
       Request* const request = requests.front();
@@ -72,7 +73,7 @@ void ModelVersion::TakeIn(std::span<Request* const> requests, uint64_t now_ns, R
       request->set_state(Request::State::kSubmitted);
       statistics_.refused++;
       refusals->Add(request, refused);
-    } while (!requests.empty() && requests.front()->header == header);
+    } while (!requests.empty() && requests.front()->header == header && header->marks().empty());
   }
 }
 

@@ -4,6 +4,9 @@
 #include <errno.h>
 #include <signal.h>
 #include <sys/mman.h>
+#if defined(__linux__)
+#include <sys/syscall.h>
+#endif
 #include <unistd.h>
 
 #include <atomic>
@@ -58,6 +61,16 @@ struct BusHandler {
     installed = sigaction(SIGBUS, &ours, nullptr) == 0;
   }
 
+  // On Linux without the function of the C library: sanitizers replace it by one that is not for
+  // signal handlers, and that takes other threads' reads of the range for races.
+  static bool MapZeros(void* place, size_t size, int kind) {
+#if defined(__linux__) && defined(SYS_mmap)
+    return syscall(SYS_mmap, place, size, PROT_READ | PROT_WRITE, kind, -1, 0) != -1;
+#else
+    return mmap(place, size, PROT_READ | PROT_WRITE, kind, -1, 0) != MAP_FAILED;
+#endif
+  }
+
   // Replaces the pages from the lost one to the end of its range with zeros. False: no guarded
   // range has this address.
   static bool Mend(uintptr_t address) {
@@ -71,9 +84,7 @@ struct BusHandler {
         const int kind = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED;
         // NOLINTNEXTLINE(performance-no-int-to-ptr): the address comes as a number
         void* const place = reinterpret_cast<void*>(lost);
-        if (mmap(place, end - lost, PROT_READ | PROT_WRITE, kind, -1, 0) == MAP_FAILED) {
-          return false;
-        }
+        if (!MapZeros(place, end - lost, kind)) return false;
         entry.lost.store(true, std::memory_order_release);
         return true;
       }

@@ -18,6 +18,9 @@ export const imageBytes: number = 4 * 3 * 224 * 224;
 export const regionName = 'images';
 export const regionBytes: number = 2 * atOnce * imageBytes;
 
+/** Where the first request's range begins in the region: all offsets have as many digits, so all bodies the same size. */
+export const firstOffset = 10_000_000;
+
 /** What the server's thread says first. */
 export interface Served {
   readonly port: number;
@@ -46,8 +49,7 @@ function sharedLoad(port: number): Load {
   const bodies = Array.from({ length: atOnce }, (_, i) => {
     const range = (at: number): object => ({
       shared_memory_region: regionName,
-      // Bodies must have the same size.
-      shared_memory_offset: 10_000_000 + at * imageBytes,
+      shared_memory_offset: firstOffset + at * imageBytes,
       shared_memory_byte_size: imageBytes,
     });
     return Buffer.from(
@@ -59,9 +61,6 @@ function sharedLoad(port: number): Load {
   });
   return { port, path: '/v2/models/image/infer', atOnce, headers: {}, bodies };
 }
-
-/** Where the first request's range begins; see {@link sharedLoad}. */
-export const firstOffset = 10_000_000;
 
 /** Measures the three forms in turn. */
 export async function measureSharedMemory(rounds: number): Promise<Measured[]> {

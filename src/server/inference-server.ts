@@ -124,9 +124,7 @@ export class InferenceServer implements ModelServer, AsyncDisposable {
     this.#explicit = explicit;
     this.#shared = { captureStacks, name, strictReadiness, metrics };
     this.#devices = devices;
-    this.#regions = new ServerRegions(this, native, () => {
-      connection.flush();
-    });
+    this.#regions = new ServerRegions(this, native, connection);
     this.#metrics = new ServerMetrics(this, native, this.#table, metrics, devices);
     watchServer(this.#table, { native, connection, repositories });
   }

@@ -2,11 +2,11 @@
 
 import type { RegionRange } from './region-tensor.js';
 import type { TypedArray } from './types.js';
-import { bytesAt } from './views.js';
+import { bufferOf, byteLengthOf, bytesAt, onHeapBytes } from './views.js';
 
 /** A region's memory, as an ArrayBuffer of this environment. */
 interface Mapped {
-  /** The server that the region is registered with. */
+  /** The connection to the server that the region is registered with. */
   readonly server: object;
   readonly region: number;
 }
@@ -30,10 +30,14 @@ export function forgetMapped(buffer: ArrayBuffer): void {
   if (mapped.delete(buffer)) count--;
 }
 
-/** Where an array is in a region of a server; undefined if it is elsewhere. */
+/**
+ * Where an array is in a region of a server; undefined if it is elsewhere, and for arrays of at most `onHeapBytes`,
+ * which cost less to copy than to look for.
+ */
 export function rangeOf(array: TypedArray, server: object): RegionRange | undefined {
+  if (byteLengthOf(array) <= onHeapBytes) return undefined;
+  const found = mapped.get(bufferOf(array));
+  if (found?.server !== server) return undefined;
   const bytes = bytesAt(array);
-  const found = bytes === undefined ? undefined : mapped.get(bytes.buffer);
-  if (bytes === undefined || found?.server !== server) return undefined;
-  return { region: found.region, offset: bytes.byteOffset, byteSize: bytes.byteLength };
+  return bytes && { region: found.region, offset: bytes.byteOffset, byteSize: bytes.byteLength };
 }

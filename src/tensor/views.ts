@@ -61,6 +61,11 @@ export function byteLengthOf(view: TypedArray): number {
   return getByteLength.call(view);
 }
 
+/** The memory of an array. It is slow for arrays of at most {@link onHeapBytes}. */
+export function bufferOf(view: TypedArray): ArrayBufferLike {
+  return getBuffer.call(view);
+}
+
 /** Copies all of `source` into `target`. Both must hold numbers, or both bigints. */
 export function copyInto(target: WireArray, source: TypedArray, at: number): void {
   setElements.call(target, source, at);

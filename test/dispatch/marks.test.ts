@@ -73,12 +73,13 @@ test('a group whose sequences might not fit in a record has one request', async 
 
 test('a sequence is its flags and length, and the number or the text', () => {
   const words = new Int32Array(64);
+  const bytes = Buffer.from(words.buffer);
   const number = mark(2n ** 33n + 7n, 'S');
-  assert.equal(writeMark(words, 2, number), 5);
+  assert.equal(writeMark(words, bytes, 2, number), 5);
   assert.equal(markWords(number), 3);
   assert.deepEqual([...words.subarray(2, 5)], [1, 7, 2]);
   const text = mark('abcde', 'SE');
-  assert.equal(writeMark(words, 3, text), 6);
+  assert.equal(writeMark(words, bytes, 3, text), 6);
   assert.equal(markWords(text), 3);
   const [first, second] = new Int32Array(new TextEncoder().encode('abcde\0\0\0').buffer);
   assert.equal(words[3], 3 | (5 << 8));
@@ -86,5 +87,5 @@ test('a sequence is its flags and length, and the number or the text', () => {
   assert.equal((words[5] ?? 0) & 0xff, (second ?? 0) & 0xff);
   const longest = mark('é'.repeat(64));
   assert.equal(markWords(longest), mostMarkWords);
-  assert.equal(writeMark(words, 0, longest), mostMarkWords);
+  assert.equal(writeMark(words, bytes, 0, longest), mostMarkWords);
 });

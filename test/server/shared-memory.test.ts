@@ -186,13 +186,13 @@ void suite('shared memory of the program', { skip }, () => {
     assert.equal(cut.code, 'INVALID_ARG');
     assert.match(cut.message, /was made shorter than the region/);
     const one = identity({
-      inputs: [{ name: 'x', datatype: 'INT32', dims: [4] }],
-      outputs: [{ name: 'y', datatype: 'INT32', dims: [4] }],
+      inputs: [{ name: 'x', datatype: 'INT32', dims: [32] }],
+      outputs: [{ name: 'y', datatype: 'INT32', dims: [32] }],
     });
     const other = await serve(t, { echo: one });
     using second = other.sharedMemory.create(freshName(), 8192);
     truncateSync(`/dev/shm${second.key}`, 4096);
-    const alone = await rejection(other.infer('echo', { x: new Int32Array(second.buffer, 4096, 4) }));
+    const alone = await rejection(other.infer('echo', { x: new Int32Array(second.buffer, 4096, 32) }));
     assert.match(alone.message, /was made shorter than the region/);
     // The program itself reads zeros.
     assert.equal(new Uint8Array(second.buffer)[8191], 0);

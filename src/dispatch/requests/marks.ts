@@ -19,8 +19,17 @@ export function markWords({ id }: SequenceMark): number {
   return typeof id === 'string' ? 1 + Math.ceil(Buffer.byteLength(id) / 4) : numberWords;
 }
 
-/** Writes a sequence. Returns the position behind it. */
-export function writeMark(words: Int32Array, position: number, { id, start, end }: SequenceMark): number {
+/**
+ * Writes a sequence. Returns the position behind it.
+ *
+ * @param bytes - The bytes of `words`.
+ */
+export function writeMark(
+  words: Int32Array,
+  bytes: Buffer,
+  position: number,
+  { id, start, end }: SequenceMark,
+): number {
   const flags = (start ? sequenceStart : 0) | (end ? sequenceEnd : 0);
   if (typeof id !== 'string') {
     wide[0] = id;
@@ -29,7 +38,6 @@ export function writeMark(words: Int32Array, position: number, { id, start, end 
     words[position + 2] = halves[1] ?? 0;
     return position + numberWords;
   }
-  const bytes = Buffer.from(words.buffer, words.byteOffset, words.byteLength);
   const size = bytes.write(id, 4 * (position + 1), mostIdBytes);
   words[position] = flags | (size << 8);
   return position + 1 + Math.ceil(size / 4);

@@ -49,6 +49,8 @@ export class Submission {
   /** Frees the ranges of groups that are not in use. */
   readonly #reclaim: () => void;
   readonly #words: Int32Array;
+  /** The bytes of {@link words}. */
+  readonly #bytes: Buffer;
   readonly #slabs: MemoryViews[] = [];
   /** The maximum number of slabs so far. */
   #mostSlabs = 0;
@@ -68,6 +70,7 @@ export class Submission {
     this.#external = external;
     this.#full = full;
     this.#words = external ? new Int32Array(native.submission()) : new Int32Array(submissionWords);
+    this.#bytes = Buffer.from(this.#words.buffer);
     this.#ranges = new SlabAllocator(() => {
       this.#addSlab();
     }, limit);
@@ -300,7 +303,7 @@ export class Submission {
     if (marked) {
       for (let i = 0; i < count; i++) {
         const mark = group.requestOf(i)?.sequence;
-        if (mark !== undefined) position = writeMark(words, position, mark);
+        if (mark !== undefined) position = writeMark(words, this.#bytes, position, mark);
       }
     }
     this.#position = position;

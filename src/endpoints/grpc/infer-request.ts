@@ -309,14 +309,13 @@ export class InferRequestReader {
     const given = inputs.map(readInput);
     const targets = new Map<string, RegionRange>();
     const wanted = outputs.map((output) => readOutput(output, memory, targets));
-    const usesRegions = targets.size > 0 || given.some(({ range }) => range !== undefined);
     return {
       model,
       version: versionOf(version),
       id,
       inputs: tensorsOf(model, given, raw, memory),
       outputs: wanted.length === 0 ? undefined : wanted,
-      regions: usesRegions ? { targets } : undefined,
+      targets: targets.size > 0 ? targets : undefined,
       ...checked,
     };
   }

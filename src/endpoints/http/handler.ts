@@ -235,12 +235,12 @@ export class HttpHandler {
     const { headers } = exchange.request;
     const read = this.#read(route, body, jsonSize);
     const encoding = answerEncoding(headers['accept-encoding']);
-    const { id, inputs, outputs, binary, regions } = read;
+    const { id, inputs, outputs, binary, targets } = read;
     const parameters = this.#withHeaders(exchange.request, read.parameters);
     const fail = (error: unknown): void => {
       exchange.sendError(error);
     };
-    this.#service.infer({ model, version, id, inputs, parameters, outputs, regions }, exchange.client, {
+    this.#service.infer({ model, version, id, inputs, parameters, outputs, targets }, exchange.client, {
       resolve: (result) => {
         writeAnswer(
           exchange,
@@ -293,7 +293,7 @@ export class HttpHandler {
     const metadata = this.#service.modelMetadata(model, version);
     const { id, inputs, parameters: given } = readGenerateRequest(body, metadata);
     const parameters = this.#withHeaders(exchange.request, given);
-    const request = { model, version, id, inputs, parameters, outputs: undefined, regions: undefined };
+    const request = { model, version, id, inputs, parameters, outputs: undefined, targets: undefined };
     const responses: AsyncIterableIterator<InferResult> = this.#service.stream(request);
     const format = exchange.request.headers[loadFormatHeader];
     if (format !== undefined) exchange.adds(() => this.#load.of(format));

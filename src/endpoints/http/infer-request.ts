@@ -7,7 +7,6 @@ import { datatypeSize, type Datatype } from '../../tensor/datatype.js';
 import type { TensorInput } from '../../tensor/inputs.js';
 import type { Parameters, ParameterValue } from '../../protocol/parameters.js';
 import type { ClientRegions, NamedRange } from '../service/client-regions.js';
-import type { RequestRegions } from '../service/service.js';
 import type { RegionRange } from '../../tensor/region-tensor.js';
 import { datatypeOfName, oneElement, tensorOfBytes, type Bytes } from '../service/tensors.js';
 import {
@@ -49,7 +48,8 @@ export interface HttpInferRequest {
   readonly parameters: Parameters;
   readonly outputs: readonly RequestedOutput[] | undefined;
   readonly binary: BinaryOutputs;
-  readonly regions: RequestRegions | undefined;
+  /** Where outputs go, by name, if some go to shared memory. */
+  readonly targets: ReadonlyMap<string, RegionRange> | undefined;
 }
 
 const noneListed: ReadonlyMap<string, boolean> = new Map();
@@ -245,14 +245,13 @@ export function readInferRequest(body: Buffer, jsonSize: number, memory: ClientR
   const targets = new Map<string, RegionRange>();
   // With listed outputs, `listed` is a Map of this request and may be written to.
   const outputs = wanted.map((one) => readOutput(one, listed as Map<string, boolean>, memory, targets));
-  const usesRegions = targets.size > 0 || forms.length < list.length;
   return {
     id: id === undefined ? '' : readString('id', id),
     inputs,
     forms,
     parameters,
     outputs: wanted.length === 0 ? undefined : outputs,
-    regions: usesRegions ? { targets } : undefined,
+    targets: targets.size > 0 ? targets : undefined,
     binary: wanted.length === 0 && !others ? allJson : { others, listed },
   };
 }
@@ -315,7 +314,7 @@ export function readRawRequest(
     forms: [],
     parameters: noParameters,
     outputs: undefined,
-    regions: undefined,
+    targets: undefined,
     binary: allBinary,
   };
 }

@@ -40,16 +40,16 @@ export function* writeInferAnswer(
   for (const { name } of inOrder(result.outputs, asked)) {
     const tensor = result.outputs[name];
     if (tensor === undefined) continue;
-    json += `${separator}{"name":${quoted(name)},"datatype":"${tensor.datatype}","shape":[${tensor.shape.join(',')}],`;
+    json += `${separator}{"name":${quoted(name)},"datatype":"${tensor.datatype}","shape":[${tensor.shape.join(',')}]`;
     separator = ',';
     // As in Triton, without its size, which follows from the shape, or from the lengths of its elements.
-    if (tensor instanceof StoredTensor) json = `${json.slice(0, -1)}}`;
+    if (tensor instanceof StoredTensor) json += '}';
     else if (listed.get(name) ?? others) {
       const blob = bytesOfTensor(tensor);
-      json += `"parameters":{"binary_data_size":${blob.length}}}`;
+      json += `,"parameters":{"binary_data_size":${blob.length}}}`;
       if (blob.length > 0) blobs.push(blob);
     } else {
-      json += `"data":[${yield* elementsText(result.model.name, name, tensor)}]}`;
+      json += `,"data":[${yield* elementsText(result.model.name, name, tensor)}]}`;
     }
   }
   return { json: `${json}]}`, blobs };

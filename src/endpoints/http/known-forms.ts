@@ -46,7 +46,7 @@ interface Part {
 }
 
 /** A request without its inputs' elements, which would keep its body in memory. */
-type FormFields = Omit<HttpInferRequest, 'inputs' | 'regions'>;
+type FormFields = Omit<HttpInferRequest, 'inputs' | 'targets'>;
 
 /** The common text of requests, with its holes. */
 class Form {
@@ -114,7 +114,7 @@ class Form {
     part.checkEmpty();
     this.used = true;
     this.#forms = forms;
-    return { id, inputs, forms, parameters, outputs, binary, regions: undefined };
+    return { id, inputs, forms, parameters, outputs, binary, targets: undefined };
   }
 }
 
@@ -165,8 +165,9 @@ export class KnownForms {
 
   /** Learns the form of a parsed request that had no known form. */
   learn(body: Buffer, jsonSize: number, request: HttpInferRequest): void {
-    // Regions come and go.
-    if (request.regions !== undefined) return;
+    // Regions of shared memory come and go. Inputs that are there have no form.
+    const { targets, forms, inputs } = request;
+    if (targets !== undefined || forms.length < Object.keys(inputs).length) return;
     if (this.#pause > 0) {
       this.#pause--;
       return;

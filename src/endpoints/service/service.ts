@@ -35,14 +35,8 @@ export interface ServiceRequest {
   readonly parameters: Parameters;
   /** Undefined: all outputs. */
   readonly outputs: readonly RequestedOutput[] | undefined;
-  /** What the request uses of shared memory; undefined: nothing. */
-  readonly regions: RequestRegions | undefined;
-}
-
-/** What a request uses of shared memory. Its inputs may be {@link RegionTensor}s. */
-export interface RequestRegions {
-  /** Where outputs go, by name. */
-  readonly targets: ReadonlyMap<string, RegionRange>;
+  /** Where outputs go, by name, if some go to shared memory. They are listed in `outputs`, too. */
+  readonly targets: ReadonlyMap<string, RegionRange> | undefined;
 }
 
 /** Reply of `GET /v2`, `ServerMetadata`. */
@@ -273,14 +267,11 @@ function isDecoupled(handle: ModelHandle): boolean {
 
 function check(
   handle: ModelHandle,
-  { id, outputs, parameters, regions }: ServiceRequest,
+  { id, outputs, parameters, targets }: ServiceRequest,
 ): ReturnType<ModelHandle['check']> {
   try {
     const checked = handle.check({ id, outputs, ...readParameters(parameters) });
-    // With a list of outputs, even an empty one, which means all, a request does not take the fast path, which knows no regions.
-    return regions === undefined
-      ? checked
-      : { ...checked, outputs: checked.outputs ?? [], targets: regions.targets };
+    return targets === undefined ? checked : { ...checked, targets };
   } catch (error) {
     throw namingModel(error, handle.name);
   }

@@ -5,6 +5,7 @@ import { checkKeys, checkObject, expected, show } from '../../argument-checks.js
 import { statusError } from '../../addon/status.js';
 import type { NativeServer } from '../../addon/native/server.js';
 import { invalidArgument, TritonError } from '../../errors.js';
+import type { EngineConnection } from '../../dispatch/engine-connection.js';
 import { printableLine } from '../../printable.js';
 import { maxTensorBytes } from '../../tensor/max-bytes.js';
 import { forgetMapped, noteMapped } from '../../tensor/region-arrays.js';
@@ -68,8 +69,8 @@ export interface SharedMemory {
    * @param name - Of the region, and of the memory.
    * @param byteSize - The number of bytes, which are zeros at first. They are allocated at once.
    * @throws {@link TritonError} INVALID_ARG for a wrong name or size, and if `/dev/shm` has no room; ALREADY_EXISTS for a
-   *   name that is in use; UNAVAILABLE if the file cannot be made; UNSUPPORTED where there is no `/dev/shm` (not Linux), and in runtimes without
-   *   ArrayBuffers over foreign memory (Electron).
+   *   name that is in use; UNAVAILABLE if the file cannot be made; UNSUPPORTED where there is no `/dev/shm` (not
+   *   Linux), and in runtimes without ArrayBuffers over foreign memory (Electron).
    */
   create(name: string, byteSize: number): SharedRegion;
   /**
@@ -136,16 +137,16 @@ export function regionsOf(server: object): ServerRegions | undefined {
 /** The only implementation of {@link SharedMemory}. */
 export class ServerRegions implements SharedMemory {
   readonly #native: NativeServer;
-  readonly #flush: () => void;
+  readonly #connection: Pick<EngineConnection, 'flush'>;
   readonly #own: Map<string, OwnRegion> = new Map();
 
   /**
    * @param server - Whose regions they are, for {@link regionsOf}.
-   * @param flush - Sends the requests of this tick, which may name regions.
+   * @param connection - Sends the requests of this environment, which may use regions.
    */
-  constructor(server: object, native: NativeServer, flush: () => void) {
+  constructor(server: object, native: NativeServer, connection: Pick<EngineConnection, 'flush'>) {
     this.#native = native;
-    this.#flush = flush;
+    this.#connection = connection;
     ofServers.set(server, this);
   }
 
@@ -179,7 +180,7 @@ export class ServerRegions implements SharedMemory {
         const text = `this runtime has no ArrayBuffer over ${byteSize} bytes of foreign memory`;
         throw new TritonError('UNSUPPORTED', `shared memory region '${name}': ${text}`);
       }
-      noteMapped(buffer, { server: this.#native, region });
+      noteMapped(buffer, { server: this.#connection, region });
       const own = new OwnRegion(region, name, `/${file}`, buffer, () => {
         this.#own.delete(name);
         this.#unregister(region);
@@ -258,7 +259,8 @@ export class ServerRegions implements SharedMemory {
   }
 
   #unregister(region: number): boolean {
-    this.#flush();
+    // The requests of this tick may use it.
+    this.#connection.flush();
     return this.#native.unregisterRegion(region);
   }
 

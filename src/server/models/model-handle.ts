@@ -8,7 +8,6 @@ import type { DispatchRequest, EntryPoint, Origin, SequenceMark, Waiter } from '
 import { invalidArgument, TritonError } from '../../errors.js';
 import type { ModelKey } from '../../model-key.js';
 import { runningVersion } from '../../javascript/versions/versions.js';
-import type { EncodedInputs } from '../../tensor/encoded.js';
 import type { Inputs } from '../../tensor/inputs.js';
 import { anyMapped, rangeOf } from '../../tensor/region-arrays.js';
 import type { RegionRange } from '../../tensor/region-tensor.js';
@@ -25,6 +24,7 @@ import type { Model } from '../../api/model.js';
 import type { Sequence, SequenceOptions } from '../../api/sequence.js';
 import { withId } from '../requests/request-attributes.js';
 import type { InferOptions, InferResult, MapOptions, MapOutcome, MapResult } from '../../api/results.js';
+import { inRegions, type Ranges } from '../requests/in-regions.js';
 import { makePromise, takeSettler } from '../requests/settler.js';
 import { withCaller } from '../requests/with-caller.js';
 import { ModelSequence } from '../sequences/model-sequence.js';
@@ -233,7 +233,7 @@ export class ModelHandle implements Model {
     }
     const ready = this.#current();
     // Most requests. The rest of #send would make this too long for V8 to inline.
-    if (ready.isPlain && options.outputs === undefined && options.into === undefined && !anyMapped()) {
+    if (ready.isPlain && options.outputs === undefined && options.into === undefined) {
       ready.send(this.#table.connection, inputs, options.request, waiter, origin);
     } else {
       this.#send(inputs, options, waiter, origin);
@@ -284,7 +284,7 @@ export class ModelHandle implements Model {
     }
     let { request } = options;
     let done = waiter;
-    let targets: (RegionRange | undefined)[] | undefined;
+    let targets: Ranges | undefined;
     if (ready.takesIds && request.id !== '') {
       request = { ...request, attributes: withId(request.attributes, request.id) };
     }
@@ -307,10 +307,7 @@ export class ModelHandle implements Model {
     // between.
     const { connection } = this.#table;
     const encoded = ready.encode(inputs);
-    const sources = sourcesOf(encoded, this.#server);
-    if (sources !== undefined || targets !== undefined) {
-      request = { ...request, regions: { sources: sources ?? [], targets: targets ?? [] } };
-    }
+    request = inRegions(request, encoded, connection, targets);
     const group = connection.send(ready, encoded, request, done, origin);
     return isStream ? connection.sentStream(group, done) : undefined;
   }
@@ -320,11 +317,11 @@ export class ModelHandle implements Model {
     ready: ReadyVersion,
     into: readonly TypedArray[] | undefined,
     named: ReadonlyMap<string, RegionRange> | undefined,
-  ): (RegionRange | undefined)[] | undefined {
-    let targets: (RegionRange | undefined)[] | undefined;
+  ): Ranges | undefined {
+    let targets: Ranges | undefined;
     if (into !== undefined && anyMapped()) {
       for (const [index, array] of into.entries()) {
-        const range = (array as TypedArray | undefined) && rangeOf(array, this.#server);
+        const range = (array as TypedArray | undefined) && rangeOf(array, this.#table.connection);
         if (range !== undefined) (targets ??= [])[index] = range;
       }
     }
@@ -398,27 +395,6 @@ export class ModelHandle implements Model {
   #unsaid(): CheckedOptions {
     return this.#caller === undefined ? this.#sharedOptions.none : this.check({});
   }
-}
-
-/** Where inputs are in regions of a server: those that say so, and callers' arrays. */
-function sourcesOf(encoded: EncodedInputs, server: object): (RegionRange | undefined)[] | undefined {
-  const { ranges, data, shapes } = encoded;
-  const mapped = anyMapped();
-  if (ranges === undefined && !mapped) return undefined;
-  encoded.ranges = undefined;
-  let sources: (RegionRange | undefined)[] | undefined;
-  for (const [input, array] of data.entries()) {
-    const shape = shapes[input];
-    if (shape === undefined) continue;
-    // An input with an array has no range: that is of a request that a getter of this one's inputs has made.
-    let range = array === undefined ? ranges?.[input] : undefined;
-    if (array !== undefined && mapped) {
-      range = rangeOf(array, server);
-      if (range !== undefined) encoded.setElsewhere(input, shape);
-    }
-    if (range !== undefined) (sources ??= [])[input] = range;
-  }
-  return sources;
 }
 
 /** The functions that callers call. Frames above theirs are cut from stacks. */

@@ -27,6 +27,8 @@ import type { InferOptions, InferResult } from '../../api/results.js';
 import { namedValues, type NamedValuesConstructor } from '../../tensor/named-values.js';
 import { VersionOutput } from './version-output.js';
 import { OutputChoice, type WantedOutputs } from '../requests/wanted-outputs.js';
+import { anyMapped, rangeOf } from '../../tensor/region-arrays.js';
+import { inRegions } from '../requests/in-regions.js';
 
 const noParameters: InferResult['parameters'] = Object.freeze({});
 
@@ -179,18 +181,32 @@ export class ReadyVersion implements DispatchTarget {
     const encoder = this.#encoder;
     // The inputs must be copied before any code of the caller runs again, so nothing may come in between.
     if (!encoder.hasOne || this.#adjusts) {
-      connection.send(this, this.encode(inputs), request, waiter, origin);
+      this.#sendEncoded(connection, this.encode(inputs), request, waiter, origin);
       return;
     }
     const value = encoder.readOnly(inputs);
     const shape = encoder.shapeOf(value);
     if (shape === undefined) {
-      connection.send(this, encoder.encodeValue(value), request, waiter, origin);
+      this.#sendEncoded(connection, encoder.encodeValue(value), request, waiter, origin);
       return;
     }
     // It has a shape, so its class is the input's.
     const data = value as WireArray;
+    if (anyMapped() && rangeOf(data, connection) !== undefined) {
+      this.#sendEncoded(connection, encoder.encodeValue(value), request, waiter, origin);
+      return;
+    }
     connection.send(this, encoder.encoded, request, waiter, origin, shape, data);
+  }
+
+  #sendEncoded(
+    connection: EngineConnection,
+    encoded: EncodedInputs,
+    request: DispatchRequest,
+    waiter: Waiter<unknown>,
+    origin: Origin,
+  ): void {
+    connection.send(this, encoded, inRegions(request, encoded, connection), waiter, origin);
   }
 
   rowsOf({ shapes }: EncodedInputs): number {

@@ -16,9 +16,6 @@ import { scanJson } from '../../../src/endpoints/http/json-scan.js';
 import { serveHttp } from '../../../src/endpoints/http/serve.js';
 import { Dice } from '../../requests/dice.js';
 
-/** No server's. */
-const regions = new ClientRegions({}, false);
-
 /** A body, and how many of its bytes are JSON. */
 interface Sample {
   readonly body: Buffer;
@@ -183,7 +180,12 @@ export async function fuzzHttp(
 ): Promise<HttpFuzzReport> {
   const dice = new Dice(seed);
   const metadata = server.model('m').metadata;
-  const endpoint = await serveHttp(server, { port: 0, maxRequestBytes: 1 << 20 });
+  const regions = new ClientRegions(server, true);
+  // The region that the bodies name.
+  const memory =
+    process.platform === 'linux' ? server.sharedMemory.create(`fuzz-${process.pid}-${seed}`, 64) : undefined;
+  if (memory !== undefined) server.sharedMemory.register('r', { key: memory.key, byteSize: 64 });
+  const endpoint = await serveHttp(server, { port: 0, maxRequestBytes: 1 << 20, clientSharedMemory: true });
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   const { host, port } = endpoint.address;
   const send = (path: string, body: Buffer, headers: Record<string, string>): Promise<number> =>
@@ -238,6 +240,8 @@ export async function fuzzHttp(
   } finally {
     agent.destroy();
     await endpoint.close({ timeoutMs: 0 });
+    if (memory !== undefined) server.sharedMemory.unregister('r');
+    memory?.unregister();
   }
   return { executions, read, answered, sent };
 }

@@ -12,7 +12,7 @@ namespace {
 using ControlKind = SequenceControl::Kind;
 
 template <typename T>
-std::array<char, 4> BytesOf(T value) {
+std::array<char, 4> ControlValue(T value) {
   std::array<char, 4> bytes = {};
   std::memcpy(bytes.data(), &value, sizeof(value));
   return bytes;
@@ -43,9 +43,9 @@ T InjectedAs(const SequenceBench& bench, uint32_t slot, uint32_t index) {
 TEST(sequence_controls_have_the_values_of_the_configuration) {
   SequencePolicy policy = PolicyOf(SequencePolicy::Strategy::kDirect, 3);
   policy.controls = {
-      {ControlKind::kReady, 4, DataType::kBool, {BytesOf(false), BytesOf(true)}},
-      {ControlKind::kStart, 1, DataType::kInt32, {BytesOf(int32_t{-5}), BytesOf(int32_t{9})}},
-      {ControlKind::kEnd, 2, DataType::kFp32, {BytesOf(0.5f), BytesOf(2.5f)}},
+      {ControlKind::kReady, 4, DataType::kBool, {ControlValue(false), ControlValue(true)}},
+      {ControlKind::kStart, 1, DataType::kInt32, {ControlValue(int32_t{-5}), ControlValue(int32_t{9})}},
+      {ControlKind::kEnd, 2, DataType::kFp32, {ControlValue(0.5f), ControlValue(2.5f)}},
       {ControlKind::kCorrelationId, 3, DataType::kUint64, {}},
   };
   SequenceBench bench(policy);

@@ -9,7 +9,8 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const source = join(root, 'dist', 'src');
 const folder = join(root, 'dist', 'command');
 const target = join(folder, 'main.js');
-const dependencies = Object.keys(JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).dependencies);
+const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+const dependencies = Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies });
 
 /** Whether the bundle is newer than tsc's output and this script. */
 function isRecent() {

@@ -9,8 +9,7 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const source = join(root, 'dist', 'src');
 const folder = join(root, 'dist', 'command');
 const target = join(folder, 'main.js');
-const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
-const dependencies = Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies });
+const dependencies = Object.keys(JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).dependencies);
 
 /** Whether the bundle is newer than tsc's output and this script. */
 function isRecent() {

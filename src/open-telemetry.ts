@@ -1,15 +1,13 @@
 /**
- * The span that is active in the program, if it uses OpenTelemetry. `@opentelemetry/api` is imported only once a
- * program has set it up, and so does not have to be installed.
+ * The span that is active in the program, if it uses OpenTelemetry. `@opentelemetry/api` is loaded only once a program
+ * has set it up, and so does not have to be installed. Bundlers do not see it for the same reason.
  */
 
+import { createRequire } from 'node:module';
 import type * as OpenTelemetryApi from '@opentelemetry/api';
-import { lazy } from './lazy.js';
 
 /** The package `@opentelemetry/api`. */
 export type OpenTelemetry = typeof OpenTelemetryApi;
-
-const load = lazy(() => import('@opentelemetry/api'));
 
 /** Where every copy of `@opentelemetry/api` of version 1 keeps what the program has registered. */
 const registered = Symbol.for('opentelemetry.js.api.1');
@@ -18,22 +16,25 @@ let api: OpenTelemetry | undefined;
 let failed = false;
 
 /**
- * Imports `@opentelemetry/api`, so that {@link activeSpan} finds spans from then on.
+ * Loads `@opentelemetry/api`, so that {@link activeSpan} finds spans from then on.
  *
  * @throws An error of the module loader if the package is not installed.
  */
-export async function loadOpenTelemetry(): Promise<OpenTelemetry> {
-  api = await load();
+export function loadOpenTelemetry(): OpenTelemetry {
+  // All copies share what is registered, so it does not matter that this may be another one than the program's.
+  api ??= createRequire(import.meta.url)('@opentelemetry/api') as OpenTelemetry;
   return api;
 }
 
-/** Imports the package if the program has set it up. A failure means that there are no spans. */
-export async function findOpenTelemetry(): Promise<void> {
-  if (api !== undefined || failed || !(registered in globalThis)) return;
+/** The package, if the program has set it up. */
+function found(): OpenTelemetry | undefined {
+  if (api !== undefined || failed || !(registered in globalThis)) return api;
   try {
-    await loadOpenTelemetry();
+    return loadOpenTelemetry();
   } catch {
+    // Without the package there are no spans. It is not looked for again, as that reads folders.
     failed = true;
+    return undefined;
   }
 }
 
@@ -44,17 +45,12 @@ export interface TraceContext {
   readonly sampled: boolean;
 }
 
-/** The span that is active here; undefined if there is none, or the package is not imported yet. */
+/** The span that is active here; undefined if there is none. */
 export function activeSpan(): TraceContext | undefined {
-  if (api === undefined) {
-    // The next calls find it.
-    void findOpenTelemetry();
+  const telemetry = found();
+  const context = telemetry?.trace.getActiveSpan()?.spanContext();
+  if (telemetry === undefined || context === undefined || !telemetry.isSpanContextValid(context))
     return undefined;
-  }
-  const span = api.trace.getActiveSpan();
-  if (span === undefined) return undefined;
-  const context = span.spanContext();
-  if (!api.isSpanContextValid(context)) return undefined;
   const flags = (context.traceFlags & 0xff).toString(16).padStart(2, '0');
   const state = context.traceState?.serialize();
   return {
@@ -63,3 +59,13 @@ export function activeSpan(): TraceContext | undefined {
     sampled: (context.traceFlags & 1) === 1,
   };
 }
+
+/** The headers that name the active span as the parent of a request; empty without one. */
+export function spanHeaders(): Readonly<Record<string, string>> {
+  const span = activeSpan();
+  if (span === undefined) return none;
+  const { traceparent, tracestate } = span;
+  return tracestate === undefined ? { traceparent } : { traceparent, tracestate };
+}
+
+const none: Readonly<Record<string, string>> = Object.freeze({});

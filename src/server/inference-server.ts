@@ -21,6 +21,7 @@ import type { ModelStatistics, ModelStatus, ServerMetadata } from '../api/metada
 import type { Model, TypedModel } from '../api/model.js';
 import { ServerRegions, type SharedMemory } from './memory/shared-memory.js';
 import { ServerTrace, type Tracing } from './trace/server-trace.js';
+import { SpanPump } from './trace/span-pump.js';
 import { TraceState } from './trace/trace-state.js';
 import { ModelHandles } from './models/model-handles.js';
 import { ModelTable } from './models/model-table.js';
@@ -102,6 +103,7 @@ export class InferenceServer implements ModelServer, AsyncDisposable {
   readonly #regions: ServerRegions;
   /** Undefined on an attached server, which cannot change the settings. */
   readonly #trace: ServerTrace | undefined;
+  readonly #spans: SpanPump | undefined;
   #closing: Promise<void> | undefined;
 
   private constructor(key: symbol, parts: ServerParts) {
@@ -112,7 +114,7 @@ export class InferenceServer implements ModelServer, AsyncDisposable {
       );
     }
     const { native, connection, registry, explicit, repositories, devices, caller } = parts;
-    const { captureStacks, name, strictReadiness, metrics, trace, tracing } = parts;
+    const { captureStacks, name, strictReadiness, metrics, trace, tracing, spans } = parts;
     this.#native = native;
     this.#connection = connection;
     const state = new TraceState(this, trace);
@@ -134,6 +136,7 @@ export class InferenceServer implements ModelServer, AsyncDisposable {
     this.#trace =
       tracing && new ServerTrace(this, tracing, native, state, (model) => handles.of(model, undefined).ready);
     this.#metrics = new ServerMetrics(this, native, this.#table, metrics, devices);
+    this.#spans = spans && new SpanPump(this, native, spans);
     watchServer(this.#table, { native, connection, repositories });
   }
 
@@ -500,9 +503,13 @@ export class InferenceServer implements ModelServer, AsyncDisposable {
 
   async #close(timeoutMs: number): Promise<void> {
     forgetServer(this.#connection);
-    if (this.#registry) await closeServer(this.#native, this.#connection, this.#registry, timeoutMs);
-    else await closeConnection(this.#connection, timeoutMs);
-    this.#regions.close();
+    try {
+      if (this.#registry) await closeServer(this.#native, this.#connection, this.#registry, timeoutMs);
+      else await closeConnection(this.#connection, timeoutMs);
+      this.#regions.close();
+    } finally {
+      await this.#spans?.close();
+    }
   }
 
   #control(what: string): Registry {

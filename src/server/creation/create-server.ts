@@ -93,6 +93,7 @@ async function create(
     checkBackendDirectory,
     createEngine,
     limitGpuMemory,
+    openSpanSink,
     Registry,
     resolveOptions,
     sourcesOf,
@@ -102,6 +103,7 @@ async function create(
   const { signal } = resolved;
   throwIfAborted(signal);
   await checkBackendDirectory(resolved);
+  const spans = openSpanSink(resolved.trace, resolved.log);
   const native = createEngine({ ...resolved, spinCores: spinCores(resolved.threads) });
   // Models do not keep a server that the program has dropped.
   const made: { server?: WeakRef<InferenceServer> } = {};
@@ -125,6 +127,7 @@ async function create(
     explicit: resolved.modelControlMode === 'explicit',
     ...shared,
     tracing: resolved.trace,
+    spans,
     repositories: [...resolved.repositories, ...resolved.models.keys()],
     devices: () => usableDevices(resolved),
   });

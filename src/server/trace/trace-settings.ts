@@ -20,7 +20,7 @@ type Own = Partial<TraceFields>;
 
 /** Passes settings to the engine. */
 export interface TraceTarget {
-  /** See `NativeServer.setTrace`. */
+  /** See `NativeTracing.setTrace`. */
   setTrace(model: string, setting: NativeTraceSetting | null): void;
 }
 

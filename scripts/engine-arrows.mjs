@@ -20,6 +20,7 @@ const engineFolders = {
   'engine/sequences': ['engine/base', 'engine/memory', 'engine/request', 'engine/scheduling'],
   'engine/statistics': ['engine/base', 'engine/memory', 'engine/request', 'engine/scheduling'],
   'engine/cache': ['engine/base', 'engine/memory', 'engine/request'],
+  'engine/trace': ['engine/base', 'engine/memory', 'engine/request'],
   'engine/waiting': ['engine/base'],
   'engine/batch': [
     'engine',
@@ -38,6 +39,7 @@ const engineFolders = {
     'engine/scheduling',
     'engine/sequences',
     'engine/statistics',
+    'engine/trace',
     'engine/waiting',
     'engine/batch',
   ],
@@ -65,6 +67,7 @@ const engineFolders = {
     'engine/request',
     'engine/scheduling',
     'engine/statistics',
+    'engine/trace',
     'engine/waiting',
     'engine/cache',
     'engine/version',

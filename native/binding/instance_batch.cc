@@ -138,6 +138,7 @@ bool InstanceWrap::Write(Napi::Env env, const Run& run, Napi::Array objects) {
   if (words * 4 > words_.size || bytes > bytes_.size) return false;
   std::vector<ServedCall> served;
   served.reserve(calls);
+  bool traced = false;
   auto* word = reinterpret_cast<int32_t*>(words_.data);
   const auto put = [&](size_t value) { *word++ = static_cast<int32_t>(value); };
   uint32_t shown = 0;
@@ -179,6 +180,7 @@ bool InstanceWrap::Write(Napi::Env env, const Run& run, Napi::Array objects) {
       }
       offset += Aligned(count * size);
     }
+    traced = traced || header.traces;
     if (header.call) {
       header.call->Took(requests[at]->position, count);
       served.push_back({at, count, header.call});
@@ -186,7 +188,7 @@ bool InstanceWrap::Write(Napi::Env env, const Run& run, Napi::Array objects) {
     (*stretches)++;
     at += count;
   }
-  if (!served.empty()) inbox_->NoteServed(entered_, std::move(served));
+  if (!served.empty() || traced) inbox_->NoteServed(entered_, std::move(served));
   return true;
 }
 

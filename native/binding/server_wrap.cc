@@ -123,6 +123,12 @@ Napi::Function ServerWrap::Define(Napi::Env env) {
       {"regions", &ServerWrap::Regions},
       {"mapRegion", &ServerWrap::MapRegion},
       {"unregisterRegion", &ServerWrap::UnregisterRegion},
+      {"setTrace", &ServerWrap::SetTrace},
+      {"sampleTrace", &ServerWrap::SampleTrace},
+      {"noteTrace", &ServerWrap::NoteTrace},
+      {"endTrace", &ServerWrap::EndTrace},
+      {"takeTraces", &ServerWrap::TakeTraces},
+      {"traceCounts", &ServerWrap::TraceCounts},
   };
   return DefineWrapped(env, "NativeServer", kMethods);
 }

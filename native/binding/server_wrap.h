@@ -52,6 +52,13 @@ class ServerWrap : public Wrapped<ServerWrap> {
   Napi::Value Regions(const Napi::CallbackInfo& info);
   Napi::Value MapRegion(const Napi::CallbackInfo& info);
   Napi::Value UnregisterRegion(const Napi::CallbackInfo& info);
+  // server_traces.cc
+  void SetTrace(const Napi::CallbackInfo& info);
+  Napi::Value SampleTrace(const Napi::CallbackInfo& info);
+  void NoteTrace(const Napi::CallbackInfo& info);
+  void EndTrace(const Napi::CallbackInfo& info);
+  Napi::Value TakeTraces(const Napi::CallbackInfo& info);
+  Napi::Value TraceCounts(const Napi::CallbackInfo& info);
 
   std::shared_ptr<Server> server_;
 };

@@ -9,6 +9,19 @@
 
 namespace tritonts {
 
+namespace {
+
+// Adds the traces of a batch's requests, by their positions in the batch.
+void AddTraces(std::span<Request* const> requests, std::vector<TraceMark>* traces) {
+  for (size_t at = 0; at < requests.size(); at++) {
+    HeaderTraces* const known = requests[at]->header->traces.get();
+    const TraceMark* const mark = known ? FindMark(&known->own, requests[at]->position) : nullptr;
+    if (mark && mark->trace) traces->push_back({static_cast<uint32_t>(at), mark->trace});
+  }
+}
+
+}  // namespace
+
 Inbox::Inbox(std::string model, std::string name, uint32_t concurrency,
              std::shared_ptr<CallPlaces> places, const std::string& runner)
     : model_(std::move(model)),
@@ -33,6 +46,7 @@ RunRef Inbox::Vacate(uint32_t number) {
   Slot& slot = slots_[number];
   slot.phase = Phase::kFree;
   slot.served.clear();
+  slot.traces.clear();
   if (slot.caller) std::exchange(slot.caller, nullptr)->End();
   if (!slot.parted) busy_--;
   slot.ending = slot.parted = false;
@@ -198,7 +212,14 @@ Run* Inbox::Enter(uint32_t slot) {
 
 void Inbox::NoteServed(uint32_t slot, std::vector<ServedCall> served) {
   const Lock lock(mutex_);
-  slots_[slot].served = std::move(served);
+  Slot& taken = slots_[slot];
+  taken.served = std::move(served);
+  taken.traces.clear();
+  try {
+    AddTraces(taken.run->requests(), &taken.traces);
+  } catch (const std::bad_alloc&) {
+    taken.traces.clear();  // calls of the batch are not traced
+  }
 }
 
 void Inbox::Untake(uint32_t slot) {
@@ -215,7 +236,7 @@ uint32_t Inbox::NameCaller(uint32_t slot, uint32_t position) {
   Slot& taken = slots_[slot];
   CallGraph& graph = CallGraph::Get();
   if (!taken.caller) {
-    taken.caller = graph.Begin(places_, taken.served);
+    taken.caller = graph.Begin(places_, taken.served, taken.traces);
     if (taken.parted) taken.caller->LeavePlace();
   }
   return graph.Name(taken.caller, position);

@@ -76,7 +76,7 @@ class Inbox : public std::enable_shared_from_this<Inbox> {
   Next Take(uint32_t* slot, Run** run);
   // Enters a batch that was taken. Null if it has ended.
   Run* Enter(uint32_t slot);
-  // Requires an entered batch. Records which of its requests are calls.
+  // Requires an entered batch. Records which of its requests are calls, and which are traced.
   void NoteServed(uint32_t slot, std::vector<ServedCall> served);
   // Marks a taken batch as unseen by the model: Detach requeues it, like a waiting one.
   void Untake(uint32_t slot);
@@ -113,6 +113,7 @@ class Inbox : public std::enable_shared_from_this<Inbox> {
     bool ending = false;  // Terminate was called while the environment was inside
     bool parted = false;
     std::vector<ServedCall> served;
+    std::vector<TraceMark> traces;
     std::shared_ptr<Caller> caller;  // null: the batch has made no calls
   };
   // Lists its request in the inbox, which owns it while it is listed.

@@ -103,6 +103,7 @@ Status Channel::WriteBatch(uint32_t slot, const Run& run, uint32_t* number) {
   // Before any call is taken: a call that is taken has to be noted.
   std::vector<ServedCall> served;
   served.reserve(calls);
+  bool traced = false;
   const size_t head = Aligned(words * 8);
   std::string fault;
   uint64_t place = 0;
@@ -175,13 +176,14 @@ Status Channel::WriteBatch(uint32_t slot, const Run& run, uint32_t* number) {
       }
       data += Aligned(count * size);
     }
+    traced = traced || header.traces;
     if (header.call) {
       header.call->Took(requests[at]->position, count);
       served.push_back({at, count, header.call});
     }
     at += count;
   }
-  if (!served.empty()) inbox_->NoteServed(slot, std::move(served));
+  if (!served.empty() || traced) inbox_->NoteServed(slot, std::move(served));
   return Status::Ok();
 }
 

@@ -20,4 +20,11 @@ inline uint64_t WallMs() {
                                    .count());
 }
 
+// Nanoseconds since 1970. Any thread may call it.
+inline uint64_t WallNs() {
+  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                   std::chrono::system_clock::now().time_since_epoch())
+                                   .count());
+}
+
 }  // namespace tritonts

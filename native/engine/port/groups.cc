@@ -149,6 +149,11 @@ Status Port::ParseAttributes(SubmissionReader* reader, const GroupRecord& record
       builder->CallBy(static_cast<uint32_t>(ValueOf<int32_t>(read.value)), model);
       continue;
     }
+    if (read.kind == layout::kTraceParameter) {
+      const auto id = ValueOf<double>(read.value);
+      if (id >= 1 && id <= 0x1p53) builder->TraceAs(static_cast<uint64_t>(id));
+      continue;
+    }
     if (read.kind == layout::kStringParameter) {
       builder->AddParameter(read.name, std::string(read.value));
     } else if (read.kind == layout::kIntegerParameter) {

@@ -89,6 +89,9 @@ constexpr int32_t kDoubleParameter = 2;
 constexpr int32_t kFlagParameter = 3;
 // No parameter of the model's: the number of the batch that makes the requests (call_graph.h).
 constexpr int32_t kCallerParameter = 4;
+// No parameter of the model's: the id of the trace that a front end has begun for the request
+// (engine/trace/tracer.h), a double.
+constexpr int32_t kTraceParameter = 5;
 
 constexpr int32_t kMarkedBit = 1 << 30;
 // Flags of a request's sequence.

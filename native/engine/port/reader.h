@@ -92,7 +92,8 @@ class AttributesReader {
                        (parameter->kind == layout::kFlagParameter && value == 4) ||
                        (parameter->kind == layout::kCallerParameter && value == 4) ||
                        ((parameter->kind == layout::kIntegerParameter ||
-                         parameter->kind == layout::kDoubleParameter) &&
+                         parameter->kind == layout::kDoubleParameter ||
+                         parameter->kind == layout::kTraceParameter) &&
                         value == 8);
     return known ? nullptr : "unknown parameter kind";
   }

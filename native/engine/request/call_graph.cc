@@ -28,10 +28,12 @@ void CallPlaces::Add(size_t places) {
 }
 
 std::shared_ptr<Caller> CallGraph::Begin(std::shared_ptr<CallPlaces> places,
-                                         std::vector<ServedCall> serves) {
+                                         std::vector<ServedCall> serves,
+                                         std::vector<TraceMark> traces) {
   auto caller = std::make_shared<Caller>();
   caller->places_ = std::move(places);
   caller->serves_ = std::move(serves);
+  caller->traces_ = std::move(traces);
   const std::lock_guard lock(mutex_);
   // Reserve first, so that a std::bad_alloc leaves nothing half done.
   caller->places_->callers_.reserve(caller->places_->callers_.size() + 1);
@@ -50,12 +52,18 @@ uint32_t CallGraph::Name(const std::shared_ptr<Caller>& caller, uint32_t positio
     if (!is_any && (position < one.first || position - one.first >= one.count)) continue;
     if (!serves || one.call->depth_ > serves->depth_) serves = one.call;
   }
+  TraceRef trace;
+  if (position == ~0u) {
+    if (!caller->traces_.empty()) trace = caller->traces_.front().trace;
+  } else if (const TraceMark* const mark = FindMark(&caller->traces_, position)) {
+    trace = mark->trace;
+  }
   const std::lock_guard lock(mutex_);
   caller->numbers_.reserve(caller->numbers_.size() + 1);
   do {
     last_ = (last_ + 1) % kGuess;
   } while (last_ == 0 || named_.contains(last_));
-  named_.emplace(last_, Named{caller, std::move(serves)});
+  named_.emplace(last_, Named{caller, std::move(serves), std::move(trace)});
   caller->numbers_.push_back(last_);
   return last_;
 }
@@ -69,11 +77,13 @@ void Caller::End() {
   CallGraph& graph = CallGraph::Get();
   std::vector<CallGraph::Named> forgotten;  // dropped without the mutex
   std::vector<ServedCall> served;
+  std::vector<TraceMark> traces;
   const std::lock_guard lock(graph.mutex_);
   if (std::exchange(ended_, true)) return;
   Remove(&places_->callers_, this);
   for (const ServedCall& one : serves_) Remove(&one.call->runs_, this);
   served.swap(serves_);
+  traces.swap(traces_);
   for (const uint32_t number : numbers_) {
     const auto known = graph.named_.find(number);
     if (known == graph.named_.end()) continue;
@@ -102,7 +112,8 @@ std::shared_ptr<Call> Call::Make(uint32_t number, const std::string& model) {
     call->gone_ = true;
     return call;
   }
-  const auto& [caller, serves] = known->second;
+  const auto& [caller, serves, trace] = known->second;
+  call->trace_ = trace;
   call->caller_ = caller;
   call->by_ = caller->places_->model();
   call->within_ = serves;

@@ -28,6 +28,7 @@
 #include "engine/base/small_vector.h"
 #include "engine/memory/buffer.h"
 #include "engine/request/sequence_mark.h"
+#include "engine/request/trace_mark.h"
 
 namespace tritonts {
 
@@ -90,6 +91,8 @@ struct RequestHeader {
   // Outputs that go to regions, and what keeps regions alive (region_use.h). Null: the requests use
   // no region.
   std::shared_ptr<RegionUse> regions;
+  // The traces of the requests. Null: neither they nor what caused them is traced.
+  std::unique_ptr<HeaderTraces> traces;
   // Derived by the executor from priority and time-out (queue_policy.h): the level at which the
   // requests wait, and their deadline (NowNs' clock; 0: none).
   uint64_t level = 0;
@@ -98,6 +101,8 @@ struct RequestHeader {
   // The requests are null rows: they have no caller, and fill the empty slots of a batch
   // (row_inputs.h).
   bool null_row = false;
+  // Another request caused them: they are steps of an ensemble, or calls of a model's batch.
+  bool inner = false;
   // Used by the queue in which the requests wait until their deadline (policy_queue.h): the number
   // of waiting requests, the first of them, and the header's place in the heap of deadlines.
   struct Waiting {

@@ -21,6 +21,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -47,8 +48,8 @@ class RequestBuilder {
     uint32_t requests = 1;  // requests that share the header
     // The outer request that the first of these requests serves, for example in an ensemble. The
     // others serve those behind it in its header. They inherit flush, priority, time-out,
-    // parameters and sequences, and their call is a step of the outer call. Null: they serve no
-    // other request.
+    // parameters and sequences, their traces are parts of the outer ones, and their call is a step
+    // of the outer call. Null: they serve no other request.
     const Request* serves = nullptr;
   };
 
@@ -64,6 +65,8 @@ class RequestBuilder {
     header_.wanted.clear();
     if (header_.call) header_.call.reset();
     if (header_.regions) header_.regions.reset();
+    if (header_.traces) header_.traces.reset();
+    header_.inner = false;
     header_.ClearInputs();
     header_.ClearMarks();
     if (parts.serves) {
@@ -148,7 +151,15 @@ class RequestBuilder {
   // The batch with this number makes the requests (call_graph.h).
   void CallBy(uint32_t number, const std::string& model) {
     header_.call = Call::Make(number, model);
+    if (!header_.call) return;
+    header_.inner = true;
+    const TraceRef trace = header_.call->TakeTrace();
+    for (uint32_t i = 0; trace && i < header_.requests; i++) {
+      traces().parents.push_back({i, trace});
+    }
   }
+  // A front end has begun this trace for the first request (engine/trace/tracer.h).
+  void TraceAs(uint64_t id) { traces().chosen = id; }
 
   // Completes the header: its executor, if there is one, sets the queue's keys.
   void Finish() {
@@ -162,6 +173,13 @@ class RequestBuilder {
     header_.priority = outer.priority;
     header_.timeout_ns = outer.timeout_ns;
     header_.parameters = outer.parameters;
+    header_.inner = true;
+    if (outer.traces) {
+      for (const TraceMark& mark : outer.traces->own) {
+        const uint32_t at = mark.position - first.position;  // huge if it is before the first
+        if (at < header_.requests && mark.trace) traces().parents.push_back({at, mark.trace});
+      }
+    }
     if (!outer.marks().empty()) {
       header_.AddMarks();
       for (size_t i = 0; i < header_.requests; i++) {
@@ -170,6 +188,11 @@ class RequestBuilder {
       }
     }
     if (outer.call) header_.call = Call::Step(outer.call, header_.executor->name());
+  }
+
+  HeaderTraces& traces() {
+    if (!header_.traces) header_.traces = std::make_unique<HeaderTraces>();
+    return *header_.traces;
   }
 
   RequestHeader& header_;

@@ -14,6 +14,9 @@ namespace tritonts {
 
 namespace {
 
+// How long the end of a server, and of the process, waits for the disk that traces go to.
+constexpr uint64_t kTraceWaitMs = 2000;
+
 // The servers of the process by id. It is never destroyed, because threads may outlive static
 // destructors.
 struct ServerTable {
@@ -150,6 +153,7 @@ void Server::Join() {
   reaper_.Join();
   destroyer_.Join();
   timer_.Stop();
+  tracer_->writer().Stop(kTraceWaitMs);
   std::shared_ptr<Server> self;  // not the last reference: the caller has one
   std::vector<std::shared_ptr<const void>> companions;
   std::lock_guard lock(mutex_);
@@ -209,10 +213,12 @@ uint32_t Server::AddEnsemble(std::string name, EnsemblePlan plan) {
   const uint32_t uid = versions_.Reserve();
   // The key of a request has no place for several responses.
   const bool cached = plan.cached && !plan.decoupled();
+  const int64_t number = plan.version;
   const auto ensemble =
       std::make_shared<Ensemble>(uid, std::move(name), std::move(plan), [weak = weak_from_this()] {
         if (const auto server = weak.lock()) server->WakeReaper();
       });
+  ensemble->SetTracer(tracer_, number, false);
   if (cached) AddCacheTo(ensemble.get(), false);
   versions_.Add(uid, ensemble);
   return uid;
@@ -250,6 +256,7 @@ void Server::Terminate() {
       abort();
     }
   }
+  tracer_->writer().Stop(kTraceWaitMs);
 }
 
 }  // namespace tritonts

@@ -41,6 +41,7 @@
 #include "engine/server/published_models.h"
 #include "engine/server/reaper.h"
 #include "engine/server/version_table.h"
+#include "engine/trace/tracer.h"
 #include "engine/version/model_version.h"
 
 namespace tritonts {
@@ -83,6 +84,8 @@ class Server : public std::enable_shared_from_this<Server>, public PortHost {
                                  : std::vector<RateLimiter::Usage>();
   }
 
+  // Which requests are traced.
+  Tracer& tracer() { return *tracer_; }
   // The response cache; null: there is none.
   const LocalCache* cache() const { return options_.cache.get(); }
 
@@ -182,6 +185,7 @@ class Server : public std::enable_shared_from_this<Server>, public PortHost {
                   std::unique_ptr<Model> model);
 
   const ServerOptions options_;
+  const std::shared_ptr<Tracer> tracer_ = std::make_shared<Tracer>();
   // The number of calls of CancelLong. Shared with threads that may be abandoned.
   const std::shared_ptr<std::atomic<uint32_t>> loads_cancelled_ =
       std::make_shared<std::atomic<uint32_t>>(0);

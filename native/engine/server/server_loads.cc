@@ -101,8 +101,10 @@ void Server::AddVersion(uint32_t uid, Backend* backend, const std::string& name,
   auto drained = [weak = weak_from_this()] {
     if (const auto server = weak.lock()) server->WakeReaper();
   };
-  versions_.Add(uid, std::make_shared<ModelVersion>(uid, name, number, backend, std::move(model),
-                                                    &timer_, std::move(drained)));
+  auto version = std::make_shared<ModelVersion>(uid, name, number, backend, std::move(model),
+                                                &timer_, std::move(drained));
+  version->SetTracer(tracer_, number, true);
+  versions_.Add(uid, std::move(version));
 }
 
 void Server::Start(uint32_t uid, VersionConfig config, std::function<void(Status)> done) {

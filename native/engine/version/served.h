@@ -20,6 +20,7 @@
 #include "engine/scheduling/sequence_counts.h"
 #include "engine/statistics/latencies.h"
 #include "engine/statistics/statistics.h"
+#include "engine/trace/tracer.h"
 #include "engine/version/layers.h"
 
 namespace tritonts {
@@ -52,6 +53,7 @@ class Served : public Executor {
 
   void Submit(std::span<Request* const> requests, uint64_t now_ns,
               InlineTime* inline_time = nullptr) noexcept final {
+    if (tracer_ && tracer_->on()) tracer_->Begin(traced_, requests, now_ns);
     if (layers_) return layers_->Submit(requests, now_ns, inline_time);
     Accept(requests, now_ns, inline_time);
   }
@@ -62,6 +64,13 @@ class Served : public Executor {
   // Adds a layer around the model, inside of its other layers. Not thread-safe, and only before
   // requests may be prepared for the model. Throws std::bad_alloc.
   void AddLayer(std::unique_ptr<Layer> layer);
+
+  // Lets its requests be traced, with this number as its version. Not thread-safe, and only before
+  // requests may be prepared for the model.
+  void SetTracer(std::shared_ptr<Tracer> tracer, int64_t version, bool runs) {
+    tracer_ = std::move(tracer);
+    traced_ = {name(), version, runs};
+  }
 
   virtual uint32_t uid() const = 0;
   // Counts every request whose final response was delivered. Throws std::bad_alloc.
@@ -129,6 +138,8 @@ class Served : public Executor {
 
  private:
   std::atomic<uint32_t> users_{0};
+  std::shared_ptr<Tracer> tracer_;  // null: nothing is traced
+  TracedModel traced_;
   // Null: there are none. EndLayers frees them.
   std::unique_ptr<Layers> layers_;
 };

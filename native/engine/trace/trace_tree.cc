@@ -1,0 +1,154 @@
+#include "engine/trace/trace_tree.h"
+
+#include <atomic>
+#include <cstring>
+#include <mutex>
+#include <new>
+#include <utility>
+
+#include "engine/base/clock.h"
+#include "engine/trace/trace_writer.h"
+
+namespace tritonts {
+
+namespace {
+
+// About the bytes that a trace takes besides its texts and tensors.
+constexpr size_t kOwnBytes = 512;
+
+TraceEvent StampAt(uint64_t id, TraceMoment moment, uint64_t ns) {
+  return {.id = id, .ns = ns, .kind = TraceEvent::Kind::kMoment, .moment = moment};
+}
+
+}  // namespace
+
+uint64_t TraceTree::NewId() {
+  static std::atomic<uint64_t> last{0};
+  return last.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
+TraceTree::TraceTree(std::shared_ptr<TraceSetting> setting, uint64_t id, std::string_view context)
+    : setting_(std::move(setting)), root_(id), log_(std::make_unique<TraceLog>()) {
+  log_->root = id;
+  log_->context.assign(context);
+  log_->timestamps = setting_->options.timestamps;
+  log_->bytes = kOwnBytes + context.size();
+  log_->events.reserve(8);
+  alive_.fetch_add(1, std::memory_order_relaxed);
+  if (setting_->options.spans) log_->wall_ns = WallNs() - NowNs();
+}
+
+TraceTree::~TraceTree() {
+  alive_.fetch_sub(1, std::memory_order_relaxed);
+  if (log_ && log_->events.empty()) {
+    setting_->GiveBack();
+  } else {
+    setting_->writer->Add(setting_.get(), std::move(log_));
+  }
+}
+
+template <typename Add>
+void TraceTree::Record(size_t bytes, const Add& add) noexcept {
+  const std::lock_guard lock(lock_);
+  if (!log_) return;
+  if (log_->bytes + bytes > TraceWriter::kMostBytes) {
+    log_.reset();
+    return;
+  }
+  try {
+    add(log_.get());
+    log_->bytes += bytes;
+  } catch (const std::bad_alloc&) {
+    log_.reset();
+  }
+}
+
+void TraceTree::Begin(uint64_t id, uint64_t parent, const TracedModel& model,
+                      std::string_view request_id, uint64_t arrival_ns,
+                      uint64_t queue_ns) noexcept {
+  Record(kOwnBytes + model.name.size() + request_id.size(), [&](TraceLog* log) {
+    const auto index = static_cast<uint32_t>(log->requests.size());
+    const std::string_view own = id == root_ && request_id.empty() ? request_id_ : request_id;
+    log->requests.push_back({parent, std::string(model.name), model.version, std::string(own)});
+    log->events.push_back(
+        {.id = id, .ns = arrival_ns, .index = index, .kind = TraceEvent::Kind::kRequest});
+    log->events.push_back(StampAt(id, TraceMoment::kRequestStart, arrival_ns));
+    log->events.push_back(StampAt(id, TraceMoment::kQueueStart, queue_ns));
+  });
+}
+
+void TraceTree::Finish(uint64_t id, const BatchTimings* timings, const Status& status,
+                       uint64_t end_ns) noexcept {
+  const size_t bytes = status.ok() ? 0 : status.message().size();
+  Record(bytes, [&](TraceLog* log) {
+    if (timings && status.ok()) {
+      log->events.push_back(StampAt(id, TraceMoment::kComputeStart, timings->exec_start_ns));
+      log->events.push_back(StampAt(id, TraceMoment::kComputeInputEnd, timings->compute_start_ns));
+      log->events.push_back(StampAt(id, TraceMoment::kComputeOutputStart, timings->compute_end_ns));
+      log->events.push_back(StampAt(id, TraceMoment::kComputeEnd, timings->exec_end_ns));
+    }
+    if (!status.ok()) {
+      const auto index = static_cast<uint32_t>(log->texts.size());
+      log->texts.emplace_back(status.message());
+      log->events.push_back(
+          {.id = id, .ns = end_ns, .index = index, .kind = TraceEvent::Kind::kError});
+    }
+    log->events.push_back(StampAt(id, TraceMoment::kRequestEnd, end_ns));
+  });
+}
+
+void TraceTree::Note(uint64_t id, std::string_view name, uint64_t ns) noexcept {
+  Record(sizeof(TraceEvent) + sizeof(std::string) + name.size(), [&](TraceLog* log) {
+    const auto index = static_cast<uint32_t>(log->texts.size());
+    log->texts.emplace_back(name);
+    log->events.push_back({.id = id, .ns = ns, .index = index, .kind = TraceEvent::Kind::kNote});
+  });
+}
+
+void TraceTree::Input(uint64_t id, std::string_view name, const InputTensor& input,
+                      const Request& request) noexcept {
+  Record(kOwnBytes + name.size() + input.byte_size(), [&](TraceLog* log) {
+    TracedTensor tensor{"TENSOR_QUEUE_INPUT", std::string(name), input.datatype, {}, {}};
+    tensor.shape.assign(input.shape.begin(), input.shape.end());
+    for (size_t i = 0; i < request.chunks(input); i++) {
+      const Buffer chunk = request.chunk(input, i);
+      if (!IsHostMemory(chunk.kind)) {
+        tensor.bytes.clear();
+        break;
+      }
+      tensor.bytes.append(static_cast<const char*>(chunk.data), chunk.size);
+    }
+    const auto index = static_cast<uint32_t>(log->tensors.size());
+    log->tensors.push_back(std::move(tensor));
+    log->events.push_back({.id = id, .index = index, .kind = TraceEvent::Kind::kTensor});
+  });
+}
+
+void TraceTree::Output(uint64_t id, std::string_view name, const OutputTensor& output) noexcept {
+  const bool host = IsHostMemory(output.kind);
+  Record(kOwnBytes + name.size() + (host ? output.size : 0), [&](TraceLog* log) {
+    TracedTensor tensor{"TENSOR_BACKEND_OUTPUT", std::string(name), output.datatype, {}, {}};
+    if (output.batch >= 0) tensor.shape.push_back(output.batch);
+    tensor.shape.insert(tensor.shape.end(), output.tail.begin(), output.tail.end());
+    if (host && output.size > 0) {
+      tensor.bytes.assign(static_cast<const char*>(output.data), output.size);
+    }
+    const auto index = static_cast<uint32_t>(log->tensors.size());
+    log->tensors.push_back(std::move(tensor));
+    log->events.push_back({.id = id, .index = index, .kind = TraceEvent::Kind::kTensor});
+  });
+}
+
+void TraceTree::Undo(uint64_t id) noexcept {
+  Record(0, [&](TraceLog* log) {
+    std::erase_if(log->events, [id](const TraceEvent& event) {
+      return event.id == id && event.kind != TraceEvent::Kind::kNote;
+    });
+  });
+}
+
+void TraceTree::SetRequestId(std::string_view request_id) noexcept {
+  Record(request_id.size(), [&](TraceLog*) { request_id_.assign(request_id); });
+}
+
+}  // namespace tritonts

@@ -1,0 +1,80 @@
+// A trace while its requests are under way: the request that was chosen, and those that it caused,
+// such as the steps of an ensemble. They share ownership; when the last of them has ended, the
+// trace goes to its setting's writer.
+//
+// Any thread may call any function. None throws: without memory the trace is dropped, and counted
+// as such. The lock is held briefly, and nothing is called under it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/base/spin_lock.h"
+#include "engine/request/response_sink.h"
+#include "engine/trace/trace_log.h"
+#include "engine/trace/trace_setting.h"
+
+namespace tritonts {
+
+// The model that a traced request is for.
+struct TracedModel {
+  std::string_view name;
+  int64_t version = 0;
+  bool runs = true;  // false: an ensemble, which has no time stamps of computing
+};
+
+class TraceTree {
+ public:
+  // A new id, unique in the process.
+  static uint64_t NewId();
+  // Whether the process has traces that have not ended.
+  static bool AnyAlive() { return alive_.load(std::memory_order_relaxed) > 0; }
+
+  // Throws std::bad_alloc. `id` is the outermost request's.
+  TraceTree(std::shared_ptr<TraceSetting> setting, uint64_t id, std::string_view context = {});
+  ~TraceTree();
+  TraceTree(const TraceTree&) = delete;
+  TraceTree& operator=(const TraceTree&) = delete;
+
+  const TraceSetting& setting() const { return *setting_; }
+  uint64_t root() const { return root_; }
+  bool wants_tensors() const { return setting_->options.tensors; }
+
+  // A request begins: it arrived, and was queued.
+  void Begin(uint64_t id, uint64_t parent, const TracedModel& model, std::string_view request_id,
+             uint64_t arrival_ns, uint64_t queue_ns) noexcept;
+  // It ended: with the times of its run, if there was one (`timings`), and with an error unless
+  // `status` is ok.
+  void Finish(uint64_t id, const BatchTimings* timings, const Status& status,
+              uint64_t end_ns) noexcept;
+  // A time stamp of a front end.
+  void Note(uint64_t id, std::string_view name, uint64_t ns) noexcept;
+  void Input(uint64_t id, std::string_view name, const InputTensor& input,
+             const Request& request) noexcept;
+  void Output(uint64_t id, std::string_view name, const OutputTensor& output) noexcept;
+  // The request goes to another version, where it begins anew.
+  void Undo(uint64_t id) noexcept;
+  // Sets the id that the outermost request has for its sender.
+  void SetRequestId(std::string_view request_id) noexcept;
+
+ private:
+  // Calls `add` with the log and the lock. What it needs has about this many bytes.
+  template <typename Add>
+  void Record(size_t bytes, const Add& add) noexcept;
+
+  static inline std::atomic<uint64_t> alive_{0};
+
+  const std::shared_ptr<TraceSetting> setting_;
+  const uint64_t root_;
+
+  SpinLock lock_;  // guards all below
+  std::unique_ptr<TraceLog> log_;  // null: there was no memory
+  std::string request_id_;
+};
+
+}  // namespace tritonts

@@ -37,10 +37,7 @@ export const parameterDouble = 2;
 export const parameterFlag = 3;
 /** Not a parameter for the model: the number of the batch that makes the requests. */
 export const parameterCaller = 4;
-/**
- * Not a parameter for the model: the id of the request's trace, a double. 0: a front end has asked for one, and there
- * is none, so that the engine does not ask again.
- */
+/** Not a parameter for the model: the id of the trace that was begun for the request, a double. */
 export const parameterTrace = 5;
 /** Bit of the number of a record's requests: they have sequences. */
 export const markedBit: number = 1 << 30;

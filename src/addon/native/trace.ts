@@ -24,13 +24,14 @@ export interface NativeTracing {
    */
   setTrace(model: string, setting: NativeTraceSetting | null): void;
   /**
-   * Asks whether the next request of this model is traced.
+   * Asks whether the next request for this model is traced, which is then sent. The engine does not ask for it again.
    *
    * @param context - In spans mode the parent as `traceparent`, or `traceparent` and `tracestate` with a line break
    *   between, which forces a trace; empty: none.
-   * @returns The id of its trace; 0: it is not traced.
+   * @param requestId - The id that the request has for its sender; empty: none.
+   * @returns The id of its trace, which is passed on with the request; 0: it is not traced.
    */
-  sampleTrace(model: string, version: number, context: string): number;
+  sampleTrace(model: string, context: string, requestId: string): number;
   /**
    * Adds a time stamp of a front end.
    *
@@ -44,4 +45,6 @@ export interface NativeTracing {
   endTrace(id: number): void;
   /** In spans mode, the traces that are complete since the last call, as the text of a JSON array; empty: none. */
   takeTraces(): string;
+  /** How many traces were written or taken, how many were lost, and what last went wrong with a file; empty: nothing. */
+  traceCounts(): { readonly written: number; readonly dropped: number; readonly fault: string };
 }

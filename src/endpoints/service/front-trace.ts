@@ -33,9 +33,9 @@ export class FrontTrace {
   }
 
   /** Asks whether the request is traced, which is about to be sent. Returns the id of its trace, or 0. */
-  begin(handle: ModelHandle): number {
+  begin(handle: ModelHandle, requestId: string): number {
     if (this.#ended || this.#waiting === undefined) return this.#trace?.id ?? 0;
-    const trace = handle.startTrace(this.#context);
+    const trace = handle.startTrace(this.#context, requestId);
     for (const [name, ns] of this.#waiting) trace?.note(name, ns);
     this.#waiting = undefined;
     this.#trace = trace;

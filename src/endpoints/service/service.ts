@@ -320,7 +320,7 @@ export class InferenceService {
 
 /** The options of a request that is about to be sent, and so gets its trace. */
 function begun(handle: ModelHandle, checked: CheckedOptions, trace: FrontTrace | undefined): CheckedOptions {
-  return trace === undefined ? checked : traced(checked, trace.begin(handle));
+  return trace === undefined ? checked : traced(checked, trace.begin(handle, checked.request.id));
 }
 
 function isDecoupled(handle: ModelHandle): boolean {

@@ -268,7 +268,7 @@ export class ModelHandle implements Model {
     if (!this.#traces.spans || options.traceKnown === true)
       return this.#send(inputs, options, waiter, origin);
     const context = parentContext();
-    const trace = context === undefined ? undefined : this.startTrace(context);
+    const trace = context === undefined ? undefined : this.startTrace(context, options.request.id);
     if (trace === undefined) return this.#send(inputs, options, waiter, origin);
     const done = isStreamWaiter(waiter) ? new TracedStream(trace, waiter) : new TracedWaiter(trace, waiter);
     try {
@@ -283,10 +283,10 @@ export class ModelHandle implements Model {
    * Asks whether the next request is traced, and begins its trace; undefined: it is not.
    *
    * @param context - The parent, as `NativeTracing.sampleTrace` takes it.
-   * @throws {@link TritonError} NOT_FOUND or UNAVAILABLE if no version serves.
+   * @param requestId - Empty: the request has none.
    */
-  startTrace(context: string): RequestTrace | undefined {
-    const id = this.#server.sampleTrace(this.name, Number(this.#current().version), context);
+  startTrace(context: string, requestId: string): RequestTrace | undefined {
+    const id = this.#server.sampleTrace(this.name, context, requestId);
     return id === 0 ? undefined : new RequestTrace(this.#server, id);
   }
 

@@ -41,6 +41,7 @@ export interface CheckedOptions {
  * @param trace - The id of its trace; 0: it is not.
  */
 export function traced(options: CheckedOptions, trace: number): CheckedOptions {
+  if (trace === 0) return { ...options, traceKnown: true };
   const { request } = options;
   return {
     ...options,

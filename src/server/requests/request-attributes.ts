@@ -92,15 +92,8 @@ export function withCaller(attributes: Int32Array | undefined, caller: number): 
   return words;
 }
 
-/** The words of a request that says nothing but that it has no trace. */
-const noTrace = traceWords(undefined, 0);
-
-/** The same, and the id of the request's trace; 0: it has none. */
+/** The same, and the id of the request's trace. */
 export function withTrace(attributes: Int32Array | undefined, trace: number): Int32Array {
-  return attributes === undefined && trace === 0 ? noTrace : traceWords(attributes, trace);
-}
-
-function traceWords(attributes: Int32Array | undefined, trace: number): Int32Array {
   const before = attributes?.length ?? headWords;
   const words = new Int32Array(before + 5);
   if (attributes) words.set(attributes);

@@ -231,7 +231,7 @@ export class ModelHandle implements Model {
    *   throws what the caller's getters throw. The waiter is not called then.
    */
   sendChecked(inputs: Inputs, options: CheckedOptions, waiter: Waiter<InferResult>, origin: Origin): void {
-    if (requestsObserved() || this.#traces.spans) {
+    if (requestsObserved() || this.#traces.isOn) {
       this.#sendObserved(inputs, options, waiter, origin);
       return;
     }
@@ -258,17 +258,21 @@ export class ModelHandle implements Model {
     }
   }
 
-  /** {@link #send} with a trace, if spans are made of requests, and nobody has asked for this one's. */
+  /**
+   * {@link #send} with a trace, unless it is known whether there is one. The engine itself chooses requests for trace files,
+   * but does not know their ids, nor the caller's span.
+   */
   #sendTraced(
     inputs: Inputs,
     options: CheckedOptions,
     waiter: Waiter<InferResult>,
     origin: Origin,
   ): SentStream | undefined {
-    if (!this.#traces.spans || options.traceKnown === true)
-      return this.#send(inputs, options, waiter, origin);
-    const context = parentContext();
-    const trace = context === undefined ? undefined : this.startTrace(context, options.request.id);
+    const { id } = options.request;
+    const asks = this.#traces.spans || (this.#traces.isOn && id !== '');
+    if (!asks || options.traceKnown === true) return this.#send(inputs, options, waiter, origin);
+    const context = this.#traces.spans ? parentContext() : '';
+    const trace = context === undefined ? undefined : this.startTrace(context, id);
     if (trace === undefined) return this.#send(inputs, options, waiter, origin);
     const done = isStreamWaiter(waiter) ? new TracedStream(trace, waiter) : new TracedWaiter(trace, waiter);
     try {

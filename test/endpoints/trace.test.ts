@@ -1,11 +1,14 @@
 /** Trace settings over HTTP and gRPC: the same requests, and answers that mean the same. */
 
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
-import type { InferenceServer } from '../../src/index.js';
+import { provideHost } from '../../src/endpoints/service/host.js';
+import { controlOf } from '../../src/endpoints/service/trace-settings.js';
+import { attachServer, type InferenceServer } from '../../src/index.js';
 import type { TraceConfig } from '../../src/trace-config.js';
-import { identity, serve, type Context } from '../support/harness.js';
+import { identity, rejection, row, serve, type Context } from '../support/harness.js';
 import { temporaryFolder } from '../support/repository.js';
 import { endpointOf as grpcOf, failure, foreign } from './grpc/harness.js';
 import { ask, endpointOf as httpOf, errorOf, json } from './http/harness.js';
@@ -243,4 +246,34 @@ test('the program reads and changes the same settings', async (t) => {
     ['OFF', undefined, /an object for trace settings/],
   ] as const)
     assert.throws(() => server.trace.update(update as object, model as string), text);
+});
+
+test('an endpoint of an attached server has the settings that its host provides', async (t) => {
+  const file = join(await temporaryFolder(t), 'trace.json');
+  const server = await traced(t, { level: 'TIMESTAMPS', rate: 1, file });
+  const plain = await attachServer(server.handle);
+  t.after(() => plain.close());
+  assert.throws(() => plain.trace, { code: 'UNSUPPORTED' });
+  const without = await overHttp(t, plain);
+  assert.match(await without.refusal(undefined, undefined, 'UNSUPPORTED'), /thread that made the server/);
+  assert.equal((await without.extensions()).includes('trace'), false);
+  const hosted = await attachServer(server.handle);
+  t.after(() => hosted.close());
+  provideHost(hosted, { trace: controlOf(server.trace) });
+  const caller = await overHttp(t, hosted);
+  assert.equal((await caller.settings({ trace_rate: '1' }, 'm'))['trace_rate'], '1');
+  assert.equal((await caller.extensions()).at(-1), 'trace');
+  const endpoint = await httpOf(t, plain);
+  const body = { inputs: [{ name: 'x', datatype: 'FP32', shape: [1, 16], data: [...row()] }] };
+  assert.equal((await ask(endpoint, '/v2/models/m/infer', { body })).status, 200);
+  await endpoint.close();
+  await server.close();
+  assert.match(await readFile(file, 'utf8'), /HTTP_SEND_END/);
+});
+
+test('a handle without the memory of traces is refused', async (t) => {
+  const { handle } = await traced(t);
+  // A program may pass anything.
+  const wrong = { ...handle, trace: new ArrayBuffer(4) as unknown as SharedArrayBuffer };
+  assert.match((await rejection(attachServer(wrong))).message, /expected the handle of a server/);
 });

@@ -21,7 +21,6 @@ import type { ModelStatistics, ModelStatus, ServerMetadata } from '../api/metada
 import type { Model, TypedModel } from '../api/model.js';
 import { ServerRegions, type SharedMemory } from './memory/shared-memory.js';
 import { ServerTrace, type Tracing } from './trace/server-trace.js';
-import { SpanPump } from './trace/span-pump.js';
 import { TraceState } from './trace/trace-state.js';
 import { ModelHandles } from './models/model-handles.js';
 import { ModelTable } from './models/model-table.js';
@@ -103,7 +102,6 @@ export class InferenceServer implements ModelServer, AsyncDisposable {
   readonly #regions: ServerRegions;
   /** Undefined on an attached server, which cannot change the settings. */
   readonly #trace: ServerTrace | undefined;
-  readonly #spans: SpanPump | undefined;
   #closing: Promise<void> | undefined;
 
   private constructor(key: symbol, parts: ServerParts) {
@@ -114,7 +112,7 @@ export class InferenceServer implements ModelServer, AsyncDisposable {
       );
     }
     const { native, connection, registry, explicit, repositories, devices, caller } = parts;
-    const { captureStacks, name, strictReadiness, metrics, trace, tracing, spans } = parts;
+    const { captureStacks, name, strictReadiness, metrics, trace, tracing } = parts;
     this.#native = native;
     this.#connection = connection;
     const state = new TraceState(this, trace);
@@ -136,7 +134,6 @@ export class InferenceServer implements ModelServer, AsyncDisposable {
     this.#trace =
       tracing && new ServerTrace(this, tracing, native, state, (model) => handles.of(model, undefined).ready);
     this.#metrics = new ServerMetrics(this, native, this.#table, metrics, devices);
-    this.#spans = spans && new SpanPump(this, native, spans);
     watchServer(this.#table, { native, connection, repositories });
   }
 
@@ -508,7 +505,7 @@ export class InferenceServer implements ModelServer, AsyncDisposable {
       else await closeConnection(this.#connection, timeoutMs);
       this.#regions.close();
     } finally {
-      await this.#spans?.close();
+      await this.#trace?.close();
     }
   }
 

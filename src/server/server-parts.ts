@@ -4,8 +4,7 @@ import type { NativeServer } from '../addon/native/server.js';
 import type { EngineConnection } from '../dispatch/engine-connection.js';
 import type { Registry } from '../registry/registry.js';
 import type { SharedOptions } from '../server-handle.js';
-import type { SpanSink } from './trace/span-sink.js';
-import type { ResolvedTrace } from '../trace-config.js';
+import type { TracingParts } from './trace/server-trace.js';
 
 /** See the head of this file. */
 export interface ServerParts extends SharedOptions {
@@ -16,9 +15,7 @@ export interface ServerParts extends SharedOptions {
   /** Whether models are loaded and unloaded on request. */
   readonly explicit: boolean;
   /** How requests are traced at the start; undefined for a connection to another environment's server. */
-  readonly tracing: ResolvedTrace | undefined;
-  /** Where the spans of traces go; undefined if traces are no spans, and for a connection. */
-  readonly spans?: SpanSink | undefined;
+  readonly tracing: TracingParts | undefined;
   /** Returns the engine's number of the batch of a model that makes a call, where the call does not say it; 0: none. */
   readonly caller?: (() => number) | undefined;
   /** The repositories of the server, for messages; undefined for a connection. */

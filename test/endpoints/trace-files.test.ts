@@ -300,3 +300,14 @@ test('while tracing is off nothing is written, and settings of the network turn 
     ['traced'],
   );
 });
+
+test('a file that cannot be written is a warning', async (t) => {
+  const warnings: string[] = [];
+  const logger = { warn: (text: string) => warnings.push(text) };
+  const file = join(await temporaryFolder(t), 'none', 'trace.json');
+  const traceConfig = { level: 'TIMESTAMPS', rate: 1, file } as const;
+  const server = await serve(t, models, { traceConfig, logger });
+  await server.infer('m', { x: row() });
+  await server.close();
+  assert.match(warnings.join('\n'), /^traces cannot be written: .*none/);
+});

@@ -21,6 +21,7 @@ import {
   readTraceRequest,
   readUnloadRequest,
 } from './control-request.js';
+import { answerWith, finishWith } from './answer-later.js';
 import { Exchange } from './exchange.js';
 import { readGenerateRequest, sendEvents, sendGenerated } from './generate.js';
 import { readInferRequest, readRawRequest, type HttpInferRequest } from './infer-request.js';
@@ -356,27 +357,4 @@ function headerSize({ headers }: IncomingMessage): number | undefined {
   const size = Number(text);
   if (size >= 0 && Number.isSafeInteger(size)) return size;
   throw invalidArgument(`expected a size for Inference-Header-Content-Length but received ${text}`);
-}
-
-/** Answers with what the promise resolves with, as JSON. */
-function answerWith(exchange: Exchange, action: Promise<object>): void {
-  action.then(
-    (value) => {
-      exchange.sendJson(200, JSON.stringify(value));
-    },
-    (error: unknown) => {
-      exchange.sendError(error);
-    },
-  );
-}
-
-function finishWith(exchange: Exchange, action: Promise<void>): void {
-  action.then(
-    () => {
-      exchange.sendEmpty(200);
-    },
-    (error: unknown) => {
-      exchange.sendError(error);
-    },
-  );
 }

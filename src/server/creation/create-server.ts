@@ -126,8 +126,7 @@ async function create(
     registry,
     explicit: resolved.modelControlMode === 'explicit',
     ...shared,
-    tracing: resolved.trace,
-    spans,
+    tracing: { config: resolved.trace, spans, log: resolved.log },
     repositories: [...resolved.repositories, ...resolved.models.keys()],
     devices: () => usableDevices(resolved),
   });

@@ -1,7 +1,9 @@
 /** `server.trace`: reads and changes the trace settings of a server. */
 
+import type { NativeTracing } from '../../addon/native/trace.js';
 import { expected, readOptions } from '../../argument-checks.js';
 import { invalidArgument } from '../../errors.js';
+import type { Log } from '../../logger.js';
 import { printableLine } from '../../printable.js';
 import {
   isOff,
@@ -16,7 +18,10 @@ import {
   type TraceLevel,
   type TraceMode,
 } from '../../trace-config.js';
-import { TraceSettings, type FieldChanges, type TraceTarget } from './trace-settings.js';
+import { FaultWatch } from './fault-watch.js';
+import { SpanPump } from './span-pump.js';
+import type { SpanSink } from './span-sink.js';
+import { TraceSettings, type FieldChanges } from './trace-settings.js';
 import type { TraceState } from './trace-state.js';
 
 /** Trace settings: of one model, or of all models without their own. */
@@ -84,12 +89,22 @@ export function traceOf(server: object): ServerTrace | undefined {
   return ofServers.get(server);
 }
 
+/** How a server traces. */
+export interface TracingParts {
+  readonly config: ResolvedTrace;
+  /** Where spans go; undefined if traces are no spans. */
+  readonly spans: SpanSink | undefined;
+  readonly log: Log;
+}
+
 /** The only implementation of {@link Tracing}. */
 export class ServerTrace implements Tracing {
   readonly #config: ResolvedTrace;
   readonly #settings: TraceSettings;
   readonly #state: TraceState;
   readonly #isReady: ReadyCheck;
+  readonly #faults: FaultWatch;
+  readonly #pump: SpanPump | undefined;
 
   /**
    * @param server - Whose settings they are, for {@link traceOf}.
@@ -98,15 +113,17 @@ export class ServerTrace implements Tracing {
    */
   constructor(
     server: object,
-    config: ResolvedTrace,
-    target: TraceTarget,
+    { config, spans, log }: TracingParts,
+    native: NativeTracing,
     state: TraceState,
     isReady: ReadyCheck,
   ) {
     this.#config = config;
-    this.#settings = new TraceSettings(config, target);
+    this.#settings = new TraceSettings(config, native);
     this.#state = state;
     this.#isReady = isReady;
+    this.#faults = new FaultWatch(server, native, log);
+    this.#pump = spans && new SpanPump(server, native, spans);
     ofServers.set(server, this);
     this.#tell();
   }
@@ -123,8 +140,16 @@ export class ServerTrace implements Tracing {
     return this.#settingOf(this.#settings.of(name));
   }
 
+  /** Takes the last traces, after the server has closed. */
+  async close(): Promise<void> {
+    this.#faults.close();
+    await this.#pump?.close();
+  }
+
   #tell(): void {
-    this.#state.set(this.#settings.isOn ? this.#config.mode : undefined);
+    const { isOn } = this.#settings;
+    if (isOn) this.#faults.start();
+    this.#state.set(isOn ? this.#config.mode : undefined);
   }
 
   #read(update: unknown): FieldChanges {

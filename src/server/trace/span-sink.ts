@@ -118,9 +118,13 @@ class LoggedExporter implements Sdk.SpanExporter {
 
   export(...[spans, done]: Parameters<Sdk.SpanExporter['export']>): void {
     this.#exporter.export(spans, (result) => {
-      const failed = result.code !== 0;
+      const code: number = result.code;
+      const failed = code !== 0;
       if (failed && !this.#failed)
-        this.#log.warn(`traces cannot be sent to ${this.#url}: ${result.error?.message ?? 'no reason'}`, {});
+        this.#log.warn(
+          `traces cannot be sent to ${this.#url}: ${result.error?.message ?? 'no reason was given'}`,
+          {},
+        );
       if (!failed && this.#failed) this.#log.info(`traces are sent to ${this.#url} again`, {});
       this.#failed = failed;
       done(result);

@@ -7,7 +7,7 @@ import { identity, rejection, row, serve, type Context } from '../../support/har
 
 /** The function by which Node finds what `require` names. */
 interface Resolver {
-  _resolveFilename(request: string, ...rest: unknown[]): string;
+  _resolveFilename: (this: unknown, request: string, ...rest: unknown[]) => string;
 }
 
 /** Hides packages until the end of the test. */

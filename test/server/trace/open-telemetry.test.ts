@@ -36,7 +36,7 @@ const modelLine = (name: string): string => `${name}: REQUEST_START QUEUE_START 
 interface Provider {
   readonly spans: () => ReadableSpan[];
   /** Runs an action while a span of this name is active. */
-  inSpan<T>(name: string, action: (span: Span) => Promise<T>): Promise<T>;
+  readonly inSpan: <T>(name: string, action: (span: Span) => Promise<T>) => Promise<T>;
 }
 
 /** Sets OpenTelemetry up, as a program does it. */

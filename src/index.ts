@@ -91,6 +91,14 @@ export type {
   WorkersOptions,
 } from './api/javascript-model.js';
 export type { ModelRequest, NameOrSignature, ReceivedOf, Rescheduled } from './api/model-request.js';
+export type {
+  OpenTelemetryOptions,
+  ResolvedOpenTelemetry,
+  TraceConfig,
+  TraceLevel,
+  TraceMode,
+} from './trace-config.js';
+export type { TraceSetting, TraceUpdate, Tracing } from './server/trace/server-trace.js';
 export type { CacheConfig, LocalCacheOptions } from './cache-config.js';
 export type { RateLimitOptions, RateLimitResource } from './scheduling/rate-limit.js';
 export type { BackendConfig, GivenFiles, GivenModel, LoadEvent, ServerOptions } from './options.js';

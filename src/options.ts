@@ -8,6 +8,7 @@ import type { ModelModule, ModelObject, WorkersOptions } from './api/javascript-
 import type { InlineOption, ModelConfigInput } from './config/index.js';
 import type { Log, Logger } from './logger.js';
 import type { MetricsConfig, ResolvedMetrics } from './metrics/metrics-config.js';
+import type { ResolvedTrace, TraceConfig } from './trace-config.js';
 
 /** Options of one backend, by key. Triton: `--backend-config=<backend>,<key>=<value>`. */
 export type BackendConfig = Readonly<Record<string, string | number | boolean>>;
@@ -209,6 +210,14 @@ export interface ServerOptions {
   /** The metrics that {@link InferenceServer.metrics} includes. Triton: `--metrics-config`. */
   readonly metricsConfig?: MetricsConfig | undefined;
   /**
+   * How requests are traced at the start (default: they are not). `server.trace` changes it. docs/tracing.md explains it.
+   * Triton: `--trace-config`.
+   *
+   * @example
+   * const traceConfig = { level: 'TIMESTAMPS', rate: 1, file: 'trace.json' };
+   */
+  readonly traceConfig?: TraceConfig | undefined;
+  /**
    * Stops loading when it aborts (default: none): `createServer` rejects with CANCELLED, and everything is
    * released.
    */
@@ -267,6 +276,7 @@ export interface ResolvedOptions {
   readonly batchAcrossShapes: boolean;
   readonly captureStacks: boolean;
   readonly metrics: ResolvedMetrics;
+  readonly trace: ResolvedTrace;
   readonly signal: AbortSignal | undefined;
   readonly onProgress: ((event: LoadEvent) => void) | undefined;
   readonly log: Log;

@@ -12,6 +12,7 @@ import { invalidArgument } from './errors.js';
 import { mostThreads } from './most-threads.js';
 import { resolveLogger } from './logger.js';
 import { resolveMetrics } from './metrics/metrics-config.js';
+import { checkTraceConfig } from './trace-config.js';
 import type { ModelCode } from './javascript/model-code.js';
 import { registeredBackends } from './javascript/versions/registered-backends.js';
 import type { WorkersOptions } from './api/javascript-model.js';
@@ -50,6 +51,7 @@ const keys = [
   'batchAcrossShapes',
   'captureStacks',
   'metricsConfig',
+  'traceConfig',
   'signal',
   'onProgress',
   'logger',
@@ -354,6 +356,7 @@ export function resolveOptions(
     batchAcrossShapes: boolean(options.batchAcrossShapes ?? true, 'options.batchAcrossShapes'),
     captureStacks: boolean(options.captureStacks ?? false, 'options.captureStacks'),
     metrics: resolveMetrics(options.metricsConfig ?? {}),
+    trace: checkTraceConfig(options.traceConfig, base),
     signal,
     onProgress,
     log: resolveLogger(options.logger),

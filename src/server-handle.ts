@@ -28,6 +28,8 @@ export interface ServerHandle {
   readonly strictReadiness: boolean;
   /** The metrics that {@link InferenceServer.metrics} includes. */
   readonly metrics: ResolvedMetrics;
+  /** Memory that tells all environments whether requests may be traced. */
+  readonly trace: SharedArrayBuffer;
   /** The same as in {@link ServerMetadata}. */
   readonly devices: readonly string[];
 }
@@ -39,12 +41,15 @@ export interface ServerHandle {
 export type OwnHandle = Omit<ServerHandle, 'devices'>;
 
 /** The server's options that every environment's connection needs. */
-export type SharedOptions = Pick<ServerHandle, 'captureStacks' | 'name' | 'strictReadiness' | 'metrics'>;
+export type SharedOptions = Pick<
+  ServerHandle,
+  'captureStacks' | 'name' | 'strictReadiness' | 'metrics' | 'trace'
+>;
 
 /** Makes the handle of a server, without its devices. */
 export function ownHandle(
   native: NativeServer,
-  { captureStacks, name, strictReadiness, metrics }: SharedOptions,
+  { captureStacks, name, strictReadiness, metrics, trace }: SharedOptions,
 ): OwnHandle {
   return {
     tritonts: 'server',
@@ -55,5 +60,6 @@ export function ownHandle(
     name,
     strictReadiness,
     metrics,
+    trace,
   };
 }

@@ -57,7 +57,7 @@ const serverNulls: Nulls<Omit<ServerOptions, 'modelRepository'>> = {
   },
   ...{ workers: null, finalizeTimeoutMs: null, threads: null, maxInFlightBytes: null, inline: null },
   ...{ batchAcrossShapes: null, captureStacks: null, metricsConfig: null, signal: null, onProgress: null },
-  logger: null,
+  ...{ traceConfig: null, logger: null },
 };
 const workersNulls: Nulls<WorkersOptions> = {
   ...{ resourceLimits: null, env: null, execArgv: null, unloadTimeoutMs: null },

@@ -31,6 +31,15 @@ export const differences: readonly Difference[] = [
     here: 'INVALID_ARG, because the client is wrong. A region may begin anywhere.',
   },
   {
+    triton:
+      'Traces: a server that begins with a level but without a file starts, and traces nothing. A change of the general settings with which a model could not be traced changes them, and fails.',
+    here: 'The start is refused. The change is refused as a whole.',
+  },
+  {
+    triton: 'Traces: `trace_count` of the settings counts down.',
+    here: 'It is the count that was given. What is left is kept inside, as in Triton.',
+  },
+  {
     triton: 'Shared memory: if the file of a region gets shorter, the next access ends the server.',
     here: 'Requests that use the region fail with INVALID_ARG, and the server goes on.',
   },

@@ -37,6 +37,8 @@ export const parameterDouble = 2;
 export const parameterFlag = 3;
 /** Not a parameter for the model: the number of the batch that makes the requests. */
 export const parameterCaller = 4;
+/** Not a parameter for the model: the id of the trace that was begun for the request, a double. */
+export const parameterTrace = 5;
 /** Bit of the number of a record's requests: they have sequences. */
 export const markedBit: number = 1 << 30;
 /** Flags of a request's sequence. */

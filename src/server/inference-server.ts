@@ -20,6 +20,8 @@ import { explainedCache, explanationOf, type Explanation } from './reports/expla
 import type { ModelStatistics, ModelStatus, ServerMetadata } from '../api/metadata.js';
 import type { Model, TypedModel } from '../api/model.js';
 import { ServerRegions, type SharedMemory } from './memory/shared-memory.js';
+import { ServerTrace, type Tracing } from './trace/server-trace.js';
+import { TraceState } from './trace/trace-state.js';
 import { ModelHandles } from './models/model-handles.js';
 import { ModelTable } from './models/model-table.js';
 import { indexOf, isReady } from './reports/repository-index.js';
@@ -98,6 +100,8 @@ export class InferenceServer implements ModelServer, AsyncDisposable {
   readonly #explicit: boolean;
   readonly #handles: ModelHandles;
   readonly #regions: ServerRegions;
+  /** Undefined on an attached server, which cannot change the settings. */
+  readonly #trace: ServerTrace | undefined;
   #closing: Promise<void> | undefined;
 
   private constructor(key: symbol, parts: ServerParts) {
@@ -108,10 +112,11 @@ export class InferenceServer implements ModelServer, AsyncDisposable {
       );
     }
     const { native, connection, registry, explicit, repositories, devices, caller } = parts;
-    const { captureStacks, name, strictReadiness, metrics } = parts;
+    const { captureStacks, name, strictReadiness, metrics, trace, tracing } = parts;
     this.#native = native;
     this.#connection = connection;
-    this.#table = new ModelTable(native, connection, caller);
+    const state = new TraceState(this, trace);
+    this.#table = new ModelTable(native, connection, state, caller);
     this.#handles = new ModelHandles(native, this.#table);
     this.#registry = registry;
     // The first request of a model that was warmed up is not to read what was published of it.
@@ -122,9 +127,12 @@ export class InferenceServer implements ModelServer, AsyncDisposable {
       };
     }
     this.#explicit = explicit;
-    this.#shared = { captureStacks, name, strictReadiness, metrics };
+    this.#shared = { captureStacks, name, strictReadiness, metrics, trace };
     this.#devices = devices;
     this.#regions = new ServerRegions(this, native, connection);
+    const handles = this.#handles;
+    this.#trace =
+      tracing && new ServerTrace(this, tracing, native, state, (model) => handles.of(model, undefined).ready);
     this.#metrics = new ServerMetrics(this, native, this.#table, metrics, devices);
     watchServer(this.#table, { native, connection, repositories });
   }
@@ -447,6 +455,23 @@ export class InferenceServer implements ModelServer, AsyncDisposable {
   }
 
   /**
+   * The settings by which requests are traced. Triton: the extension `trace`.
+   *
+   * @throws {@link TritonError} UNAVAILABLE after `close()`, UNSUPPORTED on an attached server.
+   *
+   * @example
+   * server.trace.update({ level: 'TIMESTAMPS', rate: 1 }, 'digits');
+   */
+  get trace(): Tracing {
+    this.#table.checkOpen();
+    if (this.#trace) return this.#trace;
+    throw new TritonError(
+      'UNSUPPORTED',
+      'an attached server has no trace settings: the thread that called createServer has them',
+    );
+  }
+
+  /**
    * Refuses new requests, lets accepted ones end within a time limit, cancels the rest, and releases
    * everything. On an attached server it only ends this environment's connection. Further calls return the
    * same outcome. Triton: stopping `tritonserver`, whose `--exit-timeout-secs` is the limit.
@@ -475,9 +500,13 @@ export class InferenceServer implements ModelServer, AsyncDisposable {
 
   async #close(timeoutMs: number): Promise<void> {
     forgetServer(this.#connection);
-    if (this.#registry) await closeServer(this.#native, this.#connection, this.#registry, timeoutMs);
-    else await closeConnection(this.#connection, timeoutMs);
-    this.#regions.close();
+    try {
+      if (this.#registry) await closeServer(this.#native, this.#connection, this.#registry, timeoutMs);
+      else await closeConnection(this.#connection, timeoutMs);
+      this.#regions.close();
+    } finally {
+      await this.#trace?.close();
+    }
   }
 
   #control(what: string): Registry {

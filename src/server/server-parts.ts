@@ -4,6 +4,7 @@ import type { NativeServer } from '../addon/native/server.js';
 import type { EngineConnection } from '../dispatch/engine-connection.js';
 import type { Registry } from '../registry/registry.js';
 import type { SharedOptions } from '../server-handle.js';
+import type { TracingParts } from './trace/server-trace.js';
 
 /** See the head of this file. */
 export interface ServerParts extends SharedOptions {
@@ -13,6 +14,8 @@ export interface ServerParts extends SharedOptions {
   readonly registry: Registry | undefined;
   /** Whether models are loaded and unloaded on request. */
   readonly explicit: boolean;
+  /** How requests are traced at the start; undefined for a connection to another environment's server. */
+  readonly tracing: TracingParts | undefined;
   /** Returns the engine's number of the batch of a model that makes a call, where the call does not say it; 0: none. */
   readonly caller?: (() => number) | undefined;
   /** The repositories of the server, for messages; undefined for a connection. */

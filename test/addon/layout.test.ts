@@ -33,6 +33,7 @@ void suite('the layout is that of native/engine/port/port_layout.h', () => {
     parameterDouble: 'DoubleParameter',
     parameterFlag: 'FlagParameter',
     parameterCaller: 'CallerParameter',
+    parameterTrace: 'TraceParameter',
     markedBit: 'MarkedBit',
     sequenceStart: 'SequenceStart',
     sequenceEnd: 'SequenceEnd',

@@ -56,7 +56,8 @@ async function serve(
   const options = resolveOptions({ modelRepository: '.', modelControlMode: 'explicit', loadModels });
   const native = createEngine({ ...options, spinCores: 0 });
   const { captureStacks, strictReadiness, metrics } = options;
-  const shared = { captureStacks, name: options.id, strictReadiness, metrics };
+  const trace = new SharedArrayBuffer(4);
+  const shared = { captureStacks, name: options.id, strictReadiness, metrics, trace };
   const host = {
     handle: ownHandle(native, shared),
     server: (): InferenceServer => {
@@ -68,6 +69,7 @@ async function serve(
   const server = newServer({
     ...{ native, connection, registry, explicit: true, repositories: ['.'], devices: () => ['cpu'] },
     ...shared,
+    tracing: undefined,
   });
   t.after(() => server.close({ timeoutMs: 0 }));
   await registry.scan();

@@ -6,6 +6,7 @@ import type { NativeNvml } from './gpus.js';
 import type { NativePort } from './port.js';
 import type { NativeStatistics, NativeMetrics, NativeBatches, NativeCacheCounts, NativeResource } from './statistics.js';
 import type { NativeStatus } from './status.js';
+import type { NativeTracing } from './trace.js';
 import type { NativeDescription, NativeEnsemblePlan, NativeVersionConfig, NativeLatencyPolicy } from './version-config.js';
 
 /** A region of shared memory. */
@@ -19,7 +20,7 @@ export interface NativeRegion {
 }
 
 /** A server's engine; see `native/binding/server_wrap.h`. */
-export interface NativeServer {
+export interface NativeServer extends NativeTracing {
   id(): number;
   /**
    * Connects this environment. `onPages` is called with the number of pages of responses that the header lists.

@@ -3,13 +3,13 @@
  * help and the table in docs/serve.md are generated from this table.
  */
 
+import { mostTraceCount, mostTraceRate } from '../../trace-config.js';
 import { mostThreads } from '../../most-threads.js';
 import { endpointGroups } from './endpoint-flags.js';
 import { alone, bool, choice, hint, integer, only, refuse, text, use, useAll, type Flag } from './flag.js';
 import type { FlagGroup } from './flag.js';
 import { logFormats } from '../../endpoints/service/log-settings.js';
 
-const noTrace = 'tracing is not supported';
 const noVertex = 'there is no endpoint for Vertex AI';
 const noSageMaker = 'there is no endpoint for SageMaker';
 
@@ -125,6 +125,21 @@ const process: FlagGroup = {
       'false',
       'let clients register shared memory of this machine, and name it in requests',
     ),
+    useAll(
+      'trace-config',
+      '[mode,]setting=value',
+      'traces of requests: level=, rate=, count=, mode=; triton,file= and triton,log-frequency=; opentelemetry,url= and more, see docs/tracing.md',
+    ),
+    useAll('trace-level', 'level', 'the old form of --trace-config=level=<level>; also MIN and MAX'),
+    use('trace-rate', integer(0, mostTraceRate), undefined, 'the old form of --trace-config=rate=<n>'),
+    use('trace-count', integer(-1, mostTraceCount), undefined, 'the old form of --trace-config=count=<n>'),
+    use('trace-file', text('file'), undefined, 'the old form of --trace-config=triton,file=<file>'),
+    use(
+      'trace-log-frequency',
+      integer(0, mostTraceRate),
+      undefined,
+      'the old form of --trace-config=triton,log-frequency=<n>',
+    ),
     use('help', alone, undefined, 'print this'),
   ],
 };
@@ -161,12 +176,6 @@ const elsewhere: FlagGroup = {
   title: 'What Triton has besides',
   flags: [
     hint('cache-directory', text('folder'), 'the local cache is built in, and no other can be loaded'),
-    refuse('trace-config', 'setting=value', noTrace),
-    refuse('trace-file', 'file', noTrace),
-    only('trace-level', choice('OFF', 'MIN', 'MAX', 'TIMESTAMPS', 'TENSORS'), 'OFF', noTrace),
-    hint('trace-rate', integer(0), noTrace),
-    hint('trace-count', integer(-1), noTrace),
-    hint('trace-log-frequency', integer(0), noTrace),
     only('allow-sagemaker', bool, 'false', noSageMaker),
     hint('sagemaker-port', integer(0, 65_535), noSageMaker),
     hint('sagemaker-safe-port-range', text('from-to'), noSageMaker),

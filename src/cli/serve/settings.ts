@@ -15,6 +15,8 @@ import { didYouMean } from '../../suggest.js';
 import { grpcSettings, type GrpcSettings } from './grpc-settings.js';
 import type { LogSettings } from './log.js';
 import type { FlagValues } from './parse-flags.js';
+import { traceConfig } from './trace-flags.js';
+import { pair } from './pair.js';
 import { readPattern, readRestricted } from './restricted.js';
 import { logFormats } from '../../endpoints/service/log-settings.js';
 
@@ -42,13 +44,6 @@ const otherBackends: readonly string[] = ['dali', 'tensorrtllm', 'vllm'];
 
 /** The keys of `--cache-config=local,<key>=<value>`. */
 const cacheKeys: readonly string[] = ['size', 'ttl_ms', 'coalesce'];
-
-/** The two sides of a `key=value`. */
-function pair(flag: string, text: string, shape: string): readonly [string, string] {
-  const at = text.indexOf('=');
-  if (at <= 0) throw invalidArgument(`expected ${shape} for --${flag} but received '${text}'`);
-  return [text.slice(0, at), text.slice(at + 1)];
-}
 
 /** @throws {@link TritonError} INVALID_ARG for a backend or an option that does not exist. */
 function checkBackendOption(text: string, name: string, key: string): void {
@@ -171,6 +166,7 @@ function serverOptions(values: FlagValues, ignored: string[]): ServerOptions {
     backendDirectory: values.text('backend-directory'),
     backendConfig: backendConfig(values, ignored),
     metricsConfig: metricsConfig(values),
+    traceConfig: traceConfig(values, ignored),
     minSupportedComputeCapability: capability(values.text('min-supported-compute-capability')),
     pinnedMemoryPoolByteSize: values.integer('pinned-memory-pool-byte-size'),
     cudaMemoryPoolByteSize: gpuMemory(values.list('cuda-memory-pool-byte-size')),

@@ -7,6 +7,7 @@ import {
   type ModelConfigInput,
 } from '../../config/index.js';
 import { ProtoReader } from '../../protocol/protobuf/reader.js';
+import { spanHeaders } from '../../open-telemetry.js';
 import { TritonError } from '../../errors.js';
 import type { ModelMetadata, ModelStatus } from '../../index.js';
 import { Calls } from '../calls.js';
@@ -134,6 +135,7 @@ export class GrpcProtocol implements Protocol {
       signal,
       timeoutMs,
       model: name,
+      metadata: spanHeaders(),
     });
     const { empty: _empty, ...answer } = readInferResponse(name, new ProtoReader(bytes));
     return answer;
@@ -159,7 +161,7 @@ export class GrpcProtocol implements Protocol {
         reads: false,
         signal,
         model: name,
-        metadata: strict,
+        metadata: { ...strict, ...spanHeaders() },
       },
       {
         message: (bytes) => {

@@ -2,6 +2,7 @@
 
 import type { ModelConfig } from '../../config/index.js';
 import { TritonError } from '../../errors.js';
+import { spanHeaders } from '../../open-telemetry.js';
 import type { ModelMetadata, ModelStatus } from '../../index.js';
 import { Calls } from '../calls.js';
 import type { CheckedConnectOptions } from '../options.js';
@@ -179,6 +180,7 @@ export class HttpProtocol implements Protocol {
       method: 'POST',
       path: `${pathOf(model)}/infer`,
       headers: {
+        ...spanHeaders(),
         'Content-Type': 'application/octet-stream',
         'Inference-Header-Content-Length': String(body[0].byteLength),
       },

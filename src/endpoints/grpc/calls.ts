@@ -2,6 +2,7 @@
 
 import { invalidArgument, TritonError } from '../../errors.js';
 import { readLogChanges } from '../service/log-settings.js';
+import { readTraceChanges, type GivenSetting } from '../service/trace-settings.js';
 import type { LoadRequest } from '../service/load-request.js';
 import type { InferenceService } from '../service/service.js';
 import { Messages, type Message } from '../../protocol/protobuf/messages.js';
@@ -19,13 +20,16 @@ type Call = (service: InferenceService, request: Message) => object | Promise<ob
 
 const nothing = {};
 
-const missing =
-  (why: string): Call =>
-  () => {
-    throw new TritonError('UNSUPPORTED', why);
-  };
-
-const tracing = missing('trace settings: tracing is not supported');
+const traceSettings: Call = async (service, request) => {
+  const given = request.entries('settings').map(([name, value]): GivenSetting => {
+    const values = value.texts('value');
+    return [name, values.length === 0 ? null : values];
+  });
+  const changes = given.length === 0 ? undefined : readTraceChanges(given);
+  const settings = await service.changeTrace(changes, request.text('model_name'));
+  const fields = Object.entries(settings).map(([name, value]) => [name, { value: [value].flat() }] as const);
+  return { settings: Object.fromEntries(fields) };
+};
 
 const logSettings: Call = async (service, request) => {
   const given = request.entries('settings').map(([name, value]): [string, unknown] => {
@@ -141,7 +145,7 @@ const calls: Readonly<Record<string, Call>> = {
     regions.unregister('cuda', regionName(request));
     return nothing;
   },
-  TraceSetting: tracing,
+  TraceSetting: traceSettings,
   LogSettings: logSettings,
 };
 

@@ -9,6 +9,7 @@
 
 import type { InferResult } from '../../api/results.js';
 import { Queue } from '../../queue.js';
+import { now, type FrontTrace } from '../service/front-trace.js';
 import { Client } from '../service/client.js';
 import { asTritonError, streamCodeName, streamReasonName } from '../../protocol/statuses.js';
 import type { Compression } from './compression.js';
@@ -27,7 +28,11 @@ interface Place {
   answer: Answer | undefined;
   /** The error instead of an answer, if the first error ends the stream. */
   error: unknown;
+  readonly trace: FrontTrace | undefined;
 }
+
+/** A request with its trace; undefined: requests are not traced. */
+type TracedRequest = GrpcInferRequest & { readonly trace?: FrontTrace | undefined };
 
 /** See the head of this file. */
 export class InferStream implements RpcHandler {
@@ -46,19 +51,23 @@ export class InferStream implements RpcHandler {
   #inputEnded = false;
   #gone = false;
   #watching = false;
+  /** Since when the next request is waited for; of the clock of time stamps. Set only while requests may be traced. */
+  #waitsSince: number;
 
   constructor(rpc: Rpc, context: CallContext) {
     this.#rpc = rpc;
     this.#context = context;
     this.#compression = rpc.compression;
     this.#strict = rpc.headers['triton_grpc_error'] === 'true';
+    this.#waitsSince = context.service.traces ? now() : 0;
   }
 
   message(bytes: Buffer): void {
     const reader = new InferRequestReader();
     this.#underWay++;
+    const trace = this.#context.service.traces ? this.#traceOf() : undefined;
     try {
-      const request = this.#read(reader, bytes);
+      const request = this.#read(reader, bytes, trace);
       if (this.#context.service.isDecoupled(request.model, request.version)) {
         const responses = this.#context.service.stream(request);
         this.#streams.add(responses);
@@ -67,7 +76,7 @@ export class InferStream implements RpcHandler {
     } catch (error) {
       // Bytes that are not a message end the call.
       if (error instanceof UnreadableMessage) throw error;
-      const place: Place = { bytes: bytes.length, answer: undefined, error: undefined };
+      const place: Place = { bytes: bytes.length, answer: undefined, error: undefined, trace };
       this.#places.push(place);
       this.#settle(place, reader, error);
     }
@@ -83,20 +92,36 @@ export class InferStream implements RpcHandler {
     this.#gone = true;
     this.#client.end();
     for (const stream of this.#streams) void stream.return?.();
+    for (let place = this.#places.shift(); place !== undefined; place = this.#places.shift())
+      place.trace?.end();
     this.#goOn();
   }
 
-  #read(reader: InferRequestReader, bytes: Buffer): GrpcInferRequest {
-    const request = reader.read(new ProtoReader(bytes), this.#context.service.regions);
-    const parameters = this.#context.withHeaders(this.#rpc.headers, request.parameters);
-    return parameters === request.parameters ? request : { ...request, parameters };
+  /** The trace of a request that has arrived. */
+  #traceOf(): FrontTrace {
+    const trace = this.#context.service.traceOf(this.#rpc.headers);
+    const arrived = now();
+    trace.note('GRPC_WAITREAD_START', this.#waitsSince === 0 ? arrived : this.#waitsSince);
+    trace.note('GRPC_WAITREAD_END', arrived);
+    this.#waitsSince = arrived;
+    return trace;
   }
 
-  #infer(request: GrpcInferRequest, bytes: number): void {
-    const place: Place = { bytes, answer: undefined, error: undefined };
+  #read(reader: InferRequestReader, bytes: Buffer, trace: FrontTrace | undefined): TracedRequest {
+    const request = reader.read(new ProtoReader(bytes), this.#context.service.regions);
+    const parameters = this.#context.withHeaders(this.#rpc.headers, request.parameters);
+    return trace === undefined && parameters === request.parameters
+      ? request
+      : { ...request, parameters, trace };
+  }
+
+  #infer(request: TracedRequest, bytes: number): void {
+    const { trace } = request;
+    const place: Place = { bytes, answer: undefined, error: undefined, trace };
     this.#context.service.infer(request, this.#client, {
       resolve: (result) => {
         if (this.#gone) return;
+        trace?.completed();
         try {
           place.answer = writeStreamResponse(result, request.outputs, true);
         } catch (error) {
@@ -106,7 +131,9 @@ export class InferStream implements RpcHandler {
         this.#flush();
       },
       reject: (error) => {
-        if (!this.#gone) this.#settle(place, request, error);
+        if (this.#gone) return;
+        trace?.completed(error);
+        this.#settle(place, request, error);
       },
     });
     this.#places.push(place);
@@ -129,17 +156,19 @@ export class InferStream implements RpcHandler {
       }
       if (answer === undefined) return;
       this.#places.shift();
-      this.#send(answer);
+      this.#send(answer, first.trace);
+      first.trace?.end();
       this.#done(bytes);
     }
   }
 
   /** Sends the responses of a decoupled model as they come. */
   async #forward(
-    request: GrpcInferRequest,
+    request: TracedRequest,
     responses: AsyncIterableIterator<InferResult>,
     bytes: number,
   ): Promise<void> {
+    const { trace } = request;
     let version = request.version ?? '';
     let isFinal = false;
     try {
@@ -147,21 +176,24 @@ export class InferStream implements RpcHandler {
       while (next.done !== true) {
         const result = next.value;
         ({ version } = result.model);
+        trace?.completed();
         const { known, following } = await lookAhead(responses);
         isFinal = known?.done === true;
-        this.#send(writeStreamResponse(result, request.outputs, isFinal));
+        this.#send(writeStreamResponse(result, request.outputs, isFinal), trace);
         await this.#taken();
         next = known ?? (await following);
       }
       if (!isFinal && request.emptyFinal) {
         const { id, model } = request;
-        this.#send(writeStreamEnd({ id, model, version, parameters: {} }, undefined));
+        this.#send(writeStreamEnd({ id, model, version, parameters: {} }, undefined), trace);
       }
     } catch (error) {
       void responses.return?.();
+      trace?.completed(error);
       if (this.#strict) this.#failWith(error);
-      else this.#send(errorAnswer(request, error));
+      else this.#send(errorAnswer(request, error), trace);
     }
+    trace?.end();
     this.#streams.delete(responses);
     this.#done(bytes);
   }
@@ -172,8 +204,11 @@ export class InferStream implements RpcHandler {
     this.gone();
   }
 
-  #send(answer: Answer): void {
-    if (!this.#gone) this.#rpc.send(answer, this.#compression);
+  #send(answer: Answer, trace: FrontTrace | undefined): void {
+    if (this.#gone) return;
+    trace?.note('GRPC_SEND_START');
+    this.#rpc.send(answer, this.#compression);
+    trace?.note('GRPC_SEND_END');
   }
 
   #done(bytes: number): void {

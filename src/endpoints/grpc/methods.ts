@@ -13,7 +13,7 @@ import { protoFiles } from '../../protocol/protobuf/files.js';
  * - `statistics`: of models
  * - `logging`: settings of the log
  * - `shared-memory`: status, register, unregister
- * - `trace`: calls that are refused in any case
+ * - `trace`: settings of traces
  */
 export type GrpcRestrictedGroup =
   | 'health'

@@ -67,6 +67,7 @@ export class Rpc implements Listed {
   readonly #reader: MessageReader;
   readonly #outgoing: Outgoing;
   #handler: RpcHandler | undefined;
+  #whenClosed: ((sent: boolean) => void) | undefined;
   #timer: NodeJS.Timeout | undefined;
   /** Bytes of messages that count as held. */
   #held = 0;
@@ -122,6 +123,11 @@ export class Rpc implements Listed {
   /** Whether an answer is being sent, and the client has not read all of it. */
   get isSending(): boolean {
     return this.#finished || this.congested;
+  }
+
+  /** Calls `closed` once, when nothing more is sent or received, with whether all that was to be sent was sent. */
+  whenClosed(closed: (sent: boolean) => void): void {
+    this.#whenClosed = closed;
   }
 
   /** Calls `drained` once, when no bytes wait any more; never if the call ends before. */
@@ -300,6 +306,7 @@ export class Rpc implements Listed {
     this.traffic.ended();
     const { rstCode, headersSent } = this.#stream;
     if (rstCode !== constants.NGHTTP2_NO_ERROR && !this.#aborted) this.traffic.cancelled(headersSent);
+    this.#whenClosed?.(this.#finished && !this.#aborted && rstCode === constants.NGHTTP2_NO_ERROR);
     this.#shared.calls.delete(this);
     this.#reader.drop();
     this.#shared.budget.release(this.#held);

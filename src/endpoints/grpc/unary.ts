@@ -1,6 +1,7 @@
 /** Handlers of ModelInfer, of the calls in calls.ts, and of reflection, which answers each message with one. */
 
 import type { InferResult, RequestedOutput } from '../../api/results.js';
+import type { FrontTrace } from '../service/front-trace.js';
 import { Client } from '../service/client.js';
 import type { InferenceService } from '../service/service.js';
 import type { Waiter } from '../../dispatch/types.js';
@@ -59,6 +60,7 @@ export class UnaryInfer extends OneMessage implements Waiter<InferResult> {
   readonly #rpc: Rpc;
   readonly #context: CallContext;
   readonly #client: Client = new Client();
+  readonly #trace: FrontTrace | undefined;
   /** The request's list of outputs. */
   #asked: readonly RequestedOutput[] | undefined;
 
@@ -66,12 +68,26 @@ export class UnaryInfer extends OneMessage implements Waiter<InferResult> {
     super();
     this.#rpc = rpc;
     this.#context = context;
+    this.#trace = context.service.traces ? this.#traceOf(rpc, context) : undefined;
+  }
+
+  #traceOf(rpc: Rpc, { service }: CallContext): FrontTrace {
+    const trace = service.traceOf(rpc.headers);
+    trace.note('GRPC_WAITREAD_START');
+    rpc.whenClosed((sent) => {
+      if (sent) trace.note('GRPC_SEND_END');
+      trace.end();
+    });
+    return trace;
   }
 
   protected override one(bytes: Buffer): void {
+    const trace = this.#trace;
+    trace?.note('GRPC_WAITREAD_END');
     const request = new InferRequestReader().read(new ProtoReader(bytes), this.#context.service.regions);
     const parameters = this.#context.withHeaders(this.#rpc.headers, request.parameters);
-    const asked = parameters === request.parameters ? request : { ...request, parameters };
+    const asked =
+      trace === undefined && parameters === request.parameters ? request : { ...request, parameters, trace };
     this.#asked = request.outputs;
     this.#context.service.infer(asked, this.#client, this);
   }
@@ -83,7 +99,9 @@ export class UnaryInfer extends OneMessage implements Waiter<InferResult> {
   resolve(result: InferResult): void {
     const rpc = this.#rpc;
     if (rpc.finished) return;
+    this.#trace?.completed();
     try {
+      this.#trace?.note('GRPC_SEND_START');
       rpc.finish(writeInferResponse(result, this.#asked), rpc.compression);
     } catch (error) {
       rpc.fail(error);
@@ -91,6 +109,10 @@ export class UnaryInfer extends OneMessage implements Waiter<InferResult> {
   }
 
   reject(error: unknown): void {
+    if (!this.#rpc.finished) {
+      this.#trace?.completed(error);
+      this.#trace?.note('GRPC_SEND_START');
+    }
     this.#rpc.fail(error);
   }
 }

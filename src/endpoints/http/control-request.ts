@@ -1,9 +1,10 @@
-/** Reads the bodies of calls that control the repository and the log. Every body may be empty. */
+/** Reads the bodies of calls that control the repository, the log and traces. Every body may be empty. */
 
 import { invalidArgument } from '../../errors.js';
 import { readLogChanges, type LogChanges } from '../service/log-settings.js';
 import type { LoadRequest } from '../service/load-request.js';
-import { JsonText, member, readFlag, readObject, readString, type JsonObject } from './json.js';
+import { readTraceChanges, type GivenSetting, type TraceChanges } from '../service/trace-settings.js';
+import { JsonText, member, readArray, readFlag, readObject, readString, type JsonObject } from './json.js';
 
 function readRoot(body: Buffer): JsonObject {
   return body.length === 0 ? {} : readObject('request', new JsonText(body).parse());
@@ -69,4 +70,23 @@ export function readUnloadRequest(body: Buffer): boolean {
  */
 export function readLogRequest(body: Buffer): LogChanges {
   return readLogChanges(Object.entries(readRoot(body)));
+}
+
+/** The settings whose value is one text. */
+const traceTexts: readonly string[] = ['trace_rate', 'trace_count', 'log_frequency'];
+
+/**
+ * Reads changes of trace settings. As in Triton, null clears a setting, and unknown names are ignored.
+ *
+ * @throws {@link TritonError} As {@link readTraceChanges}; INVALID_ARG for a body that is not JSON, and for values that
+ *   are no strings.
+ */
+export function readTraceRequest(body: Buffer): TraceChanges {
+  const given = Object.entries(readRoot(body)).map(([name, value]): GivenSetting => {
+    if (value === null) return [name, null];
+    if (traceTexts.includes(name)) return [name, [readString(name, value)]];
+    if (name !== 'trace_level') return [name, []];
+    return [name, readArray(name, value).map((one, i) => readString(`${name}[${i}]`, one))];
+  });
+  return readTraceChanges(given);
 }

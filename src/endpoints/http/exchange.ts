@@ -2,6 +2,7 @@
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { TritonError } from '../../errors.js';
+import type { FrontTrace } from '../service/front-trace.js';
 import type { Client } from '../service/client.js';
 import { asTritonError, httpStatus, reasonHeader } from '../../protocol/statuses.js';
 import type { InferAnswer } from './infer-response.js';
@@ -21,6 +22,8 @@ export class Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly client: Client;
+  /** The trace of the request; undefined: requests are not traced. */
+  trace: FrontTrace | undefined;
   readonly #connection: Connection;
   /** Whether the endpoint is closing, so that the connection ends with this answer. */
   readonly #closing: () => boolean;
@@ -50,6 +53,7 @@ export class Exchange {
     this.#owned = owned;
     connection.begin(request, response);
     response.on('close', () => {
+      this.#endTrace();
       connection.end(this.#answerBytes);
       if (this.#sent !== undefined) dropMemoryOf(this.#sent);
     });
@@ -94,8 +98,16 @@ export class Exchange {
     if (!this.open) return false;
     if (this.#closing()) headers.push('Connection', 'close');
     if (this.#more !== undefined) headers.push(...this.#more());
+    this.trace?.note('HTTP_SEND_START');
     this.response.writeHead(status, headers);
     return true;
+  }
+
+  #endTrace(): void {
+    const { trace } = this;
+    if (trace === undefined) return;
+    if (this.response.writableFinished) trace.note('HTTP_SEND_END');
+    trace.end();
   }
 
   sendEmpty(status: number): void {

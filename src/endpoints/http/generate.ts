@@ -138,6 +138,7 @@ export async function sendGenerated(
   let text: string | undefined;
   try {
     for await (const response of responses) {
+      exchange.trace?.completed();
       if (text !== undefined) {
         exchange.sendError(oneResponse('more'), 200);
         return; // This ends the request.
@@ -151,6 +152,7 @@ export async function sendGenerated(
     if (text === undefined) exchange.sendError(oneResponse('none'), 200);
     else exchange.sendJson(200, text);
   } catch (error) {
+    exchange.trace?.completed(error);
     exchange.sendError(error, 400);
   }
 }
@@ -179,6 +181,7 @@ export async function sendEvents(
   };
   try {
     for await (const result of responses) {
+      exchange.trace?.completed();
       const text = await generated(exchange, result);
       if (text === undefined) break; // This ends the request.
       const event = `data: ${text}\n\n`;
@@ -187,6 +190,7 @@ export async function sendEvents(
     }
     begin(200);
   } catch (error) {
+    exchange.trace?.completed(error);
     const event = `data: ${JSON.stringify({ error: asTritonError(error).message })}\n\n`;
     if (begin(400)) response.write(event);
   }

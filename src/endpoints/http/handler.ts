@@ -7,13 +7,21 @@ import type { InferenceServer } from '../../server/inference-server.js';
 import type { InferResult } from '../../api/results.js';
 import { GroupAccess } from '../service/access.js';
 import type { LogChanges } from '../service/log-settings.js';
+import type { TraceChanges } from '../service/trace-settings.js';
 import type { Parameters, ParameterValue } from '../../protocol/parameters.js';
 import { namingModel } from '../service/request-errors.js';
 import { InferenceService } from '../service/service.js';
 import { BodyReader } from './body.js';
 import { answerEncoding, requestEncoding } from './compression.js';
 import { AnswerBytes, Connections, type Connection } from './connection.js';
-import { readIndexRequest, readLoadRequest, readLogRequest, readUnloadRequest } from './control-request.js';
+import {
+  readIndexRequest,
+  readLoadRequest,
+  readLogRequest,
+  readTraceRequest,
+  readUnloadRequest,
+} from './control-request.js';
+import { answerWith, finishWith } from './answer-later.js';
 import { Exchange } from './exchange.js';
 import { readGenerateRequest, sendEvents, sendGenerated } from './generate.js';
 import { readInferRequest, readRawRequest, type HttpInferRequest } from './infer-request.js';
@@ -27,7 +35,6 @@ import { Routes, type Call, type Route } from './routes.js';
 
 /** Calls that are always refused, with the reason. */
 const missing: Readonly<Partial<Record<Call, string>>> = {
-  trace: 'tracing is not supported',
   repositoryLoad: "'repository_name' specification is not supported",
 };
 
@@ -99,6 +106,10 @@ export class HttpHandler {
       exchange.refuse(405, 'Method Not Allowed', ['Allow', methods.join(', ')]);
       return;
     }
+    if (route.group === 'inference' && this.#service.traces) {
+      exchange.trace = this.#service.traceOf(request.headers);
+      exchange.trace.note('HTTP_RECV_START');
+    }
     const header = this.#access.refusedFor(route.group, request.headers);
     if (header === undefined) this.#answer(exchange, route);
     else exchange.refuse(403, `This API is restricted, expecting header '${header}'`);
@@ -112,6 +123,8 @@ export class HttpHandler {
       const answer = this.#withoutBody[call];
       if (answer !== undefined) answer(exchange, route);
       else if (call === 'logging' && exchange.request.method === 'GET') this.#changeLog(exchange, {});
+      else if (call === 'trace' && exchange.request.method === 'GET')
+        this.#changeTrace(exchange, route, undefined);
       else this.#answerWithBody(exchange, route);
     } catch (error) {
       exchange.sendError(error);
@@ -190,6 +203,7 @@ export class HttpHandler {
         exchange.sendError(error);
         return;
       }
+      exchange.trace?.note('HTTP_RECV_END');
       exchange.holds(this.#bodies, body);
       try {
         this.#useBody(exchange, route, body, jsonSize);
@@ -210,6 +224,7 @@ export class HttpHandler {
     else if (call === 'load') finishWith(exchange, this.#service.load(model, readLoadRequest(body)));
     else if (call === 'unload') finishWith(exchange, this.#service.unload(model, readUnloadRequest(body)));
     else if (call === 'logging') this.#changeLog(exchange, readLogRequest(body));
+    else if (call === 'trace') this.#changeTrace(exchange, route, readTraceRequest(body));
     else if (call === 'systemRegister') {
       this.#service.regions.registerSystem(model, readSystemRegion(body));
       exchange.sendEmpty(200);
@@ -220,14 +235,11 @@ export class HttpHandler {
   }
 
   #changeLog(exchange: Exchange, changes: LogChanges): void {
-    this.#service.changeLog(changes).then(
-      (settings) => {
-        exchange.sendJson(200, JSON.stringify(settings));
-      },
-      (error: unknown) => {
-        exchange.sendError(error);
-      },
-    );
+    answerWith(exchange, this.#service.changeLog(changes));
+  }
+
+  #changeTrace(exchange: Exchange, { model }: Route, changes: TraceChanges | undefined): void {
+    answerWith(exchange, this.#service.changeTrace(changes, model));
   }
 
   #infer(exchange: Exchange, route: Route, body: Buffer, jsonSize: number | undefined): void {
@@ -237,25 +249,34 @@ export class HttpHandler {
     const encoding = answerEncoding(headers['accept-encoding']);
     const { id, inputs, outputs, binary, targets } = read;
     const parameters = this.#withHeaders(exchange.request, read.parameters);
+    const { trace } = exchange;
     const fail = (error: unknown): void => {
       exchange.sendError(error);
     };
-    this.#service.infer({ model, version, id, inputs, parameters, outputs, targets }, exchange.client, {
-      resolve: (result) => {
-        writeAnswer(
-          exchange,
-          result.outputs,
-          (name) => !(binary.listed.get(name) ?? binary.others),
-          writeInferAnswer(result, binary, outputs),
-          (answer) => {
-            if (answer === undefined) exchange.finish();
-            else exchange.sendInfer(answer, encoding);
-          },
-          fail,
-        );
+    this.#service.infer(
+      { model, version, id, inputs, parameters, outputs, targets, trace },
+      exchange.client,
+      {
+        resolve: (result) => {
+          trace?.completed();
+          writeAnswer(
+            exchange,
+            result.outputs,
+            (name) => !(binary.listed.get(name) ?? binary.others),
+            writeInferAnswer(result, binary, outputs),
+            (answer) => {
+              if (answer === undefined) exchange.finish();
+              else exchange.sendInfer(answer, encoding);
+            },
+            fail,
+          );
+        },
+        reject: (error) => {
+          trace?.completed(error);
+          fail(error);
+        },
       },
-      reject: fail,
-    });
+    );
   }
 
   #read(route: Route, body: Buffer, jsonSize: number | undefined): HttpInferRequest {
@@ -293,7 +314,8 @@ export class HttpHandler {
     const metadata = this.#service.modelMetadata(model, version);
     const { id, inputs, parameters: given } = readGenerateRequest(body, metadata);
     const parameters = this.#withHeaders(exchange.request, given);
-    const request = { model, version, id, inputs, parameters, outputs: undefined, targets: undefined };
+    const { trace } = exchange;
+    const request = { model, version, id, inputs, parameters, outputs: undefined, targets: undefined, trace };
     const responses: AsyncIterableIterator<InferResult> = this.#service.stream(request);
     const format = exchange.request.headers[loadFormatHeader];
     if (format !== undefined) exchange.adds(() => this.#load.of(format));
@@ -335,15 +357,4 @@ function headerSize({ headers }: IncomingMessage): number | undefined {
   const size = Number(text);
   if (size >= 0 && Number.isSafeInteger(size)) return size;
   throw invalidArgument(`expected a size for Inference-Header-Content-Length but received ${text}`);
-}
-
-function finishWith(exchange: Exchange, action: Promise<void>): void {
-  action.then(
-    () => {
-      exchange.sendEmpty(200);
-    },
-    (error: unknown) => {
-      exchange.sendError(error);
-    },
-  );
 }

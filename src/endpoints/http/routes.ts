@@ -11,7 +11,7 @@
  * - `statistics`: of models
  * - `logging`: settings of the log
  * - `shared-memory`: status, register, unregister
- * - `trace`: calls that are refused in any case
+ * - `trace`: settings of traces
  */
 export type RestrictedGroup =
   | 'health'

@@ -1,11 +1,12 @@
 /**
- * Abilities that the program behind an endpoint may provide: model control and log settings. `tritonts serve`
- * provides them, because its log has settings, and its endpoints may run on threads that cannot load models.
+ * Abilities that the program behind an endpoint may provide: model control, log and trace settings. `tritonts
+ * serve` provides them, because its log has settings, and its endpoints may run on threads that cannot load models.
  */
 
 import type { InferenceServer } from '../../server/inference-server.js';
 import type { LoadRequest } from './load-request.js';
 import type { LogControl } from './log-settings.js';
+import type { TraceControl } from './trace-settings.js';
 
 /** Loads and unloads models for endpoints whose own `InferenceServer` cannot. */
 export interface ModelControl {
@@ -17,6 +18,8 @@ export interface ModelControl {
 export interface ServiceHost {
   readonly control?: ModelControl | undefined;
   readonly log?: LogControl | undefined;
+  /** Undefined: the server's own settings. */
+  readonly trace?: TraceControl | undefined;
 }
 
 const hosts = new WeakMap<InferenceServer, ServiceHost>();

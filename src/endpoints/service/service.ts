@@ -3,6 +3,7 @@
  * endpoints only translate.
  */
 
+import type { IncomingHttpHeaders } from 'node:http';
 import { printConfigJson, type ModelConfig } from '../../config/index.js';
 import type { Waiter } from '../../dispatch/types.js';
 import { TritonError, type TritonErrorCode, unavailable } from '../../errors.js';
@@ -10,6 +11,9 @@ import type { MetricSeries } from '../../metrics/custom.js';
 import { customMetricsOf } from '../../server/reports/server-metrics.js';
 import type { InferenceServer } from '../../server/inference-server.js';
 import type { ModelMetadata, ModelStatus } from '../../api/metadata.js';
+import { traced, type CheckedOptions } from '../../server/requests/infer-options.js';
+import { traceStateOf, type TraceState } from '../../server/trace/trace-state.js';
+import { traceOf, unknownModel } from '../../server/trace/server-trace.js';
 import { ModelHandle } from '../../server/models/model-handle.js';
 import type { InferResult, RequestedOutput } from '../../api/results.js';
 import type { Inputs } from '../../tensor/inputs.js';
@@ -17,9 +21,17 @@ import type { RegionRange } from '../../tensor/region-tensor.js';
 import type { Client } from './client.js';
 import { ClientRegions } from './client-regions.js';
 import { loadOptionsOf, type LoadRequest } from './load-request.js';
+import { contextOf, FrontTrace } from './front-trace.js';
 import { hostOf, type ServiceHost } from './host.js';
 import type { LogChanges, LogSettings } from './log-settings.js';
 import type { Parameters } from '../../protocol/parameters.js';
+import {
+  controlOf,
+  traceReply,
+  type TraceChanges,
+  type TraceControl,
+  type TraceReply,
+} from './trace-settings.js';
 import { namingModel } from './request-errors.js';
 import { readParameters } from './parameters.js';
 import { loadFailure, tritonStatistics, type ServiceStatistics } from './replies.js';
@@ -37,6 +49,8 @@ export interface ServiceRequest {
   readonly outputs: readonly RequestedOutput[] | undefined;
   /** Where outputs go, by name, if some go to shared memory. They are listed in `outputs`, too. */
   readonly targets: ReadonlyMap<string, RegionRange> | undefined;
+  /** The endpoint's part of the request's trace; undefined: requests are not traced. */
+  readonly trace?: FrontTrace | undefined;
 }
 
 /** Reply of `GET /v2`, `ServerMetadata`. */
@@ -50,6 +64,7 @@ export interface ServiceMetadata {
 export class InferenceService {
   readonly #server: InferenceServer;
   readonly #host: ServiceHost;
+  readonly #traces: TraceState | undefined;
   readonly #submitter: Submitter = new Submitter();
   /** Shared memory, as clients see it. */
   readonly regions: ClientRegions;
@@ -58,6 +73,7 @@ export class InferenceService {
     this.#server = server;
     this.regions = new ClientRegions(server, clientSharedMemory);
     this.#host = hostOf(server);
+    this.#traces = traceStateOf(server);
   }
 
   /** @throws {@link TritonError} UNAVAILABLE while the server ends. */
@@ -97,6 +113,7 @@ export class InferenceService {
         'binary_tensor_data',
         'parameters',
         'statistics',
+        ...(this.#trace === undefined ? [] : ['trace']),
         ...(this.#host.log === undefined ? [] : ['logging']),
       ],
     };
@@ -191,6 +208,45 @@ export class InferenceService {
   }
 
   /**
+   * Changes trace settings, and returns all settings.
+   *
+   * @param changes - Undefined: only read the settings.
+   * @param model - Empty: those of all models without their own.
+   * @throws {@link TritonError} As {@link Tracing.update}; UNSUPPORTED if nothing here has the settings.
+   */
+  async changeTrace(changes: TraceChanges | undefined, model: string): Promise<TraceReply> {
+    this.#server.metadata();
+    const trace = this.#trace;
+    if (trace === undefined) {
+      throw new TritonError(
+        'UNSUPPORTED',
+        'trace settings can be read and changed only at endpoints of the thread that made the server',
+      );
+    }
+    if (model !== '' && !(await this.modelReady(model, undefined))) throw unknownModel(model);
+    return traceReply(await trace.change(changes, model === '' ? undefined : model));
+  }
+
+  /**
+   * Whether requests may be traced, so that {@link traceOf} is called for each.
+   */
+  get traces(): boolean {
+    return this.#traces?.isOn === true;
+  }
+
+  /** What an endpoint knows of a request that may be traced. */
+  traceOf(headers: IncomingHttpHeaders): FrontTrace {
+    // Only spans have a parent outside of the server.
+    return new FrontTrace(this.#traces?.spans === true ? contextOf(headers) : '');
+  }
+
+  /** What changes trace settings; undefined: nothing here does. */
+  get #trace(): TraceControl | undefined {
+    const own = traceOf(this.#server);
+    return own === undefined ? this.#host.trace : controlOf(own);
+  }
+
+  /**
    * Runs a request. It is submitted to the engine together with the other requests of this turn of the event loop.
    *
    * @param client - The owner of the request. When the client ends, the request is cancelled.
@@ -199,7 +255,8 @@ export class InferenceService {
    */
   infer(request: ServiceRequest, client: Client, waiter: Waiter<InferResult>): void {
     const handle = this.#ordinary(request.model, request.version);
-    this.#submitter.add(new Job(client, handle, request.inputs, check(handle, request), waiter));
+    const checked = begun(handle, check(handle, request), request.trace);
+    this.#submitter.add(new Job(client, handle, request.inputs, checked, waiter));
   }
 
   /**
@@ -219,7 +276,7 @@ export class InferenceService {
    */
   stream(request: ServiceRequest): AsyncIterableIterator<InferResult> {
     const handle = this.#handle(request.model, request.version);
-    return handle.openStream(request.inputs, check(handle, request));
+    return handle.openStream(request.inputs, begun(handle, check(handle, request), request.trace));
   }
 
   #ordinary(model: string, version: string | undefined): ModelHandle {
@@ -259,6 +316,11 @@ export class InferenceService {
     const { extensions } = this.#server.metadata();
     return this.#host.control !== undefined || extensions.includes('model_repository');
   }
+}
+
+/** The options of a request that is about to be sent, and so gets its trace. */
+function begun(handle: ModelHandle, checked: CheckedOptions, trace: FrontTrace | undefined): CheckedOptions {
+  return trace === undefined ? checked : traced(checked, trace.begin(handle, checked.request.id));
 }
 
 function isDecoupled(handle: ModelHandle): boolean {

@@ -16,13 +16,18 @@ export const mostMessageBytes: number = 2 ** 31 - 1;
 /** The longest text of an error. Clients accept 8 KiB of headers, so longer texts are cut. */
 const longestText = 4 << 10;
 
-/** Encodes a status's text for a header: UTF-8, with % and all bytes beyond printable ASCII percent-encoded. */
+/**
+ * Encodes a status's text for a header: UTF-8, with % and all bytes beyond printable ASCII percent-encoded. So are spaces
+ * at its ends: a header's value has none there, and clients drop the whole text.
+ */
 export function encodeText(text: string): string {
-  if (text.length <= longestText && /^[ -$&-~]*$/.test(text)) return text;
+  if (text.length <= longestText && /^(?! )[ -$&-~]*$/.test(text) && !text.endsWith(' ')) return text;
   let encoded = '';
-  for (const byte of Buffer.from(text)) {
+  const bytes = Buffer.from(text);
+  for (const [i, byte] of bytes.entries()) {
     if (encoded.length >= longestText) break;
-    const isPlain = byte >= 0x20 && byte <= 0x7e && byte !== 0x25;
+    const isEnd = i === 0 || i === bytes.length - 1;
+    const isPlain = byte >= (isEnd ? 0x21 : 0x20) && byte <= 0x7e && byte !== 0x25;
     encoded += isPlain ? String.fromCharCode(byte) : `%${byte.toString(16).toUpperCase().padStart(2, '0')}`;
   }
   return encoded;

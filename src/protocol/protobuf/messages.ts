@@ -28,6 +28,12 @@ export class Message {
     return typeof value === 'string' ? value : '';
   }
 
+  /** The texts of a repeated field. */
+  texts(name: string): string[] {
+    const list = this.fields[name];
+    return Array.isArray(list) ? list.filter((one) => typeof one === 'string') : [];
+  }
+
   flag(name: string): boolean {
     return this.fields[name] === true;
   }

@@ -1,5 +1,6 @@
 /** Connects an environment to a server of another one. */
 
+import { types } from 'node:util';
 import { addon } from '../../addon/load.js';
 import { checkObject } from '../../argument-checks.js';
 import { EngineConnection } from '../../dispatch/engine-connection.js';
@@ -28,7 +29,11 @@ const attachLimit = 2 ** 30;
 export async function attachServer(handle: ServerHandle): Promise<InferenceServer> {
   const given: unknown = handle;
   checkObject(given, 'the server handle');
-  if ((handle.tritonts as unknown) !== 'server' || !Number.isSafeInteger(handle.id)) {
+  if (
+    (handle.tritonts as unknown) !== 'server' ||
+    !Number.isSafeInteger(handle.id) ||
+    !types.isSharedArrayBuffer(handle.trace)
+  ) {
     throw invalidArgument('expected the handle of a server (server.handle)');
   }
   if (handle.process !== process.pid) {
@@ -52,7 +57,7 @@ export async function attachServer(handle: ServerHandle): Promise<InferenceServe
  * @param caller - Returns the engine's number of the batch that makes a call, where the call does not say it; 0: none.
  */
 export function connect(
-  { id, captureStacks, name, strictReadiness, metrics }: OwnHandle,
+  { id, captureStacks, name, strictReadiness, metrics, trace }: OwnHandle,
   devices: () => readonly string[],
   caller?: () => number,
 ): InferenceServer | undefined {
@@ -68,6 +73,8 @@ export function connect(
     name,
     strictReadiness,
     metrics,
+    trace,
+    tracing: undefined,
     repositories: undefined,
     devices,
     caller,

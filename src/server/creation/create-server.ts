@@ -8,6 +8,7 @@ import { registeredBackends } from '../../javascript/versions/registered-backend
 import { lazy } from '../../lazy.js';
 import type { ServerOptions } from '../../options.js';
 import { takeOptions } from './given-options.js';
+import { traceBytes } from '../trace/trace-state.js';
 import { ownHandle } from '../../server-handle.js';
 import { InferenceServer, newServer } from '../inference-server.js';
 
@@ -92,6 +93,7 @@ async function create(
     checkBackendDirectory,
     createEngine,
     limitGpuMemory,
+    openSpanSink,
     Registry,
     resolveOptions,
     sourcesOf,
@@ -101,11 +103,13 @@ async function create(
   const { signal } = resolved;
   throwIfAborted(signal);
   await checkBackendDirectory(resolved);
+  const spans = openSpanSink(resolved.trace, resolved.log);
   const native = createEngine({ ...resolved, spinCores: spinCores(resolved.threads) });
   // Models do not keep a server that the program has dropped.
   const made: { server?: WeakRef<InferenceServer> } = {};
   const { captureStacks, strictReadiness, metrics } = resolved;
-  const shared = { captureStacks, name: resolved.id, strictReadiness, metrics };
+  const trace = new SharedArrayBuffer(traceBytes);
+  const shared = { captureStacks, name: resolved.id, strictReadiness, metrics, trace };
   const host = {
     handle: ownHandle(native, shared),
     server: (): InferenceServer => {
@@ -122,6 +126,7 @@ async function create(
     registry,
     explicit: resolved.modelControlMode === 'explicit',
     ...shared,
+    tracing: { config: resolved.trace, spans, log: resolved.log },
     repositories: [...resolved.repositories, ...resolved.models.keys()],
     devices: () => usableDevices(resolved),
   });

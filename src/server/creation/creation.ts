@@ -10,4 +10,5 @@ export { checkBackendDirectory } from '../../backends/custom-backends.js';
 export { Registry } from '../../registry/registry.js';
 export { sourcesOf } from '../../registry/sources/sources-of.js';
 export { resolveOptions } from '../../resolve-options.js';
+export { openSpanSink } from '../trace/span-sink.js';
 export { usableDevices } from '../reports/devices.js';

@@ -26,6 +26,7 @@ export function takeOptions(options: ServerOptions): GivenOptions {
     ...('trustedFolders' in own && { trustedFolders: listed(own.trustedFolders) }),
     ...('backendDirectory' in own && { backendDirectory: location(own.backendDirectory) }),
     ...('metricsConfig' in own && { metricsConfig: members(own.metricsConfig, quantiles) }),
+    ...('traceConfig' in own && { traceConfig: members(own.traceConfig, traceMember) }),
     ...('backendConfig' in own && { backendConfig: members(own.backendConfig, members) }),
   };
   return { options: copy, workingDirectory: workingDirectory() };
@@ -40,6 +41,11 @@ function quantiles<T>(given: T): T {
   return Array.isArray(given) && given.length <= mostListed
     ? (given.map((pair: unknown) => listed(pair)) as T)
     : given;
+}
+
+/** The list of levels, or the options of OpenTelemetry with their resource. */
+function traceMember<T>(given: T): T {
+  return Array.isArray(given) ? listed(given) : members(given, members);
 }
 
 /** A list with copies of its entries, or the copy of a single value. */

@@ -13,7 +13,7 @@ import { anyMapped, rangeOf } from '../../tensor/region-arrays.js';
 import type { RegionRange } from '../../tensor/region-tensor.js';
 import type { TypedArray } from '../../tensor/types.js';
 import { ClassifyingStream, ClassifyingWaiter } from '../requests/classifying-waiter.js';
-import { checkInferOptions, SharedOptions, type CheckedOptions } from '../requests/infer-options.js';
+import { checkInferOptions, SharedOptions, traced, type CheckedOptions } from '../requests/infer-options.js';
 import type { Yielded } from '../map/map-entry.js';
 import { mapModel } from '../map/map.js';
 import type { ModelMetadata, ModelStatistics, RuntimeInfo } from '../../api/metadata.js';
@@ -26,6 +26,8 @@ import { withId } from '../requests/request-attributes.js';
 import type { InferOptions, InferResult, MapOptions, MapOutcome, MapResult } from '../../api/results.js';
 import { inRegions, type Ranges } from '../requests/in-regions.js';
 import { makePromise, takeSettler } from '../requests/settler.js';
+import { parentContext, RequestTrace, TracedStream, TracedWaiter } from '../trace/request-trace.js';
+import type { TraceState } from '../trace/trace-state.js';
 import { withCaller } from '../requests/with-caller.js';
 import { ModelSequence } from '../sequences/model-sequence.js';
 import { statisticsOf } from '../reports/statistics.js';
@@ -42,6 +44,7 @@ export class ModelHandle implements Model {
   readonly #server: NativeServer;
   readonly #sharedOptions: SharedOptions;
   readonly #caller: (() => number) | undefined;
+  readonly #traces: TraceState;
   /** The request of all that only choose the outputs that were chosen last. */
   #lastWanting: { readonly wanted: WantedOutputs; readonly request: DispatchRequest } | undefined;
   #ready: ReadyVersion | undefined;
@@ -55,6 +58,7 @@ export class ModelHandle implements Model {
     this.#table = table;
     this.#sharedOptions = new SharedOptions(version !== undefined);
     this.#caller = table.caller;
+    this.#traces = table.traces;
   }
 
   get ready(): boolean {
@@ -227,7 +231,7 @@ export class ModelHandle implements Model {
    *   throws what the caller's getters throw. The waiter is not called then.
    */
   sendChecked(inputs: Inputs, options: CheckedOptions, waiter: Waiter<InferResult>, origin: Origin): void {
-    if (requestsObserved()) {
+    if (requestsObserved() || this.#traces.isOn) {
       this.#sendObserved(inputs, options, waiter, origin);
       return;
     }
@@ -241,13 +245,53 @@ export class ModelHandle implements Model {
   }
 
   #sendObserved(inputs: Inputs, options: CheckedOptions, waiter: Waiter<InferResult>, origin: Origin): void {
+    if (!requestsObserved()) {
+      this.#sendTraced(inputs, options, waiter, origin);
+      return;
+    }
     const observer = new RequestObserver(this.name, this.version, options.request.id, waiter);
     try {
-      this.#send(inputs, options, observer, origin);
+      this.#sendTraced(inputs, options, observer, origin);
     } catch (error) {
       observer.refused(error);
       throw error;
     }
+  }
+
+  /**
+   * {@link #send} with a trace, unless it is known whether there is one. The engine itself chooses requests for trace files,
+   * but does not know their ids, nor the caller's span.
+   */
+  #sendTraced(
+    inputs: Inputs,
+    options: CheckedOptions,
+    waiter: Waiter<InferResult>,
+    origin: Origin,
+  ): SentStream | undefined {
+    const { id } = options.request;
+    const asks = this.#traces.spans || (this.#traces.isOn && id !== '');
+    if (!asks || options.traceKnown === true) return this.#send(inputs, options, waiter, origin);
+    const context = this.#traces.spans ? parentContext() : '';
+    const trace = context === undefined ? undefined : this.startTrace(context, id);
+    if (trace === undefined) return this.#send(inputs, options, waiter, origin);
+    const done = isStreamWaiter(waiter) ? new TracedStream(trace, waiter) : new TracedWaiter(trace, waiter);
+    try {
+      return this.#send(inputs, traced(options, trace.id), done, origin);
+    } catch (error) {
+      trace.end();
+      throw error;
+    }
+  }
+
+  /**
+   * Asks whether the next request is traced, and begins its trace; undefined: it is not.
+   *
+   * @param context - The parent, as `NativeTracing.sampleTrace` takes it.
+   * @param requestId - Empty: the request has none.
+   */
+  startTrace(context: string, requestId: string): RequestTrace | undefined {
+    const id = this.#server.sampleTrace(this.name, context, requestId);
+    return id === 0 ? undefined : new RequestTrace(this.#server, id);
   }
 
   #sendStream(
@@ -256,10 +300,10 @@ export class ModelHandle implements Model {
     waiter: StreamWaiter<InferResult>,
     origin: Origin,
   ): SentStream | undefined {
-    if (!requestsObserved()) return this.#send(inputs, options, waiter, origin);
+    if (!requestsObserved()) return this.#sendTraced(inputs, options, waiter, origin);
     const observer = new StreamObserver(this.name, this.version, options.request.id, waiter);
     try {
-      return this.#send(inputs, options, observer, origin);
+      return this.#sendTraced(inputs, options, observer, origin);
     } catch (error) {
       observer.refused(error);
       throw error;

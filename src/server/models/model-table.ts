@@ -11,6 +11,7 @@ import { TritonError, unavailable, type TritonErrorReason } from '../../errors.j
 import { keyText, type ModelKey } from '../../model-key.js';
 import { ModelKeyMap } from '../../model-key-map.js';
 import type { PublishedModel, PublishedVersion } from '../../registry/entries/published.js';
+import type { TraceState } from '../trace/trace-state.js';
 import { ReadyVersion } from './ready-version.js';
 
 /** A model as it was published, with its served versions prepared. */
@@ -33,7 +34,11 @@ export class ModelTable {
   /** Of {@link ServerParts}. */
   readonly caller: (() => number) | undefined;
 
-  constructor(server: NativeServer, connection: EngineConnection, caller?: () => number) {
+  /** Whether requests may be traced. */
+  readonly traces: TraceState;
+
+  constructor(server: NativeServer, connection: EngineConnection, traces: TraceState, caller?: () => number) {
+    this.traces = traces;
     this.#server = server;
     this.caller = caller;
     this.connection = connection;

@@ -6,7 +6,7 @@ import type { DispatchRequest, SequenceMark } from '../../dispatch/types.js';
 import { invalidArgument, TritonError } from '../../errors.js';
 import type { RegionRange } from '../../tensor/region-tensor.js';
 import { CallingRequest } from '../../javascript/batches/calling-request.js';
-import { encodeAttributes, withCaller } from './request-attributes.js';
+import { encodeAttributes, withCaller, withTrace } from './request-attributes.js';
 import { checkSequence } from './sequence-option.js';
 import type { InferOptions } from '../../api/results.js';
 
@@ -31,6 +31,23 @@ export interface CheckedOptions {
   readonly into: InferOptions['into'];
   /** Where outputs go, by name, if they go to regions of shared memory. */
   readonly targets?: ReadonlyMap<string, RegionRange> | undefined;
+  /** Whether nobody has to ask any more whether the request is traced: somebody has, or its caller decides. */
+  readonly traceKnown?: boolean | undefined;
+}
+
+/**
+ * The options of a request whose front end has asked whether it is traced.
+ *
+ * @param trace - The id of its trace; 0: it is not.
+ */
+export function traced(options: CheckedOptions, trace: number): CheckedOptions {
+  if (trace === 0) return { ...options, traceKnown: true };
+  const { request } = options;
+  return {
+    ...options,
+    request: { ...request, attributes: withTrace(request.attributes, trace) },
+    traceKnown: true,
+  };
 }
 
 /** What to write instead of an option of Triton's clients. */
@@ -149,10 +166,11 @@ export function checkInferOptions(
     attributes = encodeAttributes(model, { priority, timeoutUs, parameters });
   }
   if (called !== 0) attributes = withCaller(attributes, called);
+  const traceKnown = called !== 0;
   if (into !== undefined) {
     checkObject(into, 'infer options.into');
     const asked = request(id, signal, ownOutputs, pinned, attributes, sequence);
-    return { request: asked, outputs, into: { ...into } };
+    return { request: asked, outputs, into: { ...into }, traceKnown };
   }
   // Requests without options share one object, which is the fastest to recognise; those that only choose outputs share its request.
   if (
@@ -164,7 +182,8 @@ export function checkInferOptions(
   ) {
     return outputs === undefined ? none : { request: none.request, outputs, into };
   }
-  const checked = { request: request(id, signal, ownOutputs, pinned, attributes, sequence), outputs, into };
+  const asked = request(id, signal, ownOutputs, pinned, attributes, sequence);
+  const checked = { request: asked, outputs, into, traceKnown };
   if (isSharable) shared.keep(priority, timeoutUs, checked);
   return checked;
 }

@@ -6,6 +6,7 @@ import {
   parameterFlag,
   parameterInteger,
   parameterString,
+  parameterTrace,
 } from '../../addon/layout.js';
 import { invalidArgument } from '../../errors.js';
 import type { RequestParameters } from '../../api/results.js';
@@ -88,6 +89,17 @@ export function withCaller(attributes: Int32Array | undefined, caller: number): 
   if (attributes) words.set(attributes);
   words[headWords - 1] = (words[headWords - 1] ?? 0) + 1;
   words.set([parameterCaller, 0, 4, caller], before);
+  return words;
+}
+
+/** The same, and the id of the request's trace. */
+export function withTrace(attributes: Int32Array | undefined, trace: number): Int32Array {
+  const before = attributes?.length ?? headWords;
+  const words = new Int32Array(before + 5);
+  if (attributes) words.set(attributes);
+  words[headWords - 1] = (words[headWords - 1] ?? 0) + 1;
+  words.set([parameterTrace, 0, 8], before);
+  words.set(new Int32Array(Float64Array.of(trace).buffer), before + 3);
   return words;
 }
 

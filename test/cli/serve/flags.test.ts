@@ -163,6 +163,53 @@ test('the response cache has a size, a time to live, and an old form', () => {
   );
 });
 
+test('--trace-config, and the flags that it replaces', () => {
+  const trace = (...args: readonly string[]): unknown => settings(...args).server.traceConfig;
+  const off = { level: 'OFF', rate: undefined, count: undefined, mode: 'triton' };
+  const none = { file: undefined, logFrequency: undefined };
+  assert.deepEqual(trace(), { ...off, ...none });
+  const file = '--trace-config=triton,file=/tmp/a=b.json';
+  assert.deepEqual(
+    trace(
+      file,
+      '--trace-config=level=timestamps',
+      '--trace-config',
+      'level=TENSORS',
+      '--trace-config=rate=1',
+    ),
+    { ...off, ...none, level: ['TIMESTAMPS', 'TENSORS'], rate: 1, file: '/tmp/a=b.json' },
+  );
+  const level = (...words: readonly string[]): unknown =>
+    settings(file, ...words.map((word) => `--trace-config=level=${word}`)).server.traceConfig?.level;
+  for (const word of ['true', 'On', 'MIN', 'max', 'TimeStamps'])
+    assert.deepEqual(level(word), ['TIMESTAMPS']);
+  for (const word of ['off', 'FALSE']) assert.equal(level('TENSORS', word, 'MAX'), 'OFF');
+  assert.deepEqual(
+    trace(
+      '--trace-file=f',
+      '--trace-level=MAX',
+      '--trace-rate=5',
+      '--trace-count=6',
+      '--trace-log-frequency=7',
+    ),
+    { level: ['TIMESTAMPS'], rate: 5, count: 6, mode: 'triton', file: 'f', logFrequency: 7 },
+  );
+  assert.deepEqual(trace('--trace-rate=5', '--trace-config=rate=6'), { ...off, ...none, rate: 6 });
+  const spans = ['url=http://c/', 'resource=a=b', 'resource=c=d', 'bsp_schedule_delay=1'];
+  assert.deepEqual(
+    trace('--trace-config=mode=opentelemetry', ...spans.map((one) => `--trace-config=opentelemetry,${one}`)),
+    {
+      ...{ ...off, mode: 'opentelemetry' },
+      openTelemetry: {
+        ...{ url: 'http://c/', resource: { a: 'b', c: 'd' }, maxQueueSize: undefined },
+        ...{ scheduleDelayMs: 1, maxExportBatchSize: undefined },
+      },
+    },
+  );
+  const unknown = settings('--trace-config=triton,colour=red', '--trace-config=opentelemetry,url=http://c/');
+  assert.deepEqual(unknown.ignored, ['--trace-config=triton,colour=red: there is no such setting']);
+});
+
 void suite('what is wrong is refused by name', () => {
   for (const [args, text] of [
     [['--http-prot=1'], /unknown flag --http-prot \(did you mean --http-port\?\)/],
@@ -195,6 +242,15 @@ void suite('what is wrong is refused by name', () => {
     [['--load-model=a'], /--load-model needs --model-control-mode=explicit/],
     [['--model-control-mode=explicit', '--load-model=a', '--load-model=*'], /give it alone/],
     [['--model-repository=s3://bucket/models'], /only local folders/],
+    [['--trace-config=level'], /expected \[mode,\]setting=value for --trace-config/],
+    [['--trace-config=level=all'], /expected OFF, TIMESTAMPS or TENSORS for --trace-config=level.*'all'/],
+    [['--trace-level=all'], /for --trace-level.*'all'/],
+    [['--trace-config=level=MIN'], /--trace-config: .*trace file name is not given/],
+    [['--trace-config=rate=x'], /expected an integer from 0 to 4294967295 for --trace-config=rate.*'x'/],
+    [['--trace-config=count=-2'], /expected an integer from -1 to 2147483647/],
+    [['--trace-config=mode=zipkin'], /expected triton or opentelemetry/],
+    [['--trace-config=mode=opentelemetry', '--trace-config=opentelemetry,url=c'], /--trace-config: .*URL/],
+    [['--trace-config=mode=opentelemetry', '--trace-config=opentelemetry,resource=c'], /<key>=<value>.*'c'/],
     [['--backend-config=threads=4'], /only default-max-batch-size may be given without a backend/],
     [['--backend-config=onnxruntime'], /expected <backend>,<key>=<value>/],
     [['--metrics-config=latencies=true'], /unknown setting 'latencies' of --metrics-config/],
@@ -263,13 +319,13 @@ test('--help lists every flag, in groups', async () => {
 test('a wrong command line ends with 2, and all of it is said at once', async () => {
   const { code, stdout, stderr } = await tritonts(
     'serve',
-    '--trace-config',
+    '--host-policy',
     'a=b',
     '--http-port=x',
     '--whatever',
   );
   assert.deepEqual([code, stdout], [2, '']);
-  assert.match(stderr, /--trace-config is not supported.*\n.*--http-port.*\n.*unknown flag --whatever/);
+  assert.match(stderr, /--host-policy is not supported.*\n.*--http-port.*\n.*unknown flag --whatever/);
   assert.match((await tritonts('serve')).stderr, /--model-repository=<folder> is missing/);
 });
 

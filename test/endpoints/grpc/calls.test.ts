@@ -116,7 +116,6 @@ test('what is missing is refused by name', async (t) => {
     ['SystemSharedMemoryUnregister', /shared memory/],
     ['CudaSharedMemoryRegister', /shared memory/],
     ['CudaSharedMemoryUnregister', /shared memory/],
-    ['TraceSetting', /tracing/],
     ['LogSettings', /log settings/],
   ] as const) {
     const error = await failure(client.call(name));

@@ -99,6 +99,13 @@ const others: readonly (readonly [name: string, request: object])[] = [
   ['SystemSharedMemoryRegister', { name: 's', key: '/none', offset: '4', byte_size: '16' }],
   ['SystemSharedMemoryUnregister', { name: 's' }],
   ['CudaSharedMemoryRegister', { name: 's', raw_handle: Buffer.alloc(64), byte_size: '16' }],
+  [
+    'TraceSetting',
+    {
+      model_name: 'm',
+      settings: { trace_rate: { value: ['12abc'] }, trace_level: { value: ['TENSORS', 'OFF'] } },
+    },
+  ],
   ['LogSettings', { settings: { log_info: { bool_param: true } } }],
 ];
 

@@ -26,6 +26,7 @@ test('the server tells that it lives, is ready, and what it is', async (t) => {
     'binary_tensor_data',
     'parameters',
     'statistics',
+    'trace',
   ];
   assert.deepEqual(json(await ask(endpoint, '/v2')), { name: 'tritonts', version, extensions });
 });
@@ -277,8 +278,6 @@ test('a model that cannot be asked is told of, whatever the body is', async (t) 
 test('what this server does not have is refused by name', async (t) => {
   const endpoint = await endpointOf(t, await serve(t, { echo: identity() }));
   for (const [method, path, message] of [
-    ['GET', '/v2/trace/setting', /tracing/],
-    ['POST', '/v2/models/echo/trace/setting', /tracing/],
     ['GET', '/v2/logging', /log settings/],
     ['POST', '/v2/systemsharedmemory/region/r/register', /shared memory/],
     ['POST', '/v2/cudasharedmemory/unregister', /shared memory/],

@@ -7,7 +7,7 @@
 import { request, Agent } from 'node:http';
 import { isDeepStrictEqual } from 'node:util';
 import { TritonError, type InferenceServer } from '../../../src/index.js';
-import { readLoadRequest } from '../../../src/endpoints/http/control-request.js';
+import { readLoadRequest, readTraceRequest } from '../../../src/endpoints/http/control-request.js';
 import { readGenerateRequest } from '../../../src/endpoints/http/generate.js';
 import { ClientRegions } from '../../../src/endpoints/service/client-regions.js';
 import { readInferRequest } from '../../../src/endpoints/http/infer-request.js';
@@ -89,6 +89,12 @@ const corpus: readonly Sample[] = [
     '{"inputs":[{"name":"i","datatype":"INT64","shape":[1],"data":[-9223372036854775808]}],"parameters":{"priority":1}}',
   ),
   sample({ parameters: { config: '{}', 'file:1/model.onnx': 'AAAA' } }),
+  sample({
+    trace_level: ['TIMESTAMPS', 'TENSORS'],
+    trace_rate: '12abc',
+    trace_count: null,
+    log_frequency: '-1',
+  }),
   sample({ f: [1, 2, 3, 4], s: ['a', 'b'], id: 'x', parameters: { seed: 1 } }),
 ];
 
@@ -96,7 +102,7 @@ const corpus: readonly Sample[] = [
 const tokens: readonly string[] = [
   ...'[ ] { } , : " \\ - . e 0 1 9 NaN Infinity true false null \\u0000 \\ud800'.split(' '),
   ...'"inputs" "outputs" "name" "datatype" "shape" "data" "parameters" "__proto__" "constructor"'.split(' '),
-  ...'"binary_data_size" "FP32" "INT64" "BYTES" "BOOL" "FP16" 9007199254740993 1e400 -0 18446744073709551616'.split(
+  ...'"trace_rate" "trace_level" "OFF" "binary_data_size" "FP32" "INT64" "BYTES" "BOOL" "FP16" 9007199254740993 1e400 -0 18446744073709551616'.split(
     ' ',
   ),
   '\0',
@@ -208,6 +214,8 @@ export async function fuzzHttp(
       try {
         compareParsers(body.subarray(0, jsonSize));
         attempt(() => readLoadRequest(body));
+        const changes = attempt(() => readTraceRequest(body));
+        if (changes !== undefined) attempt(() => server.trace.update(changes));
         attempt(() => readGenerateRequest(body, metadata));
         const given = attempt(() => readInferRequest(body, jsonSize, regions));
         if (given !== undefined) {

@@ -38,7 +38,8 @@ async function serve(
   const options = resolveOptions({ modelRepository: '.', modelControlMode: 'explicit', ...given });
   const native = createEngine({ ...options, spinCores: 0 });
   const { captureStacks, strictReadiness, metrics } = options;
-  const shared = { captureStacks, name: options.id, strictReadiness, metrics };
+  const trace = new SharedArrayBuffer(4);
+  const shared = { captureStacks, name: options.id, strictReadiness, metrics, trace };
   const host = {
     handle: ownHandle(native, shared),
     server: (): InferenceServer => {
@@ -50,6 +51,7 @@ async function serve(
   const server = newServer({
     ...{ native, connection, registry, explicit: true, repositories: [source.place], devices: () => ['cpu'] },
     ...shared,
+    tracing: undefined,
   });
   t.after(() => server.close({ timeoutMs: 0 }));
   await registry.scan();

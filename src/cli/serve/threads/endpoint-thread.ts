@@ -4,6 +4,7 @@ import { Worker } from 'node:worker_threads';
 import { ownFile } from '../../../addon/own-file.js';
 import { loadOptionsOf } from '../../../endpoints/service/load-request.js';
 import type { LogControl } from '../../../endpoints/service/log-settings.js';
+import { controlOf } from '../../../endpoints/service/trace-settings.js';
 import { TritonError } from '../../../errors.js';
 import type { InferenceServer } from '../../../server/inference-server.js';
 import type { Endpoint } from '../endpoint.js';
@@ -24,6 +25,8 @@ async function grant(server: InferenceServer, log: LogControl, wish: Wish): Prom
       return undefined;
     case 'change log':
       return log.change(wish.changes);
+    case 'change trace':
+      return controlOf(server.trace).change(wish.changes, wish.model);
   }
 }
 

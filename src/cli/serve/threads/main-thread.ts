@@ -1,8 +1,9 @@
-/** The main thread, as an endpoint thread sees it: it loads models, and owns the log. */
+/** The main thread, as an endpoint thread sees it: it loads models, and owns the log and the trace settings. */
 
 import type { MessagePort } from 'node:worker_threads';
 import type { ServiceHost } from '../../../endpoints/service/host.js';
 import type { LogSettings } from '../../../endpoints/service/log-settings.js';
+import type { TraceSetting } from '../../../server/trace/server-trace.js';
 import { TritonError, type TritonErrorJSON } from '../../../errors.js';
 import type { ToMain, Wish } from './messages.js';
 
@@ -25,11 +26,15 @@ export class MainThread {
     this.#port.postMessage(message);
   }
 
-  /** The model control and log settings that a service uses in this thread. */
+  /** The model control, log and trace settings that a service uses in this thread. */
   host(controlled: boolean): ServiceHost {
     return {
       // The main thread returns the same type as its own service.
       log: { change: (changes) => this.#wish({ does: 'change log', changes }) as Promise<LogSettings> },
+      trace: {
+        change: (changes, model) =>
+          this.#wish({ does: 'change trace', changes, model }) as Promise<TraceSetting>,
+      },
       control: controlled
         ? {
             load: async (model, request) => {

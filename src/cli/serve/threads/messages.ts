@@ -4,6 +4,7 @@ import type { ServeGrpcOptions } from '../../../endpoints/grpc/serve.js';
 import type { ServeHttpOptions } from '../../../endpoints/http/serve.js';
 import type { LoadRequest } from '../../../endpoints/service/load-request.js';
 import type { LogChanges } from '../../../endpoints/service/log-settings.js';
+import type { TraceChanges } from '../../../endpoints/service/trace-settings.js';
 import { TritonError, type TritonErrorJSON } from '../../../errors.js';
 import type { ServerHandle } from '../../../index.js';
 
@@ -26,7 +27,12 @@ export type Wish =
       readonly request: LoadRequest;
     }
   | { readonly does: 'unload'; readonly model: string; readonly dependents: boolean }
-  | { readonly does: 'change log'; readonly changes: LogChanges };
+  | { readonly does: 'change log'; readonly changes: LogChanges }
+  | {
+      readonly does: 'change trace';
+      readonly changes: TraceChanges | undefined;
+      readonly model: string | undefined;
+    };
 
 /** Messages from a thread. */
 export type ToMain =

@@ -106,12 +106,11 @@ void Tracer::BeginSome(const TracedModel& model, std::span<Request* const> reque
     }
   } else if (known && !known->parents.empty()) {
     for (Request* request : requests) {
-      const TraceMark* const parent = FindMark(&known->parents, request->position);
-      if (!parent) continue;
-      Trace(model, request, {parent->trace.tree, TraceTree::NewId()}, parent->trace.id, now_ns);
+      const auto* const parent = FindMark(&known->parents, request->position);
+      auto tree = parent ? parent->trace.tree.lock() : nullptr;
+      if (!tree) continue;
+      Trace(model, request, {std::move(tree), TraceTree::NewId()}, parent->trace.id, now_ns);
     }
-    // A trace ends with its last reference.
-    known->parents.clear();
   } else if (!header.inner && setting && !setting->options.spans) {
     const uint64_t asked = setting->TakeAsked(requests.size());
     const auto counted = requests.subspan(static_cast<size_t>(asked));

@@ -70,8 +70,8 @@ export interface Tracing {
    *
    * @param update - The changes.
    * @param model - The model whose settings are changed (default: those of all models without their own).
-   * @throws {@link TritonError} As {@link settings}; INVALID_ARG for settings with which no trace could be made. Nothing
-   *   is changed then.
+   * @throws {@link TritonError} INVALID_ARG for wrong settings, for settings with which no trace could be made, and for a
+   *   model that is not ready; NOT_FOUND for one that no repository has. Nothing is changed then.
    */
   update(update: TraceUpdate, model?: string): TraceSetting;
 }

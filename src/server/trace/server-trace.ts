@@ -35,7 +35,7 @@ export interface TraceSetting {
   readonly mode: TraceMode;
   /** The file of the traces; empty: none. */
   readonly file: string;
-  /** After how many traces a file is written; 0: one file. */
+  /** After how many traces a file is written; 0: one file. Without effect in mode 'opentelemetry'. */
   readonly logFrequency: number;
   /** How the server itself sends spans; absent if it does not. */
   readonly openTelemetry?: ResolvedOpenTelemetry | undefined;
@@ -70,8 +70,8 @@ export interface Tracing {
    *
    * @param update - The changes.
    * @param model - The model whose settings are changed (default: those of all models without their own).
-   * @throws {@link TritonError} As {@link settings}; INVALID_ARG for settings with which no trace could be made. Nothing
-   *   is changed then.
+   * @throws {@link TritonError} INVALID_ARG for wrong settings, for settings with which no trace could be made, and for a
+   *   model that is not ready; NOT_FOUND for one that no repository has. Nothing is changed then.
    */
   update(update: TraceUpdate, model?: string): TraceSetting;
 }
@@ -159,8 +159,9 @@ export class ServerTrace implements Tracing {
     readOptions<TraceUpdate>(given, keys, path);
     const { level, rate, count, logFrequency, file } = given as Readonly<Record<string, unknown>>;
     const { mode } = this.#config;
-    if (mode === 'opentelemetry' && (file ?? logFrequency ?? undefined) !== undefined)
-      throw invalidArgument(`${path}: file and logFrequency need mode 'triton'`);
+    // As in Triton, logFrequency may be set there, too. It has no effect.
+    if (mode === 'opentelemetry' && file !== undefined)
+      throw invalidArgument(`${path}.file needs mode 'triton'; in mode 'opentelemetry' spans are sent`);
     const number = (value: unknown, least: number, most: number, key: string): number | null =>
       value === null ? null : readTraceNumber(value, least, most, `${path}.${key}`);
     return {

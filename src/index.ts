@@ -91,6 +91,9 @@ export type {
   WorkersOptions,
 } from './api/javascript-model.js';
 export type { ModelRequest, NameOrSignature, ReceivedOf, Rescheduled } from './api/model-request.js';
+export { registerCache } from './cache/registered-caches.js';
+export type { CachedAnswer, CachedValue, ResponseCache, ResponseCacheMaker } from './cache/response-cache.js';
+export type { RedisCacheOptions, RedisTlsOptions } from './cache/redis/options.js';
 export type { CacheConfig, LocalCacheOptions } from './cache-config.js';
 export type { RateLimitOptions, RateLimitResource } from './scheduling/rate-limit.js';
 export type { BackendConfig, GivenFiles, GivenModel, LoadEvent, ServerOptions } from './options.js';

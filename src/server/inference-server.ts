@@ -3,6 +3,7 @@
 import { addon } from '../addon/load.js';
 import type { NativeServer } from '../addon/native/server.js';
 import { checkObject, readOptions } from '../argument-checks.js';
+import type { CacheOwner } from '../cache/cache-owner.js';
 import type { EngineConnection } from '../dispatch/engine-connection.js';
 import { invalidArgument, TritonError, unavailable } from '../errors.js';
 import type { ServerOptions } from '../options.js';
@@ -95,6 +96,7 @@ export class InferenceServer implements ModelServer, AsyncDisposable {
   readonly #table: ModelTable;
   /** Undefined on an attached server, which cannot load and unload. */
   readonly #registry: Registry | undefined;
+  readonly #cache: CacheOwner | undefined;
   readonly #explicit: boolean;
   readonly #handles: ModelHandles;
   readonly #regions: ServerRegions;
@@ -107,13 +109,14 @@ export class InferenceServer implements ModelServer, AsyncDisposable {
         'InferenceServer has no public constructor: use await createServer(modelRepository)',
       );
     }
-    const { native, connection, registry, explicit, repositories, devices, caller } = parts;
+    const { native, connection, registry, cache, explicit, repositories, devices, caller } = parts;
     const { captureStacks, name, strictReadiness, metrics } = parts;
     this.#native = native;
     this.#connection = connection;
     this.#table = new ModelTable(native, connection, caller);
     this.#handles = new ModelHandles(native, this.#table);
     this.#registry = registry;
+    this.#cache = cache;
     // The first request of a model that was warmed up is not to read what was published of it.
     const table = new WeakRef(this.#table);
     if (registry) {
@@ -126,7 +129,7 @@ export class InferenceServer implements ModelServer, AsyncDisposable {
     this.#devices = devices;
     this.#regions = new ServerRegions(this, native, connection);
     this.#metrics = new ServerMetrics(this, native, this.#table, metrics, devices);
-    watchServer(this.#table, { native, connection, repositories });
+    watchServer(this.#table, { native, connection, repositories, cache });
   }
 
   /**
@@ -389,7 +392,9 @@ export class InferenceServer implements ModelServer, AsyncDisposable {
       },
       this.#native.batches(uid),
       resourcesOf(config, this.#native.resources()),
-      isCached(config) ? explainedCache(this.#native.cache(), this.#native.statistics(uid)) : undefined,
+      isCached(config)
+        ? explainedCache(this.#native.cache(), this.#native.statistics(uid), this.#cache?.up)
+        : undefined,
     );
   }
 
@@ -475,7 +480,8 @@ export class InferenceServer implements ModelServer, AsyncDisposable {
 
   async #close(timeoutMs: number): Promise<void> {
     forgetServer(this.#connection);
-    if (this.#registry) await closeServer(this.#native, this.#connection, this.#registry, timeoutMs);
+    if (this.#registry)
+      await closeServer(this.#native, this.#connection, this.#registry, timeoutMs, this.#cache);
     else await closeConnection(this.#connection, timeoutMs);
     this.#regions.close();
   }

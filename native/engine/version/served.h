@@ -63,6 +63,12 @@ class Served : public Executor {
   // requests may be prepared for the model. Throws std::bad_alloc.
   void AddLayer(std::unique_ptr<Layer> layer);
 
+  // Tells the layers what stands for the content of the model (Layer::Identify). Throws
+  // std::bad_alloc.
+  void Identify(const std::string& identity) {
+    if (layers_) layers_->Identify(identity);
+  }
+
   virtual uint32_t uid() const = 0;
   // Counts every request whose final response was delivered. Throws std::bad_alloc.
   virtual Statistics statistics() const = 0;

@@ -4,6 +4,7 @@ import { spinCores } from '../../scheduling/spin.js';
 import { EngineConnection } from '../../dispatch/engine-connection.js';
 import { checkObject, show } from '../../argument-checks.js';
 import { invalidArgument, TritonError, unavailable } from '../../errors.js';
+import { registeredCaches } from '../../cache/registered-caches.js';
 import { registeredBackends } from '../../javascript/versions/registered-backends.js';
 import { lazy } from '../../lazy.js';
 import type { ServerOptions } from '../../options.js';
@@ -86,22 +87,28 @@ async function create(
     : (source as ServerOptions);
   const taken = takeOptions(all);
   const registered = registeredBackends();
+  const caches = registeredCaches();
   const {
     askForGpus,
     asksForGpus,
     checkBackendDirectory,
+    createdWith,
     createEngine,
     limitGpuMemory,
+    openCache,
     Registry,
     resolveOptions,
     sourcesOf,
     usableDevices,
   } = await creation();
-  const resolved = resolveOptions(taken.options, taken.workingDirectory, registered);
+  const resolved = resolveOptions(taken.options, taken.workingDirectory, registered, caches);
   const { signal } = resolved;
   throwIfAborted(signal);
   await checkBackendDirectory(resolved);
-  const native = createEngine({ ...resolved, spinCores: spinCores(resolved.threads) });
+  const cache = await openCache(resolved, signal);
+  const native = await createdWith(cache, () =>
+    createEngine({ ...resolved, spinCores: spinCores(resolved.threads) }),
+  );
   // Models do not keep a server that the program has dropped.
   const made: { server?: WeakRef<InferenceServer> } = {};
   const { captureStacks, strictReadiness, metrics } = resolved;
@@ -120,6 +127,7 @@ async function create(
     native,
     connection,
     registry,
+    cache,
     explicit: resolved.modelControlMode === 'explicit',
     ...shared,
     repositories: [...resolved.repositories, ...resolved.models.keys()],

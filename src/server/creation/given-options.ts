@@ -26,6 +26,7 @@ export function takeOptions(options: ServerOptions): GivenOptions {
     ...('trustedFolders' in own && { trustedFolders: listed(own.trustedFolders) }),
     ...('backendDirectory' in own && { backendDirectory: location(own.backendDirectory) }),
     ...('metricsConfig' in own && { metricsConfig: members(own.metricsConfig, quantiles) }),
+    ...('cacheConfig' in own && { cacheConfig: members(own.cacheConfig, members) }),
     ...('backendConfig' in own && { backendConfig: members(own.backendConfig, members) }),
   };
   return { options: copy, workingDirectory: workingDirectory() };

@@ -178,7 +178,8 @@ export class CacheOwner {
           await this.#cache.insert(entries);
           this.#storingFails = false;
         } catch (error) {
-          if (!this.#storingFails) {
+          // A cache that does not answer was told of already.
+          if (!this.#storingFails && !this.#down) {
             const text = `response cache '${this.#name}': insert failed: ${thrownText(error)}`;
             this.#log.warn(text, { error });
           }

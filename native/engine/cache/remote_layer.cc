@@ -194,24 +194,24 @@ void RemoteLayer::Found(std::span<const RemoteCache::Lookup> lookups,
       some++;
     }
     lookups = lookups.subspan(count);
-    if (values.empty()) {
-      cache_->Note({.failed = some});
-    } else {
-      values = values.subspan(count);
-    }
+    const bool failed = values.empty();
+    if (!failed) values = values.subspan(count);
     if (some == 0) continue;
-    std::vector<Request*> passed;
-    try {
-      passed.reserve(some);
-      Settle(std::span(taken).first(some), now_ns, &passed);
-    } catch (const std::bad_alloc&) {
-      // None was answered yet.
-      std::array<Request*, kTogether> all;
-      for (size_t i = 0; i < some; i++) all[i] = taken[i].request;
-      Pass(std::span(all).first(some), now_ns);
-      continue;
+    if (!failed) {
+      std::vector<Request*> passed;
+      try {
+        passed.reserve(some);
+        Settle(std::span(taken).first(some), now_ns, &passed);
+        if (!passed.empty()) Pass(passed, now_ns);
+        continue;
+      } catch (const std::bad_alloc&) {
+        // None was answered yet.
+      }
     }
-    if (!passed.empty()) Pass(passed, now_ns);
+    cache_->Note({.failed = some});
+    std::array<Request*, kTogether> all;
+    for (size_t i = 0; i < some; i++) all[i] = taken[i].request;
+    Pass(std::span(all).first(some), now_ns);
   }
 }
 

@@ -150,7 +150,8 @@ export function checkCacheConfig(
 }
 
 function whole(value: unknown, least: number, most: number, unit: string, path: string): number {
-  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= least && value <= most) return value;
+  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= least && value <= most)
+    return value;
   throw expected(`whole ${unit} from ${least} to ${most}`, path, value);
 }
 

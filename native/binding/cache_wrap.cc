@@ -34,8 +34,8 @@ std::span<const char> BytesOf(const Napi::Value& value) {
 
 Napi::Function CacheWrap::Define(Napi::Env env) {
   static constexpr Method kMethods[] = {
-      {"lookups", &CacheWrap::Lookups}, {"entries", &CacheWrap::Entries},
-      {"answer", &CacheWrap::Answer},   {"setMode", &CacheWrap::SetMode},
+      {"lookups", &CacheWrap::Lookups},     {"entries", &CacheWrap::Entries},
+      {"answer", &CacheWrap::Answer},       {"setMode", &CacheWrap::SetMode},
       {"detach", &CacheWrap::DetachFromJs},
   };
   return DefineWrapped(env, "NativeCache", kMethods);

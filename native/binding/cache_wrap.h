@@ -15,8 +15,8 @@ namespace tritonts {
 class CacheWrap : public Wrapped<CacheWrap> {
  public:
   static Napi::Function Define(Napi::Env env);
-  // Attaches to the cache of a server. `wake` is called without arguments when there is something to
-  // take. It does not keep the event loop alive. Empty if that is impossible.
+  // Attaches to the cache of a server. `wake` is called without arguments when there is something
+  // to take. It does not keep the event loop alive. Empty if that is impossible.
   static Napi::Value Create(Napi::Env env, std::shared_ptr<Server> server,
                             const Napi::Function& wake);
 

@@ -206,7 +206,9 @@ function checked(values: unknown, count: number): CachedValue[] {
   return Array.from(values, (value: unknown, i) => {
     if (value === undefined || value === null) return undefined;
     if (!(value instanceof Uint8Array))
-      throw new TypeError(`lookup: expected a Uint8Array, undefined or null at ${i} but received ${typeof value}`);
+      throw new TypeError(
+        `lookup: expected a Uint8Array, undefined or null at ${i} but received ${typeof value}`,
+      );
     return value.buffer instanceof SharedArrayBuffer ? Uint8Array.from(value) : value;
   });
 }

@@ -53,8 +53,8 @@ class RemoteCache {
   class Asker {
    public:
     // By position: what is stored, which nobody changes meanwhile; without data: nothing is. No
-    // values at all: the look-up has failed. Called on the owner's thread. The look-ups are those of
-    // this asker.
+    // values at all: the look-up has failed. Called on the owner's thread. The look-ups are those
+    // of this asker.
     virtual void Found(std::span<const Lookup> lookups,
                        std::span<const std::span<const char>> values) noexcept = 0;
 
@@ -80,13 +80,13 @@ class RemoteCache {
   // Queues an entry. It is dropped if too many wait.
   void Offer(Entry entry) noexcept;
 
-  // --- For the owner. `wake` is called on any thread, never after Detach has returned. It must only
-  // signal.
+  // --- For the owner. `wake` is called on any thread, never after Detach has returned. It must
+  // only signal.
   void Attach(std::function<void()> wake);
   // No look-up is answered any more.
   void Detach();
-  // A batch of look-ups, which has this number until Answer. Empty: there are none. The look-ups are
-  // valid until Answer. Throws std::bad_alloc.
+  // A batch of look-ups, which has this number until Answer. Empty: there are none. The look-ups
+  // are valid until Answer. Throws std::bad_alloc.
   std::span<const Lookup> TakeLookups(uint32_t* number);
   std::vector<Entry> TakeEntries();
   // Gives a batch its results, as for Found. Nothing happens if it had its results before.

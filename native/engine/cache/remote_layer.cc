@@ -320,9 +320,8 @@ void RemoteLayer::See(std::span<const Response> responses) noexcept {
     }
     if (!response.status.ok()) continue;
     const uint64_t start_ns = NowNs();
-    if (MayStore(response) &&
-        StoredAnswer::Finish(io_, running.rows, response.outputs, cache_->options().most_bytes,
-                             &running.stored)) {
+    if (MayStore(response) && StoredAnswer::Finish(io_, running.rows, response.outputs,
+                                                   cache_->options().most_bytes, &running.stored)) {
       try {
         cache_->Offer({KeyOf(*running.identity, running.hash), std::move(running.stored)});
       } catch (const std::bad_alloc&) {

@@ -9,16 +9,17 @@
 //       32     16  a hash of all other bytes
 //       48         the key: the length of the version's identity, the identity, and the key of the
 //                  request (cache_key.h) with scope 0
-//                  each output: index, datatype, number of dims, rows (-1: no batch dimension), size;
-//                  its dims; its bytes
+//                  each output: index, datatype, number of dims, rows (-1: no batch dimension),
+//                  size; its dims; its bytes
 //
 // Numbers are little endian. The identity is a text that stands for the content of a version, with
 // the names and the order of its tensors: the numbers of inputs and outputs mean the same wherever
 // it is equal.
 //
 // The bytes may be anything that others have written under our keys. Reading them never fails but
-// by saying that they are no answer to this request: the hash finds damage, the key is compared with
-// the request byte by byte, and no size is believed. Nothing here blocks. Any thread may call it.
+// by saying that they are no answer to this request: the hash finds damage, the key is compared
+// with the request byte by byte, and no size is believed. Nothing here blocks. Any thread may call
+// it.
 #pragma once
 
 #include <cstddef>

@@ -109,8 +109,8 @@ class Server : public std::enable_shared_from_this<Server>, public PortHost {
   // Throws std::bad_alloc.
   uint32_t AddEnsemble(std::string name, EnsemblePlan plan);
   // Binds an ensemble to the versions of its steps, by their order in the plan; nothing changes
-  // unless it returns ok, but that no answers are kept. Earlier requests keep the versions that they
-  // began with. `identity` stands for the ensemble with these versions (Layer::Identify).
+  // unless it returns ok, but that no answers are kept. Earlier requests keep the versions that
+  // they began with. `identity` stands for the ensemble with these versions (Layer::Identify).
   Status BindEnsemble(uint32_t uid, std::span<const uint32_t> steps, const std::string& identity);
   // Returns memory that loading has freed to the system, after the queued tasks.
   void ReturnMemory(std::function<void()> done);
@@ -189,7 +189,8 @@ class Server : public std::enable_shared_from_this<Server>, public PortHost {
 
   const ServerOptions options_;
   // Of the layers that let equal requests share a look-up in the remote cache. It keeps nothing.
-  const std::shared_ptr<LocalCache> sharing_ = options_.remote ? std::make_shared<LocalCache>(0) : nullptr;
+  const std::shared_ptr<LocalCache> sharing_ =
+      options_.remote ? std::make_shared<LocalCache>(0) : nullptr;
   // The number of calls of CancelLong. Shared with threads that may be abandoned.
   const std::shared_ptr<std::atomic<uint32_t>> loads_cancelled_ =
       std::make_shared<std::atomic<uint32_t>>(0);

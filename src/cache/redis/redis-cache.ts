@@ -73,9 +73,7 @@ async function tlsOptions(
     ...(cert !== undefined && { cert: await readFile(cert, 'utf8') }),
     ...(key !== undefined && { key: await readFile(key, 'utf8') }),
     // An address is no name that a certificate could be asked for.
-    ...(serverName !== undefined
-      ? { servername: serverName }
-      : isIP(host) === 0 && { servername: host }),
+    ...(serverName !== undefined ? { servername: serverName } : isIP(host) === 0 && { servername: host }),
   };
 }
 
@@ -87,11 +85,7 @@ class RedisCache implements ResponseCache {
   readonly #mostBytes: number;
   #next = 0;
 
-  constructor(
-    connections: readonly RedisConnection[],
-    { prefix, ttlMs }: ResolvedRedis,
-    mostBytes: number,
-  ) {
+  constructor(connections: readonly RedisConnection[], { prefix, ttlMs }: ResolvedRedis, mostBytes: number) {
     this.#connections = connections;
     this.#prefix = prefix;
     this.#ttlMs = ttlMs;

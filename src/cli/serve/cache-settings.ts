@@ -53,7 +53,9 @@ class Settings {
     const text = this.#given.get(key);
     if (text === undefined) return undefined;
     if (/^\d{1,15}$/.test(text)) return Number(text);
-    throw invalidArgument(`expected an integer for --cache-config=${this.#cache},${key} but received '${text}'`);
+    throw invalidArgument(
+      `expected an integer for --cache-config=${this.#cache},${key} but received '${text}'`,
+    );
   }
 
   /** As in Triton, 0 means that there is no limit, or that of the default. */

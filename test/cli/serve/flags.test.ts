@@ -193,11 +193,20 @@ void suite('what is wrong is refused by name', () => {
     [['--rate-limit-resource=memory:4'], /--rate-limit-resource needs --rate-limit=execution_count/],
     [['--rate-limit=execution_count', '--rate-limit-resource=memory'], /such as memory:4 or memory:4:0/],
     [['--rate-limit=execution_count', '--rate-limit-resource=memory:1:2:3'], /such as memory:4/],
-    [['--cache-config=redi,host=x'], /--cache-config=redi,host=…: unknown cache 'redi'; there are local and redis/],
+    [
+      ['--cache-config=redi,host=x'],
+      /--cache-config=redi,host=…: unknown cache 'redi'; there are local and redis/,
+    ],
     [['--cache-config=redis,host=x'], /--cache-config=redis,port=<number> is missing/],
     [['--cache-config=redis,port=1'], /--cache-config=redis,host=<name> is missing/],
-    [['--cache-config=redis,pasword=secret'], /--cache-config=redis,pasword=…: unknown key 'pasword' \(did you mean password/],
-    [['--cache-config=redis,host=x', '--cache-config=local,size=1'], /names the caches redis and local: choose one/],
+    [
+      ['--cache-config=redis,pasword=secret'],
+      /--cache-config=redis,pasword=…: unknown key 'pasword' \(did you mean password/,
+    ],
+    [
+      ['--cache-config=redis,host=x', '--cache-config=local,size=1'],
+      /names the caches redis and local: choose one/,
+    ],
     [['--cache-config=local'], /expected <cache>,<key>=<value> for --cache-config but received 'local'/],
     [['--cache-config=size=1'], /expected <cache>,<key>=<value> for --cache-config but received 'size=1'/],
     [['--cache-config=local,siz=1'], /unknown key 'siz' \(did you mean size\?\); there are size, ttl_ms/],

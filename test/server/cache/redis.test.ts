@@ -32,7 +32,11 @@ async function asker(t: TestContext, port: number): Promise<Asker> {
   return (...words) => client.sendCommand(words);
 }
 
-const config = (port: number, more: Partial<RedisCacheOptions> = {}, common: CacheConfig = {}): CacheConfig => ({
+const config = (
+  port: number,
+  more: Partial<RedisCacheOptions> = {},
+  common: CacheConfig = {},
+): CacheConfig => ({
   redis: { host: '127.0.0.1', port, ...more },
   ...common,
 });
@@ -57,7 +61,14 @@ test('a server that restarts finds its answers, and others share them', async (t
   const again = await two.infer('add', { x: row() });
   assert.ok(again.timings.cacheHit);
   assert.deepEqual([...(again.outputs['y']?.data ?? [])].slice(0, 3), [1, 2, 3]);
-  assert.deepEqual(two.explain('add').cache, { hits: 1, misses: 0, up: true, failed: 0, unusable: 0, dropped: 0 });
+  assert.deepEqual(two.explain('add').cache, {
+    hits: 1,
+    misses: 0,
+    up: true,
+    failed: 0,
+    unusable: 0,
+    dropped: 0,
+  });
   // Other files, a prefix of its own, and another database.
   const other = { add: onnx(addModel({ addend: 2 }), { more: cached }) };
   for (const [models, more] of [

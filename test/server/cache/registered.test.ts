@@ -170,7 +170,13 @@ test('values that are no answer to the request are misses', async (t) => {
   await until(() => cache.stored.size === 2);
   const [[key = '', value = new Uint8Array()] = [], [, other = new Uint8Array()] = []] = [...cache.stored];
   let seen = runs();
-  const spoiled: Uint8Array[] = [new Uint8Array(), new Uint8Array(48), other, value.subarray(1), Buffer.alloc(1e6, 7)];
+  const spoiled: Uint8Array[] = [
+    new Uint8Array(),
+    new Uint8Array(48),
+    other,
+    value.subarray(1),
+    Buffer.alloc(1e6, 7),
+  ];
   for (let i = 0; i < value.length; i++) {
     const flipped = Uint8Array.from(value);
     flipped[i] = (flipped[i] ?? 0) ^ 1;
@@ -202,7 +208,10 @@ test('a cache that fails is passed by, and the log says so once', async (t) => {
   });
   for (fails of ['throw', 'reject', 'wrong'] as const) assert.deepEqual((await first(server))[1], false);
   assert.equal(log.lines.length, 1);
-  assert.match(log.lines[0] ?? '', /^response cache 'cache-\d+': no luck; requests run without it until it answers/);
+  assert.match(
+    log.lines[0] ?? '',
+    /^response cache 'cache-\d+': no luck; requests run without it until it answers/,
+  );
   assert.deepEqual([server.explain('m').cache?.up, server.explain('m').cache?.failed], [false, 3]);
   fails = undefined;
   assert.deepEqual(await first(server, 3), [4, false]);
@@ -292,7 +301,10 @@ test('close and unload do not wait for a look-up that hangs longer than they say
 
 test('caches are refused by name, and their makers may fail', async (t) => {
   const one: unknown = undefined;
-  assert.throws(() => registerCache('redis', new MapCache()), { code: 'INVALID_ARG', message: /name of the package/ });
+  assert.throws(() => registerCache('redis', new MapCache()), {
+    code: 'INVALID_ARG',
+    message: /name of the package/,
+  });
   assert.throws(() => registerCache('a b', new MapCache()), /letters, digits/);
   assert.throws(() => registerCache('no-cache', one as ResponseCache), /functions lookup and insert/);
   registerCache('twice', new MapCache());

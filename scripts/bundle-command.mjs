@@ -9,7 +9,9 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const source = join(root, 'dist', 'src');
 const folder = join(root, 'dist', 'command');
 const target = join(folder, 'main.js');
-const dependencies = Object.keys(JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).dependencies);
+const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+/** Packages that are not bundled: they are installed beside this one, or may be. */
+const packages = Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies });
 
 /** Whether the bundle is newer than tsc's output and this script. */
 function isRecent() {
@@ -35,7 +37,7 @@ const plugin = {
 rmSync(folder, { recursive: true, force: true });
 const bundle = await rollup({
   input: join(source, 'cli', 'main.js'),
-  external: (id) => id.startsWith('node:') || dependencies.includes(id),
+  external: (id) => id.startsWith('node:') || packages.includes(id),
   plugins: [plugin],
   onwarn(warning) {
     throw new Error(warning.message);

@@ -176,6 +176,11 @@ await launch('npm test', {
     does: 'Prometheus itself reads the metrics; its program comes from a Debian package.',
     run: ['scripts/prometheus.mjs'],
   },
+  redis: {
+    does: 'The response cache in a real Redis, whose program comes from a Debian package.',
+    options: '[--option=value of node --test]…',
+    run: ['scripts/redis.mjs'],
+  },
   'other-runtime': {
     does: 'The tests of backends and servers with older versions of onnxruntime-node, from npm.',
     options: '[--quick] [version]…',

@@ -99,6 +99,9 @@ export type {
   TraceMode,
 } from './trace-config.js';
 export type { TraceSetting, TraceUpdate, Tracing } from './server/trace/server-trace.js';
+export { registerCache } from './cache/registered-caches.js';
+export type { CachedAnswer, CachedValue, ResponseCache, ResponseCacheMaker } from './cache/response-cache.js';
+export type { RedisCacheOptions, RedisTlsOptions } from './cache/redis/options.js';
 export type { CacheConfig, LocalCacheOptions } from './cache-config.js';
 export type { RateLimitOptions, RateLimitResource } from './scheduling/rate-limit.js';
 export type { BackendConfig, GivenFiles, GivenModel, LoadEvent, ServerOptions } from './options.js';

@@ -1,7 +1,7 @@
 /** Options of a server. */
 
 import type { NativeCacheOptions } from './addon/native/addon.js';
-import type { CacheConfig } from './cache-config.js';
+import type { CacheConfig, RemoteCacheSetup } from './cache-config.js';
 import type { RateLimitOptions, RateLimitResource } from './scheduling/rate-limit.js';
 import type { ModelCode } from './javascript/model-code.js';
 import type { ModelModule, ModelObject, WorkersOptions } from './api/javascript-model.js';
@@ -263,6 +263,8 @@ export interface ResolvedOptions {
   readonly rateLimit: readonly RateLimitResource[] | undefined;
   /** The response cache; undefined: there is none. */
   readonly cache: NativeCacheOptions | undefined;
+  /** The cache outside of the engine; undefined: the cache is the engine's own, or there is none. */
+  readonly remoteCache: RemoteCacheSetup | undefined;
   readonly backendConfig: Readonly<Record<string, BackendConfig>>;
   readonly trustedFolders: readonly string[];
   readonly backendDirectory: string | undefined;

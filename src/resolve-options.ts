@@ -1,6 +1,8 @@
 /** Checks a server's options once, when the server is created. */
 
 import { checkCacheConfig } from './cache-config.js';
+import { registeredCaches } from './cache/registered-caches.js';
+import type { ResponseCache, ResponseCacheMaker } from './cache/response-cache.js';
 import { checkRateLimit } from './scheduling/rate-limit.js';
 import { fileURLToPath } from 'node:url';
 import { isAbsolute, resolve } from 'node:path';
@@ -241,12 +243,14 @@ function checkWorkers(value: unknown): WorkersOptions {
  * @param base - The folder that relative paths start from (default: the working directory). If empty, relative
  *   paths are refused.
  * @param registered - The registered backends.
+ * @param caches - The registered response caches.
  * @throws {@link TritonError} INVALID_ARG; it names the option, what was expected and what was received.
  */
 export function resolveOptions(
   given: ServerOptions,
   base: string = process.cwd(),
   registered: ReadonlyMap<string, ModelCode> = registeredBackends(),
+  caches: ReadonlyMap<string, ResponseCache | ResponseCacheMaker> = registeredCaches(),
 ): ResolvedOptions {
   // Unlike other functions, this one requires the options object.
   checkObject(given, 'options');
@@ -331,7 +335,7 @@ export function resolveOptions(
       mostThreads,
     ),
     rateLimit: checkRateLimit(options.rateLimit),
-    cache: checkCacheConfig(options.cacheConfig),
+    ...checkCacheConfig(options.cacheConfig, caches),
     backendConfig: checkBackendConfig(options.backendConfig ?? {}, base),
     trustedFolders: trusted.map((folder, i) => folderPath(folder, `options.trustedFolders[${i}]`, base)),
     backendDirectory:

@@ -9,6 +9,7 @@
 #include "../platform/cores.h"
 #include "../platform/dynamic_library.h"
 #include "bytes_wrap.h"
+#include "cache_wrap.h"
 #include "convert.h"
 #include "counts.h"
 #include "engine/base/clock.h"
@@ -51,6 +52,9 @@ void CleanUp(AddonData* data) {
   data->instances.clear();
   for (PythonWrap* python : data->pythons) python->End();
   data->pythons.clear();
+  // Nobody answers look-ups any more: requests that wait for one go on.
+  for (CacheWrap* cache : data->caches) cache->Detach();
+  data->caches.clear();
   Insist([&] { data->children.End(); });
   for (const auto& server : data->owned) {
     Insist([&] { server->Close(0, [](std::vector<std::string>) {}); });
@@ -93,8 +97,21 @@ std::shared_ptr<LocalCache> CacheOf(const Napi::Value& given) {
   constexpr double kNsOfMs = 1e6;
   const Napi::Value ttl = object.Get("ttlMs");
   const double ttl_ns = ttl.IsNumber() ? ttl.As<Napi::Number>().DoubleValue() * kNsOfMs : 0;
+  if (!object.Get("size").IsNumber()) return nullptr;
   return std::make_shared<LocalCache>(static_cast<uint64_t>(NumberOf(object.Get("size"))),
                                       static_cast<uint64_t>(ttl_ns));
+}
+
+// The cache of a server outside of the engine; null: it has none.
+std::shared_ptr<RemoteCache> RemoteCacheOf(const Napi::Value& given) {
+  if (!given.IsObject()) return nullptr;
+  const Napi::Object object = given.As<Napi::Object>();
+  if (!object.Get("timeoutMs").IsNumber()) return nullptr;
+  RemoteCache::Options options;
+  options.timeout_ns = static_cast<uint64_t>(NumberOf(object.Get("timeoutMs"))) * kMs;
+  options.most_bytes = static_cast<uint64_t>(NumberOf(object.Get("mostBytes")));
+  options.most_queued = static_cast<uint64_t>(NumberOf(object.Get("mostQueued")));
+  return std::make_shared<RemoteCache>(options);
 }
 
 Napi::Value CreateServer(const Napi::CallbackInfo& info) {
@@ -104,7 +121,10 @@ Napi::Value CreateServer(const Napi::CallbackInfo& info) {
   options.spin_cores = static_cast<uint32_t>(NumberOf(info[2]));
   options.rate_limiter = RateLimiterOf(info[3]);
   options.cache = CacheOf(info[4]);
-  if (options.cache) options.coalesce = FlagOf(info[4].As<Napi::Object>().Get("coalesce"));
+  options.remote = RemoteCacheOf(info[4]);
+  if (info[4].IsObject()) {
+    options.coalesce = FlagOf(info[4].As<Napi::Object>().Get("coalesce"));
+  }
   std::vector<std::shared_ptr<Server>>& owned = DataOf(info.Env()).owned;
   return ServerWrap::Create(info.Env(), [&] {
     // Reserve first, so that no server is created without an owner.
@@ -260,8 +280,9 @@ std::unique_ptr<AddonData> MakeData(Napi::Env env) {
   const Napi::Function bytes = BytesWrap::Define(env);
   const Napi::Function instance = InstanceWrap::Define(env);
   const Napi::Function python = PythonWrap::Define(env);
+  const Napi::Function cache = CacheWrap::Define(env);
   if (port.IsEmpty() || server.IsEmpty() || bytes.IsEmpty() || instance.IsEmpty() ||
-      python.IsEmpty()) {
+      python.IsEmpty() || cache.IsEmpty()) {
     ThrowFault(env, "cannot create the addon's classes");
     return nullptr;
   }
@@ -270,6 +291,7 @@ std::unique_ptr<AddonData> MakeData(Napi::Env env) {
   data->bytes_class = Napi::Persistent(bytes);
   data->instance_class = Napi::Persistent(instance);
   data->python_class = Napi::Persistent(python);
+  data->cache_class = Napi::Persistent(cache);
   // Last, because nothing may throw once the environment has it.
   data->poster = Poster::Create(env);
   if (!data->poster) {

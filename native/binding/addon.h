@@ -13,6 +13,7 @@
 
 namespace tritonts {
 
+class CacheWrap;
 class InstanceWrap;
 class PortWrap;
 class PythonWrap;
@@ -23,6 +24,7 @@ struct AddonData {
   Napi::FunctionReference bytes_class;
   Napi::FunctionReference instance_class;
   Napi::FunctionReference python_class;
+  Napi::FunctionReference cache_class;
   Napi::FunctionReference no_memory;  // creates the out-of-memory error
   std::shared_ptr<Poster> poster;
   // Bytes of outputs that JavaScript holds in place. Used only on the JS thread; shared with
@@ -31,6 +33,7 @@ struct AddonData {
   std::unordered_set<PortWrap*> ports;          // attached to this environment
   std::unordered_set<InstanceWrap*> instances;  // the same
   std::unordered_set<PythonWrap*> pythons;      // the same
+  std::unordered_set<CacheWrap*> caches;        // the same
   platform::Children children;                  // processes that this environment started
   std::vector<uint32_t> reserved;               // numbers of inboxes not yet released
   std::vector<std::shared_ptr<Server>> owned;   // created here and not closed

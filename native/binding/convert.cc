@@ -334,6 +334,7 @@ VersionConfig VersionConfigOf(const Napi::Object& object) {
   config.rerun_in_halves = FlagOf(object.Get("rerunInHalves"));
   config.decoupled = FlagOf(object.Get("decoupled"));
   config.cached = FlagOf(object.Get("cached"));
+  config.identity = StringOf(object.Get("identity"));
   const Napi::Value queue = object.Get("queue");
   if (queue.IsObject()) config.queue = QueuePoliciesOf(queue.As<Napi::Object>());
   config.latencies = LatencyPolicyOf(object.Get("latencies"));

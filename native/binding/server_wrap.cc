@@ -118,6 +118,7 @@ Napi::Function ServerWrap::Define(Napi::Env env) {
       {"inFlightBytes", &ServerWrap::InFlightBytes},
       {"resources", &ServerWrap::Resources},
       {"cache", &ServerWrap::Cache},
+      {"attachCache", &ServerWrap::AttachCache},
       {"registerRegion", &ServerWrap::RegisterRegion},
       {"findRegion", &ServerWrap::FindRegion},
       {"regions", &ServerWrap::Regions},
@@ -199,7 +200,7 @@ Napi::Value ServerWrap::AddEnsemble(const Napi::CallbackInfo& info) {
 
 Napi::Value ServerWrap::BindEnsemble(const Napi::CallbackInfo& info) {
   const auto uid = static_cast<uint32_t>(NumberOf(info[0]));
-  return ToJs(info.Env(), server_->BindEnsemble(uid, UidsOf(info[1])));
+  return ToJs(info.Env(), server_->BindEnsemble(uid, UidsOf(info[1]), StringOf(info[2])));
 }
 
 void ServerWrap::ReturnMemory(const Napi::CallbackInfo& info) {
@@ -346,26 +347,6 @@ Napi::Value ServerWrap::Resources(const Napi::CallbackInfo& info) {
     array.Set(i, object);
   }
   return array;
-}
-
-Napi::Value ServerWrap::Cache(const Napi::CallbackInfo& info) {
-  const Napi::Env env = info.Env();
-  const LocalCache* const cache = server_->cache();
-  if (!cache) return env.Undefined();
-  const LocalCache::Counts counts = cache->counts();
-  const Napi::Object object = Napi::Object::New(env);
-  const auto number = [&](const char* key, uint64_t value) {
-    object.Set(key, Napi::Number::New(env, static_cast<double>(value)));
-  };
-  number("size", counts.size);
-  number("used", counts.used);
-  number("entries", counts.entries);
-  number("hits", counts.hits);
-  number("misses", counts.misses);
-  number("evictions", counts.evictions);
-  number("lookupNs", counts.lookup_ns);
-  number("insertionNs", counts.insertion_ns);
-  return object;
 }
 
 Napi::Value ServerWrap::InFlightBytes(const Napi::CallbackInfo& info) {

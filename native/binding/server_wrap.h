@@ -46,6 +46,7 @@ class ServerWrap : public Wrapped<ServerWrap> {
   Napi::Value VersionInfo(const Napi::CallbackInfo& info);
   Napi::Value Resources(const Napi::CallbackInfo& info);
   Napi::Value Cache(const Napi::CallbackInfo& info);
+  Napi::Value AttachCache(const Napi::CallbackInfo& info);
   Napi::Value InFlightBytes(const Napi::CallbackInfo& info);
   Napi::Value RegisterRegion(const Napi::CallbackInfo& info);
   Napi::Value FindRegion(const Napi::CallbackInfo& info);

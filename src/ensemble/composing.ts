@@ -10,6 +10,8 @@ export interface ComposingVersion {
   readonly config: ModelConfig;
   /** Whether its model receives the ids of requests (default false). */
   readonly takesIds?: boolean | undefined;
+  /** Stands for its content in a response cache outside of the process (default: it is not known). */
+  readonly identity?: string | undefined;
   /** Class labels by output. */
   readonly labels: Readonly<Record<string, readonly string[]>>;
 }

@@ -1,13 +1,16 @@
 /** The families of the response cache: of the cache itself, and of the models that use it. */
 
-import type { NativeCacheCounts, NativeStatistics } from '../addon/native/statistics.js';
+import type {
+  NativeCacheCounts,
+  NativeLocalCacheCounts,
+  NativeRemoteCacheCounts,
+  NativeStatistics,
+} from '../addon/native/statistics.js';
 import { labelText, type Exposition, type Labels } from './exposition.js';
 
-const cacheFamilies: readonly (readonly [
-  name: string,
-  help: string,
-  value: (counts: NativeCacheCounts) => number,
-])[] = [
+type Family<C> = readonly [name: string, help: string, value: (counts: C) => number];
+
+const cacheFamilies: readonly Family<NativeLocalCacheCounts>[] = [
   ['nv_cache_util', 'Used share of the response cache, 0 to 1', ({ used, size }) => used / size],
   ['nv_cache_num_entries', 'Responses in the response cache', ({ entries }) => entries],
   ['nv_cache_num_lookups', 'Look-ups in the response cache', ({ hits, misses }) => hits + misses],
@@ -20,6 +23,14 @@ const cacheFamilies: readonly (readonly [
     'Microseconds of all insertions',
     ({ insertionNs }) => microseconds(insertionNs),
   ],
+];
+
+/** Of a cache outside of the process, nobody knows how full it is. */
+const remoteFamilies: readonly Family<NativeRemoteCacheCounts>[] = [
+  ['nv_cache_num_lookups', 'Look-ups in the response cache', ({ hits, misses }) => hits + misses],
+  ['nv_cache_num_hits', 'Look-ups that found a response', ({ hits }) => hits],
+  ['nv_cache_num_misses', 'Look-ups that found none', ({ misses }) => misses],
+  ['nv_cache_lookup_duration', 'Microseconds of all look-ups', ({ lookupNs }) => microseconds(lookupNs)],
 ];
 
 const hits = 'nv_cache_num_hits_per_model';
@@ -35,10 +46,14 @@ function microseconds(ns: number): number {
 /** Adds the families of the cache. They are gauges, as in Triton. Nothing without a cache. */
 export function addCache(text: Exposition, counts: NativeCacheCounts | undefined): void {
   if (counts === undefined) return;
-  for (const [name, help, value] of cacheFamilies) {
-    text.family(name, 'gauge', help);
-    text.add(name, '', value(counts));
-  }
+  const add = <C>(families: readonly Family<C>[], of: C): void => {
+    for (const [name, help, value] of families) {
+      text.family(name, 'gauge', help);
+      text.add(name, '', value(of));
+    }
+  };
+  if ('size' in counts) add(cacheFamilies, counts);
+  else add(remoteFamilies, counts);
 }
 
 /** Declares the families of models. Those without a series are left out of the text. */

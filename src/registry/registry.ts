@@ -44,7 +44,7 @@ export class Registry {
       loadPart: (entry, load) =>
         this.#loads.starting ? this.#startup.loadPart(entry, load) : this.#loads.loadPart(entry, load),
       latenciesOf: (config) => latencyPolicy(config, options.metrics),
-      hasCache: options.cache !== undefined,
+      caches: options,
     });
     const lostGpus = new LostGpus({
       entries: () => entries.values(),

@@ -2,6 +2,7 @@
 
 import { insistOnAnswer } from '../addon/memory.js';
 import type { NativeServer } from '../addon/native/server.js';
+import type { CacheOwner } from '../cache/cache-owner.js';
 import type { EngineConnection } from '../dispatch/engine-connection.js';
 import { TritonError, unavailable } from '../errors.js';
 import { slicesDone } from '../slices.js';
@@ -14,6 +15,7 @@ const settleMs = 1000;
 /**
  * Ends a server that was created here.
  *
+ * @param cache - Ended last. Requests use it until then.
  * @param timeoutMs - How long accepted requests may still run, in milliseconds.
  * @throws {@link TritonError} INTERNAL if a run, load or destructor did not return and was abandoned.
  */
@@ -22,6 +24,7 @@ export async function closeServer(
   connection: EngineConnection,
   registry: Registry,
   timeoutMs: number,
+  cache: CacheOwner | undefined,
 ): Promise<void> {
   connection.flush();
   registry.cancelLoads();
@@ -36,6 +39,7 @@ export async function closeServer(
   await endsWithin(slicesDone(), timeoutMs);
   await registry.end();
   native.join();
+  await cache?.close();
   await connection.detach(unavailable('CLOSED', 'the server is closed'));
   if (abandoned.length > 0) {
     throw new TritonError(

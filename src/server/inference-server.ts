@@ -3,6 +3,7 @@
 import { addon } from '../addon/load.js';
 import type { NativeServer } from '../addon/native/server.js';
 import { checkObject, readOptions } from '../argument-checks.js';
+import type { CacheOwner } from '../cache/cache-owner.js';
 import type { EngineConnection } from '../dispatch/engine-connection.js';
 import { invalidArgument, TritonError, unavailable } from '../errors.js';
 import type { ServerOptions } from '../options.js';
@@ -97,6 +98,7 @@ export class InferenceServer implements ModelServer, AsyncDisposable {
   readonly #table: ModelTable;
   /** Undefined on an attached server, which cannot load and unload. */
   readonly #registry: Registry | undefined;
+  readonly #cache: CacheOwner | undefined;
   readonly #explicit: boolean;
   readonly #handles: ModelHandles;
   readonly #regions: ServerRegions;
@@ -111,7 +113,7 @@ export class InferenceServer implements ModelServer, AsyncDisposable {
         'InferenceServer has no public constructor: use await createServer(modelRepository)',
       );
     }
-    const { native, connection, registry, explicit, repositories, devices, caller } = parts;
+    const { native, connection, registry, cache, explicit, repositories, devices, caller } = parts;
     const { captureStacks, name, strictReadiness, metrics, trace, tracing } = parts;
     this.#native = native;
     this.#connection = connection;
@@ -119,6 +121,7 @@ export class InferenceServer implements ModelServer, AsyncDisposable {
     this.#table = new ModelTable(native, connection, state, caller);
     this.#handles = new ModelHandles(native, this.#table);
     this.#registry = registry;
+    this.#cache = cache;
     // The first request of a model that was warmed up is not to read what was published of it.
     const table = new WeakRef(this.#table);
     if (registry) {
@@ -134,7 +137,7 @@ export class InferenceServer implements ModelServer, AsyncDisposable {
     this.#trace =
       tracing && new ServerTrace(this, tracing, native, state, (model) => handles.of(model, undefined).ready);
     this.#metrics = new ServerMetrics(this, native, this.#table, metrics, devices);
-    watchServer(this.#table, { native, connection, repositories });
+    watchServer(this.#table, { native, connection, repositories, cache });
   }
 
   /**
@@ -397,7 +400,9 @@ export class InferenceServer implements ModelServer, AsyncDisposable {
       },
       this.#native.batches(uid),
       resourcesOf(config, this.#native.resources()),
-      isCached(config) ? explainedCache(this.#native.cache(), this.#native.statistics(uid)) : undefined,
+      isCached(config)
+        ? explainedCache(this.#native.cache(), this.#native.statistics(uid), this.#cache?.up)
+        : undefined,
     );
   }
 
@@ -501,7 +506,8 @@ export class InferenceServer implements ModelServer, AsyncDisposable {
   async #close(timeoutMs: number): Promise<void> {
     forgetServer(this.#connection);
     try {
-      if (this.#registry) await closeServer(this.#native, this.#connection, this.#registry, timeoutMs);
+      if (this.#registry)
+        await closeServer(this.#native, this.#connection, this.#registry, timeoutMs, this.#cache);
       else await closeConnection(this.#connection, timeoutMs);
       this.#regions.close();
     } finally {

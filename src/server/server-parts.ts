@@ -1,6 +1,7 @@
 /** The parts that a server is made of, when it is created or attached. */
 
 import type { NativeServer } from '../addon/native/server.js';
+import type { CacheOwner } from '../cache/cache-owner.js';
 import type { EngineConnection } from '../dispatch/engine-connection.js';
 import type { Registry } from '../registry/registry.js';
 import type { SharedOptions } from '../server-handle.js';
@@ -12,6 +13,8 @@ export interface ServerParts extends SharedOptions {
   readonly connection: EngineConnection;
   /** Loads and unloads models; undefined for a connection to another environment's server. */
   readonly registry: Registry | undefined;
+  /** The response cache outside of the engine; undefined: there is none, or another environment has it. */
+  readonly cache?: CacheOwner | undefined;
   /** Whether models are loaded and unloaded on request. */
   readonly explicit: boolean;
   /** How requests are traced at the start; undefined for a connection to another environment's server. */

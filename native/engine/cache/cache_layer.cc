@@ -77,7 +77,7 @@ void CacheLayer::Look(std::span<Request* const> requests, uint64_t now_ns,
     // What never fits is not looked up, unless others may share its run.
     if (!coalesce_ && head.SizeOf(*request) > cache_->size()) continue;
     const KeyHash hash = head.HashOf(*request);
-    one.entry = cache_->Find(head, *request, hash, now_ns);
+    if (!shares_only_) one.entry = cache_->Find(head, *request, hash, now_ns);
     one.hit = static_cast<bool>(one.entry);
     if (!one.hit) one.entry = CacheEntry::Make(&cache_->pool(), scope, hash, head, *request);
   }
@@ -297,8 +297,9 @@ void CacheLayer::Settle(const Led& led) {
   if (response.status.ok()) {
     const uint64_t start_ns = NowNs();
     filled = MayStore(response) && !IsInVain(*ticket, response) && entry->Fill(response.outputs);
-    LocalCache::Inserted inserted = LocalCache::Inserted::kTooLarge;
-    if (filled) inserted = cache_->Insert(entry, start_ns);
+    // What only shares runs has no misses: it looks into no cache.
+    auto inserted = shares_only_ ? LocalCache::Inserted::kExists : LocalCache::Inserted::kTooLarge;
+    if (filled && !shares_only_) inserted = cache_->Insert(entry, start_ns);
     const uint64_t insert_ns = Since(start_ns, NowNs());
     cache_->NoteInsertions(insert_ns);
     if (inserted != LocalCache::Inserted::kExists) {

@@ -40,6 +40,8 @@ class CacheLayer final : public Layer {
   struct Options {
     bool coalesce = true;   // equal requests in flight share one run
     bool in_order = false;  // responses leave in the order of their requests
+    // Nothing is stored: equal requests share a run, and a layer inside of this one has a cache.
+    bool shares_only = false;
   };
   // `version` is the uid of the version, and `model` its name, for messages. Throws
   // std::bad_alloc.
@@ -49,6 +51,7 @@ class CacheLayer final : public Layer {
         version_(version),
         coalesce_(options.coalesce && !options.in_order),
         in_order_(options.in_order),
+        shares_only_(options.shares_only),
         cancelled_(Status::Cancelled("model '" + model + "': the request was cancelled")) {}
   // Removes the version's entries from the cache.
   ~CacheLayer() override;
@@ -109,6 +112,7 @@ class CacheLayer final : public Layer {
   const uint32_t version_;
   const bool coalesce_;
   const bool in_order_;
+  const bool shares_only_;
   const Status cancelled_;
   std::atomic<uint32_t> generation_{0};
   std::atomic<bool> retired_{false};

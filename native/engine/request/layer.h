@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 
 #include "engine/base/status.h"
 #include "engine/request/response_sink.h"
@@ -81,6 +82,10 @@ class Layer {
   // The executor may give other answers from now on than before, as an ensemble does that was bound
   // to other versions.
   virtual void Renew() noexcept {}
+  // A text that stands for the content of the executor's model, in every process: equal texts mean
+  // equal answers to equal requests. Holds until Renew. Empty: none is known. May throw
+  // std::bad_alloc without effect.
+  virtual void Identify(const std::string& /*identity*/) {}
   // No request comes any more, and none is in the layer. Called once, on a thread that may wait,
   // some time before the destructor. Not called if the process exits.
   virtual void Retire() noexcept {}

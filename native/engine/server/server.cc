@@ -7,6 +7,7 @@
 #include "engine/base/clock.h"
 #include "engine/base/exit.h"
 #include "engine/cache/cache_layer.h"
+#include "engine/cache/remote_layer.h"
 #include "engine/ensemble/ensemble.h"
 #include "platform/cores.h"
 
@@ -202,28 +203,39 @@ bool Server::WasGiven(uint32_t uid) const {
   return versions_.WasGiven(uid);
 }
 
-void Server::AddCacheTo(Served* version, bool in_order) const {
-  if (!options_.cache) return;
-  version->AddLayer(std::make_unique<CacheLayer>(
-      options_.cache, version->uid(), version->name(),
-      CacheLayer::Options{.coalesce = options_.coalesce, .in_order = in_order}));
+void Server::AddCacheTo(Served* version, const ModelIo& io, bool in_order) {
+  CacheLayer::Options options{.coalesce = options_.coalesce, .in_order = in_order};
+  if (options_.cache) {
+    version->AddLayer(
+        std::make_unique<CacheLayer>(options_.cache, version->uid(), version->name(), options));
+  }
+  // Look-ups end in any order, so their requests would, too.
+  if (!options_.remote || in_order) return;
+  if (options_.coalesce) {
+    options.shares_only = true;
+    version->AddLayer(
+        std::make_unique<CacheLayer>(sharing_, version->uid(), version->name(), options));
+  }
+  version->AddLayer(std::make_unique<RemoteLayer>(options_.remote, &timer_, io, version->name()));
 }
 
 uint32_t Server::AddEnsemble(std::string name, int64_t number, EnsemblePlan plan) {
   const uint32_t uid = versions_.Reserve();
   // The key of a request has no place for several responses.
   const bool cached = plan.cached && !plan.decoupled();
+  const ModelIo io = cached && options_.remote ? plan.io : ModelIo();
   const auto ensemble =
       std::make_shared<Ensemble>(uid, std::move(name), std::move(plan), [weak = weak_from_this()] {
         if (const auto server = weak.lock()) server->WakeReaper();
       });
   ensemble->SetTracer(tracer_, number, false);
-  if (cached) AddCacheTo(ensemble.get(), false);
+  if (cached) AddCacheTo(ensemble.get(), io, false);
   versions_.Add(uid, ensemble);
   return uid;
 }
 
-Status Server::BindEnsemble(uint32_t uid, std::span<const uint32_t> steps) {
+Status Server::BindEnsemble(uint32_t uid, std::span<const uint32_t> steps,
+                            const std::string& identity) {
   const auto ensemble = std::dynamic_pointer_cast<Ensemble>(FindServed(uid));
   if (!ensemble) return Status::NotFound("ensemble " + std::to_string(uid) + " was unloaded");
   std::vector<std::shared_ptr<Served>> versions;
@@ -235,7 +247,11 @@ Status Server::BindEnsemble(uint32_t uid, std::span<const uint32_t> steps) {
                                      "': the version of a step was unloaded; reload the ensemble");
     }
   }
-  return ensemble->Bind(std::move(versions));
+  // No answer of the new versions is stored as one of the old ones.
+  ensemble->Identify({});
+  const Status bound = ensemble->Bind(std::move(versions));
+  if (bound.ok()) ensemble->Identify(identity);
+  return bound;
 }
 
 void Server::Terminate() {

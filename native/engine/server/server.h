@@ -28,6 +28,7 @@
 #include "engine/base/status.h"
 #include "engine/base/timer.h"
 #include "engine/cache/local_cache.h"
+#include "engine/cache/remote_cache.h"
 #include "engine/ensemble/plan.h"
 #include "engine/memory/region.h"
 #include "engine/port/port.h"
@@ -56,6 +57,8 @@ struct ServerOptions {
   std::shared_ptr<RateLimiter> rate_limiter = {};
   // The response cache; null: there is none.
   std::shared_ptr<LocalCache> cache = {};
+  // The cache outside of the engine, in place of `cache`; null: there is none.
+  std::shared_ptr<RemoteCache> remote = {};
   // Whether equal requests in flight to a cached model share one run.
   bool coalesce = true;
 };
@@ -88,6 +91,8 @@ class Server : public std::enable_shared_from_this<Server>, public PortHost {
   Tracer& tracer() { return *tracer_; }
   // The response cache; null: there is none.
   const LocalCache* cache() const { return options_.cache.get(); }
+  // The cache outside of the engine; null: there is none.
+  RemoteCache* remote_cache() const { return options_.remote.get(); }
 
   // --- Loading. All but StartAtOnce queue a task for a loader thread. Every callback is called
   // exactly once, with UNAVAILABLE if there is no memory. A callback that throws std::bad_alloc
@@ -107,8 +112,9 @@ class Server : public std::enable_shared_from_this<Server>, public PortHost {
   // Throws std::bad_alloc.
   uint32_t AddEnsemble(std::string name, int64_t number, EnsemblePlan plan);
   // Binds an ensemble to the versions of its steps, by their order in the plan; nothing changes
-  // unless it returns ok. Earlier requests keep the versions that they began with.
-  Status BindEnsemble(uint32_t uid, std::span<const uint32_t> steps);
+  // unless it returns ok, but that no answers are kept. Earlier requests keep the versions that
+  // they began with. `identity` stands for the ensemble with these versions (Layer::Identify).
+  Status BindEnsemble(uint32_t uid, std::span<const uint32_t> steps, const std::string& identity);
   // Returns memory that loading has freed to the system, after the queued tasks.
   void ReturnMemory(std::function<void()> done);
   // Does work on a loader thread that waits for something other than a model. `what` names it in
@@ -179,13 +185,16 @@ class Server : public std::enable_shared_from_this<Server>, public PortHost {
   bool StartThreads();
   // Puts the cache around a version that does not serve yet, if the server has one. `in_order`: its
   // responses leave in the order of their requests. Throws std::bad_alloc.
-  void AddCacheTo(Served* version, bool in_order) const;
+  void AddCacheTo(Served* version, const ModelIo& io, bool in_order);
   void Terminate();
   void AddVersion(uint32_t uid, Backend* backend, const std::string& name, int64_t number,
                   std::unique_ptr<Model> model);
 
   const ServerOptions options_;
   const std::shared_ptr<Tracer> tracer_ = std::make_shared<Tracer>();
+  // Of the layers that let equal requests share a look-up in the remote cache. It keeps nothing.
+  const std::shared_ptr<LocalCache> sharing_ =
+      options_.remote ? std::make_shared<LocalCache>(0) : nullptr;
   // The number of calls of CancelLong. Shared with threads that may be abandoned.
   const std::shared_ptr<std::atomic<uint32_t>> loads_cancelled_ =
       std::make_shared<std::atomic<uint32_t>>(0);

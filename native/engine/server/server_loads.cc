@@ -116,7 +116,8 @@ void Server::Start(uint32_t uid, VersionConfig config, std::function<void(Status
   config.gate = options_.rate_limiter;
   config.budget = &budget_;
   const Status cached = MakeStatus([&] {
-    if (config.cached) AddCacheTo(version.get(), config.preserve_ordering);
+    if (config.cached) AddCacheTo(version.get(), config.io, config.preserve_ordering);
+    version->Identify(config.identity);
     return Status::Ok();
   });
   if (!cached.ok()) return done(cached);
@@ -154,7 +155,8 @@ std::optional<Status> Server::StartAtOnce(uint32_t uid, VersionConfig* config) {
   config->gate = options_.rate_limiter;
   config->budget = &budget_;
   const Status cached = MakeStatus([&] {
-    if (config->cached) AddCacheTo(version.get(), config->preserve_ordering);
+    if (config->cached) AddCacheTo(version.get(), config->io, config->preserve_ordering);
+    version->Identify(config->identity);
     return Status::Ok();
   });
   if (!cached.ok()) return cached;

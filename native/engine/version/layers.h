@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "engine/base/status.h"
@@ -75,6 +76,9 @@ class Layers final : public LayerChain {
   }
   void Renew() noexcept {
     for (const auto& layer : layers_) layer->Renew();
+  }
+  void Identify(const std::string& identity) {
+    for (const auto& layer : layers_) layer->Identify(identity);
   }
   // What the layers have answered themselves.
   LayerCounts counts() const noexcept;

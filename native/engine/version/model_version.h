@@ -68,6 +68,8 @@ struct VersionConfig {
   bool decoupled = false;          // a request gets any number of responses
   // Whether its responses are cached (Triton: response_cache), if the server has a cache.
   bool cached = false;
+  // Stands for the content of the version (Layer::Identify); empty: it is not known.
+  std::string identity = {};
   std::vector<InstanceSpec> instances;
   // The samples that each instance runs before the version serves.
   std::vector<WarmupSample> warmup = {};

@@ -71,6 +71,11 @@ class Served : public Executor {
     tracer_ = std::move(tracer);
     traced_ = {name(), version, runs};
   }
+  // Tells the layers what stands for the content of the model (Layer::Identify). Throws
+  // std::bad_alloc.
+  void Identify(const std::string& identity) {
+    if (layers_) layers_->Identify(identity);
+  }
 
   virtual uint32_t uid() const = 0;
   // Counts every request whose final response was delivered. Throws std::bad_alloc.

@@ -30,8 +30,8 @@ export interface NativeCounts {
   readonly copied: number;
 }
 
-/** The options of the response cache; see `native/engine/cache/local_cache.h`. */
-export interface NativeCacheOptions {
+/** The options of the local response cache; see `native/engine/cache/local_cache.h`. */
+export interface NativeLocalCacheOptions {
   /** Bytes. */
   readonly size: number;
   /** 0: entries do not expire. */
@@ -39,6 +39,21 @@ export interface NativeCacheOptions {
   /** Whether equal requests in flight share one run. */
   readonly coalesce: boolean;
 }
+
+/** The options of a response cache outside of the engine; see `native/engine/cache/remote_cache.h`. */
+export interface NativeRemoteCacheOptions {
+  /** How long a request waits for its look-up. */
+  readonly timeoutMs: number;
+  /** The most bytes of a stored answer. */
+  readonly mostBytes: number;
+  /** The most bytes of answers that wait for {@link NativeCache.entries}. */
+  readonly mostQueued: number;
+  /** Whether equal requests in flight share a look-up and a run. */
+  readonly coalesce: boolean;
+}
+
+/** See the two. */
+export type NativeCacheOptions = NativeLocalCacheOptions | NativeRemoteCacheOptions;
 
 /** A resource of the rate limiter that the user gives. */
 export interface NativeGivenResource {

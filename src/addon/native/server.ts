@@ -1,6 +1,7 @@
 /** The engine of a server. */
 
 import type { ModelKey } from '../../model-key.js';
+import type { NativeCache } from './cache.js';
 import type { NativeFolder, NativeBytes } from './folder.js';
 import type { NativeNvml } from './gpus.js';
 import type { NativePort } from './port.js';
@@ -42,8 +43,10 @@ export interface NativeServer extends NativeTracing {
   addEnsemble(name: string, version: number, plan: NativeEnsemblePlan, latencies: NativeLatencyPolicy): number;
   /**
    * Binds an ensemble to the versions of its steps. Requests in flight keep the versions that they began with.
+   *
+   * @param identity - As {@link NativeVersionConfig.identity}, of the ensemble with these versions.
    */
-  bindEnsemble(uid: number, versions: readonly number[]): NativeStatus | null;
+  bindEnsemble(uid: number, versions: readonly number[], identity: string): NativeStatus | null;
   /** Cancels loads in progress, and the reading of folders. */
   cancelLoads(): void;
   /**
@@ -103,6 +106,11 @@ export interface NativeServer extends NativeTracing {
   resources(): readonly NativeResource[];
   /** The response cache; undefined: there is none. */
   cache(): NativeCacheCounts | undefined;
+  /**
+   * Attaches this environment, which owns the server, to the cache outside of the engine. Undefined if there is no memory.
+   * `wake` is called when there is something to take.
+   */
+  attachCache(wake: () => void): NativeCache | undefined;
   /**
    * Registers `size` bytes of an existing file, such as one of shared memory, from `offset` on. The requests of
    * all environments may then name them. The file is mapped, so all programs that map it share its bytes.

@@ -49,8 +49,21 @@ export interface NativeStatistics {
   }[];
 }
 
-/** The response cache; see `native/engine/cache/local_cache.h`. */
-export interface NativeCacheCounts {
+/** A response cache outside of the engine; see `native/engine/cache/remote_cache.h`. Counted from the server's start. */
+export interface NativeRemoteCacheCounts {
+  readonly hits: number;
+  readonly misses: number;
+  /** Part of the misses: what was stored was no answer to the request. */
+  readonly unusable: number;
+  /** Look-ups without a result. */
+  readonly failed: number;
+  /** Answers that were not stored, because the cache did not answer, or too many waited for it. */
+  readonly dropped: number;
+  readonly lookupNs: number;
+}
+
+/** The local response cache; see `native/engine/cache/local_cache.h`. */
+export interface NativeLocalCacheCounts {
   /** The most bytes of its entries. */
   readonly size: number;
   /** The bytes of its entries. */
@@ -146,3 +159,6 @@ export interface NativeBatches {
   /** Batches that are done, ordered by when they ended, earliest first; then running batches. */
   readonly batches: readonly NativeBatch[];
 }
+
+/** See the two. */
+export type NativeCacheCounts = NativeLocalCacheCounts | NativeRemoteCacheCounts;

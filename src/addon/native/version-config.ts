@@ -230,6 +230,10 @@ export interface NativeVersionConfig {
   readonly decoupled: boolean;
   /** Whether responses are cached, if the server has a cache. */
   readonly cached: boolean;
+  /**
+   * Stands for the content of the version in the keys of a cache outside of the process; '': nothing of it is stored there.
+   */
+  readonly identity: string;
   readonly instances: readonly NativeInstanceSpec[];
   /** The samples that each instance runs before the version serves. */
   readonly warmup: readonly NativeWarmupSample[];

@@ -85,8 +85,8 @@ const models: FlagGroup = {
     ),
     useAll(
       'cache-config',
-      'local,key=value',
-      'the response cache: local,size=<bytes>; also the keys ttl_ms and coalesce, see docs/cache.md',
+      'cache,key=value',
+      'the response cache: local,size=<bytes>, or redis,host=<name> and redis,port=<number>; docs/cache.md has more keys',
     ),
     use(
       'response-cache-byte-size',

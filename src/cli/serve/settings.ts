@@ -1,6 +1,5 @@
 /** Turns flags into the options of the server, of its endpoints and of the log. */
 
-import type { CacheConfig } from '../../cache-config.js';
 import { backends } from '../../backends/index.js';
 import { invalidArgument } from '../../errors.js';
 import { checkServeOptions } from '../../endpoints/http/options.js';
@@ -12,11 +11,12 @@ import type { ServeMetricsOptions } from '../../metrics/serve.js';
 import type { BackendConfig, ServerOptions } from '../../options.js';
 import type { RateLimitOptions, RateLimitResource } from '../../scheduling/rate-limit.js';
 import { didYouMean } from '../../suggest.js';
+import { cacheConfig } from './cache-settings.js';
 import { grpcSettings, type GrpcSettings } from './grpc-settings.js';
 import type { LogSettings } from './log.js';
+import { pair } from './pair.js';
 import type { FlagValues } from './parse-flags.js';
 import { traceConfig } from './trace-flags.js';
-import { pair } from './pair.js';
 import { readPattern, readRestricted } from './restricted.js';
 import { logFormats } from '../../endpoints/service/log-settings.js';
 
@@ -41,9 +41,6 @@ export interface ServeSettings {
  * backend cannot be loaded.
  */
 const otherBackends: readonly string[] = ['dali', 'tensorrtllm', 'vllm'];
-
-/** The keys of `--cache-config=local,<key>=<value>`. */
-const cacheKeys: readonly string[] = ['size', 'ttl_ms', 'coalesce'];
 
 /** @throws {@link TritonError} INVALID_ARG for a backend or an option that does not exist. */
 function checkBackendOption(text: string, name: string, key: string): void {
@@ -162,7 +159,7 @@ function serverOptions(values: FlagValues, ignored: string[]): ServerOptions {
     ),
     modelLoadConcurrency: values.integer('model-load-thread-count'),
     rateLimit: rateLimit(values),
-    cacheConfig: cacheConfig(values),
+    cacheConfig: cacheConfig(values, ignored),
     backendDirectory: values.text('backend-directory'),
     backendConfig: backendConfig(values, ignored),
     metricsConfig: metricsConfig(values),
@@ -176,48 +173,6 @@ function serverOptions(values: FlagValues, ignored: string[]): ServerOptions {
     finalizeTimeoutMs: values.integer('finalize-timeout-msecs'),
     trustedFolders: values.list('trusted-folder'),
   };
-}
-
-/** The response cache, from `local,<key>=<value>` or the deprecated flag. */
-function cacheConfig(values: FlagValues): CacheConfig | undefined {
-  const given = values.list('cache-config');
-  const deprecated = values.givenInteger('response-cache-byte-size');
-  if (deprecated !== undefined && given.length > 0)
-    throw invalidArgument('--cache-config and --response-cache-byte-size are both given: give one of them');
-  if (given.length === 0)
-    return deprecated === undefined || deprecated === 0 ? undefined : { local: { size: deprecated } };
-  const settings = new Map<string, string>();
-  for (const text of given) {
-    const [left, value] = pair('cache-config', text, '<cache>,<key>=<value>');
-    const comma = left.indexOf(',');
-    if (comma <= 0)
-      throw invalidArgument(`expected <cache>,<key>=<value> for --cache-config but received '${text}'`);
-    const cache = left.slice(0, comma);
-    const key = left.slice(comma + 1);
-    if (cache !== 'local')
-      throw invalidArgument(`--cache-config=${text}: unknown cache '${cache}'; there is local`);
-    if (!cacheKeys.includes(key)) {
-      throw invalidArgument(
-        `--cache-config=${text}: unknown key '${key}'${didYouMean(key, cacheKeys)}; there are ${cacheKeys.join(', ')}`,
-      );
-    }
-    settings.set(key, value);
-  }
-  const whole = (key: string): number | undefined => {
-    const text = settings.get(key);
-    if (text === undefined) return undefined;
-    if (/^\d{1,15}$/.test(text)) return Number(text);
-    throw invalidArgument(`expected an integer for --cache-config=local,${key} but received '${text}'`);
-  };
-  const size = whole('size');
-  if (size === undefined) throw invalidArgument('--cache-config=local,size=<bytes> is missing');
-  const coalesce = settings.get('coalesce') ?? 'true';
-  if (coalesce !== 'true' && coalesce !== 'false') {
-    throw invalidArgument(
-      `expected true or false for --cache-config=local,coalesce but received '${coalesce}'`,
-    );
-  }
-  return { local: { size, ttlMs: whole('ttl_ms') }, coalesce: coalesce === 'true' };
 }
 
 /** The rate limiter, with the resources of `<name>:<count>[:<device>]`. */

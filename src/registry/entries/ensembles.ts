@@ -10,12 +10,14 @@ import { statusError } from '../../addon/status.js';
 import {
   fieldError,
   finishConfig,
+  printConfigJson,
   tritonDefaults,
   type ConfigSource,
   type ModelConfig,
   type PreparedConfig,
 } from '../../config/index.js';
-import { withoutCache } from '../../cache-config.js';
+import { ensembleIdentity } from '../../cache/identity.js';
+import { withoutCache, type ResolvedCache } from '../../cache-config.js';
 import { compileEnsemble, failedStep, type CompiledEnsemble } from '../../ensemble/compile.js';
 import { composingModels, graphText, type ComposingVersion } from '../../ensemble/composing.js';
 import { requiresField } from '../../backends/required-models.js';
@@ -46,8 +48,8 @@ export interface EnsembleHost {
   readonly resolve: (name: string, own?: string) => ModelEntry | undefined;
   /** What is kept of the latencies of a model with this configuration. */
   readonly latenciesOf: (config: ModelConfig) => NativeLatencyPolicy;
-  /** Whether the server has a response cache. */
-  readonly hasCache: boolean;
+  /** The server's response cache. */
+  readonly caches: ResolvedCache;
   /** Loads a model, if it is not loaded yet. `load` waits for it. */
   readonly loadPart: (model: ModelEntry, load: Wait) => Promise<void>;
 }
@@ -58,8 +60,11 @@ interface OpenEnsemble {
   readonly uid: number;
   readonly config: ModelConfig;
   readonly source: ConfigSource;
+  readonly version: number;
   /** The models that its steps mean now. */
   parts: readonly ModelEntry[];
+  /** Stands for its content with these; '': it is not known. */
+  identity: string;
 }
 
 /** A version of a model in JavaScript or Python that requires others. */
@@ -255,21 +260,36 @@ export class Ensembles {
     const compiled = this.#compile(entry, finished.config, source);
     const { config, plan, versions, labels, parts } = compiled;
     const { batchSizeCompleted } = finished;
-    const uncached = this.#host.hasCache ? [] : withoutCache(config);
+    const uncached = withoutCache(config, this.#host.caches);
     const notes = [...finished.notes, ...compiled.notes, ...uncached];
     const uid = server.addEnsemble(config.name, version, plan, this.#host.latenciesOf(config));
-    this.#note(this.#open, uid, { entry, uid, config, source, parts });
+    const identity = this.#identity(entry, config, version, versions);
+    this.#note(this.#open, uid, { entry, uid, config, source, version, parts, identity });
     entry.runsOn(parts);
-    const uids = versions.map((version) => version.uid);
-    const error = server.bindEnsemble(uid, uids);
+    const uids = versions.map((step) => step.uid);
+    const error = server.bindEnsemble(uid, uids, identity);
     if (error) {
       this.forget(uid);
       void retire(server, uid);
       throw statusError(error, { model: config.name });
     }
     const loadSeconds = (performance.now() - begin) / 1000;
-    const takesIds = versions.some((version) => version.takesIds === true);
+    const takesIds = versions.some((step) => step.takesIds === true);
     return { uid, config, notes, batchSizeCompleted, takesIds, labels, instances: [], loadSeconds };
+  }
+
+  /** What stands for the content of an ensemble whose steps are these versions; '': it is not known, or not needed. */
+  #identity(
+    { key: { namespace }, name }: ModelEntry,
+    config: ModelConfig,
+    version: number,
+    steps: readonly ComposingVersion[],
+  ): string {
+    if (this.#host.caches.remoteCache === undefined) return '';
+    // Those of ensembles change when these are bound again.
+    const known = steps.map(({ uid, identity }) => this.#open.get(uid)?.identity ?? identity ?? '');
+    if (known.includes('')) return '';
+    return ensembleIdentity({ namespace, model: name, version, config: printConfigJson(config, 0) }, known);
   }
 
   /** Compiles an ensemble with the models that its steps mean now. */
@@ -324,8 +344,9 @@ export class Ensembles {
       if (!composingModels(config).includes(model.name)) continue;
       try {
         const { versions, config: complete, parts } = this.#compile(entry, config, source);
-        const uids = versions.map((version) => version.uid);
-        const error = server.bindEnsemble(uid, uids);
+        const uids = versions.map((step) => step.uid);
+        const identity = this.#identity(entry, complete, ensemble.version, versions);
+        const error = server.bindEnsemble(uid, uids, identity);
         if (error) throw statusError(error, { model: entry.name });
         if (complete !== config) {
           throw invalidArgument(
@@ -334,6 +355,7 @@ export class Ensembles {
           );
         }
         ensemble.parts = parts;
+        ensemble.identity = identity;
         entry.runsOn(parts);
         // Ensembles around this one answer otherwise now, too.
         this.changed(entry, what, why);

@@ -22,6 +22,8 @@ export interface VersionDescriptor {
   /** Whether its model is told the ids of requests: in JavaScript, or an ensemble with such a model. */
   readonly takesIds: boolean;
   readonly loadSeconds: number;
+  /** Stands for its content in a response cache outside of the process; undefined: it is not known, or not needed. */
+  readonly identity?: string | undefined;
   readonly instances: readonly { readonly name: string; readonly kind: string; readonly device: number }[];
 }
 

@@ -253,7 +253,7 @@ async function loadVersions(
         ? await loadVersion(
             server,
             options,
-            { ...model, local: held.local, code: override?.code, replaces },
+            { ...model, local: held.local, code: override?.code, replaces, namespace: entry.key.namespace },
             version,
             context.host,
             () => {

@@ -43,6 +43,7 @@ import { tensorSpecs } from './tensor-specs.js';
 import { readWarmup, type Warmup } from './warmup.js';
 import { faultOfCode, faultOfFiles, linkedWeights, readLinkedFile } from '../files/unfit-file.js';
 import { isCached, withoutCache } from '../../cache-config.js';
+import { identifier } from './identify.js';
 import { inlineBudgetUs } from '../../scheduling/inline-budget.js';
 import { blamedResource, claimOf, withoutLimiter } from '../../scheduling/rate-limit.js';
 import { queuePoliciesOf, rerunsInHalves, schedulingOf } from '../../scheduling/policy.js';
@@ -102,6 +103,7 @@ function versionConfig(
   { config, description, warmup, initialStates }: OpenVersion,
   options: ResolvedOptions,
   replaces: boolean,
+  identity: string,
 ): NativeVersionConfig {
   const { rules } = runnerOf(config) ?? customBackend(config.backend);
   return {
@@ -114,6 +116,7 @@ function versionConfig(
     rerunInHalves: rerunsInHalves(config),
     decoupled: config.model_transaction_policy?.decoupled ?? false,
     cached: isCached(config),
+    identity,
     preserveOrdering: config.dynamic_batching?.preserve_ordering ?? false,
     instances: instancesWithGroups(config).map(([instance, group]) => ({
       ...{ name: instance.name, device: deviceOf(instance) },
@@ -181,6 +184,8 @@ export interface OpenedModel extends Pick<PreparedModel, 'prepared' | 'parsed'> 
   readonly code?: ModelCode | undefined;
   /** Whether versions of the model are served already, which these will replace (default: no). */
   readonly replaces?: boolean;
+  /** The model's namespace (default: the one of models without). */
+  readonly namespace?: string;
 }
 
 /** A version that is open in the engine and does not serve yet. */
@@ -338,7 +343,7 @@ export async function openVersion(
     const notes = [
       ...finished.notes,
       ...(options.rateLimit === undefined ? withoutLimiter(finished.config) : []),
-      ...(options.cache === undefined ? withoutCache(finished.config) : []),
+      ...withoutCache(finished.config, options),
       ...(backend.notes?.(server.info(uid) ?? {}, backendContext) ?? []),
     ];
     return {
@@ -412,6 +417,7 @@ export async function loadVersion(
   onWarmup: () => void,
 ): Promise<VersionDescriptor> {
   const begin = performance.now();
+  const identify = await identifier(options, model, version);
   const { warmup, initialStates, description, ...opened } = await openVersion(
     server,
     options,
@@ -420,12 +426,15 @@ export async function loadVersion(
     host,
   );
   let error: NativeStatus | null;
+  let identity = '';
   try {
+    identity = await identify(opened.config);
     if (warmup.samples.length > 0) onWarmup();
     const config = versionConfig(
       { ...opened, description, warmup, initialStates },
       options,
       model.replaces === true,
+      identity,
     );
     error = await start(server, opened.uid, config);
   } catch (fault) {
@@ -440,7 +449,7 @@ export async function loadVersion(
       model: model.prepared.context.modelName,
     });
   }
-  if (!error) return { ...opened, loadSeconds: (performance.now() - begin) / 1000 };
+  if (!error) return { ...opened, identity, loadSeconds: (performance.now() - begin) / 1000 };
   await retire(server, opened.uid);
   const fault = loadError(error, model.prepared.context.modelName, version);
   const field = options.rateLimit && blamedResource(opened.config, fault.message);

@@ -4,10 +4,12 @@ import { spinCores } from '../../scheduling/spin.js';
 import { EngineConnection } from '../../dispatch/engine-connection.js';
 import { checkObject, show } from '../../argument-checks.js';
 import { invalidArgument, TritonError, unavailable } from '../../errors.js';
+import { registeredCaches } from '../../cache/registered-caches.js';
 import { registeredBackends } from '../../javascript/versions/registered-backends.js';
 import { lazy } from '../../lazy.js';
 import type { ServerOptions } from '../../options.js';
 import { takeOptions } from './given-options.js';
+import type { SpanSink } from '../trace/span-sink.js';
 import { traceBytes } from '../trace/trace-state.js';
 import { ownHandle } from '../../server-handle.js';
 import { InferenceServer, newServer } from '../inference-server.js';
@@ -87,24 +89,31 @@ async function create(
     : (source as ServerOptions);
   const taken = takeOptions(all);
   const registered = registeredBackends();
+  const caches = registeredCaches();
   const {
     askForGpus,
     asksForGpus,
     checkBackendDirectory,
+    createdWith,
     createEngine,
     limitGpuMemory,
     openSpanSink,
+    openCache,
     Registry,
     resolveOptions,
     sourcesOf,
     usableDevices,
   } = await creation();
-  const resolved = resolveOptions(taken.options, taken.workingDirectory, registered);
+  const resolved = resolveOptions(taken.options, taken.workingDirectory, registered, caches);
   const { signal } = resolved;
   throwIfAborted(signal);
   await checkBackendDirectory(resolved);
-  const spans = openSpanSink(resolved.trace, resolved.log);
-  const native = createEngine({ ...resolved, spinCores: spinCores(resolved.threads) });
+  const cache = await openCache(resolved, signal);
+  let spans: SpanSink | undefined;
+  const native = await createdWith(cache, () => {
+    spans = openSpanSink(resolved.trace, resolved.log);
+    return createEngine({ ...resolved, spinCores: spinCores(resolved.threads) });
+  });
   // Models do not keep a server that the program has dropped.
   const made: { server?: WeakRef<InferenceServer> } = {};
   const { captureStacks, strictReadiness, metrics } = resolved;
@@ -124,6 +133,7 @@ async function create(
     native,
     connection,
     registry,
+    cache,
     explicit: resolved.modelControlMode === 'explicit',
     ...shared,
     tracing: { config: resolved.trace, spans, log: resolved.log },

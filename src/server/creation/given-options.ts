@@ -27,6 +27,7 @@ export function takeOptions(options: ServerOptions): GivenOptions {
     ...('backendDirectory' in own && { backendDirectory: location(own.backendDirectory) }),
     ...('metricsConfig' in own && { metricsConfig: members(own.metricsConfig, quantiles) }),
     ...('traceConfig' in own && { traceConfig: members(own.traceConfig, traceMember) }),
+    ...('cacheConfig' in own && { cacheConfig: members(own.cacheConfig, members) }),
     ...('backendConfig' in own && { backendConfig: members(own.backendConfig, members) }),
   };
   return { options: copy, workingDirectory: workingDirectory() };

@@ -7,6 +7,7 @@
 
 import { insistOnAnswer } from '../../addon/memory.js';
 import type { NativeServer } from '../../addon/native/server.js';
+import type { CacheOwner } from '../../cache/cache-owner.js';
 import type { EngineConnection } from '../../dispatch/engine-connection.js';
 import { unavailable } from '../../errors.js';
 import { releaseAllFiles } from '../../registry/sources/held-files.js';
@@ -21,6 +22,8 @@ export interface Left {
    * server.
    */
   readonly repositories: readonly string[] | undefined;
+  /** The response cache outside of the engine. */
+  readonly cache?: CacheOwner | undefined;
 }
 
 const tables = new FinalizationRegistry<Left>((left) => void end(left));
@@ -35,7 +38,7 @@ export function forgetServer(connection: EngineConnection): void {
   tables.unregister(connection);
 }
 
-async function end({ native, connection, repositories }: Left): Promise<void> {
+async function end({ native, connection, repositories, cache }: Left): Promise<void> {
   const what =
     repositories === undefined
       ? 'the connection of attachServer() to a server'
@@ -52,6 +55,7 @@ async function end({ native, connection, repositories }: Left): Promise<void> {
     });
     await releaseAllFiles(native);
     native.join();
+    await cache?.close();
   }
   await connection.detach(unavailable('CLOSED', 'the server is closed'));
 }

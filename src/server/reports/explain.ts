@@ -111,10 +111,18 @@ export interface ExplainedCache {
   readonly hits: number;
   /** Requests to this version that ran because the cache had no answer. */
   readonly misses: number;
-  /** How much of the cache the entries of all models occupy now, 0 to 1. */
-  readonly used: number;
-  /** Entries of all models that made room for others. */
-  readonly evictions: number;
+  /** Of the local cache: how much of it the entries of all models occupy now, 0 to 1. */
+  readonly used?: number | undefined;
+  /** Of the local cache: entries of all models that made room for others. */
+  readonly evictions?: number | undefined;
+  /** Of another cache: whether its last look-up succeeded. Undefined on an attached server, too. */
+  readonly up?: boolean | undefined;
+  /** Of another cache: look-ups of all models that it did not answer, or not in time. */
+  readonly failed?: number | undefined;
+  /** Of another cache: values that it returned and that were no answer to the request, of all models. */
+  readonly unusable?: number | undefined;
+  /** Of another cache: answers of all models that were not stored, because it did not answer or was too slow. */
+  readonly dropped?: number | undefined;
 }
 
 /**
@@ -199,18 +207,21 @@ const largeShare = 0.75;
 /** How many of the last batches' sizes `console.log` shows. */
 const mostShown = 12;
 
-/** What the cache and a version that uses it tell; undefined: there is no cache. */
+/**
+ * What the cache and a version that uses it tell; undefined: there is no cache.
+ *
+ * @param up - Whether a cache outside of the engine answers.
+ */
 export function explainedCache(
   cache: NativeCacheCounts | undefined,
   version: NativeStatistics | undefined,
+  up?: boolean,
 ): ExplainedCache | undefined {
   if (cache === undefined) return undefined;
-  return {
-    hits: version?.cacheHit.count ?? 0,
-    misses: version?.cacheMiss.count ?? 0,
-    used: round(cache.used / cache.size),
-    evictions: cache.evictions,
-  };
+  const own = { hits: version?.cacheHit.count ?? 0, misses: version?.cacheMiss.count ?? 0 };
+  if ('size' in cache) return { ...own, used: round(cache.used / cache.size), evictions: cache.evictions };
+  const { failed, unusable, dropped } = cache;
+  return { ...own, ...(up !== undefined && { up }), failed, unusable, dropped };
 }
 
 /** What a version tells of its batches, as {@link Explanation}; undefined: it is unloaded meanwhile. */

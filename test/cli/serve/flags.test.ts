@@ -210,6 +210,22 @@ test('--trace-config, and the flags that it replaces', () => {
   assert.deepEqual(unknown.ignored, ['--trace-config=triton,colour=red: there is no such setting']);
 });
 
+test('the response cache in Redis has the options of Triton', () => {
+  const text =
+    'host=h port=1 user=u password=p=q db=2 connect_timeout=0 socket_timeout=50 pool_size=3 wait_timeout=9 tls_enabled=true ' +
+    'cert=c key=k cacert=a cacert_dir=d sni=s ttl_ms=7 prefix=x: max_value_bytes=512 coalesce=false';
+  const read = settings(...text.split(' ').map((one) => `--cache-config=redis,${one}`));
+  assert.deepEqual(read.server.cacheConfig, {
+    redis: {
+      ...{ host: 'h', port: 1, user: 'u', password: 'p=q', db: 2, connectTimeoutMs: undefined, poolSize: 3 },
+      tls: { ca: 'a', caDirectory: 'd', cert: 'c', key: 'k', serverName: 's' },
+      ...{ ttlMs: 7, prefix: 'x:' },
+    },
+    ...{ coalesce: false, lookupTimeoutMs: 50, maxValueBytes: 512 },
+  });
+  assert.match(read.ignored.join('\n'), /redis,wait_timeout: look-ups share the connections/);
+});
+
 void suite('what is wrong is refused by name', () => {
   for (const [args, text] of [
     [['--http-prot=1'], /unknown flag --http-prot \(did you mean --http-port\?\)/],
@@ -224,7 +240,20 @@ void suite('what is wrong is refused by name', () => {
     [['--rate-limit-resource=memory:4'], /--rate-limit-resource needs --rate-limit=execution_count/],
     [['--rate-limit=execution_count', '--rate-limit-resource=memory'], /such as memory:4 or memory:4:0/],
     [['--rate-limit=execution_count', '--rate-limit-resource=memory:1:2:3'], /such as memory:4/],
-    [['--cache-config=redis,host=x'], /--cache-config=redis,host=x: unknown cache 'redis'; there is local/],
+    [
+      ['--cache-config=redi,host=x'],
+      /--cache-config=redi,host=…: unknown cache 'redi'; there are local and redis/,
+    ],
+    [['--cache-config=redis,host=x'], /--cache-config=redis,port=<number> is missing/],
+    [['--cache-config=redis,port=1'], /--cache-config=redis,host=<name> is missing/],
+    [
+      ['--cache-config=redis,pasword=secret'],
+      /--cache-config=redis,pasword=…: unknown key 'pasword' \(did you mean password/,
+    ],
+    [
+      ['--cache-config=redis,host=x', '--cache-config=local,size=1'],
+      /names the caches redis and local: choose one/,
+    ],
     [['--cache-config=local'], /expected <cache>,<key>=<value> for --cache-config but received 'local'/],
     [['--cache-config=size=1'], /expected <cache>,<key>=<value> for --cache-config but received 'size=1'/],
     [['--cache-config=local,siz=1'], /unknown key 'siz' \(did you mean size\?\); there are size, ttl_ms/],

@@ -482,7 +482,7 @@ TEST(port_gives_regions_to_ensembles) {
   bench.ServeIdentity(ConfigOf(FloatIo()));
   const uint32_t uid = bench.server.server().AddEnsemble("e", 1, ChainOf(2));
   const uint32_t steps[] = {bench.uid, bench.uid};
-  CHECK(bench.server.server().BindEnsemble(uid, steps).ok());
+  CHECK(bench.server.server().BindEnsemble(uid, steps, {}).ok());
   const BlockRef memory = RegionMemory::Of(BytesOf<float>({1, 2, 0, 0, 0, 0, 0, 0}));
   const uint32_t region = bench.Register("both", memory);
   bench.client.Write(uid, 1, {FloatsAt(0, 1, {region, 0, 4})}, {}, {{0, {region, 8, 8}}}, 2);

@@ -44,7 +44,10 @@ TEST(sequence_controls_have_the_values_of_the_configuration) {
   SequencePolicy policy = PolicyOf(SequencePolicy::Strategy::kDirect, 3);
   policy.controls = {
       {ControlKind::kReady, 4, DataType::kBool, {ControlValue(false), ControlValue(true)}},
-      {ControlKind::kStart, 1, DataType::kInt32, {ControlValue(int32_t{-5}), ControlValue(int32_t{9})}},
+      {ControlKind::kStart,
+       1,
+       DataType::kInt32,
+       {ControlValue(int32_t{-5}), ControlValue(int32_t{9})}},
       {ControlKind::kEnd, 2, DataType::kFp32, {ControlValue(0.5f), ControlValue(2.5f)}},
       {ControlKind::kCorrelationId, 3, DataType::kUint64, {}},
   };

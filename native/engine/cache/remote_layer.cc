@@ -1,0 +1,439 @@
+#include "engine/cache/remote_layer.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "engine/base/clock.h"
+#include "engine/base/rules.h"
+
+namespace tritonts {
+
+namespace {
+
+// Responses that are delivered together.
+constexpr size_t kTogether = 64;
+// Held requests that are taken together.
+constexpr size_t kTaken = 1024;
+// A port takes outputs from this size on as they are, instead of copying them to a page.
+constexpr size_t kLarge = size_t{64} << 10;
+// The timer calls no more often, because a call looks at all that are held.
+constexpr uint64_t kLeastWaitNs = 5'000'000;
+
+uint64_t Since(uint64_t from_ns, uint64_t to_ns) {
+  return to_ns > from_ns ? to_ns - from_ns : 0;
+}
+
+// Whether an answer can be stored.
+bool MayStore(const Response& response) {
+  if (!response.status.ok() || !response.final || response.empty) return false;
+  return std::all_of(response.outputs.begin(), response.outputs.end(),
+                     [](const OutputTensor& output) { return IsHostMemory(output.kind); });
+}
+
+// The text under which the cache stores an answer. Throws std::bad_alloc.
+std::string KeyOf(const std::string& identity, const KeyHash& hash) {
+  std::array<char, 34> text;
+  std::snprintf(text.data(), text.size(), "/%016llx%016llx",
+                static_cast<unsigned long long>(hash.high),
+                static_cast<unsigned long long>(hash.low));
+  return identity + text.data();
+}
+
+}  // namespace
+
+// A request that was found. The memory of its outputs is the cache's, or that of the blocks.
+struct RemoteLayer::Hit {
+  Request* request = nullptr;
+  uint64_t start_ns = 0;
+  StoredAnswer answer;
+  SmallVector<BlockRef, 1> blocks;
+};
+
+RemoteLayer::RemoteLayer(std::shared_ptr<RemoteCache> cache, Timer* timer, ModelIo io,
+                         const std::string& model)
+    : cache_(std::move(cache)),
+      timer_(timer),
+      io_(std::move(io)),
+      cancelled_(Status::Cancelled("model '" + model + "': the request was cancelled")) {
+  number_ = cache_->Join(this);
+}
+
+RemoteLayer::~RemoteLayer() {
+  cache_->Leave(number_);
+  timer_->Remove(this);
+  TRITONTS_ASSERT(held_.empty(), "a response cache was freed with requests that it looks up");
+}
+
+RemoteLayer::Identity RemoteLayer::identity() {
+  std::lock_guard lock(mutex_);
+  return identity_;
+}
+
+void RemoteLayer::Identify(const std::string& identity) {
+  Identity made = identity.empty() ? nullptr : std::make_shared<const std::string>(identity);
+  std::lock_guard lock(mutex_);
+  identity_.swap(made);
+}
+
+void RemoteLayer::Renew() noexcept {
+  Identity before;
+  std::lock_guard lock(mutex_);
+  identity_.swap(before);
+}
+
+bool RemoteLayer::Hold(Request* request, const KeyHash& hash, const Identity& identity,
+                       uint64_t now_ns, std::vector<RemoteCache::Lookup>* lookups) {
+  Held held;
+  held.hash = hash;
+  held.identity = identity;
+  held.start_ns = now_ns;
+  held.until_ns = now_ns + cache_->options().timeout_ns;
+  const uint64_t deadline_ns = request->header->deadline_ns;
+  if (deadline_ns != 0) held.until_ns = std::min(held.until_ns, deadline_ns);
+  try {
+    RemoteCache::Lookup& lookup = lookups->emplace_back();
+    lookup.asker = number_;
+    lookup.request = request;
+    lookup.key = KeyOf(*identity, hash);
+    std::lock_guard lock(mutex_);
+    lookup.id = held.id = last_id_ + 1;
+    held_.emplace(request, std::pair(request, std::move(held)));
+    last_id_++;
+  } catch (const std::bad_alloc&) {
+    if (!lookups->empty() && lookups->back().request == request) lookups->pop_back();
+    return false;
+  }
+  return true;
+}
+
+void RemoteLayer::Submit(std::span<Request* const> requests, uint64_t now_ns,
+                         InlineTime* inline_time) noexcept {
+  const Identity identity = cache_->open() ? this->identity() : nullptr;
+  if (!identity) return Pass(requests, now_ns, inline_time);
+  std::vector<RemoteCache::Lookup> lookups;
+  std::vector<std::pair<Request*, uint64_t>> asked;  // with the ids
+  std::vector<Request*> passed;
+  const uint64_t start_ns = NowNs();
+  uint64_t until_ns = UINT64_MAX;
+  try {
+    lookups.reserve(requests.size());
+    asked.reserve(requests.size());
+    passed.reserve(requests.size());
+  } catch (const std::bad_alloc&) {
+    return Pass(requests, now_ns, inline_time);
+  }
+  KeyHead head(0, kStoredSeed);
+  const RequestHeader* known = nullptr;
+  bool has_key = false;
+  for (Request* request : requests) {
+    if (request->header != known) {
+      known = request->header;
+      has_key = KeyHead::Has(*known);
+      try {
+        if (has_key) head.Set(*known);
+      } catch (const std::bad_alloc&) {
+        has_key = false;
+      }
+    }
+    const uint64_t deadline_ns = known->deadline_ns;
+    // What is too large is never stored.
+    if (has_key &&
+        StoredAnswer::SizeOfKey(*identity, head, *request) <= cache_->options().most_bytes &&
+        Hold(request, head.HashOf(*request), identity, start_ns, &lookups)) {
+      // From here on another thread may end it.
+      asked.emplace_back(request, lookups.back().id);
+      until_ns = std::min(until_ns, start_ns + cache_->options().timeout_ns);
+      if (deadline_ns != 0) until_ns = std::min(until_ns, deadline_ns);
+    } else {
+      passed.push_back(request);
+    }
+  }
+  if (!lookups.empty()) {
+    {
+      std::lock_guard lock(mutex_);
+      if (until_ns < next_ns_) {
+        next_ns_ = until_ns;
+        timer_->Schedule(this, until_ns);
+      }
+    }
+    if (!cache_->Ask(std::move(lookups))) {
+      Held held;
+      for (const auto& [request, id] : asked) {
+        if (Take(request, id, &held)) passed.push_back(request);
+      }
+    }
+  }
+  if (!passed.empty()) Pass(passed, now_ns, inline_time);
+}
+
+bool RemoteLayer::Take(const Request* request, uint64_t id, Held* held) {
+  std::lock_guard lock(mutex_);
+  const auto found = held_.find(request);
+  if (found == held_.end() || (id != 0 && found->second.second.id != id)) return false;
+  *held = std::move(found->second.second);
+  held_.erase(found);
+  return true;
+}
+
+void RemoteLayer::Found(std::span<const RemoteCache::Lookup> lookups,
+                        std::span<const std::span<const char>> values) noexcept {
+  const uint64_t now_ns = NowNs();
+  while (!lookups.empty()) {
+    const size_t count = std::min(kTogether, lookups.size());
+    std::array<Taken, kTogether> taken;
+    size_t some = 0;
+    for (size_t i = 0; i < count; i++) {
+      Taken& one = taken[some];
+      if (!Take(lookups[i].request, lookups[i].id, &one.held)) continue;
+      one.request = const_cast<Request*>(lookups[i].request);  // it was given to this layer
+      one.value = values.empty() ? std::span<const char>() : values[i];
+      some++;
+    }
+    lookups = lookups.subspan(count);
+    const bool failed = values.empty();
+    if (!failed) values = values.subspan(count);
+    if (some == 0) continue;
+    if (!failed) {
+      std::vector<Request*> passed;
+      try {
+        passed.reserve(some);
+        Settle(std::span(taken).first(some), now_ns, &passed);
+        if (!passed.empty()) Pass(passed, now_ns);
+        continue;
+      } catch (const std::bad_alloc&) {
+        // None was answered yet.
+      }
+    }
+    cache_->Note({.failed = some});
+    std::array<Request*, kTogether> all;
+    for (size_t i = 0; i < some; i++) all[i] = taken[i].request;
+    Pass(std::span(all).first(some), now_ns);
+  }
+}
+
+void RemoteLayer::Settle(std::span<const Taken> taken, uint64_t now_ns,
+                         std::vector<Request*>* passed) {
+  std::vector<Hit> hits;
+  hits.reserve(taken.size());
+  KeyHead head(0, kStoredSeed);
+  const RequestHeader* known = nullptr;
+  RemoteCache::Counts counts;
+  for (const Taken& one : taken) {
+    counts.lookup_ns += Since(one.held.start_ns, now_ns);
+    if (one.request->header != known) {
+      known = one.request->header;
+      head.Set(*known);
+    }
+    if (one.value.data()) {
+      Hit& hit = hits.emplace_back();
+      hit.request = one.request;
+      hit.start_ns = one.held.start_ns;
+      if (hit.answer.Read(one.value, *one.held.identity, head, *one.request, io_)) continue;
+      hits.pop_back();
+      counts.unusable++;
+    }
+    Lead(one, head, now_ns);
+    passed->push_back(one.request);
+  }
+  counts.hits = hits.size();
+  counts.misses = passed->size();
+  cache_->Note(counts);
+  if (!hits.empty()) AnswerHits(hits, now_ns);
+}
+
+void RemoteLayer::Lead(const Taken& taken, const KeyHead& head, uint64_t now_ns) noexcept {
+  Running running;
+  running.hash = taken.held.hash;
+  running.identity = taken.held.identity;
+  running.lookup_ns = Since(taken.held.start_ns, now_ns);
+  running.rows = taken.request->header->batch_size;
+  running.stored = StoredAnswer::Begin(*running.identity, head, *taken.request);
+  if (running.stored.empty()) return;
+  try {
+    std::lock_guard lock(mutex_);
+    running_.insert_or_assign(taken.request, std::move(running));
+    running_count_.store(running_.size(), std::memory_order_relaxed);
+  } catch (const std::bad_alloc&) {
+    // It runs, and is not stored.
+  }
+}
+
+void RemoteLayer::AnswerHits(std::span<Hit> hits, uint64_t now_ns) {
+  // A batch of no rows says that the answer was cached (port/port_layout.h).
+  BatchTimings timings;
+  timings.exec_start_ns = timings.compute_start_ns = now_ns;
+  timings.compute_end_ns = timings.exec_end_ns = now_ns;
+  std::array<Response, kTogether> responses;
+  uint64_t lookup_ns = 0;
+  uint64_t request_ns = 0;
+  uint64_t queue_ns = 0;
+  size_t count = 0;
+  for (Hit& hit : hits) {
+    const uint64_t arrival_ns = hit.request->header->arrival_ns;
+    lookup_ns += Since(hit.start_ns, now_ns);
+    request_ns += Since(arrival_ns, now_ns);
+    queue_ns += Since(arrival_ns, hit.start_ns);
+    for (OutputTensor& output : hit.answer.outputs()) {
+      if (output.size < kLarge) continue;
+      BlockRef block = cache_->pool().Acquire(output.size);
+      if (!block) continue;  // the receiver copies it
+      try {
+        hit.blocks.push_back(std::move(block));
+      } catch (const std::bad_alloc&) {
+        continue;
+      }
+      std::memcpy(hit.blocks.back()->data(), output.data, output.size);
+      output.data = hit.blocks.back()->data();
+      output.block = hit.blocks.back().get();
+    }
+    Response& response = responses[count++];
+    response.request = hit.request;
+    response.outputs = hit.answer.outputs();
+    response.timings = &timings;
+  }
+  // This precedes the responses, so that the statistics count a request before its caller has it.
+  hits_.fetch_add(count, std::memory_order_relaxed);
+  hit_ns_.fetch_add(lookup_ns, std::memory_order_relaxed);
+  request_ns_.fetch_add(request_ns, std::memory_order_relaxed);
+  queue_ns_.fetch_add(queue_ns, std::memory_order_relaxed);
+  Answer(std::span(responses).first(count));
+}
+
+void RemoteLayer::See(std::span<const Response> responses) noexcept {
+  if (running_count_.load(std::memory_order_relaxed) == 0) return;
+  for (const Response& response : responses) {
+    if (!response.final) continue;
+    Running running;
+    {
+      std::lock_guard lock(mutex_);
+      const auto found = running_.find(response.request);
+      if (found == running_.end()) continue;
+      running = std::move(found->second);
+      running_.erase(found);
+      running_count_.store(running_.size(), std::memory_order_relaxed);
+      // Other versions of its steps may have made this answer.
+      if (running.identity != identity_) continue;
+    }
+    if (!response.status.ok()) continue;
+    const uint64_t start_ns = NowNs();
+    if (MayStore(response) && StoredAnswer::Finish(io_, running.rows, response.outputs,
+                                                   cache_->options().most_bytes, &running.stored)) {
+      try {
+        cache_->Offer({KeyOf(*running.identity, running.hash), std::move(running.stored)});
+      } catch (const std::bad_alloc&) {
+        // It is not stored.
+      }
+    }
+    const uint64_t insert_ns = Since(start_ns, NowNs());
+    misses_.fetch_add(1, std::memory_order_relaxed);
+    miss_ns_.fetch_add(running.lookup_ns + insert_ns, std::memory_order_relaxed);
+    insert_ns_.fetch_add(insert_ns, std::memory_order_relaxed);
+  }
+}
+
+size_t RemoteLayer::TakeHeld(uint64_t until_ns, std::span<Request*> taken) {
+  std::lock_guard lock(mutex_);
+  size_t count = 0;
+  uint64_t next_ns = UINT64_MAX;
+  for (auto at = held_.begin(); at != held_.end() && count < taken.size();) {
+    const Held& held = at->second.second;
+    if (held.until_ns > until_ns) {
+      next_ns = std::min(next_ns, held.until_ns);
+      ++at;
+      continue;
+    }
+    taken[count++] = at->second.first;
+    at = held_.erase(at);
+  }
+  // With all of them seen, the timer's next call is known. Nobody may schedule another one between.
+  if (count < taken.size()) {
+    next_ns_ = next_ns;
+    if (next_ns != UINT64_MAX) {
+      next_ns_ = std::max(next_ns, NowNs() + kLeastWaitNs);
+      timer_->Schedule(this, next_ns_);
+    }
+  }
+  return count;
+}
+
+void RemoteLayer::OnTimer(uint64_t now_ns) {
+  std::array<Request*, kTaken> late;
+  size_t count = 0;
+  do {
+    count = TakeHeld(now_ns, late);
+    if (count > 0) cache_->Note({.failed = count});
+    if (count > 0) Pass(std::span(late).first(count), now_ns);
+  } while (count == late.size());
+}
+
+void RemoteLayer::Fail(std::span<Request* const> requests, const Status& status) {
+  const uint64_t now_ns = NowNs();
+  uint64_t ns = 0;
+  for (const Request* request : requests) ns += Since(request->header->arrival_ns, now_ns);
+  failed_.fetch_add(requests.size(), std::memory_order_relaxed);
+  failed_ns_.fetch_add(ns, std::memory_order_relaxed);
+  if (status.code() == Code::kCancelled) {
+    cancels_.fetch_add(requests.size(), std::memory_order_relaxed);
+  } else if (status.code() != Code::kUnavailable) {
+    backend_failed_.fetch_add(requests.size(), std::memory_order_relaxed);
+  }
+  while (!requests.empty()) {
+    std::array<Response, kTogether> responses;
+    const auto some = requests.first(std::min(kTogether, requests.size()));
+    requests = requests.subspan(some.size());
+    for (size_t i = 0; i < some.size(); i++) {
+      responses[i].request = some[i];
+      responses[i].status = status;
+    }
+    Answer(std::span(responses).first(some.size()));
+  }
+}
+
+void RemoteLayer::Cancel(std::span<Request* const> requests) noexcept {
+  for (size_t at = 0; at < requests.size();) {
+    std::array<Request*, kTogether> mine;
+    std::array<Request*, kTogether> others;
+    size_t held = 0;
+    size_t passed = 0;
+    for (size_t i = 0; i < kTogether && at < requests.size(); i++, at++) {
+      Held known;
+      (Take(requests[at], 0, &known) ? mine[held++] : others[passed++]) = requests[at];
+    }
+    // Layers around this one tell a caller's wish from a model's answer.
+    for (size_t i = 0; i < held; i++) mine[i]->cancelled.store(true, std::memory_order_relaxed);
+    if (held > 0) Fail(std::span(mine).first(held), cancelled_);
+    if (passed > 0) PassCancel(std::span(others).first(passed));
+  }
+}
+
+void RemoteLayer::Abort(const Status& status) noexcept {
+  std::array<Request*, kTaken> held;
+  size_t count = 0;
+  do {
+    count = TakeHeld(UINT64_MAX, held);
+    if (count > 0) Fail(std::span(held).first(count), status);
+  } while (count == held.size());
+}
+
+void RemoteLayer::AddTo(LayerCounts* counts) const noexcept {
+  const auto add = [](uint64_t* to, const std::atomic<uint64_t>& from) {
+    *to += from.load(std::memory_order_relaxed);
+  };
+  add(&counts->hits, hits_);
+  add(&counts->hit_ns, hit_ns_);
+  add(&counts->misses, misses_);
+  add(&counts->miss_ns, miss_ns_);
+  add(&counts->insert_ns, insert_ns_);
+  add(&counts->request_ns, request_ns_);
+  add(&counts->queue_ns, queue_ns_);
+  add(&counts->failed, failed_);
+  add(&counts->failed_ns, failed_ns_);
+  add(&counts->cancelled, cancels_);
+  add(&counts->backend_failed, backend_failed_);
+}
+
+}  // namespace tritonts

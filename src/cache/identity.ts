@@ -1,0 +1,120 @@
+/**
+ * What stands for the content of a model's version in the keys of a response cache outside of the process: a restarted
+ * server, and another one with the same files, finds the answers again.
+ */
+
+import { createHash, type Hash } from 'node:crypto';
+import { createReadStream, type Stats } from 'node:fs';
+import { readdir, stat } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { NativeBytes } from '../addon/native/folder.js';
+
+/** The content of a version. */
+export interface VersionContent {
+  readonly namespace: string;
+  readonly model: string;
+  readonly version: number;
+  /** The complete configuration, as text. */
+  readonly config: string;
+  /** The version's folder or only file; undefined: there is none. */
+  readonly path: string | undefined;
+  /** Its files in memory, by path; undefined: they are in `path`. */
+  readonly files: Readonly<Record<string, NativeBytes>> | undefined;
+  /** The code of the model or its backend: a file, or a value of the program, whose source text counts. */
+  readonly code: readonly ({ readonly url: string } | { readonly model: unknown })[];
+}
+
+/** Changes when stored answers of earlier releases must not be used. */
+const form = 'tritonts 1';
+
+/**
+ * The identity of a version: its namespace, name, number, and a digest of its configuration, its files and its code.
+ *
+ * @throws The error of the file system if a file cannot be read.
+ */
+export async function versionIdentity(content: VersionContent): Promise<string> {
+  const hash = createHash('sha256').update(form);
+  add(hash, 'config', content.config);
+  if (content.files) {
+    for (const path of Object.keys(content.files).sort())
+      add(hash, path, content.files[path]?.copy() ?? new Uint8Array());
+  } else if (content.path !== undefined) {
+    await addPath(hash, basename(content.path), content.path);
+  }
+  for (const code of content.code) {
+    if ('url' in code) await addPath(hash, 'code', fileURLToPath(code.url));
+    else add(hash, 'code', sourceOf(code.model));
+  }
+  return named(content, hash);
+}
+
+/** The identity of an ensemble whose steps' versions have these identities. */
+export function ensembleIdentity(
+  content: Pick<VersionContent, 'namespace' | 'model' | 'version' | 'config'>,
+  steps: readonly string[],
+): string {
+  const hash = createHash('sha256').update(form);
+  add(hash, 'config', content.config);
+  for (const step of steps) add(hash, 'step', step);
+  return named(content, hash);
+}
+
+function named(
+  { namespace, model, version }: Pick<VersionContent, 'namespace' | 'model' | 'version'>,
+  hash: Hash,
+): string {
+  // 128 bits of the digest tell versions apart as well as all 256 do.
+  return `${namespace}/${model}/${version}/${hash.digest('hex').slice(0, 32)}`;
+}
+
+/** Each part has its length in front, so that two different contents never have the same bytes. */
+function add(hash: Hash, name: string, content: string | Uint8Array): void {
+  const bytes = typeof content === 'string' ? Buffer.from(content) : content;
+  hash.update(`${JSON.stringify(name)} ${bytes.byteLength} `).update(bytes);
+}
+
+/** Changes when a file of a folder, or a single file, is written or replaced. */
+export async function filesStamp(path: string): Promise<string> {
+  const found = await statOf(path);
+  if (found === undefined) return 'none';
+  if (!found.isDirectory()) return `${found.ino} ${found.size} ${found.mtimeMs} ${found.ctimeMs}`;
+  const parts: string[] = [];
+  for (const entry of (await readdir(path)).sort()) {
+    if (entry !== '__pycache__')
+      parts.push(`${JSON.stringify(entry)} (${await filesStamp(join(path, entry))})`);
+  }
+  return parts.join(', ');
+}
+
+/** Undefined for what does not exist: a model of the program has no folder. */
+async function statOf(path: string): Promise<Stats | undefined> {
+  return stat(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined;
+    throw error;
+  });
+}
+
+async function addPath(hash: Hash, name: string, path: string): Promise<void> {
+  const found = await statOf(path);
+  if (found?.isDirectory() === true) {
+    for (const entry of (await readdir(path)).sort())
+      if (entry !== '__pycache__') await addPath(hash, `${name}/${entry}`, join(path, entry));
+  } else if (found?.isFile() === true) {
+    hash.update(`${JSON.stringify(name)} ${found.size} `);
+    for await (const chunk of createReadStream(path, { highWaterMark: 1 << 20 }))
+      hash.update(chunk as Uint8Array);
+  }
+}
+
+/** The source text of a class, or of the functions of an object. */
+function sourceOf(model: unknown): string {
+  if (typeof model === 'function') return Function.prototype.toString.call(model);
+  if (typeof model !== 'object' || model === null) return '';
+  const texts: string[] = [];
+  for (let at: unknown = model; at !== null && at !== Object.prototype; at = Object.getPrototypeOf(at)) {
+    for (const [key, { value }] of Object.entries(Object.getOwnPropertyDescriptors(at)))
+      if (typeof value === 'function') texts.push(`${key}: ${Function.prototype.toString.call(value)}`);
+  }
+  return texts.join('\n');
+}

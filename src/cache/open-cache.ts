@@ -1,0 +1,63 @@
+/** Opens the cache outside of the engine of a server that is created. */
+
+import type { NativeServer } from '../addon/native/server.js';
+import type { RemoteCacheSetup } from '../cache-config.js';
+import { TritonError } from '../errors.js';
+import type { Log } from '../logger.js';
+import { thrownText } from '../thrown-text.js';
+import { CacheOwner } from './cache-owner.js';
+
+/**
+ * Makes the cache that the options name; undefined: they name none, or the engine's own.
+ *
+ * @param signal - Ends the wait. A cache that is made afterwards is closed.
+ * @throws {@link TritonError} INTERNAL if the cache cannot be made, as in Triton; its own code if it is a TritonError.
+ */
+export async function openCache(
+  { remoteCache, log }: { readonly remoteCache: RemoteCacheSetup | undefined; readonly log: Log },
+  signal: AbortSignal | undefined,
+): Promise<CacheOwner | undefined> {
+  if (remoteCache === undefined) return undefined;
+  const { name, make, lookupTimeoutMs } = remoteCache;
+  const made = make().then((cache) => new CacheOwner(name, cache, lookupTimeoutMs, log));
+  let stop: (() => void) | undefined;
+  const aborted = new Promise<'aborted'>((resolve) => {
+    stop = (): void => {
+      resolve('aborted');
+    };
+    signal?.addEventListener('abort', stop, { once: true });
+  });
+  try {
+    const first = await Promise.race([made, aborted]);
+    if (first !== 'aborted') return first;
+    made.then(
+      (late) => late.close(),
+      () => undefined,
+    );
+    throw new TritonError('CANCELLED', 'starting the server was cancelled by options.signal', {
+      cause: signal?.reason,
+    });
+  } catch (error) {
+    if (error instanceof TritonError) throw error;
+    throw new TritonError('INTERNAL', `cannot open the response cache '${name}': ${thrownText(error)}`, {
+      cause: error,
+    });
+  } finally {
+    if (stop) signal?.removeEventListener('abort', stop);
+  }
+}
+
+/** Creates an engine, and attaches the cache to it. The cache is closed if that fails. */
+export async function createdWith(
+  cache: CacheOwner | undefined,
+  create: () => NativeServer,
+): Promise<NativeServer> {
+  try {
+    const native = create();
+    cache?.attach(native);
+    return native;
+  } catch (error) {
+    await cache?.close();
+    throw error;
+  }
+}

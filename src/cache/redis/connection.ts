@@ -74,12 +74,12 @@ export class RedisConnection {
     client.on('end', () => {
       this.#lose(client, 'the connection was closed');
     });
-    let failed: unknown;
+    let failed: Error | undefined;
     const ready = (async (): Promise<void> => {
       await client.connect();
       await client.ping();
     })().catch((error: unknown) => {
-      failed = error ?? new Error('unknown');
+      failed = error instanceof Error ? error : new Error(thrownText(error));
     });
     const inTime = await endsWithin(ready, this.#limitMs);
     if (!inTime) failed = new Error(`it did not answer PING within ${this.#limitMs} ms`);

@@ -160,7 +160,7 @@ const own: FlagGroup = {
 const elsewhere: FlagGroup = {
   title: 'What Triton has besides',
   flags: [
-    hint('cache-directory', text('folder'), 'the local cache is built in, and no other can be loaded'),
+    hint('cache-directory', text('folder'), 'the caches are built in, and no other can be loaded'),
     refuse('trace-config', 'setting=value', noTrace),
     refuse('trace-file', 'file', noTrace),
     only('trace-level', choice('OFF', 'MIN', 'MAX', 'TIMESTAMPS', 'TENSORS'), 'OFF', noTrace),

@@ -318,3 +318,20 @@ test('an idle server keeps no process alive, also while Redis is gone', async (t
   const [status] = (await once(child, 'exit')) as [number];
   assert.deepEqual([status, said], [0, 'up\ndone\n']);
 });
+
+nodeTest('without the package redis the error says how to install it', async () => {
+  const hook = `export async function resolve(name, context, next) {
+    if (name === 'redis') throw Object.assign(new Error("Cannot find package 'redis'"), { code: 'ERR_MODULE_NOT_FOUND' });
+    return next(name, context);
+  }`;
+  const code = `
+    import { register } from 'node:module';
+    register('data:text/javascript,' + encodeURIComponent(${JSON.stringify(hook)}));
+    const { createServer } = await import(${JSON.stringify(new URL('../../../src/index.js', import.meta.url).href)});
+    const cacheConfig = { redis: { host: 'localhost', port: 1 } };
+    const error = await createServer({ models: { m: { execute: () => [] } }, cacheConfig }).catch((one) => one);
+    console.log(error.code, error.message);`;
+  const args = ['--input-type=module', '-e', code];
+  const { stdout } = await promisify(execFile)(process.execPath, args, { timeout: 60_000 });
+  assert.match(stdout, /^UNAVAILABLE cacheConfig\.redis needs the package redis, .*: npm install redis\n$/);
+});

@@ -55,6 +55,7 @@ RemoteLayer::~RemoteLayer() {
   cache_->Leave(number_);
   timer_->Remove(this);
   TRITONTS_ASSERT(held_.empty(), "a response cache was freed with requests that it looks up");
+  TRITONTS_ASSERT(running_.empty(), "a response cache was freed with answers that it waits for");
 }
 
 RemoteLayer::Identity RemoteLayer::identity() {

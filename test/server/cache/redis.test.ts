@@ -3,8 +3,10 @@
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { join } from 'node:path';
 import { test as nodeTest, type TestContext } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
+
 import { promisify } from 'node:util';
 import { createClient } from 'redis';
 import type { InferenceServer } from '../../../src/index.js';
@@ -12,6 +14,7 @@ import type { CacheConfig } from '../../../src/cache-config.js';
 import type { RedisCacheOptions } from '../../../src/cache/redis/options.js';
 import { addModel } from '../../support/models.js';
 import { chain, ensemble, identity, onnx, rejection, row, serve, until } from '../../support/harness.js';
+import { temporaryFolder } from '../../support/repository.js';
 import { freePort, Proxy, RedisProcess, withoutRedis } from './redis-server.js';
 
 const cached = 'response_cache { enable: true }';
@@ -225,6 +228,32 @@ test('users, passwords and a pool', async (t) => {
   process.env['TRITONCACHE_REDIS_PASSWORD'] = 'secret';
   t.after(() => delete process.env['TRITONCACHE_REDIS_PASSWORD']);
   assert.ok(await hit(await serve(t, add, { cacheConfig: config(redis.port) })));
+});
+
+test('TLS, with certificates that are trusted and with others', async (t) => {
+  const folder = await temporaryFolder(t);
+  const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
+  const asked = ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '2', '-subj', '/CN=localhost'];
+  const names = ['-addext', 'subjectAltName=DNS:localhost,DNS:other.example,IP:127.0.0.1'];
+  await promisify(execFile)('openssl', [...asked, ...names, '-keyout', key, '-out', cert]);
+  const port = await freePort();
+  const files = ['--tls-cert-file', cert, '--tls-key-file', key, '--tls-ca-cert-file', cert];
+  await RedisProcess.start(t, ['--tls-port', String(port), ...files]);
+  for (const tls of [
+    { ca: cert, cert, key },
+    { caDirectory: folder, cert, key, serverName: 'other.example' },
+  ]) {
+    const server = await serve(t, add, { cacheConfig: config(port, { tls }) });
+    await hit(server);
+    await until(() => hit(server));
+  }
+  for (const [tls, message] of [
+    [true, /self-signed certificate/],
+    [{ ca: cert, cert, key, serverName: 'wrong.example' }, /does not match certificate/],
+    [{ ca: join(folder, 'none.pem') }, /ENOENT.*none\.pem/],
+  ] as const) {
+    assert.match((await rejection(serve(t, add, { cacheConfig: config(port, { tls }) }))).message, message);
+  }
 });
 
 test('a server does not start without its Redis', async (t) => {

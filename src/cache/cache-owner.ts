@@ -81,14 +81,17 @@ export class CacheOwner {
   #lookUp(batch: number, keys: readonly string[]): void {
     const abort = new AbortController();
     let open = true;
-    const timer = setTimeout(() => {
+    const late = (): void => {
+      if (!open) return;
       open = false;
       this.#answer(batch, undefined);
       this.#rest();
       const limit = `a look-up took longer than ${this.#timeoutMs} ms`;
       this.#fail(limit, undefined);
       abort.abort(new Error(limit));
-    }, this.#timeoutMs);
+    };
+    // If this event loop was blocked, the result may be there, and comes before the immediate.
+    const timer = setTimeout(() => setImmediate(late), this.#timeoutMs);
     timer.unref();
     const end = (): boolean => {
       clearTimeout(timer);
@@ -100,19 +103,19 @@ export class CacheOwner {
       if (!end()) return;
       this.#answer(batch, undefined);
       this.#fail(thrownText(error), error);
-      // The next one tries it, even if this one did.
-      this.#native?.setMode('open');
+      // A failure at once delays nobody: unless another look-up took too long, the next one is tried.
+      if (!this.#pause) this.#native?.setMode('open');
     };
     const found = (values: unknown): void => {
-      if (!end()) return;
+      if (!open) return;
       try {
-        this.#answer(batch, checked(values, keys.length));
+        const list = checked(values, keys.length);
+        end();
+        this.#answer(batch, list);
+        this.#recover();
       } catch (error) {
-        this.#answer(batch, undefined);
-        this.#fail(thrownText(error), error);
-        return;
+        fail(error);
       }
-      this.#recover();
     };
     try {
       const result: unknown = this.#cache.lookup(keys, abort.signal);

@@ -89,10 +89,12 @@ export async function filesStamp(path: string): Promise<string> {
 
 /** Undefined for what does not exist: a model of the program has no folder. */
 async function statOf(path: string): Promise<Stats | undefined> {
-  return stat(path).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return undefined;
+  try {
+    return await stat(path);
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
     throw error;
-  });
+  }
 }
 
 async function addPath(hash: Hash, name: string, path: string): Promise<void> {

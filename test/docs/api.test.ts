@@ -20,6 +20,7 @@ void suite('the comments of the public names', () => {
       'attachServer',
       'createServer',
       'registerBackend',
+      'registerCache',
     ]);
   });
 

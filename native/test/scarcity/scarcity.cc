@@ -14,9 +14,11 @@
 #include <iterator>
 #include <map>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "engine/cache/cache_layer.h"
+#include "engine/cache/remote_layer.h"
 #include "port_client.h"
 #include "scarce_calls.h"
 #include "sequence_fixture.h"
@@ -30,6 +32,61 @@ std::atomic<int> failures{0};
 
 // A message shorter than the text that replaces it without memory.
 constexpr const char* kTogether = "not more than one";
+
+// Plays the owner of a cache outside of the engine, on a thread of its own.
+class CacheOwner {
+ public:
+  CacheOwner()
+      : cache(std::make_shared<RemoteCache>(RemoteCache::Options{
+            .timeout_ns = 20'000'000, .most_bytes = 4096, .most_queued = 1 << 16})) {
+    cache->Attach([] {});
+    thread_ = std::thread([this] {
+      while (!ends_) {
+        Once();
+        std::this_thread::sleep_for(std::chrono::microseconds(200));
+      }
+    });
+  }
+  ~CacheOwner() {
+    ends_ = true;
+    thread_.join();
+    cache->Detach();
+  }
+
+  const std::shared_ptr<RemoteCache> cache;
+
+ private:
+  void Once() {
+    try {
+      uint32_t batch = 0;
+      std::span<const RemoteCache::Lookup> lookups;
+      {
+        InEngine engine;
+        lookups = cache->TakeLookups(&batch);
+      }
+      std::vector<std::span<const char>> values;
+      {
+        InTest test;
+        for (const RemoteCache::Lookup& lookup : lookups) {
+          const auto found = stored_.find(lookup.key);
+          values.emplace_back();
+          if (found != stored_.end()) values.back() = found->second;
+        }
+      }
+      InEngine engine;
+      if (batch != 0) cache->Answer(batch, values);
+      std::vector<RemoteCache::Entry> entries = cache->TakeEntries();
+      InTest test;
+      for (RemoteCache::Entry& entry : entries) stored_[entry.key] = std::move(entry.value);
+    } catch (const std::bad_alloc&) {
+      // The look-ups wait for the next time.
+    }
+  }
+
+  std::map<std::string, std::string> stored_;
+  std::atomic<bool> ends_{false};
+  std::thread thread_;
+};
 
 // A server with versions of all kinds, created before any call fails.
 struct Rig {
@@ -104,6 +161,17 @@ struct Rig {
     server.server().FindServed(cached)->AddLayer(std::make_unique<CacheLayer>(
         std::make_shared<LocalCache>(4096), cached, "m", CacheLayer::Options()));
     CHECK(server.Start(cached, ConfigOf(FloatIo(), 2, {8, {}, 0})).ok());
+    opened = server.Open(&identity);
+    CHECK(opened.ok());
+    remote = opened.value();
+    CHECK(timer.Start());
+    const auto looked_up = server.server().FindServed(remote);
+    looked_up->AddLayer(std::make_unique<CacheLayer>(std::make_shared<LocalCache>(0), remote, "m",
+                                                     CacheLayer::Options{.shares_only = true}));
+    looked_up->AddLayer(
+        std::make_unique<RemoteLayer>(owner.cache, &timer, FloatIo(), std::string("m")));
+    looked_up->Identify("m/1");
+    CHECK(server.Start(remote, ConfigOf(FloatIo(), 2, {8, {}, 0})).ok());
     // Each third request is traced; what is written does not matter.
     TraceSetting::Options traces;
     traces.timestamps = traces.tensors = true;
@@ -114,15 +182,17 @@ struct Rig {
     PortClient client(server.shared());
     for (int i = 0; i < 3; i++) {
       for (const uint32_t uid : {fast, delayed, wide, ordered, levelled, held, halving,
-                                 halving_ordered, mixed, cached}) {
+                                 halving_ordered, mixed, cached, remote}) {
         for (int k = 0; k < 20; k++) client.Write(uid, 1, {{0, {1, 1}, "abcd"}});
       }
       client.Write(large, 0, {{0, {40'000}, std::string(160'000, 'z')}});
-      client.Take(201);
+      client.Take(221);
     }
   }
 
   std::shared_ptr<Runs> runs = std::make_shared<Runs>();
+  Timer timer;
+  CacheOwner owner;
   IdentityBackend identity;
   std::unique_ptr<ScriptedBackend> wide_backend;
   std::unique_ptr<ScriptedBackend> held_backend;
@@ -131,6 +201,7 @@ struct Rig {
   int32_t last_sequence = 0;
   uint32_t fast = 0, delayed = 0, large = 0, wide = 0, ordered = 0, levelled = 0, held = 0;
   uint32_t halving = 0, halving_ordered = 0, mixed = 0, direct = 0, oldest = 0, cached = 0;
+  uint32_t remote = 0;
 };
 
 // The life of an environment.
@@ -160,6 +231,7 @@ class Life {
       for (int i = 0; i < 4; i++) WriteGroup(rig_->ordered, 1);
       WriteGroup(rig_->levelled, 10);
       for (int i = 0; i < 3; i++) WriteGroup(rig_->cached, 6);
+      for (int i = 0; i < 3; i++) WriteGroup(rig_->remote, 6);
       WriteGroup(rig_->halving, 6);
       WriteGroup(rig_->halving_ordered, 6);
       for (int i = 0; i < 6; i++) WriteGroup(rig_->mixed, 2, 1 + i % 2);
@@ -260,7 +332,8 @@ class Life {
     const int32_t offset = slot * 128;
     for (int32_t i = 0; i < count; i++) {
       // Some of the requests of a cached model are equal.
-      const int32_t value = uid == rig_->cached ? slot % 4 * 10 + i % 3 : slot * 1000 + i;
+      const bool equal = uid == rig_->cached || uid == rig_->remote;
+      const int32_t value = equal ? slot % 4 * 10 + i % 3 : slot * 1000 + i;
       const std::string bytes = BytesOf(std::vector<int32_t>(static_cast<size_t>(width), value));
       std::memcpy(slab_ + offset + i * 4 * width, bytes.data(), bytes.size());
       const bool wide = uid == rig_->wide || uid == rig_->ordered;

@@ -4,13 +4,15 @@
  * neither polls nor keeps the process alive.
  */
 
-import { createClient, RESP_TYPES, type RedisClientOptions } from 'redis';
+import { createClient, type RedisClientOptions } from 'redis';
 import { thrownText } from '../../thrown-text.js';
 import { endsWithin } from '../../time-limit.js';
 
 /** How long nothing is tried after an attempt that failed: at first, and at most. */
 const firstRestMs = 100;
 const longestRestMs = 2000;
+/** The first byte of a text of bytes in Redis' protocol. The package's own name for it cannot be imported from all versions. */
+const blobString = 36;
 
 /** What is used of a client of the package. */
 export interface RedisClient {
@@ -38,7 +40,7 @@ function clientOf(options: RedisClientOptions): RedisClient {
     disableOfflineQueue: true,
     disableClientInfo: true,
     maintNotifications: 'disabled',
-    commandOptions: { typeMapping: { [RESP_TYPES.BLOB_STRING]: Buffer } },
+    commandOptions: { typeMapping: { [blobString]: Buffer } },
   });
 }
 
@@ -74,12 +76,12 @@ export class RedisConnection {
     client.on('end', () => {
       this.#lose(client, 'the connection was closed');
     });
-    let failed: unknown;
+    let failed: Error | undefined;
     const ready = (async (): Promise<void> => {
       await client.connect();
       await client.ping();
     })().catch((error: unknown) => {
-      failed = error ?? new Error('unknown');
+      failed = error instanceof Error ? error : new Error(thrownText(error));
     });
     const inTime = await endsWithin(ready, this.#limitMs);
     if (!inTime) failed = new Error(`it did not answer PING within ${this.#limitMs} ms`);

@@ -175,7 +175,7 @@ const own: FlagGroup = {
 const elsewhere: FlagGroup = {
   title: 'What Triton has besides',
   flags: [
-    hint('cache-directory', text('folder'), 'the local cache is built in, and no other can be loaded'),
+    hint('cache-directory', text('folder'), 'the caches are built in, and no other can be loaded'),
     only('allow-sagemaker', bool, 'false', noSageMaker),
     hint('sagemaker-port', integer(0, 65_535), noSageMaker),
     hint('sagemaker-safe-port-range', text('from-to'), noSageMaker),

@@ -7,8 +7,17 @@ import { filesStamp, versionIdentity } from '../../cache/identity.js';
 import { printConfigJson, type ModelConfig } from '../../config/index.js';
 import type { ResolvedOptions } from '../../options.js';
 import { thrownText } from '../../thrown-text.js';
-import type { OpenedModel } from './load-version.js';
+import type { ModelCode } from '../../javascript/model-code.js';
+import type { LocalFiles } from '../sources/model-source.js';
 import { versionFiles } from './override.js';
+import type { PreparedModel } from './prepare-model.js';
+
+/** What is used of a model that is opened. */
+interface IdentifiedModel extends Pick<PreparedModel, 'prepared'> {
+  readonly local: LocalFiles;
+  readonly code?: ModelCode | undefined;
+  readonly namespace?: string;
+}
 
 /**
  * Called before a version is opened. The function that it returns is called when it is open, with the complete
@@ -17,7 +26,7 @@ import { versionFiles } from './override.js';
  */
 export async function identifier(
   options: ResolvedOptions,
-  { prepared, local, code, namespace = '' }: OpenedModel,
+  { prepared, local, code, namespace = '' }: IdentifiedModel,
   version: number,
 ): Promise<(config: ModelConfig) => Promise<string>> {
   const { remoteCache, log } = options;

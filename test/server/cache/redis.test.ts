@@ -3,8 +3,10 @@
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { join } from 'node:path';
 import { test as nodeTest, type TestContext } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
+
 import { promisify } from 'node:util';
 import { createClient } from 'redis';
 import type { InferenceServer } from '../../../src/index.js';
@@ -12,6 +14,7 @@ import type { CacheConfig } from '../../../src/cache-config.js';
 import type { RedisCacheOptions } from '../../../src/cache/redis/options.js';
 import { addModel } from '../../support/models.js';
 import { chain, ensemble, identity, onnx, rejection, row, serve, until } from '../../support/harness.js';
+import { temporaryFolder } from '../../support/repository.js';
 import { freePort, Proxy, RedisProcess, withoutRedis } from './redis-server.js';
 
 const cached = 'response_cache { enable: true }';
@@ -227,6 +230,32 @@ test('users, passwords and a pool', async (t) => {
   assert.ok(await hit(await serve(t, add, { cacheConfig: config(redis.port) })));
 });
 
+test('TLS, with certificates that are trusted and with others', async (t) => {
+  const folder = await temporaryFolder(t);
+  const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
+  const asked = ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '2', '-subj', '/CN=localhost'];
+  const names = ['-addext', 'subjectAltName=DNS:localhost,DNS:other.example,IP:127.0.0.1'];
+  await promisify(execFile)('openssl', [...asked, ...names, '-keyout', key, '-out', cert]);
+  const port = await freePort();
+  const files = ['--tls-cert-file', cert, '--tls-key-file', key, '--tls-ca-cert-file', cert];
+  await RedisProcess.start(t, ['--tls-port', String(port), ...files]);
+  for (const tls of [
+    { ca: cert, cert, key },
+    { caDirectory: folder, cert, key, serverName: 'other.example' },
+  ]) {
+    const server = await serve(t, add, { cacheConfig: config(port, { tls }) });
+    await hit(server);
+    await until(() => hit(server));
+  }
+  for (const [tls, message] of [
+    [true, /self-signed certificate/],
+    [{ ca: cert, cert, key, serverName: 'wrong.example' }, /does not match certificate/],
+    [{ ca: join(folder, 'none.pem') }, /ENOENT.*none\.pem/],
+  ] as const) {
+    assert.match((await rejection(serve(t, add, { cacheConfig: config(port, { tls }) }))).message, message);
+  }
+});
+
 test('a server does not start without its Redis', async (t) => {
   const port = await freePort();
   const gone = await rejection(serve(t, add, { cacheConfig: config(port) }));
@@ -317,4 +346,21 @@ test('an idle server keeps no process alive, also while Redis is gone', async (t
   child.stdin.write('go\n');
   const [status] = (await once(child, 'exit')) as [number];
   assert.deepEqual([status, said], [0, 'up\ndone\n']);
+});
+
+nodeTest('without the package redis the error says how to install it', async () => {
+  const hook = `export async function resolve(name, context, next) {
+    if (name === 'redis') throw Object.assign(new Error("Cannot find package 'redis'"), { code: 'ERR_MODULE_NOT_FOUND' });
+    return next(name, context);
+  }`;
+  const code = `
+    import { register } from 'node:module';
+    register('data:text/javascript,' + encodeURIComponent(${JSON.stringify(hook)}));
+    const { createServer } = await import(${JSON.stringify(new URL('../../../src/index.js', import.meta.url).href)});
+    const cacheConfig = { redis: { host: 'localhost', port: 1 } };
+    const error = await createServer({ models: { m: { execute: () => [] } }, cacheConfig }).catch((one) => one);
+    console.log(error.code, error.message);`;
+  const args = ['--input-type=module', '-e', code];
+  const { stdout } = await promisify(execFile)(process.execPath, args, { timeout: 60_000 });
+  assert.match(stdout, /^UNAVAILABLE cacheConfig\.redis needs the package redis, .*: npm install redis\n$/);
 });

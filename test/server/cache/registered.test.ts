@@ -168,7 +168,7 @@ test('values that are no answer to the request are misses', async (t) => {
   await first(server, 0);
   await first(server, 5);
   await until(() => cache.stored.size === 2);
-  const [[key = '', value = new Uint8Array()] = [], [, other = new Uint8Array()] = []] = [...cache.stored];
+  const [[key, value] = ['', new Uint8Array()], [, other] = ['', new Uint8Array()]] = [...cache.stored];
   let seen = runs();
   const spoiled: Uint8Array[] = [
     new Uint8Array(),
@@ -301,14 +301,28 @@ test('close and unload do not wait for a look-up that hangs longer than they say
 
 test('caches are refused by name, and their makers may fail', async (t) => {
   const one: unknown = undefined;
-  assert.throws(() => registerCache('redis', new MapCache()), {
-    code: 'INVALID_ARG',
-    message: /name of the package/,
-  });
-  assert.throws(() => registerCache('a b', new MapCache()), /letters, digits/);
-  assert.throws(() => registerCache('no-cache', one as ResponseCache), /functions lookup and insert/);
+  assert.throws(
+    () => {
+      registerCache('redis', new MapCache());
+    },
+    {
+      code: 'INVALID_ARG',
+      message: /name of the package/,
+    },
+  );
+  assert.throws(() => {
+    registerCache('a b', new MapCache());
+  }, /letters, digits/);
+  assert.throws(() => {
+    registerCache('no-cache', one as ResponseCache);
+  }, /functions lookup and insert/);
   registerCache('twice', new MapCache());
-  assert.throws(() => registerCache('twice', new MapCache()), { code: 'ALREADY_EXISTS' });
+  assert.throws(
+    () => {
+      registerCache('twice', new MapCache());
+    },
+    { code: 'ALREADY_EXISTS' },
+  );
   const refused = async (cacheConfig: CacheConfig, message: RegExp): Promise<void> => {
     await assert.rejects(createServer({ models: { m: counting().model }, cacheConfig }), { message });
   };

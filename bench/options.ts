@@ -44,6 +44,7 @@ const parts: readonly string[] = [
   'shared-memory',
   'streams',
   'strings',
+  'traces',
   'warmup',
   'weights',
 ];

@@ -26,6 +26,7 @@ import { measureRagged } from '../limits/ragged.js';
 import { measureSequences } from '../limits/sequences.js';
 import { measureSharedMemory } from '../limits/shared-memory.js';
 import { measureShapes } from '../limits/shapes.js';
+import { measureTraces } from '../limits/traces.js';
 import { measureWarmup } from '../limits/warmup.js';
 import { measureStrings } from '../limits/strings.js';
 import { measureWeights } from '../weights/figures.js';
@@ -136,6 +137,10 @@ export class Benchmark {
     if (wants(this.#options, 'cache')) {
       this.#progress('cache');
       this.#measured.push(...(await measureCache(rounds)));
+    }
+    if (wants(this.#options, 'traces')) {
+      this.#progress('traces');
+      this.#measured.push(...(await measureTraces(rounds)));
     }
     if (wants(this.#options, 'queues')) {
       this.#progress('queues');

@@ -68,7 +68,6 @@ EnsemblePlan EnsemblePlanOf(const Napi::Value& value) {
   plan.outputs = UidsOf(object.Get("outputTensors"));
   plan.max_inflight = static_cast<uint32_t>(NumberOf(object.Get("maxInflight")));
   plan.conditional = FlagOf(object.Get("conditional"));
-  plan.version = static_cast<int64_t>(NumberOf(object.Get("version")));
   plan.cached = FlagOf(object.Get("cached"));
   const Napi::Value steps = object.Get("steps");
   if (!steps.IsArray()) return {};

@@ -191,9 +191,9 @@ void ServerWrap::Start(const Napi::CallbackInfo& info) {
 }
 
 Napi::Value ServerWrap::AddEnsemble(const Napi::CallbackInfo& info) {
-  EnsemblePlan plan = EnsemblePlanOf(info[1]);
-  plan.latencies = LatencyPolicyOf(info[2]);
-  const uint32_t uid = server_->AddEnsemble(StringOf(info[0]), std::move(plan));
+  EnsemblePlan plan = EnsemblePlanOf(info[2]);
+  plan.latencies = LatencyPolicyOf(info[3]);
+  const uint32_t uid = server_->AddEnsemble(StringOf(info[0]), NumberOf(info[1]), std::move(plan));
   return Napi::Number::New(info.Env(), uid);
 }
 

@@ -12,10 +12,10 @@ namespace tritonts {
 namespace {
 
 // Adds the traces of a batch's requests, by their positions in the batch.
-void AddTraces(std::span<Request* const> requests, std::vector<TraceMark>* traces) {
+void AddTraces(std::span<Request* const> requests, TraceMarks<TraceParent>* traces) {
   for (size_t at = 0; at < requests.size(); at++) {
     HeaderTraces* const known = requests[at]->header->traces.get();
-    const TraceMark* const mark = known ? FindMark(&known->own, requests[at]->position) : nullptr;
+    const auto* const mark = known ? FindMark(&known->own, requests[at]->position) : nullptr;
     if (mark && mark->trace) traces->push_back({static_cast<uint32_t>(at), mark->trace});
   }
 }

@@ -113,7 +113,7 @@ class Inbox : public std::enable_shared_from_this<Inbox> {
     bool ending = false;  // Terminate was called while the environment was inside
     bool parted = false;
     std::vector<ServedCall> served;
-    std::vector<TraceMark> traces;
+    TraceMarks<TraceParent> traces;
     std::shared_ptr<Caller> caller;  // null: the batch has made no calls
   };
   // Lists its request in the inbox, which owns it while it is listed.

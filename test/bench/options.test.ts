@@ -93,6 +93,7 @@ test('the second part is measured as the first one, under the required loads', (
     'shared-memory',
     'streams',
     'strings',
+    'traces',
     'warmup',
     'weights',
   ])

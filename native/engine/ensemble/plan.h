@@ -37,7 +37,6 @@ struct EnsemblePlan {
   // Several steps may produce one tensor, and a step without a required input is skipped.
   bool conditional = false;
   LatencyPolicy latencies = {};
-  int64_t version = 1;  // its number in the repository, for traces
   // Whether its responses are cached (Triton: response_cache), if the server has a cache.
   bool cached = false;
 

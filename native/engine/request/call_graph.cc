@@ -29,7 +29,7 @@ void CallPlaces::Add(size_t places) {
 
 std::shared_ptr<Caller> CallGraph::Begin(std::shared_ptr<CallPlaces> places,
                                          std::vector<ServedCall> serves,
-                                         std::vector<TraceMark> traces) {
+                                         TraceMarks<TraceParent> traces) {
   auto caller = std::make_shared<Caller>();
   caller->places_ = std::move(places);
   caller->serves_ = std::move(serves);
@@ -52,10 +52,10 @@ uint32_t CallGraph::Name(const std::shared_ptr<Caller>& caller, uint32_t positio
     if (!is_any && (position < one.first || position - one.first >= one.count)) continue;
     if (!serves || one.call->depth_ > serves->depth_) serves = one.call;
   }
-  TraceRef trace;
+  TraceParent trace;
   if (position == ~0u) {
     if (!caller->traces_.empty()) trace = caller->traces_.front().trace;
-  } else if (const TraceMark* const mark = FindMark(&caller->traces_, position)) {
+  } else if (const auto* const mark = FindMark(&caller->traces_, position)) {
     trace = mark->trace;
   }
   const std::lock_guard lock(mutex_);
@@ -77,7 +77,7 @@ void Caller::End() {
   CallGraph& graph = CallGraph::Get();
   std::vector<CallGraph::Named> forgotten;  // dropped without the mutex
   std::vector<ServedCall> served;
-  std::vector<TraceMark> traces;
+  TraceMarks<TraceParent> traces;
   const std::lock_guard lock(graph.mutex_);
   if (std::exchange(ended_, true)) return;
   Remove(&places_->callers_, this);

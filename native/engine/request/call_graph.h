@@ -26,7 +26,6 @@
 #include <mutex>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "engine/base/status.h"
@@ -76,7 +75,7 @@ class Caller {
   friend class CallGraph;
   std::shared_ptr<CallPlaces> places_;
   std::vector<ServedCall> serves_;  // constant until End
-  std::vector<TraceMark> traces_;   // of traced requests of the batch; constant until End
+  TraceMarks<TraceParent> traces_;  // of traced requests of the batch; constant until End
   std::vector<uint32_t> numbers_;   // assigned by Name
   std::vector<Call*> open_;         // not owned: calls end before their headers are used again
   bool ended_ = false;
@@ -104,9 +103,8 @@ class Call {
   void Took(uint32_t first, uint32_t count);
   // The request at `position` has ended.
   void Ended(uint32_t position);
-  // Takes the trace of the request that makes the call; empty: it is not traced. Before the call is
-  // shared, because a trace ends with its last reference.
-  TraceRef TakeTrace() { return std::move(trace_); }
+  // The trace of the request that makes the call. Constant.
+  const TraceParent& trace() const { return trace_; }
 
  private:
   friend class CallGraph;
@@ -121,7 +119,7 @@ class Call {
   uint32_t depth_ = 1;              // nested calls of models up to this one, without steps
   std::shared_ptr<Caller> caller_;  // the batch that makes the call; null: a step makes it
   bool gone_ = false;               // the batch had ended before the call was made
-  TraceRef trace_;
+  TraceParent trace_;
   // Guarded by the graph's mutex.
   bool open_ = false;
   std::shared_ptr<CallPlaces> places_;
@@ -151,7 +149,7 @@ class CallGraph {
   // Makes the caller of a batch that occupies one of these places. `traces` has the traced requests
   // of the batch. Throws std::bad_alloc.
   std::shared_ptr<Caller> Begin(std::shared_ptr<CallPlaces> places, std::vector<ServedCall> serves,
-                                std::vector<TraceMark> traces = {});
+                                TraceMarks<TraceParent> traces = {});
   // Assigns a number for calls that the request at `position` makes (~0u: any request of the
   // batch). The number is valid until the batch ends. Not concurrently with Caller::End. Throws
   // std::bad_alloc.
@@ -165,7 +163,7 @@ class CallGraph {
   struct Named {
     std::shared_ptr<Caller> caller;
     std::shared_ptr<Call> serves;  // the call that the request belongs to; null: none
-    TraceRef trace;                // of the request; of any request of the batch: the first one's
+    TraceParent trace;             // of the request; of any request of the batch: the first one's
   };
 
   // Whether a call can proceed in the present state. The mutex is held.

@@ -1,4 +1,4 @@
-// A layer around a model version or an ensemble, such as a response cache or a trace. It sees
+// A layer around a model version or an ensemble, such as a response cache. It sees
 // requests before they are queued and responses before they are delivered, and may answer requests
 // itself. The layers of an executor form a chain (version/layers.h). Requests pass the outermost
 // layer first, and responses pass it last.

@@ -153,8 +153,8 @@ class RequestBuilder {
     header_.call = Call::Make(number, model);
     if (!header_.call) return;
     header_.inner = true;
-    const TraceRef trace = header_.call->TakeTrace();
-    for (uint32_t i = 0; trace && i < header_.requests; i++) {
+    const TraceParent& trace = header_.call->trace();
+    for (uint32_t i = 0; trace.id != 0 && i < header_.requests; i++) {
       traces().parents.push_back({i, trace});
     }
   }
@@ -175,7 +175,7 @@ class RequestBuilder {
     header_.parameters = outer.parameters;
     header_.inner = true;
     if (outer.traces) {
-      for (const TraceMark& mark : outer.traces->own) {
+      for (const auto& mark : outer.traces->own) {
         const uint32_t at = mark.position - first.position;  // huge if it is before the first
         if (at < header_.requests && mark.trace) traces().parents.push_back({at, mark.trace});
       }

@@ -22,24 +22,38 @@ struct TraceRef {
   explicit operator bool() const { return tree != nullptr; }
 };
 
-// A request of a header, or a batch, by its position, and a trace.
-struct TraceMark {
-  uint32_t position = 0;
-  TraceRef trace;
+// The traced request that caused others. It shares no ownership: after its end, what it caused is
+// not traced.
+struct TraceParent {
+  std::weak_ptr<TraceTree> tree;
+  uint64_t id = 0;  // 0: it is not traced
+
+  TraceParent() = default;
+  TraceParent(const TraceRef& trace) : tree(trace.tree), id(trace.id) {}
 };
 
+// A request of a header, or a batch, by its position, and its trace or its parent's.
+template <typename T>
+struct TraceMark {
+  uint32_t position = 0;
+  T trace;
+};
+template <typename T>
+using TraceMarks = std::vector<TraceMark<T>>;
+
 // Marks are sorted by position.
-inline TraceMark* FindMark(std::vector<TraceMark>* marks, uint32_t position) {
+template <typename T>
+TraceMark<T>* FindMark(TraceMarks<T>* marks, uint32_t position) {
   const auto found =
       std::lower_bound(marks->begin(), marks->end(), position,
-                       [](const TraceMark& one, uint32_t at) { return one.position < at; });
+                       [](const TraceMark<T>& one, uint32_t at) { return one.position < at; });
   return found != marks->end() && found->position == position ? &*found : nullptr;
 }
 
 struct HeaderTraces {
   uint64_t chosen = 0;  // the trace that a front end has begun for the first request; 0: none
-  std::vector<TraceMark> parents;
-  std::vector<TraceMark> own;
+  TraceMarks<TraceParent> parents;
+  TraceMarks<TraceRef> own;
 };
 
 }  // namespace tritonts

@@ -209,11 +209,10 @@ void Server::AddCacheTo(Served* version, bool in_order) const {
       CacheLayer::Options{.coalesce = options_.coalesce, .in_order = in_order}));
 }
 
-uint32_t Server::AddEnsemble(std::string name, EnsemblePlan plan) {
+uint32_t Server::AddEnsemble(std::string name, int64_t number, EnsemblePlan plan) {
   const uint32_t uid = versions_.Reserve();
   // The key of a request has no place for several responses.
   const bool cached = plan.cached && !plan.decoupled();
-  const int64_t number = plan.version;
   const auto ensemble =
       std::make_shared<Ensemble>(uid, std::move(name), std::move(plan), [weak = weak_from_this()] {
         if (const auto server = weak.lock()) server->WakeReaper();

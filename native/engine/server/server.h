@@ -105,7 +105,7 @@ class Server : public std::enable_shared_from_this<Server>, public PortHost {
   std::optional<Status> StartAtOnce(uint32_t uid, VersionConfig* config);
   // Adds an ensemble, which serves once it is bound to the versions of its steps. Returns its uid.
   // Throws std::bad_alloc.
-  uint32_t AddEnsemble(std::string name, EnsemblePlan plan);
+  uint32_t AddEnsemble(std::string name, int64_t number, EnsemblePlan plan);
   // Binds an ensemble to the versions of its steps, by their order in the plan; nothing changes
   // unless it returns ok. Earlier requests keep the versions that they began with.
   Status BindEnsemble(uint32_t uid, std::span<const uint32_t> steps);

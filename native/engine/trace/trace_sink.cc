@@ -19,7 +19,7 @@ void TraceSink::Enclose(std::span<Request* const> requests, bool runs) {
 }
 
 void TraceSink::Note(const Response& response, size_t at, uint64_t now_ns) {
-  TraceMark* const mark = FindMark(&header_->traces->own, response.request->position);
+  auto* const mark = FindMark(&header_->traces->own, response.request->position);
   if (!mark || !mark->trace) return;
   const TraceRef& trace = mark->trace;
   if (response.unserved) {

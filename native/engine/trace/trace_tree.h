@@ -32,8 +32,8 @@ class TraceTree {
  public:
   // A new id, unique in the process.
   static uint64_t NewId();
-  // Whether the process has traces that have not ended.
-  static bool AnyAlive() { return alive_.load(std::memory_order_relaxed) > 0; }
+  // The traces of the process that have not ended.
+  static uint64_t alive() { return alive_.load(std::memory_order_relaxed); }
 
   // Throws std::bad_alloc. `id` is the outermost request's.
   TraceTree(std::shared_ptr<TraceSetting> setting, uint64_t id, std::string_view context = {});

@@ -219,11 +219,15 @@ std::string TraceWriter::NextPath(const std::string& path) {
   return path + "." + std::to_string(next_index_[path]++);
 }
 
-void TraceWriter::Fail(const std::string& what, const std::string& path) {
-  const char* const why = std::strerror(errno);
+void TraceWriter::Fail(const char* what, const std::string& path) noexcept {
+  const int code = errno;
   const std::lock_guard lock(mutex_);
   counts_.dropped++;
-  counts_.fault = what + " '" + path + "': " + why;
+  try {
+    counts_.fault = std::string(what) + " '" + path + "': " + std::strerror(code);
+  } catch (const std::bad_alloc&) {
+    // The count says that something was lost.
+  }
 }
 
 void TraceWriter::NoteDropped() {

@@ -89,7 +89,7 @@ class TraceWriter : public std::enable_shared_from_this<TraceWriter> {
   // Completes a file, and gives it its final name.
   void Close(File* file, const std::string& final_path = {});
   std::string NextPath(const std::string& path);
-  void Fail(const std::string& what, const std::string& path);
+  void Fail(const char* what, const std::string& path) noexcept;
   void Forget(uint64_t setting, Target* target);
   void NoteDropped();
 

@@ -17,6 +17,9 @@ namespace {
 // The parameter that tells a model the id of a request, for models that are told of it.
 constexpr std::string_view kIdParameter = "triton_request_id";
 
+// How long the end of a tracer that was not stopped waits for the disk.
+constexpr uint64_t kStopMs = 2000;
+
 std::string_view RequestIdOf(const Request& request) {
   const RequestParameter* const id = request.parameter(kIdParameter);
   const auto* const text = id ? std::get_if<std::string>(&id->value) : nullptr;
@@ -27,7 +30,9 @@ std::string_view RequestIdOf(const Request& request) {
 
 Tracer::Tracer() : writer_(std::make_shared<TraceWriter>()) {}
 
-Tracer::~Tracer() = default;
+Tracer::~Tracer() {
+  writer_->Stop(kStopMs);
+}
 
 Status Tracer::Set(const std::string& model, std::optional<Update> update) {
   std::shared_ptr<TraceSetting> made;
@@ -101,12 +106,11 @@ void Tracer::BeginSome(const TracedModel& model, std::span<Request* const> reque
     }
   } else if (known && !known->parents.empty()) {
     for (Request* request : requests) {
-      const TraceMark* const parent = FindMark(&known->parents, request->position);
-      if (!parent) continue;
-      Trace(model, request, {parent->trace.tree, TraceTree::NewId()}, parent->trace.id, now_ns);
+      const auto* const parent = FindMark(&known->parents, request->position);
+      auto tree = parent ? parent->trace.tree.lock() : nullptr;
+      if (!tree) continue;
+      Trace(model, request, {std::move(tree), TraceTree::NewId()}, parent->trace.id, now_ns);
     }
-    // A trace ends with its last reference.
-    known->parents.clear();
   } else if (!header.inner && setting && !setting->options.spans) {
     const uint64_t asked = setting->TakeAsked(requests.size());
     const auto counted = requests.subspan(static_cast<size_t>(asked));

@@ -45,7 +45,7 @@ class Tracer {
   Status Set(const std::string& model, std::optional<Update> update);
   // Whether any request may have to be traced: by a setting, or as a part of a trace that has not
   // ended.
-  bool on() const { return on_.load(std::memory_order_relaxed) || TraceTree::AnyAlive(); }
+  bool on() const { return on_.load(std::memory_order_relaxed) || TraceTree::alive() > 0; }
 
   // Takes note of requests that are submitted to a model, before they are passed on. Requests of
   // one header are adjacent.

@@ -108,6 +108,16 @@ bool Player::Start() {
   version_ = std::make_shared<ModelVersion>(
       1, "m", 1, &backend, std::make_unique<PlayedModel>(this), &timer_, [this] { drained_++; });
   const Setup& setup = schedule_.setup;
+  if (const auto rate = static_cast<uint32_t>(schedule_.steps.size() % 4); rate > 0) {
+    TraceSetting::Options traces;
+    traces.timestamps = traces.tensors = true;
+    traces.rate = rate;
+    traces.file = "/dev/null";
+    tracer_ = std::make_shared<Tracer>();
+    traces_before_ = TraceTree::alive();
+    if (!tracer_->Set("", Tracer::Update{traces, false}).ok()) return false;
+    version_->SetTracer(tracer_, 1, true);
+  }
   VersionConfig config;
   config.latencies.histograms = true;
   config.io = {setup.max_batch_size,
@@ -167,6 +177,7 @@ std::string Player::Play(const Schedule& schedule) {
   const std::shared_ptr<Player> player(new Player(schedule));
   if (!player->Start()) return "the version does not start";
   std::string failure = player->Run();
+  if (player->tracer_) player->tracer_->writer().Stop(1000);
   if (!failure.empty() || player->model_.abandoned()) {
     tritonts::Abandon(player);
     player->Leave();
@@ -223,6 +234,9 @@ void Player::End() {
   if (failed_) return;
   version_->Destroy();
   version_.reset();
+  if (tracer_) {
+    if (TraceTree::alive() != traces_before_) return Fail("a trace has not ended");
+  }
   Late({Do::kLate, false, 0, 0, 0});
   played_.clear();
 }

@@ -104,6 +104,12 @@ struct Rig {
     server.server().FindServed(cached)->AddLayer(std::make_unique<CacheLayer>(
         std::make_shared<LocalCache>(4096), cached, "m", CacheLayer::Options()));
     CHECK(server.Start(cached, ConfigOf(FloatIo(), 2, {8, {}, 0})).ok());
+    // Each third request is traced; what is written does not matter.
+    TraceSetting::Options traces;
+    traces.timestamps = traces.tensors = true;
+    traces.rate = 3;
+    traces.file = "/dev/null";
+    CHECK(server.server().tracer().Set("", Tracer::Update{traces, false}).ok());
     if (!warm) return;
     PortClient client(server.shared());
     for (int i = 0; i < 3; i++) {

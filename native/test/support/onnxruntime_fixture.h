@@ -20,6 +20,7 @@
 #include "check.h"
 #include "engine/backend.h"
 #include "onnx_bytes.h"
+#include "temporary_folder.h"
 
 namespace tritonts::test {
 
@@ -174,24 +175,6 @@ inline int LibraryMinor() {
   const std::string version = reinterpret_cast<const ApiBase* (*)()>(base)()->get_version_string();
   return std::atoi(version.substr(version.find('.') + 1).c_str());
 }
-
-// A folder that is removed by the destructor.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "tritonts-XXXXXX").string();
-    path_ = mkdtemp(pattern.data());
-  }
-  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
-  std::string File(const std::string& name, const std::string& content) const {
-    std::ofstream(path_ / name, std::ios::binary) << content;
-    return (path_ / name).string();
-  }
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 inline bool Contains(const Status& status, const std::string& text) {
   return status.message().find(text) != std::string::npos;

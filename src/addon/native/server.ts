@@ -39,7 +39,7 @@ export interface NativeServer extends NativeTracing {
   /** Lets a version serve. `done` may be called before this returns. */
   start(uid: number, config: NativeVersionConfig, done: (error: NativeStatus | null) => void): void;
   /** Adds an ensemble. It serves once it is bound. Returns its uid. */
-  addEnsemble(name: string, plan: NativeEnsemblePlan, latencies: NativeLatencyPolicy): number;
+  addEnsemble(name: string, version: number, plan: NativeEnsemblePlan, latencies: NativeLatencyPolicy): number;
   /**
    * Binds an ensemble to the versions of its steps. Requests in flight keep the versions that they began with.
    */

@@ -247,7 +247,7 @@ export class Ensembles {
    *
    * @throws {@link TritonError} INVALID_ARG or UNSUPPORTED, with all problems and the graph.
    */
-  open(entry: ModelEntry, prepared: PreparedConfig): VersionDescriptor {
+  open(entry: ModelEntry, prepared: PreparedConfig, version: number): VersionDescriptor {
     const begin = performance.now();
     const { server } = this.#host;
     const finished = finishConfig(prepared, undefined, tritonDefaults);
@@ -257,7 +257,7 @@ export class Ensembles {
     const { batchSizeCompleted } = finished;
     const uncached = this.#host.hasCache ? [] : withoutCache(config);
     const notes = [...finished.notes, ...compiled.notes, ...uncached];
-    const uid = server.addEnsemble(config.name, plan, this.#host.latenciesOf(config));
+    const uid = server.addEnsemble(config.name, version, plan, this.#host.latenciesOf(config));
     this.#note(this.#open, uid, { entry, uid, config, source, parts });
     entry.runsOn(parts);
     const uids = versions.map((version) => version.uid);

@@ -261,7 +261,7 @@ async function loadVersions(
               context.throwIfCancelled();
             },
           )
-        : context.ensembles.open(entry, model.prepared);
+        : context.ensembles.open(entry, model.prepared, version);
       held?.keepFor(server, descriptor.uid);
       if (!composed) context.ensembles.noteRequired(descriptor.uid, entry, parts);
       loaded.push({ version, descriptor });

@@ -480,7 +480,7 @@ TEST(port_leaves_device_memory_where_the_model_and_the_region_are) {
 TEST(port_gives_regions_to_ensembles) {
   RegionBench bench;
   bench.ServeIdentity(ConfigOf(FloatIo()));
-  const uint32_t uid = bench.server.server().AddEnsemble("e", ChainOf(2));
+  const uint32_t uid = bench.server.server().AddEnsemble("e", 1, ChainOf(2));
   const uint32_t steps[] = {bench.uid, bench.uid};
   CHECK(bench.server.server().BindEnsemble(uid, steps).ok());
   const BlockRef memory = RegionMemory::Of(BytesOf<float>({1, 2, 0, 0, 0, 0, 0, 0}));

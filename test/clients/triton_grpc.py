@@ -23,8 +23,6 @@ MODEL = sys.argv[2]
 
 # Calls that the server refuses, with their arguments.
 REFUSED = {
-    "update_trace_settings": dict(settings={"trace_rate": "1"}),
-    "get_trace_settings": {},
     "update_log_settings": dict(settings={"log_info": True}),
     "get_log_settings": {},
     "register_system_shared_memory": dict(name="r", key="/r", byte_size=8),
@@ -236,6 +234,16 @@ async def control(client, name):
     equal(len(regions.regions), 0, f"{name}: shared memory")
     regions = await client.get_cuda_shared_memory_status()
     equal(len(regions.regions), 0, f"{name}: CUDA shared memory")
+    settings = (await client.get_trace_settings()).settings
+    equal(list(settings["trace_level"].value), ["OFF"], f"{name}: trace settings")
+    settings = (await client.update_trace_settings("add", {"trace_rate": "7", "trace_count": None})).settings
+    equal(list(settings["trace_rate"].value), ["7"], f"{name}: changed trace settings")
+    settings = (await client.get_trace_settings("spare")).settings
+    equal(list(settings["trace_rate"].value), ["1000"], f"{name}: of another model")
+    settings = (await client.update_trace_settings("add", {"trace_rate": None})).settings
+    equal(list(settings["trace_rate"].value), ["1000"], f"{name}: cleared trace settings")
+    wrong = client.update_trace_settings(settings={"trace_rate": "x"})
+    await refused(wrong, INVALID, f"{name}: a wrong trace setting")
     for method, arguments in REFUSED.items():
         await refused(getattr(client, method)(**arguments), UNSUPPORTED, f"{name}: {method}")
 

@@ -21,8 +21,6 @@ MODEL = sys.argv[2]
 
 # Calls that the server refuses, with their arguments.
 REFUSED = {
-    "update_trace_settings": dict(settings={"trace_rate": "1"}),
-    "get_trace_settings": {},
     "update_log_settings": dict(settings={"log_info": True}),
     "get_log_settings": {},
     "register_system_shared_memory": dict(name="r", key="/r", byte_size=8),
@@ -172,6 +170,14 @@ async def control(client, name):
 
     equal(await client.get_system_shared_memory_status(), [], f"{name}: shared memory")
     equal(await client.get_cuda_shared_memory_status(), [], f"{name}: CUDA shared memory")
+    settings = await client.get_trace_settings()
+    equal(settings["trace_level"], ["OFF"], f"{name}: trace settings")
+    settings = await client.update_trace_settings("add", {"trace_rate": "7", "trace_count": None})
+    equal((settings["trace_rate"], settings["trace_count"]), ("7", "-1"), f"{name}: changed trace settings")
+    equal((await client.get_trace_settings("spare"))["trace_rate"], "1000", f"{name}: of another model")
+    settings = await client.update_trace_settings("add", {"trace_rate": None})
+    equal(settings["trace_rate"], "1000", f"{name}: cleared trace settings")
+    await refused(client.update_trace_settings(settings={"trace_rate": "x"}), 400, f"{name}: a wrong trace setting")
     for method, arguments in REFUSED.items():
         await refused(getattr(client, method)(**arguments), 501, f"{name}: {method}")
 

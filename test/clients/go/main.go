@@ -124,8 +124,8 @@ func unary(ctx context.Context, client inference.GRPCInferenceServiceClient) {
 	expect(codes.InvalidArgument, err, "no inputs")
 	_, err = client.ModelInfer(ctx, &inference.ModelInferRequest{ModelName: "count"})
 	expect(codes.Unimplemented, err, "a decoupled model")
-	_, err = client.TraceSetting(ctx, &inference.TraceSettingRequest{})
-	expect(codes.Unimplemented, err, "trace settings")
+	traces := must(client.TraceSetting(ctx, &inference.TraceSettingRequest{})).Settings
+	check(len(traces["trace_level"].Value) == 1 && traces["trace_level"].Value[0] == "OFF", "trace settings: %v", traces)
 	slow := rows("slow", 0, 1)
 	slow.ModelName = "slow"
 	soon, cancel := context.WithTimeout(ctx, 200*time.Millisecond)

@@ -55,9 +55,9 @@ struct TracedTensor {
 };
 
 struct TraceLog {
-  uint64_t root = 0;      // the id of the outermost request
-  std::string context;    // of the caller, as a traceparent; empty: none
-  uint64_t wall_ns = 0;   // add to NowNs' clock: nanoseconds since 1970
+  uint64_t root = 0;     // the id of the outermost request
+  std::string context;   // of the caller, as a traceparent; empty: none
+  uint64_t wall_ns = 0;  // add to NowNs' clock: nanoseconds since 1970
   bool timestamps = false;
   std::vector<TraceEvent> events;  // in the order of their arrival
   std::vector<TracedBegin> requests;

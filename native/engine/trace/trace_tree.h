@@ -72,7 +72,7 @@ class TraceTree {
   const std::shared_ptr<TraceSetting> setting_;
   const uint64_t root_;
 
-  SpinLock lock_;  // guards all below
+  SpinLock lock_;                  // guards all below
   std::unique_ptr<TraceLog> log_;  // null: there was no memory
   std::string request_id_;
 };

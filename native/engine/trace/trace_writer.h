@@ -3,8 +3,8 @@
 //
 // Files are those of Triton. Without a log frequency all traces of a path are in one file, a JSON
 // array, which is complete when no setting uses the path any more, or when the setting's count is
-// exhausted: then it gets an index (`<file>.0`). With a log frequency n, each n traces are in a file
-// with an index.
+// exhausted: then it gets an index (`<file>.0`). With a log frequency n, each n traces are in a
+// file with an index.
 //
 // Ownership: the tracer and its settings share ownership, because a run that was abandoned may end
 // a trace at any time. Threads: any thread may call any function; Stop once.
@@ -107,7 +107,7 @@ class TraceWriter : public std::enable_shared_from_this<TraceWriter> {
   Counts counts_;
 
   // The thread's.
-  std::map<std::string, File> files_;          // of paths without a log frequency
+  std::map<std::string, File> files_;           // of paths without a log frequency
   std::map<std::string, uint64_t> next_index_;  // by path
   std::string text_;
 

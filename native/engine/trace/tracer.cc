@@ -151,8 +151,8 @@ uint64_t Tracer::Choose(const std::string& model, std::string_view context,
   }
   if (!chosen) return 0;
   const uint64_t id = TraceTree::NewId();
-  auto tree = std::make_shared<TraceTree>(
-      setting, id, setting->options.spans ? context : std::string_view());
+  auto tree = std::make_shared<TraceTree>(setting, id,
+                                          setting->options.spans ? context : std::string_view());
   tree->SetRequestId(request_id);
   const std::lock_guard lock(mutex_);
   chosen_.emplace(id, std::move(tree));

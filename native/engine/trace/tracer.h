@@ -53,8 +53,8 @@ class Tracer {
              uint64_t now_ns) noexcept;
 
   // --- For front ends. Counts the next request for a model. Returns its id if it is traced, else
-  // 0. A context, as a traceparent, forces a trace if the setting makes spans. The caller passes the
-  // id on with the request, and calls Release once, when it is finished with the trace. Throws
+  // 0. A context, as a traceparent, forces a trace if the setting makes spans. The caller passes
+  // the id on with the request, and calls Release once, when it is finished with the trace. Throws
   // std::bad_alloc.
   uint64_t Choose(const std::string& model, std::string_view context, std::string_view request_id);
   // Adds a time stamp to such a trace.

@@ -136,8 +136,8 @@ class Player {
   Timer timer_;
   std::unique_ptr<Sink> sinks_[2];
   std::shared_ptr<ModelVersion> version_;
-  std::shared_ptr<Tracer> tracer_;  // null: nothing is traced
-  uint64_t traces_before_ = 0;      // of abandoned schedules
+  std::shared_ptr<Tracer> tracer_;        // null: nothing is traced
+  uint64_t traces_before_ = 0;            // of abandoned schedules
   std::unique_ptr<Neighbour> neighbour_;  // null: no gate
   std::atomic<int> drained_{0};
   std::atomic<uint32_t> terminations_{0};

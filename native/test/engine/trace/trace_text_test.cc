@@ -78,12 +78,11 @@ TEST(trace_text_has_tritons_form) {
                 {.id = 7, .ns = 6, .moment = TraceMoment::kRequestEnd}};
   std::string text;
   AppendTriton(log, &text);
-  CHECK_EQ(text,
-           R"({"id":7,"timestamps":[{"name":"HTTP_RECV_START","ns":1}]},)"
-           R"({"id":7,"model_name":"m\"","model_version":3,"request_id":"r"},)"
-           R"({"id":7,"timestamps":[{"name":"REQUEST_START","ns":3}]},)"
-           R"({"id":8,"model_name":"n","model_version":1,"parent_id":7},)"
-           R"({"id":7,"timestamps":[{"name":"REQUEST_END","ns":6}]})");
+  CHECK_EQ(text, R"({"id":7,"timestamps":[{"name":"HTTP_RECV_START","ns":1}]},)"
+                 R"({"id":7,"model_name":"m\"","model_version":3,"request_id":"r"},)"
+                 R"({"id":7,"timestamps":[{"name":"REQUEST_START","ns":3}]},)"
+                 R"({"id":8,"model_name":"n","model_version":1,"parent_id":7},)"
+                 R"({"id":7,"timestamps":[{"name":"REQUEST_END","ns":6}]})");
   log.timestamps = false;
   text.clear();
   AppendTriton(log, &text);
@@ -103,12 +102,11 @@ TEST(trace_text_of_spans_has_children_before_their_parents) {
                 {.id = 8, .ns = 5, .index = 0, .kind = TraceEvent::Kind::kError}};
   std::string text;
   AppendSpans(log, &text);
-  CHECK_EQ(text,
-           R"({"id":8,"parent_id":7,"model_name":"m","model_version":2,"request_id":"",)"
-           R"("context":"","offset_ns":"1000","timestamps":[],"error":"it failed"},)"
-           R"({"id":7,"parent_id":0,"model_name":"e","model_version":1,"request_id":"r",)"
-           R"("context":"00-a-b-01\u000ak=\"v\"","offset_ns":"1000",)"
-           R"("timestamps":[{"name":"REQUEST_START","ns":"3"}]})");
+  CHECK_EQ(text, R"({"id":8,"parent_id":7,"model_name":"m","model_version":2,"request_id":"",)"
+                 R"("context":"","offset_ns":"1000","timestamps":[],"error":"it failed"},)"
+                 R"({"id":7,"parent_id":0,"model_name":"e","model_version":1,"request_id":"r",)"
+                 R"("context":"00-a-b-01\u000ak=\"v\"","offset_ns":"1000",)"
+                 R"("timestamps":[{"name":"REQUEST_START","ns":"3"}]})");
   // A request that never came to the engine has the time stamps of its front end alone.
   log.events = {{.id = 7, .ns = 2, .index = 0, .kind = TraceEvent::Kind::kNote}};
   text.clear();

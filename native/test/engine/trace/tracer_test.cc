@@ -58,9 +58,8 @@ Lines Renumbered(const Lines& lines) {
   return renumbered;
 }
 
-const Lines kStamps = {"REQUEST_START",     "QUEUE_START",          "COMPUTE_START",
-                       "COMPUTE_INPUT_END", "COMPUTE_OUTPUT_START", "COMPUTE_END",
-                       "REQUEST_END"};
+const Lines kStamps = {"REQUEST_START",        "QUEUE_START", "COMPUTE_START", "COMPUTE_INPUT_END",
+                       "COMPUTE_OUTPUT_START", "COMPUTE_END", "REQUEST_END"};
 
 }  // namespace
 
@@ -130,10 +129,10 @@ TEST(tracer_has_the_tensors_of_each_request_of_a_group) {
   CHECK_EQ(traced.written(), 2u);
   Lines lines = Renumbered(traced.Lines());
   std::sort(lines.begin(), lines.end());
-  CHECK_EQ(lines, (Lines{"1 TENSOR_BACKEND_OUTPUT y FP32 [1,1] 2",
-                         "1 TENSOR_QUEUE_INPUT x FP32 [1,1] 1",
-                         "2 TENSOR_BACKEND_OUTPUT y FP32 [1,1] 3",
-                         "2 TENSOR_QUEUE_INPUT x FP32 [1,1] 2"}));
+  CHECK_EQ(
+      lines,
+      (Lines{"1 TENSOR_BACKEND_OUTPUT y FP32 [1,1] 2", "1 TENSOR_QUEUE_INPUT x FP32 [1,1] 1",
+             "2 TENSOR_BACKEND_OUTPUT y FP32 [1,1] 3", "2 TENSOR_QUEUE_INPUT x FP32 [1,1] 2"}));
 }
 
 TEST(tracer_does_not_count_what_a_front_end_has_asked_for_twice) {
@@ -173,8 +172,8 @@ TEST(tracer_ends_traces_of_requests_that_are_cancelled_or_fail) {
   traced.Set(options);
   traced.SendGroup(1);
   CHECK_EQ(traced.written(), 1u);
-  CHECK_EQ(Renumbered(traced.Lines()), (Lines{"1 m/3", "1 REQUEST_START", "1 QUEUE_START",
-                                              "1 REQUEST_END"}));
+  CHECK_EQ(Renumbered(traced.Lines()),
+           (Lines{"1 m/3", "1 REQUEST_START", "1 QUEUE_START", "1 REQUEST_END"}));
 }
 
 TEST(tracer_gives_back_what_a_closed_version_did_not_take) {

@@ -1,5 +1,6 @@
 // The functions of a server that concern traces (engine/trace/tracer.h).
-#include <cmath>
+#include <algorithm>
+#include <new>
 #include <optional>
 #include <string>
 #include <utility>
@@ -9,6 +10,10 @@
 #include "engine/base/clock.h"
 
 namespace tritonts {
+
+ServerWrap::~ServerWrap() {
+  for (const uint64_t id : traces_) server_->tracer().Release(id);
+}
 
 // setTrace(model, setting | null)
 void ServerWrap::SetTrace(const Napi::CallbackInfo& info) {
@@ -35,6 +40,13 @@ void ServerWrap::SetTrace(const Napi::CallbackInfo& info) {
 Napi::Value ServerWrap::SampleTrace(const Napi::CallbackInfo& info) {
   const std::string context = StringOf(info[1]);
   const uint64_t id = server_->tracer().Choose(StringOf(info[0]), context, StringOf(info[2]));
+  if (id == 0) return Napi::Number::New(info.Env(), 0);
+  try {
+    traces_.insert(id);
+  } catch (const std::bad_alloc&) {
+    server_->tracer().Release(id);
+    throw;
+  }
   return Napi::Number::New(info.Env(), static_cast<double>(id));
 }
 
@@ -46,11 +58,15 @@ void ServerWrap::NoteTrace(const Napi::CallbackInfo& info) {
 }
 
 void ServerWrap::EndTrace(const Napi::CallbackInfo& info) {
-  server_->tracer().Release(static_cast<uint64_t>(NumberOf(info[0])));
+  const auto id = static_cast<uint64_t>(NumberOf(info[0]));
+  traces_.erase(id);
+  server_->tracer().Release(id);
 }
 
+// takeTraces(most)
 Napi::Value ServerWrap::TakeTraces(const Napi::CallbackInfo& info) {
-  return Napi::String::New(info.Env(), server_->tracer().writer().Take());
+  const auto most = static_cast<size_t>(std::max<int64_t>(0, NumberOf(info[0])));
+  return Napi::String::New(info.Env(), server_->tracer().writer().Take(most));
 }
 
 Napi::Value ServerWrap::TraceCounts(const Napi::CallbackInfo& info) {

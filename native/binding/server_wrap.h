@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <unordered_set>
 
 #include "engine/server/server.h"
 #include "poster.h"
@@ -13,6 +14,7 @@ namespace tritonts {
 
 class ServerWrap : public Wrapped<ServerWrap> {
  public:
+  ~ServerWrap();
   static Napi::Function Define(Napi::Env env);
   // Undefined if the environment is ending, or if `make` returns null.
   static Napi::Value Create(Napi::Env env, const std::function<std::shared_ptr<Server>()>& make);
@@ -62,6 +64,8 @@ class ServerWrap : public Wrapped<ServerWrap> {
   Napi::Value TraceCounts(const Napi::CallbackInfo& info);
 
   std::shared_ptr<Server> server_;
+  // Traces that this environment has begun and not ended. They end with it.
+  std::unordered_set<uint64_t> traces_;
 };
 
 }  // namespace tritonts

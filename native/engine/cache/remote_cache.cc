@@ -1,9 +1,13 @@
 #include "engine/cache/remote_cache.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <iterator>
 #include <new>
 #include <thread>
 #include <utility>
+
+#include "engine/base/clock.h"
 
 namespace tritonts {
 
@@ -35,8 +39,14 @@ void RemoteCache::Wake(std::unique_lock<std::mutex>* lock) {
 bool RemoteCache::Ask(std::vector<Lookup> lookups) noexcept {
   std::unique_lock lock(mutex_);
   if (!open()) return false;
+  const uint64_t now_ns = NowNs();
   if (asked_.empty()) {
+    asked_since_ns_ = now_ns;
     asked_ = std::move(lookups);
+  } else if (asked_.size() + lookups.size() > kMostAsked ||
+             now_ns - asked_since_ns_ > options_.timeout_ns) {
+    // The owner's event loop does not keep up.
+    return false;
   } else {
     try {
       asked_.reserve(asked_.size() + lookups.size() > asked_.capacity()
@@ -103,16 +113,28 @@ void RemoteCache::Detach() {
 }
 
 std::span<const RemoteCache::Lookup> RemoteCache::TakeLookups(uint32_t* number) {
-  std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   woken_ = false;
   if (asked_.empty()) return {};
+  std::vector<Lookup> taken;
+  const auto end = asked_.begin() + static_cast<ptrdiff_t>(std::min(asked_.size(), kMostTogether));
+  if (end != asked_.end()) taken.reserve(kMostTogether);
   const auto [place, added] = batches_.emplace(last_batch_ + 1, std::vector<Lookup>());
   *number = ++last_batch_;
-  place->second = std::exchange(asked_, {});
+  if (end == asked_.end()) {
+    taken.swap(asked_);
+  } else {
+    taken.assign(std::make_move_iterator(asked_.begin()), std::make_move_iterator(end));
+    asked_.erase(asked_.begin(), end);
+    asked_since_ns_ = NowNs();
+  }
+  place->second = std::move(taken);
   if (mode_.load(std::memory_order_relaxed) == Mode::kProbe) {
     mode_.store(Mode::kPaused, std::memory_order_relaxed);
   }
-  return place->second;
+  const std::span<const Lookup> batch = place->second;
+  if (!asked_.empty()) Wake(&lock);
+  return batch;
 }
 
 std::vector<RemoteCache::Entry> RemoteCache::TakeEntries() {
@@ -128,6 +150,8 @@ void RemoteCache::Answer(uint32_t number, std::span<const std::span<const char>>
     batch = batches_.extract(number);
   }
   if (batch.empty()) return;
+  // Not the number that was asked for: the look-up has failed.
+  if (values.size() != batch.mapped().size()) values = {};
   std::span<const Lookup> rest = batch.mapped();
   while (!rest.empty()) {
     size_t count = 1;

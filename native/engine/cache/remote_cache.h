@@ -75,7 +75,8 @@ class RemoteCache {
   void Leave(uint32_t number);
   // Whether look-ups are answered at present. A hint.
   bool open() const { return Accepts(mode_.load(std::memory_order_relaxed)); }
-  // Queues look-ups. False: they are not answered at present, or there is no memory.
+  // Queues look-ups. False: they are not answered at present, too many wait or the first of them
+  // for too long, or there is no memory.
   bool Ask(std::vector<Lookup> lookups) noexcept;
   // Queues an entry. It is dropped if too many wait.
   void Offer(Entry entry) noexcept;
@@ -85,8 +86,8 @@ class RemoteCache {
   void Attach(std::function<void()> wake);
   // No look-up is answered any more.
   void Detach();
-  // A batch of look-ups, which has this number until Answer. Empty: there are none. The look-ups
-  // are valid until Answer. Throws std::bad_alloc.
+  // A batch of look-ups, which has this number until Answer. Empty: there are none. If there are
+  // more, the owner is woken again. The look-ups are valid until Answer. Throws std::bad_alloc.
   std::span<const Lookup> TakeLookups(uint32_t* number);
   std::vector<Entry> TakeEntries();
   // Gives a batch its results, as for Found. Nothing happens if it had its results before.
@@ -114,6 +115,9 @@ class RemoteCache {
 
  private:
   static constexpr size_t kIdleBytes = size_t{32} << 20;
+  // Look-ups that wait for the owner, and those of a batch.
+  static constexpr size_t kMostAsked = size_t{1} << 16;
+  static constexpr size_t kMostTogether = 1024;
   static bool Accepts(Mode mode) { return mode == Mode::kOpen || mode == Mode::kProbe; }
   struct Joined {
     Asker* asker = nullptr;
@@ -140,6 +144,7 @@ class RemoteCache {
   uint32_t last_asker_ = 0;
   std::map<uint32_t, Joined> askers_;
   std::vector<Lookup> asked_;
+  uint64_t asked_since_ns_ = 0;  // the first of them
   std::vector<Entry> entries_;
   uint64_t entry_bytes_ = 0;
   uint32_t last_batch_ = 0;

@@ -41,7 +41,12 @@ struct TraceSetting {
     }
   }
   // A front end has asked for a request that is still to be submitted, and it was counted.
-  void NoteAsked() { asked.fetch_add(1, std::memory_order_relaxed); }
+  void NoteAsked() {
+    // Some are refused, and never submitted. Their number is bounded.
+    if (asked.load(std::memory_order_relaxed) < kMostAsked) {
+      asked.fetch_add(1, std::memory_order_relaxed);
+    }
+  }
   // How many of these submitted requests have been counted so.
   uint64_t TakeAsked(uint64_t requests) {
     uint64_t known = asked.load(std::memory_order_relaxed);
@@ -55,19 +60,23 @@ struct TraceSetting {
   }
   // Begins one trace, unless no more may begin.
   bool TakeOne() {
-    int64_t known = left.load(std::memory_order_relaxed);
+    // Before `left` changes: if it is 0, all that were begun are counted here.
+    started.fetch_add(1);
+    int64_t known = left.load();
     while (known > 0) {
-      if (left.compare_exchange_weak(known, known - 1, std::memory_order_relaxed)) break;
+      if (left.compare_exchange_weak(known, known - 1)) break;
     }
-    if (known == 0) return false;
-    started.fetch_add(1, std::memory_order_relaxed);
-    return true;
+    if (known != 0) return true;
+    started.fetch_sub(1);
+    return false;
   }
   // A trace that was begun has recorded nothing.
   void GiveBack() {
-    started.fetch_sub(1, std::memory_order_relaxed);
-    if (left.load(std::memory_order_relaxed) >= 0) left.fetch_add(1, std::memory_order_relaxed);
+    if (left.load() >= 0) left.fetch_add(1);
+    started.fetch_sub(1);
   }
+
+  static constexpr uint64_t kMostAsked = 1024;
 
   const Options options;
   const std::shared_ptr<TraceWriter> writer;

@@ -38,7 +38,12 @@ void TraceSink::Note(const Response& response, size_t at, uint64_t now_ns) {
   // A batch of no rows says that a cache answered.
   const bool ran = runs_ && response.timings && response.timings->batch_size > 0;
   trace.tree->Finish(trace.id, ran ? response.timings : nullptr, response.status, now_ns);
-  mark->trace = {};
+  if (response.abandoned) {
+    // The run's thread may be reading the mark.
+    trace.tree->Close();
+  } else {
+    mark->trace = {};
+  }
 }
 
 bool TraceSink::Leave(uint32_t finals) {

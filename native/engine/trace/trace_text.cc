@@ -1,12 +1,15 @@
 #include "engine/trace/trace_text.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdio>
 #include <cstring>
 #include <limits>
+#include <span>
 #include <string_view>
 #include <type_traits>
+#include <vector>
 
 namespace tritonts {
 
@@ -175,7 +178,9 @@ void AppendTensor(std::string* text, uint64_t id, const TracedTensor& tensor) {
   text->append("\"}}");
 }
 
-void AppendSpan(const TraceLog& log, uint64_t id, const TracedBegin* begin, std::string* text) {
+// `events` are those of this request.
+void AppendSpan(const TraceLog& log, uint64_t id, const TracedBegin* begin,
+                std::span<const TraceEvent* const> events, std::string* text) {
   text->append(R"({"id":)");
   AppendNumber(text, id);
   text->append(R"(,"parent_id":)");
@@ -193,17 +198,16 @@ void AppendSpan(const TraceLog& log, uint64_t id, const TracedBegin* begin, std:
   text->append(R"(","timestamps":[)");
   const std::string* error = nullptr;
   bool first = true;
-  for (const TraceEvent& event : log.events) {
-    if (event.id != id) continue;
-    if (event.kind == TraceEvent::Kind::kError) error = &log.texts[event.index];
-    const bool note = event.kind == TraceEvent::Kind::kNote;
-    if (!note && event.kind != TraceEvent::Kind::kMoment) continue;
+  for (const TraceEvent* event : events) {
+    if (event->kind == TraceEvent::Kind::kError) error = &log.texts[event->index];
+    const bool note = event->kind == TraceEvent::Kind::kNote;
+    if (!note && event->kind != TraceEvent::Kind::kMoment) continue;
     if (!first) text->push_back(',');
     first = false;
     text->append(R"({"name":")");
-    AppendText(text, note ? std::string_view(log.texts[event.index]) : Name(event.moment));
+    AppendText(text, note ? std::string_view(log.texts[event->index]) : Name(event->moment));
     text->append(R"(","ns":")");
-    AppendNumber(text, event.ns);
+    AppendNumber(text, event->ns);
     text->append("\"}");
   }
   text->push_back(']');
@@ -268,6 +272,19 @@ void AppendTriton(const TraceLog& log, std::string* text) {
 }
 
 void AppendSpans(const TraceLog& log, std::string* text) {
+  std::vector<const TraceEvent*> events;
+  events.reserve(log.events.size());
+  for (const TraceEvent& event : log.events) events.push_back(&event);
+  std::stable_sort(events.begin(), events.end(),
+                   [](const TraceEvent* a, const TraceEvent* b) { return a->id < b->id; });
+  const auto of = [&](uint64_t id) {
+    const auto begin =
+        std::lower_bound(events.begin(), events.end(), id,
+                         [](const TraceEvent* one, uint64_t wanted) { return one->id < wanted; });
+    auto end = begin;
+    while (end != events.end() && (*end)->id == id) ++end;
+    return std::span<const TraceEvent* const>(begin, end);
+  };
   // A request begins after the one that caused it, so the last ones come first.
   const TracedBegin* root = nullptr;
   for (size_t i = log.events.size(); i > 0; i--) {
@@ -278,10 +295,10 @@ void AppendSpans(const TraceLog& log, std::string* text) {
       root = begin;
       continue;
     }
-    AppendSpan(log, event.id, begin, text);
+    AppendSpan(log, event.id, begin, of(event.id), text);
     text->push_back(',');
   }
-  AppendSpan(log, log.root, root, text);
+  AppendSpan(log, log.root, root, of(log.root), text);
 }
 
 }  // namespace tritonts

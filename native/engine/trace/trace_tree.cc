@@ -27,39 +27,58 @@ uint64_t TraceTree::NewId() {
   return last.fetch_add(1, std::memory_order_relaxed) + 1;
 }
 
-TraceTree::TraceTree(std::shared_ptr<TraceSetting> setting, uint64_t id, std::string_view context)
-    : setting_(std::move(setting)), root_(id), log_(std::make_unique<TraceLog>()) {
+TraceTree::TraceTree(std::shared_ptr<TraceSetting> setting, uint64_t id, bool counted,
+                     std::string_view context)
+    : setting_(std::move(setting)),
+      root_(id),
+      counted_(counted),
+      log_(std::make_unique<TraceLog>()) {
   log_->root = id;
   log_->context.assign(context);
   log_->timestamps = setting_->options.timestamps;
   log_->bytes = kOwnBytes + context.size();
   log_->events.reserve(8);
-  alive_.fetch_add(1, std::memory_order_relaxed);
   if (setting_->options.spans) log_->wall_ns = WallNs() - NowNs();
+  live_bytes_.fetch_add(log_->bytes, std::memory_order_relaxed);
+  alive_.fetch_add(1, std::memory_order_relaxed);
 }
 
 TraceTree::~TraceTree() {
-  alive_.fetch_sub(1, std::memory_order_relaxed);
-  if (log_ && log_->events.empty()) {
-    setting_->GiveBack();
-  } else {
-    setting_->writer->Add(setting_.get(), std::move(log_));
+  Close();
+}
+
+void TraceTree::Close() noexcept {
+  std::unique_ptr<TraceLog> log;
+  {
+    const std::lock_guard lock(lock_);
+    if (std::exchange(ended_, true)) return;
+    log = std::move(log_);
   }
+  alive_.fetch_sub(1, std::memory_order_relaxed);
+  if (log) live_bytes_.fetch_sub(log->bytes, std::memory_order_relaxed);
+  if (log && log->events.empty()) {
+    if (counted_) setting_->GiveBack();
+  } else {
+    setting_->writer->Add(setting_.get(), std::move(log));
+  }
+}
+
+void TraceTree::Drop() noexcept {
+  live_bytes_.fetch_sub(log_->bytes, std::memory_order_relaxed);
+  log_.reset();
 }
 
 template <typename Add>
 void TraceTree::Record(size_t bytes, const Add& add) noexcept {
   const std::lock_guard lock(lock_);
   if (!log_) return;
-  if (log_->bytes + bytes > TraceWriter::kMostBytes) {
-    log_.reset();
-    return;
-  }
+  const size_t live = live_bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+  log_->bytes += bytes;
+  if (log_->bytes > TraceWriter::kMostBytes || live > kMostLive) return Drop();
   try {
     add(log_.get());
-    log_->bytes += bytes;
   } catch (const std::bad_alloc&) {
-    log_.reset();
+    Drop();
   }
 }
 
@@ -107,7 +126,7 @@ void TraceTree::Note(uint64_t id, std::string_view name, uint64_t ns) noexcept {
 
 void TraceTree::Input(uint64_t id, std::string_view name, const InputTensor& input,
                       const Request& request) noexcept {
-  Record(kOwnBytes + name.size() + input.byte_size(), [&](TraceLog* log) {
+  try {
     TracedTensor tensor{"TENSOR_QUEUE_INPUT", std::string(name), input.datatype, {}, {}};
     tensor.shape.assign(input.shape.begin(), input.shape.end());
     for (size_t i = 0; i < request.chunks(input); i++) {
@@ -116,23 +135,35 @@ void TraceTree::Input(uint64_t id, std::string_view name, const InputTensor& inp
         tensor.bytes.clear();
         break;
       }
+      // More would be dropped.
+      if (tensor.bytes.size() + chunk.size > TraceWriter::kMostBytes) throw std::bad_alloc();
       tensor.bytes.append(static_cast<const char*>(chunk.data), chunk.size);
     }
-    const auto index = static_cast<uint32_t>(log->tensors.size());
-    log->tensors.push_back(std::move(tensor));
-    log->events.push_back({.id = id, .index = index, .kind = TraceEvent::Kind::kTensor});
-  });
+    return Add(id, std::move(tensor));
+  } catch (const std::bad_alloc&) {
+    const std::lock_guard lock(lock_);
+    if (log_) Drop();
+  }
 }
 
 void TraceTree::Output(uint64_t id, std::string_view name, const OutputTensor& output) noexcept {
-  const bool host = IsHostMemory(output.kind);
-  Record(kOwnBytes + name.size() + (host ? output.size : 0), [&](TraceLog* log) {
+  try {
     TracedTensor tensor{"TENSOR_BACKEND_OUTPUT", std::string(name), output.datatype, {}, {}};
     if (output.batch >= 0) tensor.shape.push_back(output.batch);
     tensor.shape.insert(tensor.shape.end(), output.tail.begin(), output.tail.end());
-    if (host && output.size > 0) {
+    if (IsHostMemory(output.kind) && output.size > 0) {
+      if (output.size > TraceWriter::kMostBytes) throw std::bad_alloc();
       tensor.bytes.assign(static_cast<const char*>(output.data), output.size);
     }
+    return Add(id, std::move(tensor));
+  } catch (const std::bad_alloc&) {
+    const std::lock_guard lock(lock_);
+    if (log_) Drop();
+  }
+}
+
+void TraceTree::Add(uint64_t id, TracedTensor tensor) noexcept {
+  Record(kOwnBytes + tensor.name.size() + tensor.bytes.size(), [&](TraceLog* log) {
     const auto index = static_cast<uint32_t>(log->tensors.size());
     log->tensors.push_back(std::move(tensor));
     log->events.push_back({.id = id, .index = index, .kind = TraceEvent::Kind::kTensor});

@@ -35,8 +35,14 @@ class TraceTree {
   // The traces of the process that have not ended.
   static uint64_t alive() { return alive_.load(std::memory_order_relaxed); }
 
-  // Throws std::bad_alloc. `id` is the outermost request's.
-  TraceTree(std::shared_ptr<TraceSetting> setting, uint64_t id, std::string_view context = {});
+  // The bytes that all traces of the process which have not ended may take. Beyond them, traces are
+  // dropped.
+  static constexpr size_t kMostLive = size_t{256} << 20;
+
+  // Throws std::bad_alloc. `id` is the outermost request's. `counted`: the setting has counted the
+  // trace as begun (TraceSetting::TakeOne).
+  TraceTree(std::shared_ptr<TraceSetting> setting, uint64_t id, bool counted,
+            std::string_view context = {});
   ~TraceTree();
   TraceTree(const TraceTree&) = delete;
   TraceTree& operator=(const TraceTree&) = delete;
@@ -59,6 +65,8 @@ class TraceTree {
   void Output(uint64_t id, std::string_view name, const OutputTensor& output) noexcept;
   // The request goes to another version, where it begins anew.
   void Undo(uint64_t id) noexcept;
+  // The trace ends now, because a run that was abandoned keeps references to it for ever.
+  void Close() noexcept;
   // Sets the id that the outermost request has for its sender.
   void SetRequestId(std::string_view request_id) noexcept;
 
@@ -67,13 +75,20 @@ class TraceTree {
   template <typename Add>
   void Record(size_t bytes, const Add& add) noexcept;
 
+  // Drops the log. The lock is held.
+  void Drop() noexcept;
+  void Add(uint64_t id, TracedTensor tensor) noexcept;
+
   static inline std::atomic<uint64_t> alive_{0};
+  static inline std::atomic<size_t> live_bytes_{0};
 
   const std::shared_ptr<TraceSetting> setting_;
   const uint64_t root_;
+  const bool counted_;
 
   SpinLock lock_;                  // guards all below
-  std::unique_ptr<TraceLog> log_;  // null: there was no memory
+  std::unique_ptr<TraceLog> log_;  // null: there was no memory, or the trace has ended
+  bool ended_ = false;
   std::string request_id_;
 };
 

@@ -1,5 +1,6 @@
 #include "engine/trace/trace_writer.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -11,6 +12,13 @@
 #include "platform/thread.h"
 
 namespace tritonts {
+
+namespace {
+
+// So many bytes of a file wait until they are written.
+constexpr size_t kMostPending = size_t{1} << 20;
+
+}  // namespace
 
 bool TraceWriter::Start() {
   const std::lock_guard lock(mutex_);
@@ -78,13 +86,20 @@ void TraceWriter::Add(TraceSetting* setting, std::unique_ptr<TraceLog> log) noex
   if (idle) work_.notify_one();
 }
 
-std::string TraceWriter::Take() {
+std::string TraceWriter::Take(size_t most) {
   const std::lock_guard lock(mutex_);
   if (kept_.empty()) return {};
+  size_t count = 0;
+  size_t bytes = 2;
+  while (count < kept_.size() && (count == 0 || bytes < most)) bytes += kept_[count++].size() + 1;
   std::string all;
-  all.reserve(kept_.size() + 2);
-  all.append("[").append(kept_).append("]");
-  kept_ = {};
+  all.reserve(bytes);
+  for (size_t i = 0; i < count; i++) {
+    all.append(i == 0 ? "[" : ",").append(kept_.front());
+    kept_bytes_ -= kept_.front().size();
+    kept_.pop_front();
+  }
+  all.push_back(']');
   return all;
 }
 
@@ -112,16 +127,12 @@ void TraceWriter::Run() {
       }
     }
     taken.clear();
-    Flush();
+    FlushAll();
     lock.lock();
   }
   lock.unlock();
-  for (auto& [number, target] : targets_) {
-    if (target.chunk.stream) Close(&target.chunk);
-  }
-  for (auto& [path, file] : files_) {
-    if (file.stream) Close(&file);
-  }
+  for (auto& [number, target] : targets_) Close(&target.chunk);
+  for (auto& [path, file] : files_) Close(&file);
   lock.lock();
   done_ = true;
   stopped_.notify_all();
@@ -138,10 +149,10 @@ void TraceWriter::Do(Task* task) {
   if (task->log) Write(target, *task->log);
   if (task->exhausted && !target->spans) {
     if (target->log_frequency > 0) {
-      Close(&target->chunk);
+      CloseChunk(&target->chunk);
     } else if (const auto file = files_.find(target->path); file != files_.end()) {
-      Close(&file->second, NextPath(target->path));
-      files_.erase(file);
+      // A file that keeps its name goes on with later traces.
+      if (Close(&file->second, NextPath(target->path))) files_.erase(file);
     }
   }
   if (task->ends) Forget(task->setting, target);
@@ -152,12 +163,12 @@ void TraceWriter::Write(Target* target, const TraceLog& log) {
   if (target->spans) {
     AppendSpans(log, &text_);
     const std::lock_guard lock(mutex_);
-    if (kept_.size() + text_.size() + 1 > kMostBytes) {
+    if (kept_bytes_ + text_.size() > kMostBytes) {
       counts_.dropped++;
       return;
     }
-    if (!kept_.empty()) kept_.push_back(',');
-    kept_.append(text_);
+    kept_.push_back(text_);
+    kept_bytes_ += text_.size();
     counts_.written++;
     return;
   }
@@ -170,59 +181,107 @@ void TraceWriter::Write(Target* target, const TraceLog& log) {
     return;
   }
   File& chunk = target->chunk;
-  if (!chunk.stream) chunk = {nullptr, NextPath(target->path), 0};
+  if (chunk.traces == 0) chunk.path = NextPath(target->path);
   Append(&chunk, text_);
-  if (chunk.traces >= target->log_frequency) Close(&chunk);
+  if (chunk.traces >= target->log_frequency) CloseChunk(&chunk);
 }
 
 void TraceWriter::Append(File* file, const std::string& text) {
-  if (!file->stream) {
-    // A file that was complete goes on: its last bracket is overwritten.
-    if (file->traces > 0) file->stream = std::fopen(file->path.c_str(), "r+b");
-    if (file->stream) std::fseek(file->stream, -1, SEEK_END);
-    if (!file->stream) {
-      file->traces = 0;
-      file->stream = std::fopen(file->path.c_str(), "wb");
-    }
-    if (!file->stream) return Fail("cannot open the trace file", file->path);
-  }
-  const bool wrote = std::fputc(file->traces > 0 ? ',' : '[', file->stream) != EOF &&
-                     std::fwrite(text.data(), 1, text.size(), file->stream) == text.size();
-  if (!wrote) return Fail("cannot write to the trace file", file->path);
+  file->waiting.reserve(file->waiting.size() + text.size() + 1);
+  file->waiting.push_back(file->traces > 0 ? ',' : '[');
+  file->waiting.append(text);
+  file->waiting_traces++;
   file->traces++;
-  const std::lock_guard lock(mutex_);
-  counts_.written++;
+  if (file->waiting.size() >= kMostPending) Flush(file);
 }
 
-void TraceWriter::Flush() {
-  for (auto& [path, file] : files_) {
-    if (file.stream && std::fflush(file.stream) != 0) {
-      Fail("cannot write to the trace file", path);
+bool TraceWriter::Open(File* file) {
+  if (file->stream) return true;
+  if (file->size > 0) {
+    file->stream = std::fopen(file->path.c_str(), "r+b");
+    if (!file->stream && errno != ENOENT) return false;
+    // Somebody has taken the file away, or written to it: a new one begins.
+    if (file->stream) {
+      const bool known =
+          std::fseek(file->stream, 0, SEEK_END) == 0 && std::ftell(file->stream) == file->size + 1;
+      if (!known) {
+        std::fclose(file->stream);
+        file->stream = nullptr;
+      }
+    }
+    if (!file->stream) {
+      file->size = 0;
+      if (!file->waiting.empty()) file->waiting[0] = '[';
     }
   }
+  if (!file->stream) file->stream = std::fopen(file->path.c_str(), "wb");
+  if (file->stream) std::setvbuf(file->stream, nullptr, _IONBF, 0);
+  return file->stream != nullptr;
 }
 
-void TraceWriter::Close(File* file, const std::string& final_path) {
-  if (!file->stream) return;
-  const bool wrote = std::fputc(']', file->stream) != EOF;
-  if (std::fclose(file->stream) != 0 || !wrote) {
-    Fail("cannot complete the trace file", file->path);
+void TraceWriter::Flush(File* file) {
+  if (file->waiting.empty()) return;
+  const std::string& text = file->waiting;
+  if (!Open(file)) {
+    Fail("cannot open the trace file", file->path, file->waiting_traces);
+  } else if (std::fseek(file->stream, file->size, SEEK_SET) != 0 ||
+             std::fwrite(text.data(), 1, text.size(), file->stream) != text.size()) {
+    Fail("cannot write to the trace file", file->path, file->waiting_traces);
+  } else {
+    file->size += static_cast<long>(text.size());
+    const std::lock_guard lock(mutex_);
+    counts_.written += file->waiting_traces;
+    file->waiting.clear();
+    file->waiting_traces = 0;
+    return;
   }
-  file->stream = nullptr;
-  if (final_path.empty()) return;
-  if (std::rename(file->path.c_str(), final_path.c_str()) != 0) {
-    Fail("cannot rename the trace file", file->path);
+  // They are lost, and the next ones follow what is in the file.
+  file->traces = file->size > 0 ? std::max<uint64_t>(1, file->traces - file->waiting_traces) : 0;
+  file->waiting.clear();
+  file->waiting_traces = 0;
+}
+
+void TraceWriter::FlushAll() {
+  for (auto& [path, file] : files_) Flush(&file);
+  // The thread alone removes targets, and changes them.
+  std::unique_lock lock(mutex_);
+  for (auto& [number, target] : targets_) {
+    if (target.chunk.waiting.empty()) continue;
+    lock.unlock();
+    Flush(&target.chunk);
+    lock.lock();
   }
+}
+
+void TraceWriter::CloseChunk(File* chunk) {
+  Close(chunk);
+  *chunk = File();
+}
+
+bool TraceWriter::Close(File* file, const std::string& final_path) {
+  Flush(file);
+  if (file->stream) {
+    const bool wrote =
+        std::fseek(file->stream, file->size, SEEK_SET) == 0 && std::fputc(']', file->stream) != EOF;
+    if (std::fclose(file->stream) != 0 || !wrote) {
+      Fail("cannot complete the trace file", file->path, 0);
+    }
+    file->stream = nullptr;
+  }
+  if (final_path.empty() || file->size == 0) return true;
+  if (std::rename(file->path.c_str(), final_path.c_str()) == 0) return true;
+  Fail("cannot rename the trace file", file->path, 0);
+  return false;
 }
 
 std::string TraceWriter::NextPath(const std::string& path) {
   return path + "." + std::to_string(next_index_[path]++);
 }
 
-void TraceWriter::Fail(const char* what, const std::string& path) noexcept {
+void TraceWriter::Fail(const char* what, const std::string& path, uint64_t lost) noexcept {
   const int code = errno;
   const std::lock_guard lock(mutex_);
-  counts_.dropped++;
+  counts_.dropped += lost;
   try {
     counts_.fault = std::string(what) + " '" + path + "': " + std::strerror(code);
   } catch (const std::bad_alloc&) {
@@ -236,7 +295,7 @@ void TraceWriter::NoteDropped() {
 }
 
 void TraceWriter::Forget(uint64_t setting, Target* target) {
-  if (target->chunk.stream) Close(&target->chunk);
+  Close(&target->chunk);
   const std::string path = target->path;
   bool used = false;
   {

@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -52,9 +53,9 @@ class TraceWriter : public std::enable_shared_from_this<TraceWriter> {
   // A trace of a setting has ended. Null: it was dropped.
   void Add(TraceSetting* setting, std::unique_ptr<TraceLog> log) noexcept;
 
-  // A JSON array of the traces that were kept for the owner since the last call; empty: none.
-  // Throws std::bad_alloc.
-  std::string Take();
+  // A JSON array of traces that were kept for the owner, the oldest ones first, of about `most`
+  // bytes; empty: there are none. Throws std::bad_alloc.
+  std::string Take(size_t most);
   Counts counts() const;
 
  private:
@@ -65,11 +66,14 @@ class TraceWriter : public std::enable_shared_from_this<TraceWriter> {
     bool exhausted = false;  // it was the last trace of the setting's count
     bool ends = false;       // the setting ends
   };
-  // A JSON array in a file.
+  // A JSON array in a file. The stream has no buffer: what it was given is in the file.
   struct File {
     std::FILE* stream = nullptr;
     std::string path;
-    uint64_t traces = 0;
+    long size = 0;  // bytes in the file, without the bracket at the end; 0: it has to be begun
+    uint64_t traces = 0;  // in the file, or waiting
+    std::string waiting;  // traces that are not in the file yet
+    uint64_t waiting_traces = 0;
   };
   // The thread's view of a setting.
   struct Target {
@@ -82,14 +86,18 @@ class TraceWriter : public std::enable_shared_from_this<TraceWriter> {
   void Run();
   void Do(Task* task);
   void Write(Target* target, const TraceLog& log);
-  // Appends a trace to a file, which is opened if it is not open.
+  // Appends a trace to a file.
   void Append(File* file, const std::string& text);
-  // Hands what was written to the system, so that others can read it.
-  void Flush();
-  // Completes a file, and gives it its final name.
-  void Close(File* file, const std::string& final_path = {});
+  // Opens a file, or finds the end of one that was complete. False: it cannot be opened.
+  bool Open(File* file);
+  // Writes what waits. Without success it is lost, and the file stays as it was.
+  void Flush(File* file);
+  void FlushAll();
+  // Completes a file, and gives it its final name. False: it does not have that name.
+  bool Close(File* file, const std::string& final_path = {});
+  void CloseChunk(File* chunk);
   std::string NextPath(const std::string& path);
-  void Fail(const char* what, const std::string& path) noexcept;
+  void Fail(const char* what, const std::string& path, uint64_t lost) noexcept;
   void Forget(uint64_t setting, Target* target);
   void NoteDropped();
 
@@ -103,7 +111,8 @@ class TraceWriter : public std::enable_shared_from_this<TraceWriter> {
   bool started_ = false;
   bool stopping_ = false;
   bool done_ = false;
-  std::string kept_;
+  std::deque<std::string> kept_;  // each a trace
+  size_t kept_bytes_ = 0;
   Counts counts_;
 
   // The thread's.

@@ -26,6 +26,17 @@ std::string_view RequestIdOf(const Request& request) {
   return text ? *text : std::string_view();
 }
 
+// Makes the tree of a trace that was `counted` as begun. Throws std::bad_alloc.
+std::shared_ptr<TraceTree> NewTree(const std::shared_ptr<TraceSetting>& setting, uint64_t id,
+                                   bool counted, std::string_view context = {}) {
+  try {
+    return std::make_shared<TraceTree>(setting, id, counted, context);
+  } catch (const std::bad_alloc&) {
+    if (counted) setting->GiveBack();
+    throw;
+  }
+}
+
 }  // namespace
 
 Tracer::Tracer() : writer_(std::make_shared<TraceWriter>()) {}
@@ -35,41 +46,45 @@ Tracer::~Tracer() {
 }
 
 Status Tracer::Set(const std::string& model, std::optional<Update> update) {
-  std::shared_ptr<TraceSetting> made;
-  std::shared_ptr<TraceSetting> replaced;  // freed without the lock
+  Own made;
+  Own replaced;  // freed without the lock
   if (update) {
     TraceSetting::Options& options = update->options;
     if (update->keeps_left) {
-      replaced = SettingOf(model);
-      if (replaced) options.left = replaced->left.load(std::memory_order_relaxed);
+      const std::lock_guard lock(mutex_);
+      options.left = OwnOf(model).count_left();
     }
+    made.left = options.left;
     if (options.timestamps || options.tensors) {
       if (!writer_->Start()) {
         return Status::Unavailable(Reason::kNoMemory, "the system has no thread to write traces");
       }
-      made = std::make_shared<TraceSetting>(std::move(options), writer_);
+      made.setting = std::make_shared<TraceSetting>(std::move(options), writer_);
     }
   }
   const std::lock_guard lock(mutex_);
   if (model.empty()) {
     replaced = std::exchange(general_, std::move(made));
   } else if (update) {
-    std::shared_ptr<TraceSetting>& own = models_[model];
-    replaced = std::exchange(own, std::move(made));
+    replaced = std::exchange(models_[model], std::move(made));
   } else if (const auto own = models_.find(model); own != models_.end()) {
     replaced = std::move(own->second);
     models_.erase(own);
   }
-  bool on = general_ != nullptr;
-  for (const auto& [name, own] : models_) on = on || own != nullptr;
+  bool on = general_.setting != nullptr;
+  for (const auto& [name, own] : models_) on = on || own.setting != nullptr;
   on_.store(on, std::memory_order_relaxed);
   return Status::Ok();
 }
 
-std::shared_ptr<TraceSetting> Tracer::SettingOf(std::string_view model) const {
-  const std::lock_guard lock(mutex_);
+const Tracer::Own& Tracer::OwnOf(std::string_view model) const {
   const auto own = models_.find(model);
   return own == models_.end() ? general_ : own->second;
+}
+
+std::shared_ptr<TraceSetting> Tracer::SettingOf(std::string_view model) const {
+  const std::lock_guard lock(mutex_);
+  return OwnOf(model).setting;
 }
 
 std::shared_ptr<TraceTree> Tracer::Chosen(uint64_t id) const {
@@ -116,7 +131,7 @@ void Tracer::BeginSome(const TracedModel& model, std::span<Request* const> reque
     const auto counted = requests.subspan(static_cast<size_t>(asked));
     setting->Count(counted.size(), [&](size_t at) {
       const uint64_t id = TraceTree::NewId();
-      Trace(model, counted[at], {std::make_shared<TraceTree>(setting, id), id}, 0, now_ns);
+      Trace(model, counted[at], {NewTree(setting, id, true), id}, 0, now_ns);
     });
   }
   if (!header.traces) return;
@@ -144,12 +159,12 @@ uint64_t Tracer::Choose(const std::string& model, std::string_view context,
                         std::string_view request_id) {
   const std::shared_ptr<TraceSetting> setting = SettingOf(model);
   if (!setting) return 0;
-  bool chosen = setting->options.spans && !context.empty();
-  if (!chosen) {
-    setting->Count(1, [&](size_t) { chosen = true; });
-    if (!setting->options.spans && !chosen) setting->NoteAsked();
+  bool counted = false;
+  if (!setting->options.spans || context.empty()) {
+    setting->Count(1, [&](size_t) { counted = true; });
+    if (!counted && !setting->options.spans) setting->NoteAsked();
+    if (!counted) return 0;
   }
-  if (!chosen) return 0;
   const uint64_t id = TraceTree::NewId();
   auto tree = std::make_shared<TraceTree>(setting, id,
                                           setting->options.spans ? context : std::string_view());

@@ -64,6 +64,13 @@ class Tracer {
   TraceWriter& writer() { return *writer_; }
 
  private:
+  // What was set for a model, or for all.
+  struct Own {
+    std::shared_ptr<TraceSetting> setting;  // null: it is not traced
+    int64_t left = -1;                      // of a null setting: the traces that were left
+    int64_t count_left() const { return setting ? setting->left.load() : left; }
+  };
+  const Own& OwnOf(std::string_view model) const;
   std::shared_ptr<TraceSetting> SettingOf(std::string_view model) const;
   // The tree that a front end has begun; null: there is none.
   std::shared_ptr<TraceTree> Chosen(uint64_t id) const;
@@ -76,9 +83,9 @@ class Tracer {
   std::atomic<bool> on_{false};
 
   mutable std::mutex mutex_;  // guards all below
-  std::shared_ptr<TraceSetting> general_;
+  Own general_;
   // A null setting: the model is not traced, whatever the general setting says.
-  std::map<std::string, std::shared_ptr<TraceSetting>, std::less<>> models_;
+  std::map<std::string, Own, std::less<>> models_;
   std::map<uint64_t, std::shared_ptr<TraceTree>> chosen_;
 };
 

@@ -43,8 +43,13 @@ export interface NativeTracing {
    * when its request has ended, too.
    */
   endTrace(id: number): void;
-  /** In spans mode, the traces that are complete since the last call, as the text of a JSON array; empty: none. */
-  takeTraces(): string;
+  /**
+   * Takes traces that are complete, in spans mode, the oldest ones first.
+   *
+   * @param most - About how many bytes are taken.
+   * @returns The text of a JSON array; empty: there are none.
+   */
+  takeTraces(most: number): string;
   /** How many traces were written or taken, how many were lost, and what last went wrong with a file; empty: nothing. */
   traceCounts(): { readonly written: number; readonly dropped: number; readonly fault: string };
 }

@@ -36,9 +36,10 @@ export class FrontTrace {
   begin(handle: ModelHandle, requestId: string): number {
     if (this.#ended || this.#waiting === undefined) return this.#trace?.id ?? 0;
     const trace = handle.startTrace(this.#context, requestId);
-    for (const [name, ns] of this.#waiting) trace?.note(name, ns);
+    const waiting = this.#waiting;
     this.#waiting = undefined;
     this.#trace = trace;
+    for (const [name, ns] of waiting) trace?.note(name, ns);
     return trace?.id ?? 0;
   }
 

@@ -19,7 +19,12 @@ export class RequestTrace {
 
   /** @param ns - Of the clock of `process.hrtime`; 0: now. */
   note(name: string, ns = 0): void {
-    if (!this.#ended) this.#native.noteTrace(this.id, name, ns);
+    if (this.#ended) return;
+    try {
+      this.#native.noteTrace(this.id, name, ns);
+    } catch {
+      // There is no memory for the stamp. The request must get its answer.
+    }
   }
 
   /** Idempotent. */

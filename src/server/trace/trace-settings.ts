@@ -90,8 +90,7 @@ export class TraceSettings {
       const why = whyInvalid(fieldsOf(name), this.#config.mode);
       if (why !== undefined) throw invalidArgument(`Attempting to set invalid trace setting :${why}`);
     }
-    this.#general = general;
-    this.#models = models;
+    // The engine may refuse them for a lack of threads or memory.
     for (const name of affected) {
       const isOwn = name === (model ?? '');
       const mirrors = name !== '' && models.get(name)?.count === undefined;
@@ -99,6 +98,8 @@ export class TraceSettings {
     }
     if (model !== undefined && !models.has(model) && this.#passed.delete(model))
       this.#target.setTrace(model, null);
+    this.#general = general;
+    this.#models = models;
   }
 
   /** @param anew - Whether the count starts anew, rather than with what is left of it. */

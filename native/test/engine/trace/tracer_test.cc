@@ -237,7 +237,7 @@ TEST(tracer_is_changed_while_requests_are_under_way) {
       options.spans = i % 7 == 0;
       traced.Set(options, i % 2 == 0 ? "" : "m", i % 3 == 0);
       if (i % 6 == 0) traced.Unset("m");
-      if (i % 4 == 0) traced.tracer->writer().Take();
+      if (i % 4 == 0) traced.tracer->writer().Take(1000);
       if (const uint64_t id = traced.tracer->Choose("m", "", ""); id != 0) {
         traced.tracer->Note(id, "A", 1);
         traced.tracer->Release(id);

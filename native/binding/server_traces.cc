@@ -39,12 +39,11 @@ void ServerWrap::SetTrace(const Napi::CallbackInfo& info) {
 // sampleTrace(model, context, requestId)
 Napi::Value ServerWrap::SampleTrace(const Napi::CallbackInfo& info) {
   const std::string context = StringOf(info[1]);
-  const uint64_t id = server_->tracer().Choose(StringOf(info[0]), context, StringOf(info[2]));
-  if (id == 0) return Napi::Number::New(info.Env(), 0);
+  const int64_t id = server_->tracer().Choose(StringOf(info[0]), context, StringOf(info[2]));
   try {
-    traces_.insert(id);
+    if (id > 0) traces_.insert(static_cast<uint64_t>(id));
   } catch (const std::bad_alloc&) {
-    server_->tracer().Release(id);
+    server_->tracer().Release(static_cast<uint64_t>(id));
     throw;
   }
   return Napi::Number::New(info.Env(), static_cast<double>(id));

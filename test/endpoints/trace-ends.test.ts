@@ -59,8 +59,10 @@ function watch(t: Context): {
       sampleTrace: {
         value: (...asked: Parameters<typeof sample>) => {
           const id = sample(...asked);
-          if (id !== 0) open.add(id);
-          begun += Math.min(1, id);
+          if (id > 0) {
+            open.add(id);
+            begun++;
+          }
           return id;
         },
       },

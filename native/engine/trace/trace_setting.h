@@ -40,6 +40,17 @@ struct TraceSetting {
       chosen(static_cast<size_t>(at - 1));
     }
   }
+  // Counts requests before the next one that is to be traced, and returns their number.
+  int64_t Skip() {
+    if (options.rate == 0 || left.load() == 0) return kMostSkipped;
+    uint64_t known = seen.load(std::memory_order_relaxed);
+    for (;;) {
+      const uint64_t skipped = std::min(options.rate - known % options.rate - 1, kMostSkipped);
+      if (seen.compare_exchange_weak(known, known + skipped, std::memory_order_relaxed)) {
+        return static_cast<int64_t>(skipped);
+      }
+    }
+  }
   // A front end has asked for a request that is still to be submitted, and it was counted.
   void NoteAsked() {
     // Some are refused, and never submitted. Their number is bounded.
@@ -77,6 +88,7 @@ struct TraceSetting {
   }
 
   static constexpr uint64_t kMostAsked = 1024;
+  static constexpr uint64_t kMostSkipped = 1024;
 
   const Options options;
   const std::shared_ptr<TraceWriter> writer;

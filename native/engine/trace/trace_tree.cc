@@ -139,7 +139,7 @@ void TraceTree::Input(uint64_t id, std::string_view name, const InputTensor& inp
       if (tensor.bytes.size() + chunk.size > TraceWriter::kMostBytes) throw std::bad_alloc();
       tensor.bytes.append(static_cast<const char*>(chunk.data), chunk.size);
     }
-    return Add(id, std::move(tensor));
+    return AddTensor(id, std::move(tensor));
   } catch (const std::bad_alloc&) {
     const std::lock_guard lock(lock_);
     if (log_) Drop();
@@ -155,14 +155,14 @@ void TraceTree::Output(uint64_t id, std::string_view name, const OutputTensor& o
       if (output.size > TraceWriter::kMostBytes) throw std::bad_alloc();
       tensor.bytes.assign(static_cast<const char*>(output.data), output.size);
     }
-    return Add(id, std::move(tensor));
+    return AddTensor(id, std::move(tensor));
   } catch (const std::bad_alloc&) {
     const std::lock_guard lock(lock_);
     if (log_) Drop();
   }
 }
 
-void TraceTree::Add(uint64_t id, TracedTensor tensor) noexcept {
+void TraceTree::AddTensor(uint64_t id, TracedTensor tensor) noexcept {
   Record(kOwnBytes + tensor.name.size() + tensor.bytes.size(), [&](TraceLog* log) {
     const auto index = static_cast<uint32_t>(log->tensors.size());
     log->tensors.push_back(std::move(tensor));

@@ -77,7 +77,7 @@ class TraceTree {
 
   // Drops the log. The lock is held.
   void Drop() noexcept;
-  void Add(uint64_t id, TracedTensor tensor) noexcept;
+  void AddTensor(uint64_t id, TracedTensor tensor) noexcept;
 
   static inline std::atomic<uint64_t> alive_{0};
   static inline std::atomic<size_t> live_bytes_{0};

@@ -155,23 +155,23 @@ void Tracer::Trace(const TracedModel& model, Request* request, TraceRef trace, u
   }
 }
 
-uint64_t Tracer::Choose(const std::string& model, std::string_view context,
-                        std::string_view request_id) {
+int64_t Tracer::Choose(const std::string& model, std::string_view context,
+                       std::string_view request_id) {
   const std::shared_ptr<TraceSetting> setting = SettingOf(model);
   if (!setting) return 0;
   bool counted = false;
   if (!setting->options.spans || context.empty()) {
     setting->Count(1, [&](size_t) { counted = true; });
-    if (!counted && !setting->options.spans) setting->NoteAsked();
+    if (!counted && setting->options.spans) return -setting->Skip();
+    if (!counted) setting->NoteAsked();
     if (!counted) return 0;
   }
   const uint64_t id = TraceTree::NewId();
-  auto tree = std::make_shared<TraceTree>(setting, id,
-                                          setting->options.spans ? context : std::string_view());
+  auto tree = NewTree(setting, id, counted, setting->options.spans ? context : std::string_view());
   tree->SetRequestId(request_id);
   const std::lock_guard lock(mutex_);
   chosen_.emplace(id, std::move(tree));
-  return id;
+  return static_cast<int64_t>(id);
 }
 
 void Tracer::Note(uint64_t id, std::string_view name, uint64_t ns) noexcept {

@@ -56,7 +56,7 @@ class Tracer {
   // 0. A context, as a traceparent, forces a trace if the setting makes spans. The caller passes
   // the id on with the request, and calls Release once, when it is finished with the trace. Throws
   // std::bad_alloc.
-  uint64_t Choose(const std::string& model, std::string_view context, std::string_view request_id);
+  int64_t Choose(const std::string& model, std::string_view context, std::string_view request_id);
   // Adds a time stamp to such a trace.
   void Note(uint64_t id, std::string_view name, uint64_t ns) noexcept;
   void Release(uint64_t id) noexcept;

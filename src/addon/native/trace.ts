@@ -29,7 +29,8 @@ export interface NativeTracing {
    * @param context - In spans mode the parent as `traceparent`, or `traceparent` and `tracestate` with a line break
    *   between, which forces a trace; empty: none.
    * @param requestId - The id that the request has for its sender; empty: none.
-   * @returns The id of its trace, which is passed on with the request; 0: it is not traced.
+   * @returns The id of its trace, which is passed on with the request; 0: it is not traced; a negative number, in spans
+   *   mode: nor are so many of the next ones without a context, for which nobody has to ask.
    */
   sampleTrace(model: string, context: string, requestId: string): number;
   /**

@@ -45,6 +45,9 @@ export class ModelHandle implements Model {
   readonly #sharedOptions: SharedOptions;
   readonly #caller: (() => number) | undefined;
   readonly #traces: TraceState;
+  /** How many of the next requests are not traced, as the engine has said while {@link TraceState.word} was the same. */
+  #untraced = 0;
+  #untracedWord = 0;
   /** The request of all that only choose the outputs that were chosen last. */
   #lastWanting: { readonly wanted: WantedOutputs; readonly request: DispatchRequest } | undefined;
   #ready: ReadyVersion | undefined;
@@ -290,8 +293,16 @@ export class ModelHandle implements Model {
    * @param requestId - Empty: the request has none.
    */
   startTrace(context: string, requestId: string): RequestTrace | undefined {
+    const { word } = this.#traces;
+    if (context === '' && this.#untraced > 0 && this.#untracedWord === word) {
+      this.#untraced--;
+      return undefined;
+    }
     const id = this.#server.sampleTrace(this.name, context, requestId);
-    return id === 0 ? undefined : new RequestTrace(this.#server, id);
+    if (id > 0) return new RequestTrace(this.#server, id);
+    this.#untraced = -id;
+    this.#untracedWord = word;
+    return undefined;
   }
 
   #sendStream(

@@ -11,6 +11,8 @@ export const traceBytes = 4;
 const off = 0;
 const toFile = 1;
 const toSpans = 2;
+/** The bits of the word that have one of these. */
+const modes = 3;
 
 /** The states of servers, for their endpoints. */
 const ofServers = new WeakMap<object, TraceState>();
@@ -32,16 +34,23 @@ export class TraceState {
 
   /** Whether requests may be traced, so that a front end asks for each. */
   get isOn(): boolean {
-    return this.#word[0] !== off;
+    return (this.word & modes) !== off;
+  }
+
+  /** Changes with every change of settings. */
+  get word(): number {
+    return this.#word[0] ?? off;
   }
 
   /** Whether they are traced as spans, so that also calls of the program ask. */
   get spans(): boolean {
-    return this.#word[0] === toSpans;
+    return (this.word & modes) === toSpans;
   }
 
   /** @param mode - Undefined: none is traced. */
   set(mode: TraceMode | undefined): void {
-    this.#word[0] = mode === undefined ? off : mode === 'triton' ? toFile : toSpans;
+    const next = mode === undefined ? off : mode === 'triton' ? toFile : toSpans;
+    // The upper bits count the changes.
+    this.#word[0] = ((this.word & ~modes) + modes + 1) | next;
   }
 }

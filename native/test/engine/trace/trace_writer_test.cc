@@ -14,7 +14,7 @@ using Names = std::vector<std::string>;
 
 // A trace of one time stamp.
 void TraceOne(TraceBench* bench, const std::string& model = "m") {
-  const uint64_t id = bench->tracer->Choose(model, "", "");
+  const auto id = static_cast<uint64_t>(bench->tracer->Choose(model, "", ""));
   CHECK(id != 0);
   bench->tracer->Note(id, "HTTP_RECV_START", 5);
   bench->tracer->Release(id);
@@ -79,7 +79,7 @@ TEST(trace_writer_completes_a_file_when_the_count_is_exhausted) {
   options.left = 2;
   bench.Set(options);
   for (int i = 0; i < 2; i++) TraceOne(&bench);
-  CHECK_EQ(bench.tracer->Choose("m", "", ""), 0u);
+  CHECK_EQ(bench.tracer->Choose("m", "", ""), 0);
   CHECK(Eventually([&] { return bench.Files() == Names{"traces.0"}; }));
   CHECK_EQ(bench.Objects("traces.0").size(), 2u);
   bench.Set(options);
@@ -128,8 +128,8 @@ TEST(trace_writer_keeps_spans_for_their_taker_up_to_a_limit) {
   // A context forces a trace although no more are left, and only it.
   options.left = 0;
   bench.Set(options);
-  CHECK_EQ(bench.tracer->Choose("m", "", ""), 0u);
-  const uint64_t forced = bench.tracer->Choose("m", "00-1-2-01", "r");
+  CHECK(bench.tracer->Choose("m", "", "") < 0);
+  const auto forced = static_cast<uint64_t>(bench.tracer->Choose("m", "00-1-2-01", "r"));
   CHECK(forced != 0);
   bench.tracer->Note(forced, std::string(TraceWriter::kMostBytes, 'x'), 1);
   bench.tracer->Release(forced);

@@ -105,6 +105,60 @@ TEST(tracer_chooses_no_more_than_the_count) {
   CHECK_EQ(traced.written(), 3u);
 }
 
+TEST(tracer_keeps_what_is_left_of_a_count_while_nothing_is_traced) {
+  TracedVersion traced;
+  TraceSetting::Options options = TraceBench::Each();
+  options.left = 3;
+  traced.Set(options);
+  traced.SendGroup(1);
+  TraceSetting::Options none;
+  traced.Set(none, "", true);  // off
+  traced.SendGroup(4);
+  options.left = -1;
+  traced.Set(options, "", true);
+  traced.SendGroup(4);
+  CHECK_EQ(traced.written(), 3u);
+}
+
+TEST(tracer_says_how_many_requests_nobody_has_to_ask_for) {
+  TraceBench bench;
+  TraceSetting::Options options = TraceBench::Each();
+  options.rate = 5;
+  options.spans = true;
+  bench.Set(options);
+  for (int round = 0; round < 3; round++) {
+    CHECK_EQ(bench.tracer->Choose("m", "", ""), -3);
+    const int64_t id = bench.tracer->Choose("m", "", "");
+    CHECK(id > 0);
+    bench.tracer->Release(static_cast<uint64_t>(id));
+  }
+  // Traces that recorded nothing are no traces.
+  CHECK_EQ(TraceTree::alive(), 0u);
+  CHECK_EQ(bench.tracer->writer().counts().written, 0u);
+}
+
+TEST(tracer_drops_what_takes_too_much_memory) {
+  TraceBench bench;
+  bench.Set(TraceBench::Each());
+  std::vector<uint64_t> ids;
+  const std::string note(TraceWriter::kMostBytes / 2, 'x');
+  for (size_t i = 0; i <= TraceTree::kMostLive / note.size() + 1; i++) {
+    ids.push_back(static_cast<uint64_t>(bench.tracer->Choose("m", "", "")));
+    bench.tracer->Note(ids.back(), note, 1);
+  }
+  for (const uint64_t id : ids) bench.tracer->Release(id);
+  bench.Stop();
+  CHECK(bench.tracer->writer().counts().dropped > 0);
+  // The bytes are free again.
+  TraceBench after;
+  after.Set(TraceBench::Each());
+  const auto id = static_cast<uint64_t>(after.tracer->Choose("m", "", ""));
+  after.tracer->Note(id, "A", 1);
+  after.tracer->Release(id);
+  after.Stop();
+  CHECK_EQ(after.tracer->writer().counts().written, 1u);
+}
+
 TEST(tracer_follows_the_models_own_setting) {
   TracedVersion traced;
   traced.Set(TraceBench::Each());
@@ -142,7 +196,7 @@ TEST(tracer_does_not_count_what_a_front_end_has_asked_for_twice) {
   traced.Set(options);
   Lines asked;
   for (int i = 0; i < 9; i++) {
-    const uint64_t id = traced.tracer->Choose("m", "", "r" + std::to_string(i));
+    const auto id = static_cast<uint64_t>(traced.tracer->Choose("m", "", "r" + std::to_string(i)));
     asked.push_back(id != 0 ? "traced" : "not");
     Request* const request = traced.bench.requests.Floats({1});
     if (id != 0) {
@@ -238,9 +292,9 @@ TEST(tracer_is_changed_while_requests_are_under_way) {
       traced.Set(options, i % 2 == 0 ? "" : "m", i % 3 == 0);
       if (i % 6 == 0) traced.Unset("m");
       if (i % 4 == 0) traced.tracer->writer().Take(1000);
-      if (const uint64_t id = traced.tracer->Choose("m", "", ""); id != 0) {
-        traced.tracer->Note(id, "A", 1);
-        traced.tracer->Release(id);
+      if (const int64_t id = traced.tracer->Choose("m", "", ""); id > 0) {
+        traced.tracer->Note(static_cast<uint64_t>(id), "A", 1);
+        traced.tracer->Release(static_cast<uint64_t>(id));
       }
     }
   });

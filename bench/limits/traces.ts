@@ -9,6 +9,8 @@ import type { Measured } from './limits.js';
 
 /** How long one is measured at a time, in milliseconds. */
 const windowMs = 400;
+/** The pause before each turn, in milliseconds. */
+const restMs = 300;
 /** Requests of a tick. */
 const together = 64;
 const width = 16;
@@ -30,8 +32,7 @@ export async function measureTraces(rounds: number): Promise<Measured[]> {
         files: { 'model.onnx': addModel({ width }) },
       },
     },
-    // The files have an end, so that a long measurement does not fill the disk.
-    traceConfig: { level: 'OFF', file: join(folder, 'traces'), logFrequency: 0 },
+    traceConfig: { level: 'OFF', file: join(folder, 'traces') },
   });
   const model = server.model('tiny');
   const inputs = Array.from({ length: together }, (_, i) => new Float32Array(width).fill(i));
@@ -51,6 +52,8 @@ export async function measureTraces(rounds: number): Promise<Measured[]> {
   };
   const traced = async (rate: number | undefined, count: number): Promise<number> => {
     server.trace.update(rate === undefined ? { level: 'OFF' } : { level: 'TIMESTAMPS', rate });
+    // What is left to write of the turn before does not count.
+    await new Promise((resolve) => setTimeout(resolve, restMs));
     return await requestTime(count);
   };
   const figures = {

@@ -149,11 +149,12 @@ void AppendData(std::string* text, const TracedTensor& tensor) {
   }
 }
 
+// `name` is JSON text.
 void AppendStamp(std::string* text, uint64_t id, std::string_view name, uint64_t ns) {
   text->append(R"({"id":)");
   AppendNumber(text, id);
   text->append(R"(,"timestamps":[{"name":")");
-  AppendText(text, name);
+  text->append(name);
   text->append(R"(","ns":)");
   AppendNumber(text, ns);
   text->append("}]}");
@@ -229,6 +230,7 @@ const char* Name(TraceMoment moment) {
 }
 
 void AppendTriton(const TraceLog& log, std::string* text) {
+  std::string name;
   bool first = true;
   for (const TraceEvent& event : log.events) {
     if (event.kind == TraceEvent::Kind::kError) continue;
@@ -260,7 +262,9 @@ void AppendTriton(const TraceLog& log, std::string* text) {
         AppendStamp(text, event.id, Name(event.moment), event.ns);
         break;
       case TraceEvent::Kind::kNote:
-        AppendStamp(text, event.id, log.texts[event.index], event.ns);
+        name.clear();
+        AppendText(&name, log.texts[event.index]);
+        AppendStamp(text, event.id, name, event.ns);
         break;
       case TraceEvent::Kind::kTensor:
         AppendTensor(text, event.id, log.tensors[event.index]);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "engine/base/clock.h"
+#include "engine/trace/log_pool.h"
 #include "engine/trace/trace_writer.h"
 
 namespace tritonts {
@@ -29,15 +30,11 @@ uint64_t TraceTree::NewId() {
 
 TraceTree::TraceTree(std::shared_ptr<TraceSetting> setting, uint64_t id, bool counted,
                      std::string_view context)
-    : setting_(std::move(setting)),
-      root_(id),
-      counted_(counted),
-      log_(std::make_unique<TraceLog>()) {
+    : setting_(std::move(setting)), root_(id), counted_(counted), log_(TakeLog()) {
   log_->root = id;
   log_->context.assign(context);
   log_->timestamps = setting_->options.timestamps;
   log_->bytes = kOwnBytes + context.size();
-  log_->events.reserve(8);
   if (setting_->options.spans) log_->wall_ns = WallNs() - NowNs();
   live_bytes_.fetch_add(log_->bytes, std::memory_order_relaxed);
   alive_.fetch_add(1, std::memory_order_relaxed);

@@ -7,6 +7,7 @@
 #include <new>
 #include <utility>
 
+#include "engine/trace/log_pool.h"
 #include "engine/trace/trace_setting.h"
 #include "engine/trace/trace_text.h"
 #include "platform/thread.h"
@@ -125,6 +126,7 @@ void TraceWriter::Run() {
       } catch (const std::bad_alloc&) {
         NoteDropped();
       }
+      PutBackLog(std::move(task.log));
     }
     taken.clear();
     FlushAll();

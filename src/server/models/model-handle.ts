@@ -234,7 +234,7 @@ export class ModelHandle implements Model {
    *   throws what the caller's getters throw. The waiter is not called then.
    */
   sendChecked(inputs: Inputs, options: CheckedOptions, waiter: Waiter<InferResult>, origin: Origin): void {
-    if (requestsObserved() || this.#traces.isOn) {
+    if (requestsObserved() || (this.#traces.isOn && this.#asks(options))) {
       this.#sendObserved(inputs, options, waiter, origin);
       return;
     }
@@ -261,10 +261,12 @@ export class ModelHandle implements Model {
     }
   }
 
-  /**
-   * {@link #send} with a trace, unless it is known whether there is one. The engine itself chooses requests for trace files,
-   * but does not know their ids, nor the caller's span.
-   */
+  /** Whether a request asks for its trace. The engine itself chooses requests for files, but does not know their ids. */
+  #asks({ request, traceKnown }: CheckedOptions): boolean {
+    return (this.#traces.spans || request.id !== '') && traceKnown !== true;
+  }
+
+  /** {@link #send} with a trace, if the request asks for it. */
   #sendTraced(
     inputs: Inputs,
     options: CheckedOptions,
@@ -272,8 +274,7 @@ export class ModelHandle implements Model {
     origin: Origin,
   ): SentStream | undefined {
     const { id } = options.request;
-    const asks = this.#traces.spans || (this.#traces.isOn && id !== '');
-    if (!asks || options.traceKnown === true) return this.#send(inputs, options, waiter, origin);
+    if (!this.#traces.isOn || !this.#asks(options)) return this.#send(inputs, options, waiter, origin);
     const context = this.#traces.spans ? parentContext() : '';
     const trace = context === undefined ? undefined : this.startTrace(context, id);
     if (trace === undefined) return this.#send(inputs, options, waiter, origin);

@@ -184,11 +184,32 @@ TEST(a_paused_cache_is_not_asked_and_a_probe_asks_once) {
 TEST(an_abort_answers_what_is_looked_up) {
   RemoteVersion one;
   for (int i = 0; i < 3000; i++) one.bench().Send({static_cast<float>(i)});
-  CHECK_EQ(one.Take(), 3000u);
+  // A batch is bounded, and the owner is woken for the rest.
+  const int wakes = one.wakes;
+  CHECK_EQ(one.Take(), 1024u);
+  CHECK(Eventually([&] { return one.wakes > wakes; }));
+  CHECK_EQ(one.Take(), 1024u);
+  CHECK_EQ(one.Take(), 952u);
+  CHECK_EQ(one.Take(), 0u);
   one.bench().version().Abort(Status::Unavailable(Reason::kClosed, "the end"));
   CHECK(one.sink().Wait(3000));
   one.Answer();
   CHECK_EQ(one.runs->load(), 0);
+}
+
+TEST(a_look_up_with_another_number_of_values_has_failed) {
+  for (const size_t number : {1u, 3u}) {
+    RemoteVersion one;
+    one.bench().Send({1});
+    one.bench().Send({2});
+    CHECK_EQ(one.Take(), 2u);
+    const std::string foreign = "value";
+    const std::vector<std::span<const char>> values(number, foreign);
+    one.cache->Answer(one.batch, values);
+    CHECK(one.sink().Wait(2));
+    CHECK_EQ(one.runs->load(), 2);
+    CHECK_EQ(one.cache->counts().failed, 2u);
+  }
 }
 
 TEST(answers_of_another_binding_are_not_stored) {

@@ -188,7 +188,13 @@ function registeredMaker(
         `unknown key '${printableLine(key)}' in ${path}: the cache takes no settings; register a function that makes it`,
       );
     // Only registered caches get here.
-    return () => Promise.resolve(cache as ResponseCache);
+    const shared = cache as ResponseCache;
+    // Without close: other servers may use it.
+    return () =>
+      Promise.resolve({
+        lookup: (keys, signal) => shared.lookup(keys, signal),
+        insert: (entries) => shared.insert(entries),
+      });
   }
   return async () => {
     const made: unknown = await cache(Object.freeze(copy));

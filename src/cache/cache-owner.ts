@@ -22,6 +22,12 @@ const longestPauseMs = 30_000;
 /** How long a close waits for what is being stored, and then for the cache's own close. */
 const closeMs = 1000;
 
+/** A look-up that has not ended. */
+interface OpenLookUp {
+  readonly abort: AbortController;
+  readonly timer: NodeJS.Timeout;
+}
+
 /** See the head of this file. */
 export class CacheOwner {
   readonly #name: string;
@@ -34,6 +40,8 @@ export class CacheOwner {
   #pause: NodeJS.Timeout | undefined;
   #storing: Promise<void> | undefined;
   #storingFails = false;
+  readonly #open = new Set<OpenLookUp>();
+  #life: 'open' | 'closing' | 'closed' = 'open';
 
   constructor(name: string, cache: ResponseCache, timeoutMs: number, log: Log) {
     this.#name = name;
@@ -55,70 +63,78 @@ export class CacheOwner {
     if (!this.#native) throw unavailable('NO_MEMORY', 'the system has no memory left for the response cache');
   }
 
-  /** Stores what is left, and ends the cache. The engine has closed before. */
+  /** Stores what is left, and ends the cache. The engine has closed before, so nobody waits for a look-up. */
   async close(): Promise<void> {
+    this.#life = 'closing';
     clearTimeout(this.#pause);
+    const unfinished = [...this.#open];
+    this.#open.clear();
+    for (const { timer } of unfinished) clearTimeout(timer);
     if (this.#native) {
       await endsWithin(this.#storeAll(), closeMs);
       this.#native.detach();
       this.#native = undefined;
     }
+    // Not before: a cache may give up the connection over which it stores.
+    for (const { abort } of unfinished) abort.abort(new Error('the server has closed'));
     const closed = (async (): Promise<unknown> => await this.#cache.close?.())();
     await endsWithin(
       closed.catch((error: unknown) => {
-        this.#log.warn(`response cache '${this.#name}': close failed: ${thrownText(error)}`, { error });
+        this.#warn(`: close failed: ${thrownText(error)}`, error);
       }),
       closeMs,
     );
+    this.#life = 'closed';
   }
 
   #wake(): void {
-    const asked = this.#native?.lookups();
-    if (asked) this.#lookUp(asked.batch, asked.keys);
+    try {
+      const asked = this.#life === 'open' ? this.#native?.lookups() : undefined;
+      if (asked) this.#lookUp(asked.batch, asked.keys);
+    } catch (error) {
+      // There is no memory. What was asked runs when its time is over.
+      this.#rest();
+      this.#fail(thrownText(error), error);
+    }
     void this.#storeAll();
   }
 
   #lookUp(batch: number, keys: readonly string[]): void {
-    const abort = new AbortController();
-    let open = true;
     const late = (): void => {
-      if (!open) return;
-      open = false;
+      if (!end()) return;
       this.#answer(batch, undefined);
       this.#rest();
       const limit = `a look-up took longer than ${this.#timeoutMs} ms`;
       this.#fail(limit, undefined);
-      abort.abort(new Error(limit));
+      one.abort.abort(new Error(limit));
     };
     // If this event loop was blocked, the result may be there, and comes before the immediate.
     const timer = setTimeout(() => setImmediate(late), this.#timeoutMs);
     timer.unref();
+    const one: OpenLookUp = { abort: new AbortController(), timer };
+    this.#open.add(one);
+    /** Whether it was open. */
     const end = (): boolean => {
       clearTimeout(timer);
-      const first = open;
-      open = false;
-      return first;
+      return this.#open.delete(one);
     };
     const fail = (error: unknown): void => {
       if (!end()) return;
       this.#answer(batch, undefined);
-      this.#fail(thrownText(error), error);
-      // A failure at once delays nobody: unless another look-up took too long, the next one is tried.
-      if (!this.#pause) this.#native?.setMode('open');
+      this.#failAtOnce(error);
     };
     const found = (values: unknown): void => {
-      if (!open) return;
+      if (!this.#open.has(one)) return;
       try {
         const list = checked(values, keys.length);
         end();
-        this.#answer(batch, list);
-        this.#recover();
+        if (this.#answer(batch, list)) this.#recover();
       } catch (error) {
         fail(error);
       }
     };
     try {
-      const result: unknown = this.#cache.lookup(keys, abort.signal);
+      const result: unknown = this.#cache.lookup(keys, one.abort.signal);
       if (isThenable(result)) Promise.resolve(result).then(found, fail);
       else found(result);
     } catch (error) {
@@ -126,13 +142,22 @@ export class CacheOwner {
     }
   }
 
-  #answer(batch: number, values: readonly CachedValue[] | undefined): void {
+  /** Whether the engine has the results. */
+  #answer(batch: number, values: readonly CachedValue[] | undefined): boolean {
     try {
       this.#native?.answer(batch, values);
+      return true;
     } catch (error) {
       // There is no memory. The requests run when their time is over.
-      this.#fail(thrownText(error), error);
+      this.#failAtOnce(error);
+      return false;
     }
+  }
+
+  /** A failure at once delays nobody: unless another look-up took too long, the next one is tried. */
+  #failAtOnce(error: unknown): void {
+    this.#fail(thrownText(error), error);
+    if (!this.#pause) this.#native?.setMode('open');
   }
 
   /** The engine asks nothing for a while. */
@@ -150,8 +175,7 @@ export class CacheOwner {
   #fail(why: string, error: unknown): void {
     if (this.#down) return;
     this.#down = true;
-    const text = `response cache '${this.#name}': ${why}; requests run without it until it answers again`;
-    this.#log.warn(text, { error });
+    this.#warn(`: ${why}; requests run without it until it answers again`, error);
   }
 
   #recover(): void {
@@ -161,7 +185,13 @@ export class CacheOwner {
     if (!this.#down) return;
     this.#down = false;
     this.#native?.setMode('open');
-    this.#log.warn(`response cache '${this.#name}' answers again`, {});
+    this.#warn(' answers again');
+  }
+
+  /** Nobody expects a message of a server that has closed. */
+  #warn(text: string, error?: unknown): void {
+    if (this.#life === 'closed') return;
+    this.#log.warn(`response cache '${this.#name}'${text}`, { error });
   }
 
   /** Stores all that waits, one call after the other. */
@@ -182,16 +212,13 @@ export class CacheOwner {
           this.#storingFails = false;
         } catch (error) {
           // A cache that does not answer was told of already.
-          if (!this.#storingFails && !this.#down) {
-            const text = `response cache '${this.#name}': insert failed: ${thrownText(error)}`;
-            this.#log.warn(text, { error });
-          }
+          if (!this.#storingFails && !this.#down) this.#warn(`: insert failed: ${thrownText(error)}`, error);
           this.#storingFails = true;
         }
       }
     } catch (error) {
       // There is no memory for the entries, which are dropped.
-      this.#log.warn(`response cache '${this.#name}': ${thrownText(error)}`, { error });
+      this.#warn(`: ${thrownText(error)}`, error);
     }
   }
 }
@@ -202,16 +229,22 @@ function isThenable(value: unknown): value is PromiseLike<unknown> {
 
 /** Copies the values of a look-up into a list that nobody else has, and bytes that another thread may write to. */
 function checked(values: unknown, count: number): CachedValue[] {
-  if (!Array.isArray(values) || values.length !== count) {
-    const what = Array.isArray(values) ? `an array of ${values.length}` : typeof values;
+  const length = Array.isArray(values) ? values.length : undefined;
+  if (!Array.isArray(values) || length !== count) {
+    const what = length === undefined ? typeof values : `an array of ${length}`;
     throw new TypeError(`lookup: expected an array of ${count} values but received ${what}`);
   }
-  return Array.from(values, (value: unknown, i) => {
-    if (value === undefined || value === null) return undefined;
-    if (!(value instanceof Uint8Array))
-      throw new TypeError(
-        `lookup: expected a Uint8Array, undefined or null at ${i} but received ${typeof value}`,
-      );
-    return value.buffer instanceof SharedArrayBuffer ? Uint8Array.from(value) : value;
-  });
+  const list: CachedValue[] = [];
+  // Not by the iterator, which the program may have replaced by one that does not end.
+  for (let i = 0; i < count; i++) {
+    const value: unknown = values[i];
+    if (value === undefined || value === null) list.push(undefined);
+    else if (value instanceof Uint8Array)
+      list.push(value.buffer instanceof SharedArrayBuffer ? new Uint8Array(value) : value);
+    else {
+      const what = `a Uint8Array, undefined or null at ${i}`;
+      throw new TypeError(`lookup: expected ${what} but received ${typeof value}`);
+    }
+  }
+  return list;
 }

@@ -21,21 +21,26 @@ export interface VersionContent {
   readonly path: string | undefined;
   /** Its files in memory, by path; undefined: they are in `path`. */
   readonly files: Readonly<Record<string, NativeBytes>> | undefined;
-  /** The code of the model or its backend: a file, or a value of the program, whose source text counts. */
-  readonly code: readonly ({ readonly url: string } | { readonly model: unknown })[];
+  /** The settings of its backend. */
+  readonly settings: Readonly<Record<string, unknown>>;
+  /** The code of the model or its backend: a file, or the text of a value of the program ({@link sourceText}). */
+  readonly code: readonly ({ readonly url: string } | { readonly text: string })[];
 }
 
 /** Changes when stored answers of earlier releases must not be used. */
-const form = 'tritonts 1';
+const form = 'tritonts 2';
 
 /**
- * The identity of a version: its namespace, name, number, and a digest of its configuration, its files and its code.
+ * The identity of a version: its namespace, name, number, and a digest of its configuration, its files, its code and the
+ * settings of its backend.
  *
  * @throws The error of the file system if a file cannot be read.
  */
 export async function versionIdentity(content: VersionContent): Promise<string> {
   const hash = createHash('sha256').update(form);
   add(hash, 'config', content.config);
+  for (const [key, value] of Object.entries(content.settings).sort(([a], [b]) => (a < b ? -1 : 1)))
+    add(hash, `setting ${key}`, `${typeof value} ${String(value)}`);
   if (content.files) {
     for (const path of Object.keys(content.files).sort())
       add(hash, path, content.files[path]?.copy() ?? new Uint8Array());
@@ -44,7 +49,7 @@ export async function versionIdentity(content: VersionContent): Promise<string> 
   }
   for (const code of content.code) {
     if ('url' in code) await addPath(hash, 'code', fileURLToPath(code.url));
-    else add(hash, 'code', sourceOf(code.model));
+    else add(hash, 'code', code.text);
   }
   return named(content, hash);
 }
@@ -107,16 +112,4 @@ async function addPath(hash: Hash, name: string, path: string): Promise<void> {
     for await (const chunk of createReadStream(path, { highWaterMark: 1 << 20 }))
       hash.update(chunk as Uint8Array);
   }
-}
-
-/** The source text of a class, or of the functions of an object. */
-function sourceOf(model: unknown): string {
-  if (typeof model === 'function') return Function.prototype.toString.call(model);
-  if (typeof model !== 'object' || model === null) return '';
-  const texts: string[] = [];
-  for (let at: unknown = model; at !== null && at !== Object.prototype; at = Object.getPrototypeOf(at)) {
-    for (const [key, { value }] of Object.entries(Object.getOwnPropertyDescriptors(at)))
-      if (typeof value === 'function') texts.push(`${key}: ${Function.prototype.toString.call(value)}`);
-  }
-  return texts.join('\n');
 }

@@ -19,6 +19,7 @@ export async function openCache(
 ): Promise<CacheOwner | undefined> {
   if (remoteCache === undefined) return undefined;
   const { name, make, lookupTimeoutMs } = remoteCache;
+  if (signal?.aborted === true) throw cancelled(signal);
   const made = make().then((cache) => new CacheOwner(name, cache, lookupTimeoutMs, log));
   let stop: (() => void) | undefined;
   const aborted = new Promise<'aborted'>((resolve) => {
@@ -34,9 +35,7 @@ export async function openCache(
       (late) => late.close(),
       () => undefined,
     );
-    throw new TritonError('CANCELLED', 'starting the server was cancelled by options.signal', {
-      cause: signal?.reason,
-    });
+    throw cancelled(signal);
   } catch (error) {
     if (error instanceof TritonError) throw error;
     throw new TritonError('INTERNAL', `cannot open the response cache '${name}': ${thrownText(error)}`, {
@@ -45,6 +44,12 @@ export async function openCache(
   } finally {
     if (stop) signal?.removeEventListener('abort', stop);
   }
+}
+
+function cancelled(signal: AbortSignal | undefined): TritonError {
+  return new TritonError('CANCELLED', 'starting the server was cancelled by options.signal', {
+    cause: signal?.reason,
+  });
 }
 
 /** Creates an engine, and attaches the cache to it. The cache is closed if that fails. */

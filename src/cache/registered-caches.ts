@@ -31,8 +31,9 @@ export function isCache(value: unknown): value is ResponseCache {
  * Adds a response cache, which servers that are created later may use: `cacheConfig: { '<name>': {…settings} }`. The
  * registration belongs to this environment and lasts until it ends. Triton: a cache library.
  *
- * @param name - Letters, digits, `_`, `-` and `.`. Not `local`, `redis` or an option of `cacheConfig`.
- * @param cache - The cache, which takes no settings and which all servers share; or a function that makes one for each
+ * @param name - Letters, digits, `_`, `-` and `.`. Not `local`, `redis`, an option of `cacheConfig`, or a member
+ *   of `Object.prototype`.
+ * @param cache - The cache, which takes no settings and which all servers share, so that none closes it; or a function that makes one for each
  *   server with the settings of `cacheConfig`.
  * @throws {@link TritonError} INVALID_ARG for an invalid name or cache; ALREADY_EXISTS for a name that is registered.
  *
@@ -42,8 +43,11 @@ export function isCache(value: unknown): value is ResponseCache {
  */
 export function registerCache(name: string, cache: ResponseCache | ResponseCacheMaker): void {
   const given: unknown = name;
-  if (typeof given !== 'string' || !/^[\w.-]+$/.test(given) || given === '__proto__')
+  if (typeof given !== 'string' || !/^[\w.-]+$/.test(given))
     throw expected('letters, digits, _, - and . for the name of a cache', 'registerCache', given);
+  // Every object has these, so options would seem to name the cache.
+  if (name in Object.prototype)
+    throw invalidArgument(`registerCache: '${name}' is a name of each object; choose another one`);
   if (reservedNames.includes(name))
     throw invalidArgument(`registerCache: '${name}' is a name of the package; choose another one`);
   if (registered.has(name))

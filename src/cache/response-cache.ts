@@ -48,7 +48,10 @@ export interface ResponseCache {
    * Stores answers. There is one call at a time: what is to be stored meanwhile waits, and is dropped if too much waits.
    */
   insert(entries: readonly CachedAnswer[]): unknown;
-  /** The server closes. Called once. */
+  /**
+   * The server that the cache was made for has closed. Called once, and only for caches of a {@link ResponseCacheMaker}: one
+   * that is registered as an object belongs to the program, and other servers may use it.
+   */
   close?(): unknown;
 }
 

@@ -50,6 +50,8 @@ export class RedisConnection {
   readonly #place: string;
   readonly #limitMs: number;
   #client: RedisClient | undefined;
+  /** The one that connects. */
+  #opening: RedisClient | undefined;
   #connecting: Promise<void> | undefined;
   #closed = false;
   #restMs = firstRestMs;
@@ -69,6 +71,7 @@ export class RedisConnection {
   /** Connects. Rejects with the reason if that is impossible, or takes too long. */
   async connect(): Promise<void> {
     const client = clientOf(this.#options);
+    this.#opening = client;
     // Every loss is an error event, too; without a listener it would end the process.
     client.on('error', (error: unknown) => {
       this.#lose(client, thrownText(error));
@@ -84,6 +87,7 @@ export class RedisConnection {
       failed = error instanceof Error ? error : new Error(thrownText(error));
     });
     const inTime = await endsWithin(ready, this.#limitMs);
+    this.#opening = undefined;
     if (!inTime) failed = new Error(`it did not answer PING within ${this.#limitMs} ms`);
     if (failed === undefined && this.#closed) failed = new Error('the cache is closed');
     if (failed === undefined && !client.isReady) failed = new Error(this.#why);
@@ -112,11 +116,11 @@ export class RedisConnection {
     destroy(client);
   }
 
+  /** Ends the connection, also one that is being made. */
   close(): void {
     this.#closed = true;
-    const client = this.#client;
+    for (const client of [this.#client, this.#opening]) if (client) destroy(client);
     this.#client = undefined;
-    if (client) destroy(client);
   }
 
   #lose(client: RedisClient, why: string): void {

@@ -83,6 +83,12 @@ class Settings {
   }
 }
 
+/** The beginning of a text that may be a name. The rest may be a password, which must not appear in a message. */
+function nameOf(text: string): string {
+  const [name = ''] = /^[\w,]*/.exec(text) ?? [];
+  return name === text ? text : `${name}…`;
+}
+
 /**
  * The response cache, from `<cache>,<key>=<value>` or the deprecated flag.
  *
@@ -99,14 +105,13 @@ export function cacheConfig(values: FlagValues, ignored: string[]): CacheConfig 
   const settings = new Map<string, string>();
   let chosen: CacheName | undefined;
   for (const text of given) {
-    const [left, value] = pair('cache-config', text, '<cache>,<key>=<value>');
+    const shape = '<cache>,<key>=<value>';
+    const [left, value] = pair('cache-config', text, shape, Object.hasOwn(cacheKeys, text) ? text : '…');
     const comma = left.indexOf(',');
-    // A password must not appear in a message.
-    const shown = `${left}=…`;
-    if (comma <= 0)
-      throw invalidArgument(`expected <cache>,<key>=<value> for --cache-config but received '${text}'`);
-    const cache = left.slice(0, comma);
-    const key = left.slice(comma + 1);
+    const shown = `${nameOf(left)}=…`;
+    if (comma <= 0) throw invalidArgument(`expected ${shape} for --cache-config but received '${shown}'`);
+    const cache = nameOf(left.slice(0, comma));
+    const key = nameOf(left.slice(comma + 1));
     if (cache !== 'local' && cache !== 'redis')
       throw invalidArgument(`--cache-config=${shown}: unknown cache '${cache}'; there are local and redis`);
     if (chosen !== undefined && chosen !== cache)

@@ -63,6 +63,8 @@ interface OpenEnsemble {
   readonly version: number;
   /** The models that its steps mean now. */
   parts: readonly ModelEntry[];
+  /** The versions to which its steps are bound. */
+  steps: readonly number[];
   /** Stands for its content with these; '': it is not known. */
   identity: string;
 }
@@ -264,10 +266,10 @@ export class Ensembles {
     const notes = [...finished.notes, ...compiled.notes, ...uncached];
     const uid = server.addEnsemble(config.name, version, plan, this.#host.latenciesOf(config));
     const identity = this.#identity(entry, config, version, versions);
-    this.#note(this.#open, uid, { entry, uid, config, source, version, parts, identity });
+    const steps = versions.map((step) => step.uid);
+    this.#note(this.#open, uid, { entry, uid, config, source, version, parts, steps, identity });
     entry.runsOn(parts);
-    const uids = versions.map((step) => step.uid);
-    const error = server.bindEnsemble(uid, uids, identity);
+    const error = server.bindEnsemble(uid, steps, identity);
     if (error) {
       this.forget(uid);
       void retire(server, uid);
@@ -338,15 +340,22 @@ export class Ensembles {
    * @param why - The reason of the error that took the model out of service.
    */
   changed(model: ModelEntry, what = 'was loaded again', why?: TritonErrorReason): void {
-    const { server } = this.#host;
-    for (const ensemble of [...this.#open.values()]) {
+    const { server, caches } = this.#host;
+    const around = this.#around(model);
+    if (caches.remoteCache !== undefined) {
+      // Until all are bound again, those outside answer with new models what their identities say of old ones. They run
+      // as they do now, without an identity, before the first is bound. One whose versions are gone is ended below.
+      for (const [{ uid, steps }] of [...around].reverse()) server.bindEnsemble(uid, steps, '');
+    }
+    for (const [ensemble, part] of around) {
       const { entry, uid, config, source } = ensemble;
-      if (!composingModels(config).includes(model.name)) continue;
+      // It was ended with one of its ensembles.
+      if (!this.#open.has(uid)) continue;
       try {
         const { versions, config: complete, parts } = this.#compile(entry, config, source);
-        const uids = versions.map((step) => step.uid);
+        const steps = versions.map((step) => step.uid);
         const identity = this.#identity(entry, complete, ensemble.version, versions);
-        const error = server.bindEnsemble(uid, uids, identity);
+        const error = server.bindEnsemble(uid, steps, identity);
         if (error) throw statusError(error, { model: entry.name });
         if (complete !== config) {
           throw invalidArgument(
@@ -355,14 +364,32 @@ export class Ensembles {
           );
         }
         ensemble.parts = parts;
+        ensemble.steps = steps;
         ensemble.identity = identity;
         entry.runsOn(parts);
-        // Ensembles around this one answer otherwise now, too.
-        this.changed(entry, what, why);
       } catch (error) {
-        this.#end(ensemble, `model '${model.text}' ${what}: ${thrownText(error)}`, why);
+        this.#end(ensemble, `model '${part.text}' ${what}: ${thrownText(error)}`, why);
       }
     }
+  }
+
+  /**
+   * The ensembles with a step of a model's name, and those around them, each with one of its parts that is concerned. One
+   * comes after all that it contains.
+   */
+  #around(model: ModelEntry): readonly (readonly [OpenEnsemble, ModelEntry])[] {
+    const outermostFirst: [OpenEnsemble, ModelEntry][] = [];
+    const found = new Set<OpenEnsemble>();
+    const visit = (part: ModelEntry): void => {
+      for (const ensemble of this.#open.values()) {
+        if (found.has(ensemble) || !composingModels(ensemble.config).includes(part.name)) continue;
+        found.add(ensemble);
+        visit(ensemble.entry);
+        outermostFirst.push([ensemble, part]);
+      }
+    };
+    visit(model);
+    return outermostFirst.reverse();
   }
 
   /** Takes an ensemble out of service. */

@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import { customCode } from '../../backends/custom-backends.js';
 import { backends } from '../../backends/index.js';
 import { filesStamp, versionIdentity } from '../../cache/identity.js';
+import { sourceText } from '../../cache/source-text.js';
 import { printConfigJson, type ModelConfig } from '../../config/index.js';
-import type { ResolvedOptions } from '../../options.js';
+import type { BackendConfig, ResolvedOptions } from '../../options.js';
 import { thrownText } from '../../thrown-text.js';
 import type { ModelCode } from '../../javascript/model-code.js';
 import type { LocalFiles } from '../sources/model-source.js';
@@ -21,27 +22,37 @@ interface IdentifiedModel extends Pick<PreparedModel, 'prepared'> {
 
 /**
  * Called before a version is opened. The function that it returns is called when it is open, with the complete
- * configuration. It returns '' if there is no such cache, or if the files have changed meanwhile or cannot be read: then
- * nothing of the version is stored.
+ * configuration and the settings of its backend. It returns '' if there is no such cache, if the files have changed meanwhile
+ * or cannot be read, or if code of the program has parts that no text stands for: then nothing of the version is stored.
  */
 export async function identifier(
   options: ResolvedOptions,
   { prepared, local, code, namespace = '' }: IdentifiedModel,
   version: number,
-): Promise<(config: ModelConfig) => Promise<string>> {
+): Promise<(config: ModelConfig, settings: BackendConfig) => Promise<string>> {
   const { remoteCache, log } = options;
   if (remoteCache === undefined) return () => Promise.resolve('');
   const model = prepared.context.modelName;
   const path = local.file ?? join(local.directory, String(version));
   const before = local.files ? '' : await filesStamp(path).catch(thrownText);
-  return async (config) => {
+  // An object is read before its functions are called, which may change it.
+  const given = code && textOf(code);
+  return async (config, settings) => {
     const known = backends().has(config.backend) ? undefined : customCode(config.backend, options);
+    const codes = [given, known && textOf(known)].filter((one) => one !== undefined);
+    const texts = codes.filter((one) => one !== 'unknown');
+    if (texts.length < codes.length) {
+      const text = `model '${model}': parts of its code cannot be told apart by their text (bound functions, proxies, members that are no plain data), so its answers are not cached; give it by a file's URL`;
+      log.warn(text, { model });
+      return '';
+    }
     try {
       const identity = await versionIdentity({
         ...{ namespace, model, version, path },
         config: printConfigJson(config, 0),
         files: local.files && versionFiles(local.files, version),
-        code: [code, known].filter((one) => one !== undefined),
+        settings,
+        code: texts,
       });
       if (local.files || (await filesStamp(path)) === before) return identity;
       log.warn(`model '${model}': its files changed while they were loaded, so its answers are not cached`, {
@@ -53,4 +64,11 @@ export async function identifier(
     }
     return '';
   };
+}
+
+/** A file, or the text of a value of the program. */
+function textOf(code: ModelCode): { readonly url: string } | { readonly text: string } | 'unknown' {
+  if ('url' in code) return code;
+  const text = sourceText(code.model);
+  return text === undefined ? 'unknown' : { text };
 }

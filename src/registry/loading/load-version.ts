@@ -428,7 +428,8 @@ export async function loadVersion(
   let error: NativeStatus | null;
   let identity = '';
   try {
-    identity = await identify(opened.config);
+    const { name } = runnerOf(opened.config) ?? customBackend(opened.config.backend);
+    identity = await identify(opened.config, options.backendConfig[name] ?? {});
     if (warmup.samples.length > 0) onWarmup();
     const config = versionConfig(
       { ...opened, description, warmup, initialStates },

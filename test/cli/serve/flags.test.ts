@@ -255,7 +255,7 @@ void suite('what is wrong is refused by name', () => {
       /names the caches redis and local: choose one/,
     ],
     [['--cache-config=local'], /expected <cache>,<key>=<value> for --cache-config but received 'local'/],
-    [['--cache-config=size=1'], /expected <cache>,<key>=<value> for --cache-config but received 'size=1'/],
+    [['--cache-config=size=1'], /expected <cache>,<key>=<value> for --cache-config but received 'size=…'/],
     [['--cache-config=local,siz=1'], /unknown key 'siz' \(did you mean size\?\); there are size, ttl_ms/],
     [
       ['--cache-config=local,size=big'],
@@ -314,6 +314,20 @@ test('limits of connections are of both protocols', () => {
 test('a secret is not shown', () => {
   assert.doesNotMatch(refused('--http-restricted-api=all:key=hunter2'), /hunter2/);
   assert.doesNotMatch(refused('--http-restricted-api=health:bad key=hunter2'), /hunter2/);
+  for (const given of [
+    'password=hunter2',
+    'password hunter2',
+    'redis,password hunter2',
+    'redis,password:hunter2==',
+    'redis:password:hunter2==',
+    'redis password hunter2,host=x',
+    '=hunter2',
+    'redis,host=x,password=hunter2',
+  ]) {
+    const text = refused(`--cache-config=${given}`);
+    assert.match(text, /--cache-config/);
+    assert.doesNotMatch(text, /hunter2/);
+  }
 });
 
 test('the flags that tritonserver has are all known', () => {

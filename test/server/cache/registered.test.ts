@@ -99,8 +99,19 @@ test('an equal request is answered from the cache', async (t) => {
   assert.match(text, /^nv_cache_num_lookups 2$/m);
   assert.match(text, /^nv_cache_num_hits_per_model\{.*\} 1$/m);
   assert.doesNotMatch(text, /nv_cache_util/);
-  await server.close();
-  assert.equal(cache.closed, 1);
+});
+
+test('a server closes the cache that was made for it, and not one that is shared', async (t) => {
+  const shared = new MapCache();
+  const own = new MapCache();
+  for (const [cache, closed] of [
+    [shared, 0],
+    [() => own, 1],
+  ] as const) {
+    const { server } = await served(t, cache);
+    await server.close();
+    assert.equal((typeof cache === 'function' ? own : cache).closed, closed);
+  }
 });
 
 test('the look-ups of a tick come together, and equal ones once', async (t) => {
@@ -313,6 +324,17 @@ test('caches are refused by name, and their makers may fail', async (t) => {
   assert.throws(() => {
     registerCache('a b', new MapCache());
   }, /letters, digits/);
+  for (const name of ['toString', 'constructor', '__proto__', 'hasOwnProperty']) {
+    assert.throws(
+      () => {
+        registerCache(name, new MapCache());
+      },
+      {
+        code: 'INVALID_ARG',
+        message: `registerCache: '${name}' is a name of each object; choose another one`,
+      },
+    );
+  }
   assert.throws(() => {
     registerCache('no-cache', one as ResponseCache);
   }, /functions lookup and insert/);

@@ -38,7 +38,7 @@ export async function openCache(
     throw cancelled(signal);
   } catch (error) {
     if (error instanceof TritonError) throw error;
-    throw new TritonError('INTERNAL', `cannot open the response cache '${name}': ${thrownText(error)}`, {
+    throw new TritonError('INTERNAL', `response cache '${name}': it cannot be opened: ${thrownText(error)}`, {
       cause: error,
     });
   } finally {

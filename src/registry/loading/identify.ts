@@ -42,7 +42,7 @@ export async function identifier(
     const codes = [given, known && textOf(known)].filter((one) => one !== undefined);
     const texts = codes.filter((one) => one !== 'unknown');
     if (texts.length < codes.length) {
-      const text = `model '${model}': parts of its code cannot be told apart by their text (bound functions, proxies, members that are no plain data), so its answers are not cached; give it by a file's URL`;
+      const text = `model '${model}': parts of its code cannot be told apart by their text (bound functions, proxies, members that are not plain data), so its answers are not cached; give it by a file's URL`;
       log.warn(text, { model });
       return '';
     }

@@ -358,7 +358,7 @@ test('caches are refused by name, and their makers may fail', async (t) => {
   registerCache('broken', () => {
     throw new Error('no disk');
   });
-  await refused({ broken: {} }, /cannot open the response cache 'broken': no disk/);
+  await refused({ broken: {} }, /response cache 'broken': it cannot be opened: no disk/);
   registerCache('empty', () => one as ResponseCache);
   await refused({ empty: {} }, /expected its function to make an object/);
   let settings: unknown;

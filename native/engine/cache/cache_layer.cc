@@ -8,17 +8,14 @@
 
 #include "engine/base/clock.h"
 #include "engine/base/small_vector.h"
+#include "engine/cache/answering.h"
 
 namespace tritonts {
 
 namespace {
 
-// Responses that are delivered together.
-constexpr size_t kTogether = 64;
 // Hits whose outputs are larger are answered one by one: gathering them would copy them once more.
 constexpr size_t kMostGathered = 4096;
-// A port takes outputs from this size on as they are, instead of copying them to a page.
-constexpr size_t kLarge = size_t{64} << 10;
 // A leader that is passed on may be answered at once, as cancelled. Then the next one leads, within
 // the answer of the former. Beyond this depth, all that follow are passed on together.
 constexpr int kMostPromotions = 8;
@@ -34,22 +31,9 @@ BatchTimings CachedAt(uint64_t ns) {
   return timings;
 }
 
-uint64_t Since(uint64_t from_ns, uint64_t to_ns) {
-  return to_ns > from_ns ? to_ns - from_ns : 0;
-}
-
 // Whether a request may wait for the run of another one (see the head of cache_layer.h).
 bool MayFollow(const RequestHeader& header) {
   return header.deadline_ns == 0 && !header.call;
-}
-
-// Whether an answer can be stored.
-bool MayStore(const Response& response) {
-  if (!response.status.ok() || !response.final || response.empty) return false;
-  for (const OutputTensor& output : response.outputs) {
-    if (!IsHostMemory(output.kind)) return false;
-  }
-  return true;
 }
 
 }  // namespace
@@ -130,7 +114,7 @@ void CacheLayer::Submit(std::span<Request* const> requests, uint64_t now_ns,
   }
   if (in_order_) KeepOrder(&looked);
   const uint64_t found_ns = NowNs();
-  const uint64_t lookup_ns = Since(start_ns, found_ns);
+  const uint64_t lookup_ns = TimeBetween(start_ns, found_ns);
   cache_->NoteLookups(lookup_ns);
   const uint64_t each_ns = lookup_ns / requests.size();
   size_t hits = 0;
@@ -160,7 +144,7 @@ void CacheLayer::CountFailed(uint64_t requests, uint64_t ns, const Status& statu
 
 bool CacheLayer::AnswerAlike(std::span<const Looked> hits, const BatchTimings& timings) {
   const std::span<const OutputTensor> first = hits.front().entry->outputs();
-  std::array<Request*, kTogether> requests;
+  std::array<Request*, kAnsweredTogether> requests;
   SmallVector<OutputTensor, 4> outputs;
   std::unique_ptr<char[]> bytes(
       new (std::nothrow) char[hits.front().entry->output_bytes() * hits.size() + 1]);
@@ -195,7 +179,7 @@ void CacheLayer::AnswerLarge(Request* request, const CacheEntry& entry,
   try {
     outputs.assign(entry.outputs().begin(), entry.outputs().end());
     for (OutputTensor& output : outputs) {
-      if (output.size < kLarge) continue;
+      if (output.size < kLargeOutput) continue;
       BlockRef block = cache_->pool().Acquire(output.size);
       if (!block) continue;  // the receiver copies it
       std::memcpy(block->data(), output.data, output.size);
@@ -218,7 +202,7 @@ void CacheLayer::AnswerHits(std::span<const Looked> looked, uint64_t found_ns, u
   for (const Looked& one : looked) {
     if (!one.hit) continue;
     hits++;
-    const uint64_t queue = Since(one.request->header->arrival_ns, found_ns);
+    const uint64_t queue = TimeBetween(one.request->header->arrival_ns, found_ns);
     queue_ns += queue;
     request_ns += queue + lookup_ns;
   }
@@ -232,7 +216,7 @@ void CacheLayer::AnswerHits(std::span<const Looked> looked, uint64_t found_ns, u
     }
     // Until the last of its requests is answered, the header stays.
     const RequestHeader* const header = first.request->header;
-    if (first.entry->output_bytes() >= kLarge) {
+    if (first.entry->output_bytes() >= kLargeOutput) {
       AnswerLarge(first.request, *first.entry, timings);
       i++;
       continue;
@@ -240,16 +224,16 @@ void CacheLayer::AnswerHits(std::span<const Looked> looked, uint64_t found_ns, u
     const bool small = !first.entry->outputs().empty() && first.entry->outputs()[0].batch >= 0 &&
                        first.entry->output_bytes() <= kMostGathered;
     size_t count = 1;
-    while (count < kTogether && i + count < looked.size() && looked[i + count].hit &&
+    while (count < kAnsweredTogether && i + count < looked.size() && looked[i + count].hit &&
            looked[i + count].request->header == header &&
            (small ? looked[i + count].entry->IsLike(*first.entry)
-                  : looked[i + count].entry->output_bytes() < kLarge)) {
+                  : looked[i + count].entry->output_bytes() < kLargeOutput)) {
       count++;
     }
     const std::span<const Looked> some = looked.subspan(i, count);
     i += count;
     if (small && count > 1 && AnswerAlike(some, timings)) continue;
-    std::array<Response, kTogether> responses;
+    std::array<Response, kAnsweredTogether> responses;
     for (size_t k = 0; k < count; k++) {
       responses[k].request = some[k].request;
       responses[k].outputs = some[k].entry->outputs();
@@ -261,9 +245,9 @@ void CacheLayer::AnswerHits(std::span<const Looked> looked, uint64_t found_ns, u
 
 void CacheLayer::See(std::span<const Response> responses) noexcept {
   while (!responses.empty()) {
-    std::array<Led, kTogether> led;
+    std::array<Led, kAnsweredTogether> led;
     size_t count = 0;
-    const auto some = responses.first(std::min(kTogether, responses.size()));
+    const auto some = responses.first(std::min(kAnsweredTogether, responses.size()));
     responses = responses.subspan(some.size());
     {
       std::lock_guard lock(mutex_);
@@ -296,11 +280,11 @@ void CacheLayer::Settle(const Led& led) {
   bool filled = false;
   if (response.status.ok()) {
     const uint64_t start_ns = NowNs();
-    filled = MayStore(response) && !IsInVain(*ticket, response) && entry->Fill(response.outputs);
+    filled = CanBeStored(response) && !IsInVain(*ticket, response) && entry->Fill(response.outputs);
     // What only shares runs has no misses: it looks into no cache.
     auto inserted = shares_only_ ? LocalCache::Inserted::kExists : LocalCache::Inserted::kTooLarge;
     if (filled && !shares_only_) inserted = cache_->Insert(entry, start_ns);
-    const uint64_t insert_ns = Since(start_ns, NowNs());
+    const uint64_t insert_ns = TimeBetween(start_ns, NowNs());
     cache_->NoteInsertions(insert_ns);
     if (inserted != LocalCache::Inserted::kExists) {
       misses_.fetch_add(1, std::memory_order_relaxed);
@@ -344,17 +328,17 @@ void CacheLayer::AnswerFollowers(PendingTicket* first, const CacheEntryRef& entr
   const uint64_t now_ns = NowNs();
   const BatchTimings timings = CachedAt(now_ns);
   while (first) {
-    std::array<Response, kTogether> responses;
+    std::array<Response, kAnsweredTogether> responses;
     size_t count = 0;
     uint64_t queue_ns = 0;
     PendingTicket* const begin = first;
-    for (; first && count < kTogether; first = first->next) {
+    for (; first && count < kAnsweredTogether; first = first->next) {
       Response& response = responses[count++];
       response.request = first->request;
       response.status = like.status;
       response.timings = &timings;
       if (like.status.ok()) response.outputs = entry->outputs();
-      queue_ns += Since(first->request->header->arrival_ns, now_ns);
+      queue_ns += TimeBetween(first->request->header->arrival_ns, now_ns);
     }
     if (like.status.ok()) {
       CountHits(count, 0, queue_ns, queue_ns);
@@ -372,9 +356,9 @@ void CacheLayer::AnswerFollowers(PendingTicket* first, const CacheEntryRef& entr
 
 void CacheLayer::PassFollowers(PendingTicket* first) {
   while (first) {
-    std::array<Request*, kTogether> requests;
+    std::array<Request*, kAnsweredTogether> requests;
     size_t count = 0;
-    while (first && count < kTogether) {
+    while (first && count < kAnsweredTogether) {
       PendingTicket* const next = first->next;
       requests[count++] = first->request;
       Free(first);
@@ -401,11 +385,11 @@ bool CacheLayer::Leave(Request* request) {
 void CacheLayer::Fail(std::span<Request* const> requests, const Status& status) {
   const uint64_t now_ns = NowNs();
   uint64_t ns = 0;
-  for (const Request* request : requests) ns += Since(request->header->arrival_ns, now_ns);
+  for (const Request* request : requests) ns += TimeBetween(request->header->arrival_ns, now_ns);
   CountFailed(requests.size(), ns, status);
   while (!requests.empty()) {
-    std::array<Response, kTogether> responses;
-    const auto some = requests.first(std::min(kTogether, requests.size()));
+    std::array<Response, kAnsweredTogether> responses;
+    const auto some = requests.first(std::min(kAnsweredTogether, requests.size()));
     requests = requests.subspan(some.size());
     for (size_t i = 0; i < some.size(); i++) {
       responses[i].request = some[i];
@@ -450,11 +434,11 @@ void CacheLayer::Abort(const Status& status) noexcept {
     first = pending_.TakeFollowers();
   }
   while (first) {
-    std::array<Request*, kTogether> requests;
+    std::array<Request*, kAnsweredTogether> requests;
     size_t count = 0;
     {
       std::lock_guard lock(mutex_);
-      while (first && count < kTogether) {
+      while (first && count < kAnsweredTogether) {
         requests[count++] = first->request;
         pending_.Free(std::exchange(first, first->next));
       }

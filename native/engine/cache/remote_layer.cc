@@ -8,28 +8,16 @@
 
 #include "engine/base/clock.h"
 #include "engine/base/rules.h"
+#include "engine/cache/answering.h"
 
 namespace tritonts {
 
 namespace {
 
-// Responses that are delivered together.
-constexpr size_t kTogether = 64;
 // Held requests that are taken together.
 constexpr size_t kTaken = 1024;
 // The timer calls no more often, because a call looks at all that are held.
 constexpr uint64_t kLeastWaitNs = 5'000'000;
-
-uint64_t Since(uint64_t from_ns, uint64_t to_ns) {
-  return to_ns > from_ns ? to_ns - from_ns : 0;
-}
-
-// Whether an answer can be stored.
-bool MayStore(const Response& response) {
-  if (!response.status.ok() || !response.final || response.empty) return false;
-  return std::all_of(response.outputs.begin(), response.outputs.end(),
-                     [](const OutputTensor& output) { return IsHostMemory(output.kind); });
-}
 
 // The text under which the cache stores an answer. Throws std::bad_alloc.
 std::string KeyOf(const std::string& identity, const KeyHash& hash) {
@@ -186,15 +174,16 @@ void RemoteLayer::See(std::span<const Response> responses) noexcept {
     }
     if (!response.status.ok()) continue;
     const uint64_t start_ns = NowNs();
-    if (MayStore(response) && StoredAnswer::Finish(io_, running.rows, response.outputs,
-                                                   cache_->options().most_bytes, &running.stored)) {
+    if (CanBeStored(response) &&
+        StoredAnswer::Finish(io_, running.rows, response.outputs, cache_->options().most_bytes,
+                             &running.stored)) {
       try {
         cache_->Offer({KeyOf(*running.identity, running.hash), std::move(running.stored)});
       } catch (const std::bad_alloc&) {
         // It is not stored.
       }
     }
-    const uint64_t insert_ns = Since(start_ns, NowNs());
+    const uint64_t insert_ns = TimeBetween(start_ns, NowNs());
     misses_.fetch_add(1, std::memory_order_relaxed);
     miss_ns_.fetch_add(running.lookup_ns + insert_ns, std::memory_order_relaxed);
     insert_ns_.fetch_add(insert_ns, std::memory_order_relaxed);
@@ -239,7 +228,7 @@ void RemoteLayer::OnTimer(uint64_t now_ns) {
 void RemoteLayer::Fail(std::span<Request* const> requests, const Status& status) {
   const uint64_t now_ns = NowNs();
   uint64_t ns = 0;
-  for (const Request* request : requests) ns += Since(request->header->arrival_ns, now_ns);
+  for (const Request* request : requests) ns += TimeBetween(request->header->arrival_ns, now_ns);
   failed_.fetch_add(requests.size(), std::memory_order_relaxed);
   failed_ns_.fetch_add(ns, std::memory_order_relaxed);
   if (status.code() == Code::kCancelled) {
@@ -248,8 +237,8 @@ void RemoteLayer::Fail(std::span<Request* const> requests, const Status& status)
     backend_failed_.fetch_add(requests.size(), std::memory_order_relaxed);
   }
   while (!requests.empty()) {
-    std::array<Response, kTogether> responses;
-    const auto some = requests.first(std::min(kTogether, requests.size()));
+    std::array<Response, kAnsweredTogether> responses;
+    const auto some = requests.first(std::min(kAnsweredTogether, requests.size()));
     requests = requests.subspan(some.size());
     for (size_t i = 0; i < some.size(); i++) {
       responses[i].request = some[i];
@@ -261,11 +250,11 @@ void RemoteLayer::Fail(std::span<Request* const> requests, const Status& status)
 
 void RemoteLayer::Cancel(std::span<Request* const> requests) noexcept {
   for (size_t at = 0; at < requests.size();) {
-    std::array<Request*, kTogether> mine;
-    std::array<Request*, kTogether> others;
+    std::array<Request*, kAnsweredTogether> mine;
+    std::array<Request*, kAnsweredTogether> others;
     size_t held = 0;
     size_t passed = 0;
-    for (size_t i = 0; i < kTogether && at < requests.size(); i++, at++) {
+    for (size_t i = 0; i < kAnsweredTogether && at < requests.size(); i++, at++) {
       Held known;
       (Take(requests[at], 0, &known) ? mine[held++] : others[passed++]) = requests[at];
     }

@@ -7,22 +7,10 @@
 
 #include "engine/base/clock.h"
 #include "engine/base/small_vector.h"
+#include "engine/cache/answering.h"
 #include "engine/cache/remote_layer.h"
 
 namespace tritonts {
-
-namespace {
-
-// Requests that are settled, and responses that are delivered, together.
-constexpr size_t kTogether = 64;
-// A port takes outputs from this size on as they are, instead of copying them to a page.
-constexpr size_t kLarge = size_t{64} << 10;
-
-uint64_t Since(uint64_t from_ns, uint64_t to_ns) {
-  return to_ns > from_ns ? to_ns - from_ns : 0;
-}
-
-}  // namespace
 
 // A request that was found. The memory of its outputs is the cache's, or that of the blocks.
 struct RemoteLayer::Hit {
@@ -36,8 +24,8 @@ void RemoteLayer::Found(std::span<const RemoteCache::Lookup> lookups,
                         std::span<const std::span<const char>> values) noexcept {
   const uint64_t now_ns = NowNs();
   while (!lookups.empty()) {
-    const size_t count = std::min(kTogether, lookups.size());
-    std::array<Taken, kTogether> taken;
+    const size_t count = std::min(kAnsweredTogether, lookups.size());
+    std::array<Taken, kAnsweredTogether> taken;
     size_t some = 0;
     for (size_t i = 0; i < count; i++) {
       Taken& one = taken[some];
@@ -62,7 +50,7 @@ void RemoteLayer::Found(std::span<const RemoteCache::Lookup> lookups,
       }
     }
     cache_->Note({.failed = some});
-    std::array<Request*, kTogether> all;
+    std::array<Request*, kAnsweredTogether> all;
     for (size_t i = 0; i < some; i++) all[i] = taken[i].request;
     Pass(std::span(all).first(some), now_ns);
   }
@@ -76,7 +64,7 @@ void RemoteLayer::Settle(std::span<const Taken> taken, uint64_t now_ns,
   const RequestHeader* known = nullptr;
   RemoteCache::Counts counts;
   for (const Taken& one : taken) {
-    counts.lookup_ns += Since(one.held.start_ns, now_ns);
+    counts.lookup_ns += TimeBetween(one.held.start_ns, now_ns);
     if (one.request->header != known) {
       known = one.request->header;
       head.Set(*known);
@@ -102,7 +90,7 @@ void RemoteLayer::Lead(const Taken& taken, const KeyHead& head, uint64_t now_ns)
   Running running;
   running.hash = taken.held.hash;
   running.identity = taken.held.identity;
-  running.lookup_ns = Since(taken.held.start_ns, now_ns);
+  running.lookup_ns = TimeBetween(taken.held.start_ns, now_ns);
   running.rows = taken.request->header->batch_size;
   running.stored = StoredAnswer::Begin(*running.identity, head, *taken.request);
   if (running.stored.empty()) return;
@@ -120,18 +108,18 @@ void RemoteLayer::AnswerHits(std::span<Hit> hits, uint64_t now_ns) {
   BatchTimings timings;
   timings.exec_start_ns = timings.compute_start_ns = now_ns;
   timings.compute_end_ns = timings.exec_end_ns = now_ns;
-  std::array<Response, kTogether> responses;
+  std::array<Response, kAnsweredTogether> responses;
   uint64_t lookup_ns = 0;
   uint64_t request_ns = 0;
   uint64_t queue_ns = 0;
   size_t count = 0;
   for (Hit& hit : hits) {
     const uint64_t arrival_ns = hit.request->header->arrival_ns;
-    lookup_ns += Since(hit.start_ns, now_ns);
-    request_ns += Since(arrival_ns, now_ns);
-    queue_ns += Since(arrival_ns, hit.start_ns);
+    lookup_ns += TimeBetween(hit.start_ns, now_ns);
+    request_ns += TimeBetween(arrival_ns, now_ns);
+    queue_ns += TimeBetween(arrival_ns, hit.start_ns);
     for (OutputTensor& output : hit.answer.outputs()) {
-      if (output.size < kLarge) continue;
+      if (output.size < kLargeOutput) continue;
       BlockRef block = cache_->pool().Acquire(output.size);
       if (!block) continue;  // the receiver copies it
       try {

@@ -1,5 +1,7 @@
 // Versions with instances on several GPUs, one of which is lost. GPUs, driver and runtimes are the
 // fakes of test/fakes.
+#include <algorithm>
+
 #include "device/cuda.h"
 #include "onnxruntime_gpu_fixture.h"
 
@@ -150,8 +152,10 @@ RUNTIME_TEST(gpu_that_is_lost_leaves_strings_to_the_other_instances) {
     }
     const BatchHistory history = bench.version().batches();
     CHECK_EQ(history.records.size(), 10u);
-    for (const BatchRecord& batch : history.records)
-      CHECK_EQ(batch.instance, (&batch == &history.records.front() ? 0u : 1u));
+    // The batch that failed answers before it ends, so it may be noted after another one.
+    const auto failed = std::count_if(history.records.begin(), history.records.end(),
+                                      [](const BatchRecord& batch) { return batch.instance == 0; });
+    CHECK_EQ(failed, 1);
   }
   CHECK_EQ(runtime.ReleaseLeft(), 1);
   CHECK_EQ(runtime.live(), 0);

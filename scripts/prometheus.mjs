@@ -11,6 +11,7 @@ import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { createServer } from '../dist/src/index.js';
 import { serveMetrics } from '../dist/src/metrics/serve.js';
+import { whyMissing } from './debian-package.mjs';
 import { identity } from '../dist/test/support/harness.js';
 import { writeRepository } from '../dist/test/support/repository.js';
 
@@ -26,33 +27,6 @@ const allowed = [
   'use base unit "seconds" instead of "microseconds"',
   'use base unit "seconds" instead of "milliseconds"',
 ];
-
-const has = (program) => spawnSync(program, ['--version'], { stdio: 'ignore' }).status === 0;
-
-/** How long apt-get may take at each step, in milliseconds. */
-const patienceMs = 180_000;
-
-/** The reason why Prometheus is missing after an attempt to install it; undefined if it is installed. */
-function missing() {
-  const isThere = () => has('prometheus') && has('promtool');
-  if (isThere()) return undefined;
-  if (!has('apt-get')) return 'there is no apt-get';
-  if (process.getuid?.() !== 0) return 'only root may install it';
-  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' };
-  for (const args of [
-    ['update', '-qq'],
-    ['install', '-qq', '-y', '--no-install-recommends', 'prometheus'],
-  ]) {
-    const { status, error } = spawnSync('apt-get', args, {
-      stdio: ['ignore', 'ignore', 'inherit'],
-      env,
-      timeout: patienceMs,
-    });
-    if (status !== 0)
-      return `apt-get ${args[0]} ${error ? `took longer than ${patienceMs / 1000} s` : `ended with ${status}`}`;
-  }
-  return isThere() ? undefined : 'the package brings no prometheus and promtool';
-}
 
 function freePort() {
   return new Promise((resolve, reject) => {
@@ -230,7 +204,7 @@ async function main(folder) {
   }
 }
 
-const why = missing();
+const why = whyMissing('prometheus', ['prometheus', 'promtool']);
 if (why !== undefined) {
   console.warn(`SKIPPED: Prometheus is not installed: ${why}. Whether it reads the metrics was not checked.`);
 } else {

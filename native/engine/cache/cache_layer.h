@@ -28,14 +28,14 @@
 #include <utility>
 #include <vector>
 
+#include "engine/cache/answering_layer.h"
 #include "engine/cache/local_cache.h"
 #include "engine/cache/pending_answers.h"
 #include "engine/memory/pool.h"
-#include "engine/request/layer.h"
 
 namespace tritonts {
 
-class CacheLayer final : public Layer {
+class CacheLayer final : public AnsweringLayer {
  public:
   struct Options {
     bool coalesce = true;   // equal requests in flight share one run
@@ -63,7 +63,6 @@ class CacheLayer final : public Layer {
   void Abort(const Status& status) noexcept override;
   void Retire() noexcept override;
   void Renew() noexcept override { generation_.fetch_add(1, std::memory_order_acq_rel); }
-  void AddTo(LayerCounts* counts) const noexcept override;
 
  private:
   // A request that was looked up.
@@ -102,10 +101,6 @@ class CacheLayer final : public Layer {
   void PassFollowers(PendingTicket* first);
   // Takes a follower out of the waiting requests. False: the request does not follow.
   bool Leave(Request* request);
-  // Answers requests that this layer has held, with an error.
-  void Fail(std::span<Request* const> requests, const Status& status);
-  void CountHits(uint64_t hits, uint64_t lookup_ns, uint64_t request_ns, uint64_t queue_ns);
-  void CountFailed(uint64_t requests, uint64_t ns, const Status& status);
   void Free(PendingTicket* ticket);
 
   const std::shared_ptr<LocalCache> cache_;
@@ -116,18 +111,6 @@ class CacheLayer final : public Layer {
   const Status cancelled_;
   std::atomic<uint32_t> generation_{0};
   std::atomic<bool> retired_{false};
-  // LayerCounts, by its fields.
-  std::atomic<uint64_t> hits_{0};
-  std::atomic<uint64_t> hit_ns_{0};
-  std::atomic<uint64_t> misses_{0};
-  std::atomic<uint64_t> miss_ns_{0};
-  std::atomic<uint64_t> insert_ns_{0};
-  std::atomic<uint64_t> request_ns_{0};
-  std::atomic<uint64_t> queue_ns_{0};
-  std::atomic<uint64_t> failed_{0};
-  std::atomic<uint64_t> failed_ns_{0};
-  std::atomic<uint64_t> cancels_{0};
-  std::atomic<uint64_t> backend_failed_{0};
 
   std::mutex mutex_;  // guards all below
   PendingAnswers pending_;

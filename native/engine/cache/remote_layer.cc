@@ -8,7 +8,6 @@
 
 #include "engine/base/clock.h"
 #include "engine/base/rules.h"
-#include "engine/cache/answering.h"
 
 namespace tritonts {
 
@@ -184,9 +183,7 @@ void RemoteLayer::See(std::span<const Response> responses) noexcept {
       }
     }
     const uint64_t insert_ns = TimeBetween(start_ns, NowNs());
-    misses_.fetch_add(1, std::memory_order_relaxed);
-    miss_ns_.fetch_add(running.lookup_ns + insert_ns, std::memory_order_relaxed);
-    insert_ns_.fetch_add(insert_ns, std::memory_order_relaxed);
+    CountMiss(running.lookup_ns, insert_ns);
   }
 }
 
@@ -225,29 +222,6 @@ void RemoteLayer::OnTimer(uint64_t now_ns) {
   } while (count == late.size());
 }
 
-void RemoteLayer::Fail(std::span<Request* const> requests, const Status& status) {
-  const uint64_t now_ns = NowNs();
-  uint64_t ns = 0;
-  for (const Request* request : requests) ns += TimeBetween(request->header->arrival_ns, now_ns);
-  failed_.fetch_add(requests.size(), std::memory_order_relaxed);
-  failed_ns_.fetch_add(ns, std::memory_order_relaxed);
-  if (status.code() == Code::kCancelled) {
-    cancels_.fetch_add(requests.size(), std::memory_order_relaxed);
-  } else if (status.code() != Code::kUnavailable) {
-    backend_failed_.fetch_add(requests.size(), std::memory_order_relaxed);
-  }
-  while (!requests.empty()) {
-    std::array<Response, kAnsweredTogether> responses;
-    const auto some = requests.first(std::min(kAnsweredTogether, requests.size()));
-    requests = requests.subspan(some.size());
-    for (size_t i = 0; i < some.size(); i++) {
-      responses[i].request = some[i];
-      responses[i].status = status;
-    }
-    Answer(std::span(responses).first(some.size()));
-  }
-}
-
 void RemoteLayer::Cancel(std::span<Request* const> requests) noexcept {
   for (size_t at = 0; at < requests.size();) {
     std::array<Request*, kAnsweredTogether> mine;
@@ -272,23 +246,6 @@ void RemoteLayer::Abort(const Status& status) noexcept {
     count = TakeHeld(UINT64_MAX, held);
     if (count > 0) Fail(std::span(held).first(count), status);
   } while (count == held.size());
-}
-
-void RemoteLayer::AddTo(LayerCounts* counts) const noexcept {
-  const auto add = [](uint64_t* to, const std::atomic<uint64_t>& from) {
-    *to += from.load(std::memory_order_relaxed);
-  };
-  add(&counts->hits, hits_);
-  add(&counts->hit_ns, hit_ns_);
-  add(&counts->misses, misses_);
-  add(&counts->miss_ns, miss_ns_);
-  add(&counts->insert_ns, insert_ns_);
-  add(&counts->request_ns, request_ns_);
-  add(&counts->queue_ns, queue_ns_);
-  add(&counts->failed, failed_);
-  add(&counts->failed_ns, failed_ns_);
-  add(&counts->cancelled, cancels_);
-  add(&counts->backend_failed, backend_failed_);
 }
 
 }  // namespace tritonts

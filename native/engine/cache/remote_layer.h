@@ -25,15 +25,15 @@
 #include <vector>
 
 #include "engine/base/timer.h"
+#include "engine/cache/answering_layer.h"
 #include "engine/cache/cache_key.h"
 #include "engine/cache/remote_cache.h"
 #include "engine/cache/stored_answer.h"
-#include "engine/request/layer.h"
 #include "engine/request/model_io.h"
 
 namespace tritonts {
 
-class RemoteLayer final : public Layer, private TimerClient, private RemoteCache::Asker {
+class RemoteLayer final : public AnsweringLayer, private TimerClient, private RemoteCache::Asker {
  public:
   // `timer` outlives it. `io` is the version's, and `model` its name, for messages. Throws
   // std::bad_alloc.
@@ -50,7 +50,6 @@ class RemoteLayer final : public Layer, private TimerClient, private RemoteCache
   void Renew() noexcept override;
   // From now on requests are looked up and stored under this identity; empty: they are not.
   void Identify(const std::string& identity) override;
-  void AddTo(LayerCounts* counts) const noexcept override;
 
  private:
   using Identity = std::shared_ptr<const std::string>;
@@ -95,7 +94,6 @@ class RemoteLayer final : public Layer, private TimerClient, private RemoteCache
   // Takes held requests that may wait until this time, as many as `taken` has room for. Fewer: they
   // were all of these, and the timer calls when the next one's time is over.
   size_t TakeHeld(uint64_t until_ns, std::span<Request*> taken);
-  void Fail(std::span<Request* const> requests, const Status& status);
 
   const std::shared_ptr<RemoteCache> cache_;
   Timer* const timer_;
@@ -104,18 +102,6 @@ class RemoteLayer final : public Layer, private TimerClient, private RemoteCache
   uint32_t number_ = 0;  // in the cache
   // Whether See may have something to do. A hint.
   std::atomic<uint64_t> running_count_{0};
-  // LayerCounts, by its fields.
-  std::atomic<uint64_t> hits_{0};
-  std::atomic<uint64_t> hit_ns_{0};
-  std::atomic<uint64_t> misses_{0};
-  std::atomic<uint64_t> miss_ns_{0};
-  std::atomic<uint64_t> insert_ns_{0};
-  std::atomic<uint64_t> request_ns_{0};
-  std::atomic<uint64_t> queue_ns_{0};
-  std::atomic<uint64_t> failed_{0};
-  std::atomic<uint64_t> failed_ns_{0};
-  std::atomic<uint64_t> cancels_{0};
-  std::atomic<uint64_t> backend_failed_{0};
 
   std::mutex mutex_;  // guards all below
   Identity identity_;

@@ -7,7 +7,6 @@
 
 #include "engine/base/clock.h"
 #include "engine/base/small_vector.h"
-#include "engine/cache/answering.h"
 #include "engine/cache/remote_layer.h"
 
 namespace tritonts {
@@ -137,10 +136,7 @@ void RemoteLayer::AnswerHits(std::span<Hit> hits, uint64_t now_ns) {
     response.timings = &timings;
   }
   // This precedes the responses, so that the statistics count a request before its caller has it.
-  hits_.fetch_add(count, std::memory_order_relaxed);
-  hit_ns_.fetch_add(lookup_ns, std::memory_order_relaxed);
-  request_ns_.fetch_add(request_ns, std::memory_order_relaxed);
-  queue_ns_.fetch_add(queue_ns, std::memory_order_relaxed);
+  CountHits(count, lookup_ns, request_ns, queue_ns);
   Answer(std::span(responses).first(count));
 }
 

@@ -15,9 +15,6 @@ namespace tritonts {
 
 namespace {
 
-// How long the end of a server, and of the process, waits for the disk that traces go to.
-constexpr uint64_t kTraceWaitMs = 2000;
-
 // The servers of the process by id. It is never destroyed, because threads may outlive static
 // destructors.
 struct ServerTable {
@@ -154,7 +151,7 @@ void Server::Join() {
   reaper_.Join();
   destroyer_.Join();
   timer_.Stop();
-  tracer_->writer().Stop(kTraceWaitMs);
+  tracer_->Stop();
   std::shared_ptr<Server> self;  // not the last reference: the caller has one
   std::vector<std::shared_ptr<const void>> companions;
   std::lock_guard lock(mutex_);
@@ -271,7 +268,7 @@ void Server::Terminate() {
       abort();
     }
   }
-  tracer_->writer().Stop(kTraceWaitMs);
+  tracer_->Stop();
 }
 
 }  // namespace tritonts

@@ -42,7 +42,7 @@ struct TraceSetting {
   }
   // Counts requests before the next one that is to be traced, and returns their number.
   int64_t Skip() {
-    if (options.rate == 0 || left.load() == 0) return kMostSkipped;
+    if (options.rate == 0 || left.load(std::memory_order_relaxed) == 0) return kMostSkipped;
     uint64_t known = seen.load(std::memory_order_relaxed);
     for (;;) {
       const uint64_t skipped = std::min(options.rate - known % options.rate - 1, kMostSkipped);
@@ -71,20 +71,15 @@ struct TraceSetting {
   }
   // Begins one trace, unless no more may begin.
   bool TakeOne() {
-    // Before `left` changes: if it is 0, all that were begun are counted here.
-    started.fetch_add(1);
-    int64_t known = left.load();
+    int64_t known = left.load(std::memory_order_relaxed);
     while (known > 0) {
-      if (left.compare_exchange_weak(known, known - 1)) break;
+      if (left.compare_exchange_weak(known, known - 1, std::memory_order_relaxed)) break;
     }
-    if (known != 0) return true;
-    started.fetch_sub(1);
-    return false;
+    return known != 0;
   }
   // A trace that was begun has recorded nothing.
   void GiveBack() {
-    if (left.load() >= 0) left.fetch_add(1);
-    started.fetch_sub(1);
+    if (options.left >= 0) left.fetch_add(1, std::memory_order_relaxed);
   }
 
   static constexpr uint64_t kMostAsked = 1024;
@@ -96,8 +91,7 @@ struct TraceSetting {
   std::atomic<uint64_t> seen{0};
   std::atomic<uint64_t> asked{0};
   std::atomic<int64_t> left;
-  std::atomic<uint64_t> started{0};
-  uint64_t ended = 0;  // traces that the writer got; guarded by its lock
+  int64_t ended = 0;  // traces that the writer got; guarded by its lock
 };
 
 }  // namespace tritonts

@@ -47,8 +47,6 @@ uint64_t TraceWriter::Begin(const std::string& file, uint32_t log_frequency, boo
   const std::lock_guard lock(mutex_);
   if (stopping_) return 0;
   const uint64_t number = last_setting_ + 1;
-  // Room for the task of its end, which must not fail.
-  tasks_.reserve(tasks_.size() + targets_.size() + 2);
   targets_.emplace(number, Target{file, log_frequency, spans, {}});
   last_setting_ = number;
   return number;
@@ -67,9 +65,8 @@ void TraceWriter::End(uint64_t setting) noexcept {
 
 void TraceWriter::Add(TraceSetting* setting, std::unique_ptr<TraceLog> log) noexcept {
   const std::lock_guard lock(mutex_);
-  setting->ended++;
-  const bool exhausted = setting->left.load(std::memory_order_relaxed) == 0 &&
-                         setting->ended >= setting->started.load(std::memory_order_relaxed);
+  // No more than the count can begin, so with as many it is used up.
+  const bool exhausted = ++setting->ended == setting->options.left;
   if (stopping_ || !log || waiting_bytes_ + log->bytes > kMostBytes) {
     counts_.dropped++;
     log.reset();

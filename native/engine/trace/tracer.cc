@@ -17,9 +17,6 @@ namespace {
 // The parameter that tells a model the id of a request, for models that are told of it.
 constexpr std::string_view kIdParameter = "triton_request_id";
 
-// How long the end of a tracer that was not stopped waits for the disk.
-constexpr uint64_t kStopMs = 2000;
-
 std::string_view RequestIdOf(const Request& request) {
   const RequestParameter* const id = request.parameter(kIdParameter);
   const auto* const text = id ? std::get_if<std::string>(&id->value) : nullptr;
@@ -42,7 +39,7 @@ std::shared_ptr<TraceTree> NewTree(const std::shared_ptr<TraceSetting>& setting,
 Tracer::Tracer() : writer_(std::make_shared<TraceWriter>()) {}
 
 Tracer::~Tracer() {
-  writer_->Stop(kStopMs);
+  Stop();
 }
 
 Status Tracer::Set(const std::string& model, std::optional<Update> update) {

@@ -61,9 +61,14 @@ class Tracer {
   void Note(uint64_t id, std::string_view name, uint64_t ns) noexcept;
   void Release(uint64_t id) noexcept;
 
+  // Writes what waits, and completes all files (TraceWriter::Stop). Nothing is traced any more.
+  void Stop() { writer_->Stop(kStopMs); }
   TraceWriter& writer() { return *writer_; }
 
  private:
+  // How long Stop waits for the disk.
+  static constexpr uint64_t kStopMs = 2000;
+
   // What was set for a model, or for all.
   struct Own {
     std::shared_ptr<TraceSetting> setting;  // null: it is not traced

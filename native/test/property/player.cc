@@ -177,7 +177,7 @@ std::string Player::Play(const Schedule& schedule) {
   const std::shared_ptr<Player> player(new Player(schedule));
   if (!player->Start()) return "the version does not start";
   std::string failure = player->Run();
-  if (player->tracer_) player->tracer_->writer().Stop(1000);
+  if (player->tracer_) player->tracer_->Stop();
   if (!failure.empty() || player->model_.abandoned()) {
     tritonts::Abandon(player);
     player->Leave();

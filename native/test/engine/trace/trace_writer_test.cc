@@ -1,6 +1,7 @@
 // The files of traces.
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "engine_fixture.h"
@@ -86,6 +87,30 @@ TEST(trace_writer_completes_a_file_when_the_count_is_exhausted) {
   TraceOne(&bench);
   bench.Stop();
   CHECK_EQ(bench.Files(), (Names{"traces", "traces.0"}));
+}
+
+TEST(trace_writer_completes_a_file_when_several_threads_exhaust_the_count) {
+  for (int round = 0; round < 20; round++) {
+    TraceBench bench;
+    TraceSetting::Options options = TraceBench::Each();
+    options.left = 50;
+    bench.Set(options);
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 4; i++) {
+      threads.emplace_back([&bench] {
+        // More than there are: some find that none is left.
+        for (int k = 0; k < 40; k++) {
+          const int64_t id = bench.tracer->Choose("m", "", "");
+          if (id == 0) continue;
+          bench.tracer->Note(static_cast<uint64_t>(id), "A", 1);
+          bench.tracer->Release(static_cast<uint64_t>(id));
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    CHECK(Eventually([&] { return bench.Files() == Names{"traces.0"}; }));
+    CHECK_EQ(bench.Objects("traces.0").size(), 50u);
+  }
 }
 
 TEST(trace_writer_says_what_is_wrong_with_a_file_and_goes_on) {

@@ -1,0 +1,34 @@
+// Installs a package of Debian that a test needs, if it can.
+import { spawnSync } from 'node:child_process';
+
+/** How long apt-get may take at each step, in milliseconds. */
+const patienceMs = 180_000;
+
+const has = (program) => spawnSync(program, ['--version'], { stdio: 'ignore' }).status === 0;
+
+/**
+ * Looks for programs, and installs the package that has them if they are missing, which needs root.
+ *
+ * @param {string} name - Of the package.
+ * @param {readonly string[]} programs - Which it has.
+ * @returns {string | undefined} Why they are missing after that; undefined: they are there.
+ */
+export function whyMissing(name, programs) {
+  if (programs.every(has)) return undefined;
+  if (!has('apt-get')) return 'there is no apt-get';
+  if (process.getuid?.() !== 0) return 'only root may install it';
+  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' };
+  for (const args of [
+    ['update', '-qq'],
+    ['install', '-qq', '-y', '--no-install-recommends', name],
+  ]) {
+    const { status, error } = spawnSync('apt-get', args, {
+      stdio: ['ignore', 'ignore', 'inherit'],
+      env,
+      timeout: patienceMs,
+    });
+    if (status !== 0)
+      return `apt-get ${args[0]} ${error ? `took longer than ${patienceMs / 1000} s` : `ended with ${status}`}`;
+  }
+  return programs.every(has) ? undefined : `the package brings no ${programs.join(' and ')}`;
+}

@@ -4,9 +4,10 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { createServer, type GivenModel, type InferenceServer, type TraceConfig } from '../../src/index.js';
+import { createServer, type InferenceServer, type TraceConfig } from '../../src/index.js';
 import { chain, ensemble, identity, row, serve, until, type Context } from '../support/harness.js';
 import { temporaryFolder } from '../support/repository.js';
+import { counter } from './counter.js';
 import { endpointOf as grpcOf, failure, foreign, responses, type Fields } from './grpc/harness.js';
 import { ask, endpointOf as httpOf, errorOf, open } from './http/harness.js';
 
@@ -162,25 +163,6 @@ test('each request of a stream has a trace', async (t) => {
       assert.ok(one.names.includes(name), name);
   }
 });
-
-/** Answers with as many responses as its input says; a negative number is an error. */
-const counter: GivenModel = {
-  config: {
-    max_batch_size: 0,
-    model_transaction_policy: { decoupled: true },
-    input: [{ name: 'n', data_type: 'TYPE_FP32', dims: [1] }],
-    output: [{ name: 'y', data_type: 'TYPE_FP32', dims: [1] }],
-  },
-  execute: (requests) =>
-    requests.map(async function* ({ inputs: { n } }) {
-      const count = (n as { data: Float32Array }).data[0] ?? 0;
-      if (count < 0) throw new Error('it cannot count so far');
-      for (let i = 0; i < count; i++) {
-        await new Promise((resolve) => setTimeout(resolve, 1));
-        yield { y: Float32Array.of(i) };
-      }
-    }),
-};
 
 /** How often a name is in a trace. */
 function times(one: Traced | undefined, name: string): number {

@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import { status } from '@grpc/grpc-js';
 import { createServer, type GivenModel, type InferenceServer } from '../../../src/index.js';
 import { identity, onnx, row, serve, until } from '../../support/harness.js';
+import { counter } from '../counter.js';
 import { endpointOf, failure, floats, floatsOf, foreign, responses, type Fields } from './harness.js';
 
 const raw = Buffer.from(row().buffer);
@@ -28,24 +29,6 @@ interface Response {
 const isFinal = ({ infer_response: one }: Response): boolean =>
   one?.parameters?.['triton_final_response']?.bool_param === true;
 
-/** Counts from 0 to its input, one response each. */
-const counter: GivenModel = {
-  config: {
-    max_batch_size: 0,
-    model_transaction_policy: { decoupled: true },
-    input: [{ name: 'n', data_type: 'TYPE_FP32', dims: [1] }],
-    output: [{ name: 'y', data_type: 'TYPE_FP32', dims: [1] }],
-  },
-  execute: (requests) =>
-    requests.map(async function* ({ inputs: { n } }) {
-      const count = (n as { data: Float32Array }).data[0] ?? 0;
-      if (count < 0) throw new Error('it cannot count so far');
-      for (let i = 0; i < count; i++) {
-        await Promise.resolve();
-        yield { y: Float32Array.of(i) };
-      }
-    }),
-};
 const count = (n: number, id = '', more: Fields = {}): Fields => ({
   model_name: 'c',
   id,

@@ -1,6 +1,7 @@
 /** Measures the response cache: hits, against inline runs and copies of the same bytes, and misses. */
 import { createServer, type InferenceServer, type ModelConfigInput } from '../../src/index.js';
 import { addModel, mlpModel, mlpWidths } from '../../test/support/models.js';
+import { measureInTurn } from '../measuring/turns.js';
 import { estimate } from '../reports/statistics.js';
 import type { Measured } from './limits.js';
 
@@ -107,69 +108,52 @@ export async function measureCache(rounds: number): Promise<Measured[]> {
         return Promise.resolve();
       }),
   };
-  type Key = keyof typeof figures;
-  // The keys are those of the object.
-  const keys = Object.keys(figures) as readonly Key[];
-  const times: Record<Key, number[]> = {
-    ...{ inline: [], hit: [], alone: [], hitAlone: [], plain: [], miss: [] },
-    ...{ plainMlp: [], missMlp: [], plainImage: [], missImage: [], hitImage: [], copy: [] },
-  };
-  try {
-    for (const key of keys) await figures[key]();
-    for (let round = 0; round < rounds; round++) {
-      for (let i = 0; i < keys.length; i++) {
-        const key = keys[(i + round) % keys.length];
-        if (key !== undefined) times[key].push(await figures[key]());
-      }
-    }
-  } finally {
+  const measured = await measureInTurn(figures, rounds).finally(async () => {
     await Promise.all([server.close(), missing.close()]);
-  }
-  const ratios = (above: Key, below: Key): number[] =>
-    times[above].map((value, i) => value / (times[below][i] ?? NaN));
+  });
   return [
     {
       what: `a hit of 64 bytes, ${together} a tick`,
-      value: estimate(ratios('hit', 'inline')),
+      value: estimate(measured.ratios('hit', 'inline')),
       unit: 'x',
       limit: { atMost: 1.3 },
       detail: 'the time of an inline run of a tiny model',
     },
     {
       what: 'a hit of 64 bytes, alone',
-      value: estimate(times.hitAlone),
+      value: estimate(measured.of('hitAlone')),
       unit: 'µs',
       limit: { atMost: 2.5 },
     },
     {
       what: 'the same',
-      value: estimate(ratios('hitAlone', 'alone')),
+      value: estimate(measured.ratios('hitAlone', 'alone')),
       unit: 'x',
       detail: 'the time of an inline run of a tiny model',
     },
     {
       what: 'a hit of 602 KB',
-      value: estimate(ratios('copy', 'hitImage')),
+      value: estimate(measured.ratios('copy', 'hitImage')),
       unit: 'x',
       limit: { atLeast: 0.5 },
       detail: 'the rate of copying its bytes in and out; to an array of the caller',
     },
     {
       what: `misses of a model with three layers, ${together} a tick`,
-      value: estimate(ratios('plainMlp', 'missMlp')),
+      value: estimate(measured.ratios('plainMlp', 'missMlp')),
       unit: 'x',
       limit: { atLeast: 0.9 },
       detail: 'the rate of the same model without a cache',
     },
     {
       what: `misses of 64 bytes of a tiny model, ${together} a tick`,
-      value: estimate(ratios('plain', 'miss')),
+      value: estimate(measured.ratios('plain', 'miss')),
       unit: 'x',
       detail: 'the rate of the same model without a cache',
     },
     {
       what: 'misses of 602 KB of a tiny model',
-      value: estimate(ratios('plainImage', 'missImage')),
+      value: estimate(measured.ratios('plainImage', 'missImage')),
       unit: 'x',
       detail: 'the rate of the same model without a cache',
     },

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createServer } from '../../src/index.js';
 import { addModel } from '../../test/support/models.js';
+import { measureInTurn } from '../measuring/turns.js';
 import { estimate } from '../reports/statistics.js';
 import type { Measured } from './limits.js';
 
@@ -63,41 +64,27 @@ export async function measureTraces(rounds: number): Promise<Measured[]> {
     offAlone: () => traced(undefined, 1),
     eachAlone: () => traced(1, 1),
   };
-  type Key = keyof typeof figures;
-  // The keys are those of the object.
-  const keys = Object.keys(figures) as readonly Key[];
-  const times: Record<Key, number[]> = { off: [], each: [], few: [], offAlone: [], eachAlone: [] };
-  try {
-    for (const key of keys) await figures[key]();
-    for (let round = 0; round < rounds; round++) {
-      for (let i = 0; i < keys.length; i++) {
-        const key = keys[(i + round) % keys.length];
-        if (key !== undefined) times[key].push(await figures[key]());
-      }
-    }
-  } finally {
+  const measured = await measureInTurn(figures, rounds).finally(async () => {
     await server.close();
     await rm(folder, { recursive: true });
-  }
-  const ratios = (above: Key, below: Key): number[] =>
-    times[above].map((value, i) => value / (times[below][i] ?? NaN));
+  });
   return [
     {
       what: `a tiny model of which each request is traced, ${together} a tick`,
-      value: estimate(ratios('off', 'each')),
+      value: estimate(measured.ratios('off', 'each')),
       unit: 'x',
       limit: { atLeast: 0.5 },
       detail: 'its rate without traces',
     },
     {
       what: 'the same, alone',
-      value: estimate(ratios('offAlone', 'eachAlone')),
+      value: estimate(measured.ratios('offAlone', 'eachAlone')),
       unit: 'x',
       detail: 'its rate without traces',
     },
     {
       what: `a tiny model of which one in a thousand is traced, ${together} a tick`,
-      value: estimate(ratios('off', 'few')),
+      value: estimate(measured.ratios('off', 'few')),
       unit: 'x',
       limit: { atLeast: 0.98 },
       detail: 'its rate without traces',

@@ -2,10 +2,10 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { InferenceServer } from '../../src/index.js';
+import type { Explanation, InferenceServer } from '../../src/index.js';
 import { checkRateLimit } from '../../src/scheduling/rate-limit.js';
 import { executing, script } from '../javascript/harness.js';
-import { rejection, serve, thrown } from '../support/harness.js';
+import { rejection, serve, thrown, until } from '../support/harness.js';
 import type { RepositoryModel } from '../support/repository.js';
 
 /** A model of JavaScript whose runs take 20 ms and tell when they were. Its instances need units of a resource. */
@@ -125,18 +125,26 @@ test('explain and the metrics show what waits for what', async (t) => {
   const server = await serve(t, { a: slow(one), b: slow(one) }, { rateLimit: { mode: 'execution_count' } });
   // Enough for a second, should this thread be late.
   const calls = Array.from({ length: 50 }, (_, i) => server.infer(i % 2 === 0 ? 'a' : 'b', { x: [1] }));
-  await calls[0];
-  const both = [server.explain('a'), server.explain('b')];
-  assert.deepEqual(both[0]?.resources, [{ name: 'R', device: 0, count: 1, inUse: 1, waiting: 1 }]);
-  const waiting = both.find(({ held }) => held === 1);
-  assert.equal(waiting?.limit, 'resources');
-  assert.equal(waiting.summary, "1 of 1 instances wait for resources. In use are 1 of 1 of 'R'.");
-  const text = server.metrics();
-  assert.match(text, /^tritonts_rate_limit_resource_total\{device="0",resource="R"\} 1$/m);
-  assert.match(text, /^tritonts_rate_limit_resource_used\{device="0",resource="R"\} 1$/m);
-  assert.match(text, /^tritonts_rate_limit_resource_waiting\{device="0",resource="R"\} 1$/m);
+  // Between two batches an instance neither uses its unit nor waits yet, and it gives the unit back after it has answered.
+  await until(() => {
+    const [resource] = server.explain('a').resources;
+    return resource?.inUse === 1 && resource.waiting === 1;
+  });
+  const { name, device, count } = server.explain('a').resources[0] ?? {};
+  assert.deepEqual([name, device, count], ['R', 0, 1]);
+  const waits = (): Explanation | undefined =>
+    [server.explain('a'), server.explain('b')].find(({ held, limit }) => held === 1 && limit === 'resources');
+  let waiting: Explanation | undefined;
+  await until(() => (waiting = waits()) !== undefined);
+  assert.equal(waiting?.summary, "1 of 1 instances wait for resources. In use are 1 of 1 of 'R'.");
+  const row = (what: string): RegExp =>
+    new RegExp(`^tritonts_rate_limit_resource_${what}\\{device="0",resource="R"\\} 1$`, 'm');
+  await until(() => {
+    const text = server.metrics();
+    return ['total', 'used', 'waiting'].every((what) => row(what).test(text));
+  });
   await Promise.all(calls);
-  assert.equal(server.explain('a').resources[0]?.inUse, 0);
+  await until(() => server.explain('a').resources[0]?.inUse === 0);
 });
 
 test('resources come and go with models, and a closed server leaves nobody waiting', async (t) => {

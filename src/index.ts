@@ -68,6 +68,7 @@ export type { ReceivedSequence, RequestSequence } from './api/request-sequence.j
 export type { Sequence, SequenceInferOptions, SequenceOptions, TypedSequence } from './api/sequence.js';
 export type { Timings } from './api/timings.js';
 export type { LogContext, LogFunction, Logger } from './logger.js';
+export type { CudaRegionOptions, CudaRegionStatus } from './server/memory/cuda-memory.js';
 export type {
   RegionOptions,
   RegionStatus,

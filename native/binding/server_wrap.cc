@@ -7,77 +7,22 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "../backends/find_backend.h"
 #include "../device/cuda.h"
 #include "../device/gpu_watch.h"
-#include "../engine/memory/mapped_block.h"
 #include "addon.h"
+#include "awaited.h"
 #include "convert.h"
 #include "convert_ensemble.h"
-#include "external_memory.h"
 #include "gpus.h"
 #include "port_wrap.h"
 
 namespace tritonts {
 
 namespace {
-
-// An asynchronous result for JavaScript: its function at `info[index]` is called once, later. Until
-// then the environment's loop stays alive.
-class Awaited {
- public:
-  Awaited(const Napi::CallbackInfo& info, size_t index) : poster_(DataOf(info.Env()).poster) {
-    *function_ = Napi::Persistent(info[index].As<Napi::Function>());
-    poster_->Hold();
-  }
-  // If the engine threw instead of accepting the call, nothing is awaited.
-  ~Awaited() {
-    if (taken_) return;
-    poster_->Release();
-    function_->Reset();
-  }
-  Awaited(const Awaited&) = delete;
-  Awaited& operator=(const Awaited&) = delete;
-
-  // Creates the callback for the engine: `to_js(env, told…)` returns the function's arguments.
-  template <typename ToArguments>
-  auto Then(ToArguments to_arguments) const {
-    return [poster = poster_, function = function_, to_arguments](auto... told) {
-      poster->Post(
-          [function, to_arguments, told = std::make_tuple(std::move(told)...)](Napi::Env env) {
-            const auto arguments =
-                std::apply([&](const auto&... one) { return to_arguments(env, one...); }, told);
-            CallOnce(*function, arguments);
-          });
-    };
-  }
-  void Taken() { taken_ = true; }
-
- private:
-  // If an argument could not be created, as when the environment ends, the function is not called.
-  template <size_t kCount>
-  static void CallOnce(Napi::FunctionReference& function,
-                       const std::array<napi_value, kCount>& arguments) {
-    if (std::none_of(arguments.begin(), arguments.end(), [](napi_value one) { return !one; })) {
-      napi_call_function(function.Env(), function.Env().Undefined(), function.Value(), kCount,
-                         arguments.data(), nullptr);
-    }
-    function.Reset();
-  }
-
-  const std::shared_ptr<Poster> poster_;
-  // Deleted on the JS thread, by the closure that has called it. If the environment ends first, it
-  // is leaked, because no other thread may free it.
-  const std::shared_ptr<Napi::FunctionReference> function_{new Napi::FunctionReference(),
-                                                           [](Napi::FunctionReference* known) {
-                                                             if (known->IsEmpty()) delete known;
-                                                           }};
-  bool taken_ = false;
-};
 
 // The backend that info[0] names; null, with a JavaScript error thrown, if there is none.
 Backend* BackendOf(const Napi::CallbackInfo& info) {
@@ -121,6 +66,11 @@ Napi::Function ServerWrap::Define(Napi::Env env) {
       {"attachCache", &ServerWrap::AttachCache},
       {"registerRegion", &ServerWrap::RegisterRegion},
       {"findRegion", &ServerWrap::FindRegion},
+      {"registerCudaRegion", &ServerWrap::RegisterCudaRegion},
+      {"readsRegion", &ServerWrap::ReadsRegion},
+      {"writesRegion", &ServerWrap::WritesRegion},
+      {"readRegion", &ServerWrap::ReadRegion},
+      {"writeRegion", &ServerWrap::WriteRegion},
       {"regions", &ServerWrap::Regions},
       {"mapRegion", &ServerWrap::MapRegion},
       {"unregisterRegion", &ServerWrap::UnregisterRegion},
@@ -351,72 +301,6 @@ Napi::Value ServerWrap::Resources(const Napi::CallbackInfo& info) {
 
 Napi::Value ServerWrap::InFlightBytes(const Napi::CallbackInfo& info) {
   return Napi::Number::New(info.Env(), static_cast<double>(server_->in_flight_bytes()));
-}
-
-Napi::Value ServerWrap::RegisterRegion(const Napi::CallbackInfo& info) {
-  const std::string path = StringOf(info[1]);
-  const std::optional<uint64_t> offset = WholeOf(info[2]);
-  const std::optional<uint64_t> size = WholeOf(info[3]);
-  if (path.find('\0') != std::string::npos || !offset || !size) {
-    return ToJs(info.Env(), Status::InvalidArg("expected the path of a file without NUL, an offset "
-                                               "and a size in bytes, which are whole numbers"));
-  }
-  platform::FileRange bytes;
-  auto memory = MappedBlock::Map(path, *offset, *size, &bytes);
-  if (!memory.ok()) return ToJs(info.Env(), memory.status());
-  const bool own = info[5].ToBoolean().Value();
-  RegionOrigin origin{StringOf(info[4]), *offset, own, own ? path : std::string()};
-  auto id = server_->regions().Add(StringOf(info[0]), memory.take(), bytes, std::move(origin));
-  if (!id.ok()) return ToJs(info.Env(), id.status());
-  return Napi::Number::New(info.Env(), id.value());
-}
-
-Napi::Value ServerWrap::FindRegion(const Napi::CallbackInfo& info) {
-  const uint32_t id = server_->regions().Named(StringOf(info[0]));
-  const std::shared_ptr<const Region> region = server_->regions().Find(id);
-  if (!region) return info.Env().Undefined();
-  Napi::Object found = Napi::Object::New(info.Env());
-  found.Set("id", id);
-  found.Set("byteSize", static_cast<double>(region->size()));
-  found.Set("own", region->origin().own);
-  return found;
-}
-
-Napi::Value ServerWrap::Regions(const Napi::CallbackInfo& info) {
-  const std::vector<RegionEntry> all = server_->regions().All();
-  Napi::Array list = Napi::Array::New(info.Env(), all.size());
-  for (uint32_t i = 0; i < all.size(); i++) {
-    const RegionEntry& region = all[i];
-    Napi::Object one = Napi::Object::New(info.Env());
-    one.Set("id", region.id);
-    one.Set("name", region.name);
-    one.Set("key", region.origin.key);
-    one.Set("offset", static_cast<double>(region.origin.offset));
-    one.Set("byteSize", static_cast<double>(region.size));
-    one.Set("own", region.origin.own);
-    list.Set(i, one);
-  }
-  return list;
-}
-
-Napi::Value ServerWrap::MapRegion(const Napi::CallbackInfo& info) {
-  const std::optional<uint64_t> id = WholeOf(info[0]);
-  const std::shared_ptr<const Region> region =
-      id && *id <= UINT32_MAX ? server_->regions().Find(static_cast<uint32_t>(*id)) : nullptr;
-  if (!region) return info.Env().Undefined();
-  Block* const block = region->memory().get();
-  block->Retain();
-  const napi_value value = ExternalMemory(
-      info.Env(), block->data(), block->size(),
-      [](napi_env, void*, void* hint) { static_cast<Block*>(hint)->Release(); }, block);
-  return value ? Napi::Value(info.Env(), value) : info.Env().Undefined();
-}
-
-Napi::Value ServerWrap::UnregisterRegion(const Napi::CallbackInfo& info) {
-  const std::optional<uint64_t> id = WholeOf(info[0]);
-  const bool known = id && *id <= UINT32_MAX;
-  return Napi::Boolean::New(info.Env(),
-                            known && server_->regions().Remove(static_cast<uint32_t>(*id)));
 }
 
 }  // namespace tritonts

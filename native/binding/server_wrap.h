@@ -5,6 +5,7 @@
 #include <memory>
 #include <unordered_set>
 
+#include "../device/gpu_regions.h"
 #include "engine/server/server.h"
 #include "poster.h"
 #include "setup.h"
@@ -50,7 +51,13 @@ class ServerWrap : public Wrapped<ServerWrap> {
   Napi::Value Cache(const Napi::CallbackInfo& info);
   Napi::Value AttachCache(const Napi::CallbackInfo& info);
   Napi::Value InFlightBytes(const Napi::CallbackInfo& info);
+  // server_regions.cc
   Napi::Value RegisterRegion(const Napi::CallbackInfo& info);
+  void RegisterCudaRegion(const Napi::CallbackInfo& info);
+  Napi::Value ReadsRegion(const Napi::CallbackInfo& info);
+  Napi::Value WritesRegion(const Napi::CallbackInfo& info);
+  void ReadRegion(const Napi::CallbackInfo& info);
+  void WriteRegion(const Napi::CallbackInfo& info);
   Napi::Value FindRegion(const Napi::CallbackInfo& info);
   Napi::Value Regions(const Napi::CallbackInfo& info);
   Napi::Value MapRegion(const Napi::CallbackInfo& info);
@@ -63,7 +70,18 @@ class ServerWrap : public Wrapped<ServerWrap> {
   Napi::Value TakeTraces(const Napi::CallbackInfo& info);
   Napi::Value TraceCounts(const Napi::CallbackInfo& info);
 
+  // The region that a value names; null: there is none.
+  std::shared_ptr<const Region> RegionOf(const Napi::Value& id) const;
+  // A range of a region. NOT_FOUND: there is no such region.
+  StatusOr<Buffer> RangeOf(const Napi::Value& id, const Napi::Value& offset, uint64_t size) const;
+  // Null: the system has no thread for them.
+  std::shared_ptr<device::GpuRegions> GpuRegionsOfServer();
+  // Copies between memory of a GPU and of the host. `done` gets the status.
+  template <typename Done>
+  void Copy(Buffer from, Buffer to, const Done& done);
+
   std::shared_ptr<Server> server_;
+  std::weak_ptr<device::GpuRegions> gpu_regions_;  // the server has a reference
   // Traces that this environment has begun and not ended. They end with it.
   std::unordered_set<uint64_t> traces_;
 };

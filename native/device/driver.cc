@@ -52,6 +52,9 @@ const char* TakeAll(const platform::DynamicLibrary& library, cuda::Functions* fu
   symbols.Take(&functions->MemFree, "cuMemFree_v2");
   symbols.Take(&functions->MemAllocAsync, "cuMemAllocAsync");
   symbols.Take(&functions->MemFreeAsync, "cuMemFreeAsync");
+  symbols.Take(&functions->MemGetAddressRange, "cuMemGetAddressRange_v2");
+  symbols.Take(&functions->IpcOpenMemHandle, "cuIpcOpenMemHandle_v2");
+  symbols.Take(&functions->IpcCloseMemHandle, "cuIpcCloseMemHandle");
   symbols.Take(&functions->MemHostAlloc, "cuMemHostAlloc");
   symbols.Take(&functions->MemFreeHost, "cuMemFreeHost");
   symbols.Take(&functions->MemsetD8Async, "cuMemsetD8Async");

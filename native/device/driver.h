@@ -69,6 +69,13 @@ struct Uuid {
   unsigned char bytes[16];
 };
 
+// Names memory of a device to other processes (CUipcMemHandle).
+struct IpcHandle {
+  unsigned char bytes[64];
+};
+// cuIpcOpenMemHandle: the driver lets other devices access the memory when they first do.
+inline constexpr unsigned kLazyPeerAccess = 1;
+
 // The driver's functions, named without `cu` and without the symbol's version suffix.
 struct Functions {
   Result (*Init)(unsigned flags);
@@ -91,6 +98,11 @@ struct Functions {
   // Stream-ordered: freeing does not wait.
   Result (*MemAllocAsync)(Address* address, size_t bytes, Stream stream);
   Result (*MemFreeAsync)(Address address, Stream stream);
+  // The allocation that an address is in.
+  Result (*MemGetAddressRange)(Address* begin, size_t* bytes, Address address);
+  // Maps memory that another process has allocated.
+  Result (*IpcOpenMemHandle)(Address* address, IpcHandle handle, unsigned flags);
+  Result (*IpcCloseMemHandle)(Address address);
   Result (*MemHostAlloc)(void** memory, size_t bytes, unsigned flags);
   Result (*MemFreeHost)(void* memory);
   Result (*MemsetD8Async)(Address to, unsigned char value, size_t bytes, Stream stream);

@@ -9,6 +9,8 @@ export interface RegionRange {
   readonly region: number;
   readonly offset: number;
   readonly byteSize: number;
+  /** The GPU whose memory it is; undefined: the host's. */
+  readonly device?: number | undefined;
 }
 
 /** An input in a region. The engine checks its bytes. */

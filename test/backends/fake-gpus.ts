@@ -8,6 +8,7 @@ import { promisify } from 'node:util';
 import { findOnnxRuntimeLibrary } from '../../src/backends/onnxruntime/library.js';
 import { temporaryFolder } from '../support/repository.js';
 import type { Context } from '../support/harness.js';
+import type { Regions } from './programs/cuda-regions.js';
 import type { Lost } from './programs/lose-gpu.js';
 import type { Reloaded } from './programs/reload-files.js';
 import type { Shaped } from './programs/serve-shapes.js';
@@ -22,6 +23,7 @@ const tensorrt = join(built, '10.16', 'libnvinfer.so.10');
 const program = fileURLToPath(new URL('programs/serve-once.js', import.meta.url));
 const loseProgram = fileURLToPath(new URL('programs/lose-gpu.js', import.meta.url));
 const reloadProgram = fileURLToPath(new URL('programs/reload-files.js', import.meta.url));
+const regionsProgram = fileURLToPath(new URL('programs/cuda-regions.js', import.meta.url));
 const shapesProgram = fileURLToPath(new URL('programs/serve-shapes.js', import.meta.url));
 const surveyProgram = fileURLToPath(new URL('programs/survey.js', import.meta.url));
 const command = fileURLToPath(new URL('../../command/main.js', import.meta.url));
@@ -71,6 +73,8 @@ export interface FakeGpus {
   lose(machine: Machine, repository: string): Promise<Lost>;
   /** Serves a repository of plans with shape tensors. */
   shapes(machine: Machine, repository: string): Promise<Shaped>;
+  /** Serves a repository to clients whose tensors are in memory of GPUs. */
+  regions(machine: Machine, repository: string): Promise<Regions>;
   /** Runs `tritonts` with arguments, and `--library`. Returns its output. */
   run(machine: Machine, ...args: readonly string[]): Promise<string>;
 }
@@ -138,6 +142,11 @@ export async function fakeGpus(context: Context): Promise<FakeGpus | undefined> 
     async shapes(machine, repository) {
       const { stdout } = await runOn(machine, () => [shapesProgram, repository, tensorrt]);
       return JSON.parse(stdout) as Shaped;
+    },
+    async regions(machine, repository) {
+      const memory = await temporaryFolder(context);
+      const { stdout } = await runOn(machine, () => [regionsProgram, repository, memory, tensorrt]);
+      return JSON.parse(stdout) as Regions;
     },
     async run(machine, ...args) {
       return (await runOn(machine, (library) => [command, ...args, '--library', library])).stdout;

@@ -5,6 +5,8 @@
 #include <map>
 #include <new>
 
+#include "engine/memory/memory_copier.h"
+
 namespace tritonts {
 
 namespace {
@@ -46,6 +48,10 @@ Region::~Region() {
   std::lock_guard lock(files.mutex);
   files.all.erase(origin_.file);
   platform::RemoveFile(origin_.file, bytes_);
+}
+
+int Region::device() const {
+  return IsHostMemory(memory_->kind()) ? -1 : memory_->device();
 }
 
 Status Region::CheckWhole() const {
@@ -105,7 +111,8 @@ bool RegionTable::Remove(uint32_t id) {
   const auto known = regions_.find(id);
   if (known == regions_.end()) return false;
   const Region& found = *known->second;
-  leaving_.push_back({{0, found.name(), found.size(), found.origin()}, known->second});
+  leaving_.push_back(
+      {{0, found.name(), found.size(), found.origin(), found.device()}, known->second});
   region = std::move(known->second);
   regions_.erase(known);
   ids_.erase(region->name());
@@ -132,7 +139,7 @@ std::vector<RegionEntry> RegionTable::All() {
   ForgetUnused();
   all.reserve(regions_.size() + leaving_.size());
   for (const auto& [id, region] : regions_) {
-    all.push_back({id, region->name(), region->size(), region->origin()});
+    all.push_back({id, region->name(), region->size(), region->origin(), region->device()});
   }
   std::ranges::sort(all, {}, &RegionEntry::id);
   for (const Leaving& one : leaving_) all.push_back(one.entry);

@@ -40,6 +40,7 @@ struct RegionEntry {
   std::string name;
   uint64_t size = 0;
   RegionOrigin origin;
+  int device = -1;  // whose memory it is; -1: the host's
 };
 
 class Region {
@@ -54,6 +55,8 @@ class Region {
   const std::string& name() const { return name_; }
   const RegionOrigin& origin() const { return origin_; }
   uint64_t size() const { return memory_->size(); }
+  // The device whose memory it is; -1: the host's.
+  int device() const;
   // All its bytes.
   const BlockRef& memory() const { return memory_; }
   // The `size` bytes from `offset` on, which keep the memory alive. INVALID_ARG: the region has no

@@ -83,15 +83,14 @@ Status Port::ReadRegion(const GroupRecord& record, const InputRecord& input, Inp
   auto found = RangeOf(input.place, input.offset, input.size, record.requests, &region);
   if (!found.ok()) return found.status();
   Buffer range = found.take();
-  const size_t width = ByteSize(spec.datatype);
   // Others may write to a region at any time, and a model's output may go there. So values that are
   // checked before they are used, and ranges that outputs go to, are copied. So are ranges that the
-  // model cannot read in place. Whether an output goes to an aliased region cannot be seen.
-  const bool in_place = MayBeShared(spec.datatype) && !spec.rows_in_values &&
-                        executor.Takes(input.index, range.kind, range.device) &&
-                        reinterpret_cast<uintptr_t>(range.data) % width == 0 &&
-                        !(region->aliased() && builder->regions().writes()) &&
-                        !builder->regions().Overlaps(range);
+  // model cannot read in place. Whether an output goes to an aliased region cannot be seen. A
+  // device's region gets the outputs of a request only after that has run.
+  const bool may_change =
+      (region->aliased() && builder->regions().writes()) ||
+      ((IsHostMemory(range.kind) || record.requests > 1) && builder->regions().Overlaps(range));
+  const bool in_place = !may_change && ReadsInPlace(executor, input.index, range);
   if (!in_place && MayFit(spec.datatype, tensor->shape, input.size)) {
     const uint64_t copied = SumBytes(copied_, range.size);
     if (SumBytes(budget_.used(), copied) > budget_.limit()) {

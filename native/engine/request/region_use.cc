@@ -12,6 +12,13 @@
 
 namespace tritonts {
 
+bool ReadsInPlace(const Executor& executor, uint32_t input, const Buffer& range) {
+  const TensorSpec& spec = executor.io().inputs[input];
+  return MayBeShared(spec.datatype) && !spec.rows_in_values &&
+         executor.Takes(input, range.kind, range.device) &&
+         reinterpret_cast<uintptr_t>(range.data) % ByteSize(spec.datatype) == 0;
+}
+
 bool RegionUse::Overlaps(const Buffer& range) const {
   const auto* const begin = static_cast<const char*>(range.data);
   for (const Target& target : targets_) {

@@ -19,6 +19,7 @@
 
 namespace tritonts {
 
+class Executor;
 class Region;
 class Request;
 struct OutputTensor;
@@ -39,6 +40,10 @@ inline bool MayBeShared(DataType datatype) {
       return false;
   }
 }
+
+// Whether requests to an executor have input `input` in this memory of a region as it is. Any
+// thread may call it.
+bool ReadsInPlace(const Executor& executor, uint32_t input, const Buffer& range);
 
 class RegionUse {
  public:

@@ -27,31 +27,46 @@ char* ShadowOf(const char* function, uint64_t address, size_t size, Context* con
   return found->second.shadow + (address - found->first);
 }
 
+static size_t Pages(size_t bytes) {
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  return (bytes + page - 1) / page * page;
+}
+
+int MapDevice(uint64_t* address, size_t bytes, int file) {
+  const size_t size = Pages(bytes);
+  void* const hidden = mmap(nullptr, size, PROT_NONE, MAP_SHARED, file, 0);
+  void* const shadow = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  if (hidden == MAP_FAILED || shadow == MAP_FAILED) return kOutOfMemory;
+  *address = reinterpret_cast<uint64_t>(hidden);
+  State& state = Here();
+  const std::lock_guard lock(state.mutex);
+  state.device[*address] = {bytes, static_cast<char*>(shadow), CurrentContext(), file};
+  return 0;
+}
+
+void UnmapDevice(const char* function, uint64_t address) {
+  State& state = Here();
+  const std::lock_guard lock(state.mutex);
+  const auto found = state.device.find(address);
+  if (found == state.device.end()) Abort(function, "with an address that is not a device's");
+  munmap(reinterpret_cast<void*>(address), Pages(found->second.size));
+  munmap(found->second.shadow, Pages(found->second.size));
+  close(found->second.file);
+  state.device.erase(found);
+}
+
 }  // namespace tritonts::fakes
 
 namespace {
 
 constexpr unsigned kPortable = 1;
 
-size_t Pages(size_t bytes) {
-  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-  return (bytes + page - 1) / page * page;
-}
-
 int Allocate(uint64_t* address, size_t bytes) {
   if (bytes == 0) return kInvalidValue;
-  const size_t size = Pages(bytes);
   const int file = memfd_create("fake-device", 0);
-  if (file < 0 || ftruncate(file, static_cast<off_t>(size)) != 0) return kOutOfMemory;
-  void* const hidden = mmap(nullptr, size, PROT_NONE, MAP_SHARED, file, 0);
-  void* const shadow = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-  close(file);
-  if (hidden == MAP_FAILED || shadow == MAP_FAILED) return kOutOfMemory;
-  std::memset(shadow, 0xcd, size);
-  *address = reinterpret_cast<uint64_t>(hidden);
-  State& state = Here();
-  const std::lock_guard lock(state.mutex);
-  state.device[*address] = {bytes, static_cast<char*>(shadow), CurrentContext()};
+  if (file < 0 || ftruncate(file, static_cast<off_t>(Pages(bytes))) != 0) return kOutOfMemory;
+  if (const int result = MapDevice(address, bytes, file)) return result;
+  std::memset(ShadowOf("cuMemAlloc", *address, bytes), 0xcd, bytes);
   return 0;
 }
 
@@ -69,16 +84,6 @@ void AwaitDevice(Context& context) {
     if (stream->context() == &context) stream->Synchronize();
 }
 
-void Free(const char* function, uint64_t address) {
-  State& state = Here();
-  const std::lock_guard lock(state.mutex);
-  const auto found = state.device.find(address);
-  if (found == state.device.end()) Abort(function, "with an address that is not a device's");
-  munmap(reinterpret_cast<void*>(address), Pages(found->second.size));
-  munmap(found->second.shadow, Pages(found->second.size));
-  state.device.erase(found);
-}
-
 }  // namespace
 
 EXPORTED int cuMemAlloc_v2(uint64_t* address, size_t bytes) {
@@ -92,7 +97,7 @@ EXPORTED int cuMemFree_v2(uint64_t address) {
   static Call call("cuMemFree_v2");
   const int result = call.Begin();
   if (result == 0) AwaitDevice(*CurrentContext());
-  if (Ends(result)) Free("cuMemFree_v2", address);
+  if (Ends(result)) UnmapDevice("cuMemFree_v2", address);
   return result;
 }
 
@@ -107,7 +112,7 @@ EXPORTED int cuMemFreeAsync(uint64_t address, Stream* stream) {
   const int result = call.Begin();
   if (!Ends(result)) return result;
   stream->Synchronize();
-  Free("cuMemFreeAsync", address);
+  UnmapDevice("cuMemFreeAsync", address);
   return result;
 }
 

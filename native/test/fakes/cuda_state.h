@@ -42,6 +42,7 @@ struct Allocation {
   size_t size = 0;
   char* shadow = nullptr;
   Context* context = nullptr;
+  int file = -1;  // whose bytes it is; it is closed with the memory
 };
 
 // Never destroyed, because streams may outlive static destructors.
@@ -85,6 +86,12 @@ bool Ends(int result);
 // The fake's own mapping of device memory. Ends the process if the address is invalid, the memory
 // too small, or of another context (null: any).
 char* ShadowOf(const char* function, uint64_t address, size_t size, Context* context = nullptr);
+
+// Maps a file as device memory of the current context, and takes the file over. Returns the
+// driver's result.
+int MapDevice(uint64_t* address, size_t bytes, int file);
+// Ends the process if there is no device memory at this address.
+void UnmapDevice(const char* function, uint64_t address);
 
 // Ends the process if work is enqueued on a stream while its device's context is not current.
 void CheckContext(const char* function, const class Stream* stream);

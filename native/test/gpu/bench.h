@@ -38,6 +38,10 @@ class AddOne {
 
 // Checks memory, streams, events, graphs and the kernel.
 void CheckGpu(const std::shared_ptr<device::Gpu>& gpu);
+// Checks that another process can open memory.
+void CheckSharing(const std::shared_ptr<device::Gpu>& gpu);
+// That process: opens the memory of a handle, in hexadecimal digits, reads it and writes to it.
+int OpenShared(int device, const std::string& hex);
 // Prints a table of the bandwidth of copies.
 void PrintBandwidths(const std::shared_ptr<device::Gpu>& gpu);
 

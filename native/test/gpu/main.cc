@@ -80,6 +80,7 @@ int Main(double seconds) {
     auto gpu = device::Gpu::Open(found.driver, static_cast<int>(i));
     Expect(gpu.status());
     CheckGpu(gpu.value());
+    CheckSharing(gpu.value());
     if (i > 0) continue;
     PrintBandwidths(gpu.value());
     std::printf(
@@ -98,6 +99,9 @@ int Main(double seconds) {
 }  // namespace tritonts::test
 
 int main(int count, char** arguments) {
+  if (count == 4 && std::string(arguments[1]) == "--open") {
+    return tritonts::test::OpenShared(std::atoi(arguments[2]), arguments[3]);
+  }
   const double seconds = count > 1 ? std::atof(arguments[1]) : 1;
   return tritonts::test::Main(seconds > 0 ? seconds : 1);
 }

@@ -18,6 +18,8 @@ export interface NativeRegion {
   readonly offset: number;
   readonly byteSize: number;
   readonly own: boolean;
+  /** The GPU whose memory it is; undefined: the host's. */
+  readonly device?: number;
 }
 
 /** A server's engine; see `native/binding/server_wrap.h`. */
@@ -131,12 +133,43 @@ export interface NativeServer extends NativeTracing {
     own: boolean,
   ): NativeStatus | number;
   /** The registered region with a name; undefined if there is none. */
-  findRegion(name: string): Pick<NativeRegion, 'id' | 'byteSize' | 'own'> | undefined;
+  findRegion(name: string): Pick<NativeRegion, 'id' | 'byteSize' | 'own' | 'device'> | undefined;
+  /**
+   * Registers memory of a GPU that another process has allocated. The GPU is opened first if need be. Fails as UNSUPPORTED
+   * where there is none.
+   *
+   * @param handle - The driver's handle, 64 bytes.
+   */
+  registerCudaRegion(
+    name: string,
+    handle: Uint8Array,
+    device: number,
+    size: number,
+    done: (error: NativeStatus | null, id: number) => void,
+  ): void;
+  /** Whether requests to a version have an input in place at this offset of a region. */
+  readsRegion(uid: number, input: number, region: number, offset: number): boolean;
+  /** Whether a version computes where the region is, so that its outputs are copied there without the host. */
+  writesRegion(uid: number, region: number): boolean;
+  /** Copies bytes of a region. They count as in flight until `done` is called. */
+  readRegion(
+    region: number,
+    offset: number,
+    size: number,
+    done: (error: NativeStatus | null, bytes: Uint8Array<ArrayBuffer>) => void,
+  ): void;
+  /** Copies bytes to a region, as {@link readRegion}. They may change once this has returned. */
+  writeRegion(
+    region: number,
+    offset: number,
+    bytes: Uint8Array,
+    done: (error: NativeStatus | null) => void,
+  ): void;
   /** All regions by id, and those that are unregistered and still in use, whose id is 0. */
   regions(): readonly NativeRegion[];
   /**
    * An ArrayBuffer over a region's bytes, which stay mapped as long as it lives. Undefined if there is no such region,
-   * if the runtime forbids foreign memory, and for more than 4 GiB.
+   * if a GPU has its memory, if the runtime forbids foreign memory, and for more than 4 GiB.
    */
   mapRegion(id: number): ArrayBuffer | undefined;
   /**

@@ -121,7 +121,7 @@ const calls: Readonly<Record<string, Call>> = {
   SystemSharedMemoryStatus: ({ regions }, request) => ({
     regions: Object.fromEntries(
       regions
-        .status('system', regionName(request))
+        .systemStatus(regionName(request))
         .map(({ name, key, offset, byteSize }) => [name, { name, key, offset, byte_size: byteSize }]),
     ),
   }),
@@ -135,12 +135,20 @@ const calls: Readonly<Record<string, Call>> = {
     regions.unregister('system', regionName(request));
     return nothing;
   },
-  CudaSharedMemoryStatus: ({ regions }, request) => {
-    // No region of a GPU can be registered.
-    regions.status('cuda', regionName(request));
+  CudaSharedMemoryStatus: ({ regions }, request) => ({
+    regions: Object.fromEntries(
+      regions
+        .cudaStatus(regionName(request))
+        .map(({ name, deviceId, byteSize }) => [name, { name, device_id: deviceId, byte_size: byteSize }]),
+    ),
+  }),
+  CudaSharedMemoryRegister: async ({ regions }, request) => {
+    regions.checkAllowed();
+    const [deviceId, byteSize] = [request.number('device_id'), request.number('byte_size')];
+    const handle = request.bytes('raw_handle');
+    await regions.registerCuda(request.text('name'), { handle, deviceId, byteSize });
     return nothing;
   },
-  CudaSharedMemoryRegister: ({ regions }, request) => regions.registerCuda(request.text('name')),
   CudaSharedMemoryUnregister: ({ regions }, request) => {
     regions.unregister('cuda', regionName(request));
     return nothing;

@@ -30,7 +30,7 @@ import { writeAnswer } from './long-answer.js';
 import { KnownForms } from './known-forms.js';
 import { loadFormatHeader, LoadHeaders } from './load-metrics.js';
 import type { CheckedHandlerOptions } from './options.js';
-import { checkCudaRegion, readSystemRegion } from './region-request.js';
+import { readCudaRegion, readSystemRegion } from './region-request.js';
 import { Routes, type Call, type Route } from './routes.js';
 
 /** Calls that are always refused, with the reason. */
@@ -159,7 +159,7 @@ export class HttpHandler {
       exchange.sendJson(200, JSON.stringify(statistics));
     },
     systemStatus: (exchange, { model: name }) => {
-      const regions = this.#service.regions.status('system', name === '' ? undefined : name);
+      const regions = this.#service.regions.systemStatus(name === '' ? undefined : name);
       const list = regions.map(({ name: of, key, offset, byteSize }) => ({
         ...{ name: of, key, offset },
         byte_size: byteSize,
@@ -167,11 +167,13 @@ export class HttpHandler {
       exchange.sendJson(200, JSON.stringify(list));
     },
     cudaStatus: (exchange, { model: name }) => {
-      // No region of a GPU can be registered.
-      exchange.sendJson(
-        200,
-        JSON.stringify(this.#service.regions.status('cuda', name === '' ? undefined : name)),
-      );
+      const regions = this.#service.regions.cudaStatus(name === '' ? undefined : name);
+      const list = regions.map(({ name: of, deviceId, byteSize }) => ({
+        name: of,
+        device_id: deviceId,
+        byte_size: byteSize,
+      }));
+      exchange.sendJson(200, JSON.stringify(list));
     },
     systemUnregister: (exchange, { model: name }) => {
       this.#service.regions.unregister('system', name === '' ? undefined : name);
@@ -229,8 +231,7 @@ export class HttpHandler {
       this.#service.regions.registerSystem(model, readSystemRegion(body));
       exchange.sendEmpty(200);
     } else if (call === 'cudaRegister') {
-      checkCudaRegion(body);
-      this.#service.regions.registerCuda(model);
+      finishWith(exchange, this.#service.regions.registerCuda(model, readCudaRegion(body)));
     } else exchange.sendJson(200, JSON.stringify(this.#service.index(readIndexRequest(body))));
   }
 

@@ -1,6 +1,7 @@
 /** Reads the bodies of calls that register shared memory. */
 
 import { invalidArgument } from '../../errors.js';
+import type { CudaRegionOptions } from '../../server/memory/cuda-memory.js';
 import type { RegionOptions } from '../../server/memory/shared-memory.js';
 import { JsonText, member, readCount, readObject, readString, type JsonObject } from './json.js';
 
@@ -27,20 +28,15 @@ export function readSystemRegion(body: Buffer): RegionOptions {
   return { key, offset: offset === undefined ? 0 : readCount('offset', offset), byteSize };
 }
 
-/** The size of a `cudaIpcMemHandle_t`. */
-export const handleBytes = 64;
-
 /**
- * Checks `{ raw_handle: { b64 }, device_id, byte_size }`.
+ * Reads `{ raw_handle: { b64 }, device_id, byte_size }`.
  *
  * @throws {@link TritonError} INVALID_ARG for a body that is not such JSON.
  */
-export function checkCudaRegion(body: Buffer): void {
+export function readCudaRegion(body: Buffer): CudaRegionOptions {
   const root = rootOf(body);
-  const handle = readObject('raw_handle', needed(root, 'raw_handle'));
-  const text = readString('raw_handle.b64', needed(handle, 'b64'));
-  if (Buffer.from(text, 'base64').length !== handleBytes)
-    throw invalidArgument("'raw_handle' must be a valid base64 encoded cudaIpcMemHandle_t");
-  readCount('device_id', needed(root, 'device_id'));
-  readCount('byte_size', needed(root, 'byte_size'));
+  const given = readObject('raw_handle', needed(root, 'raw_handle'));
+  const handle = Buffer.from(readString('raw_handle.b64', needed(given, 'b64')), 'base64');
+  const deviceId = readCount('device_id', needed(root, 'device_id'));
+  return { handle, deviceId, byteSize: readCount('byte_size', needed(root, 'byte_size')) };
 }

@@ -6,7 +6,14 @@
 import { invalidArgument, TritonError } from '../../errors.js';
 import { printableLine } from '../../printable.js';
 import {
+  handleBytes,
+  type CudaMemory,
+  type CudaRegionOptions,
+  type CudaRegionStatus,
+} from '../../server/memory/cuda-memory.js';
+import {
   regionsOf,
+  type MemoryKind,
   type RegionOptions,
   type RegionStatus,
   type ServerRegions,
@@ -14,9 +21,6 @@ import {
 import type { Datatype } from '../../tensor/datatype.js';
 import { RegionTensor, type RegionRange } from '../../tensor/region-tensor.js';
 import { checkByteSize } from './tensors.js';
-
-/** The two kinds of shared memory, which share one space of names. */
-export type MemoryKind = 'system' | 'cuda';
 
 /** Names a range of a region. */
 export interface NamedRange {
@@ -41,23 +45,42 @@ export class ClientRegions {
   }
 
   /**
-   * The regions of a kind.
+   * The regions of the host.
    *
    * @param name - Undefined: all of them.
-   * @throws {@link TritonError} NOT_FOUND for an unknown name, and for the name of a region of the other kind.
+   * @throws {@link TritonError} NOT_FOUND for an unknown name, and for the name of a region of a GPU.
    */
-  status(kind: MemoryKind, name: string | undefined): RegionStatus[] {
-    const all = this.#allowed ? (this.#regions?.regions() ?? []) : [];
-    // Regions of GPUs cannot be registered.
-    const ofKind = kind === 'system' ? all : [];
+  systemStatus(name: string | undefined): readonly RegionStatus[] {
+    return this.#named('system', this.#all?.regions() ?? [], name);
+  }
+
+  /** The regions of GPUs, as {@link systemStatus}. */
+  cudaStatus(name: string | undefined): readonly CudaRegionStatus[] {
+    return this.#named('cuda', this.#all?.cudaRegions() ?? [], name);
+  }
+
+  /** Copies to and from GPUs; undefined if clients may not use shared memory. */
+  get cuda(): CudaMemory | undefined {
+    return this.#all?.cuda;
+  }
+
+  get #all(): ServerRegions | undefined {
+    return this.#allowed ? this.#regions : undefined;
+  }
+
+  #named<T extends { readonly name: string }>(
+    kind: MemoryKind,
+    ofKind: readonly T[],
+    name: string | undefined,
+  ): readonly T[] {
     if (name === undefined) return ofKind;
     const found = ofKind.filter((one) => one.name === name);
     if (found.length > 0) return found;
     const shown = printableLine(name);
-    if (all.some((one) => one.name === name))
-      throw notFound(`The region named '${shown}' is registered as system shared memory, not CUDA`);
-    const what = kind === 'system' ? 'system' : 'cuda';
-    throw notFound(`Unable to find ${what} shared memory region: '${shown}'`);
+    const [what, not] = kind === 'system' ? ['CUDA', 'system'] : ['system', 'CUDA'];
+    if (this.#all?.find(name) !== undefined)
+      throw notFound(`The region named '${shown}' is registered as ${what} shared memory, not ${not}`);
+    throw notFound(`Unable to find ${kind} shared memory region: '${shown}'`);
   }
 
   /**
@@ -69,12 +92,16 @@ export class ClientRegions {
     this.checkAllowed().register(name, options);
   }
 
-  /** @throws {@link TritonError} UNSUPPORTED if clients may not register; INVALID_ARG, as in Triton without GPUs. */
-  registerCuda(name: string): never {
-    this.checkAllowed();
-    throw invalidArgument(
-      `failed to register CUDA shared memory region: '${printableLine(name)}', GPUs not supported`,
-    );
+  /**
+   * Registers memory of a GPU.
+   *
+   * @throws {@link TritonError} UNSUPPORTED if clients may not, and as {@link SharedMemory.registerCuda}.
+   */
+  async registerCuda(name: string, options: CudaRegionOptions): Promise<void> {
+    const regions = this.checkAllowed();
+    if (options.handle.length !== handleBytes)
+      throw invalidArgument("'raw_handle' must be a valid base64 encoded cudaIpcMemHandle_t");
+    await regions.registerCuda(name, options);
   }
 
   /**
@@ -84,8 +111,7 @@ export class ClientRegions {
    * @throws {@link TritonError} UNSUPPORTED if clients may not.
    */
   unregister(kind: MemoryKind, name: string | undefined): void {
-    const regions = this.checkAllowed();
-    if (kind === 'system') regions.unregisterForClients(name);
+    this.checkAllowed().unregisterForClients(kind, name);
   }
 
   /**
@@ -107,7 +133,8 @@ export class ClientRegions {
         `Invalid offset + byte size for shared memory region: '${shown}': it has ${found.byteSize} bytes, and so not ${byteSize} at offset ${offset}`,
       );
     }
-    return { region: found.id, offset, byteSize };
+    const { id, device } = found;
+    return { region: id, offset, byteSize, device };
   }
 
   /**

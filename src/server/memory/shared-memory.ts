@@ -1,15 +1,16 @@
-/** Regions of system shared memory: registered ones of other processes, and the program's own. */
+/** Regions of shared memory: registered ones of other processes, and the program's own. */
 
 import { closeSync, ftruncateSync, lstatSync, openSync, unlinkSync } from 'node:fs';
 import { checkKeys, checkObject, expected, show } from '../../argument-checks.js';
 import { statusError } from '../../addon/status.js';
-import type { NativeServer } from '../../addon/native/server.js';
+import type { NativeRegion, NativeServer } from '../../addon/native/server.js';
 import { invalidArgument, TritonError } from '../../errors.js';
 import type { EngineConnection } from '../../dispatch/engine-connection.js';
 import { printableLine } from '../../printable.js';
 import { maxTensorBytes } from '../../tensor/max-bytes.js';
 import { forgetMapped, noteMapped } from '../../tensor/region-arrays.js';
 import { thrownText } from '../../thrown-text.js';
+import { CudaMemory, type CudaRegionOptions, type CudaRegionStatus } from './cuda-memory.js';
 
 /** Where shared memory lies on Linux: the name of an object of `shm_open` is a file here. */
 const folder = '/dev/shm/';
@@ -17,6 +18,9 @@ const folder = '/dev/shm/';
 const longestKey = 255;
 /** Triton's own prefix for the memory of its Python backend. */
 const reservedPrefix = 'triton_python_backend_shm_region_';
+
+/** The two kinds of shared memory, the host's and GPUs', which share one space of names. */
+export type MemoryKind = 'system' | 'cuda';
 
 /** What of a shared memory becomes a region. Triton: the body of `systemsharedmemory/region/…/register`. */
 export interface RegionOptions {
@@ -80,10 +84,20 @@ export interface SharedMemory {
    *   use, UNSUPPORTED where there is no `/dev/shm` (not Linux).
    */
   register(name: string, options: RegionOptions): void;
+  /**
+   * Registers memory of a GPU that another process has allocated, so that requests of clients can name it. The GPU is
+   * opened if no model has, and stays open until the last of its regions is gone.
+   *
+   * @throws {@link TritonError} Rejects: INVALID_ARG for wrong options, without a GPU, and for a handle that the driver
+   *   refuses or whose memory is smaller; ALREADY_EXISTS for a name that is in use; UNAVAILABLE with DEVICE_LOST.
+   */
+  registerCuda(name: string, options: CudaRegionOptions): Promise<void>;
   /** Unregisters a region. Requests in flight keep it. Returns false if there is no such region. */
   unregister(name: string): boolean;
-  /** All regions. One that was unregistered is listed until the last request that uses it has ended. */
+  /** All regions of the host. One that was unregistered is listed until the last request that uses it has ended. */
   regions(): RegionStatus[];
+  /** All regions of GPUs, likewise. */
+  cudaRegions(): CudaRegionStatus[];
 }
 
 /** The name of the file of a key; undefined: there can be none. */
@@ -139,6 +153,8 @@ export class ServerRegions implements SharedMemory {
   readonly #native: NativeServer;
   readonly #connection: Pick<EngineConnection, 'flush'>;
   readonly #own: Map<string, OwnRegion> = new Map();
+  /** Copies to and from GPUs. */
+  readonly cuda: CudaMemory;
 
   /**
    * @param server - Whose regions they are, for {@link regionsOf}.
@@ -147,6 +163,7 @@ export class ServerRegions implements SharedMemory {
   constructor(server: object, native: NativeServer, connection: Pick<EngineConnection, 'flush'>) {
     this.#native = native;
     this.#connection = connection;
+    this.cuda = new CudaMemory(native);
     ofServers.set(server, this);
   }
 
@@ -220,6 +237,11 @@ export class ServerRegions implements SharedMemory {
     this.#register(name, path, offset, byteSize, key, false);
   }
 
+  async registerCuda(name: string, options: CudaRegionOptions): Promise<void> {
+    checkName(name);
+    await this.cuda.register(name, options);
+  }
+
   unregister(name: string): boolean {
     checkName(name);
     const found = this.#native.findRegion(name);
@@ -233,23 +255,34 @@ export class ServerRegions implements SharedMemory {
   regions(): RegionStatus[] {
     return this.#native
       .regions()
+      .filter(({ device }) => device === undefined)
       .map(({ name, key, offset, byteSize }) => Object.freeze({ name, key, offset, byteSize }));
+  }
+
+  cudaRegions(): CudaRegionStatus[] {
+    return this.#native
+      .regions()
+      .flatMap(({ name, device: deviceId, byteSize }) =>
+        deviceId === undefined ? [] : [Object.freeze({ name, deviceId, byteSize })],
+      );
   }
 
   /**
    * Unregisters what clients may: all but the program's own regions.
    *
+   * @param kind - Regions of the other kind stay.
    * @param name - Undefined: all of them.
    */
-  unregisterForClients(name: string | undefined): void {
+  unregisterForClients(kind: MemoryKind, name: string | undefined): void {
     const found = name === undefined ? this.#native.regions() : [this.#native.findRegion(name)];
     for (const region of found) {
-      if (region !== undefined && region.id !== 0 && !region.own) this.#unregister(region.id);
+      if (region === undefined || region.id === 0 || region.own) continue;
+      if ((kind === 'cuda') === (region.device !== undefined)) this.#unregister(region.id);
     }
   }
 
-  /** The id and size of a registered region; undefined: there is none of this name. */
-  find(name: string): { readonly id: number; readonly byteSize: number } | undefined {
+  /** A registered region; undefined: there is none of this name. */
+  find(name: string): Pick<NativeRegion, 'id' | 'byteSize' | 'device'> | undefined {
     return this.#native.findRegion(name);
   }
 

@@ -387,6 +387,18 @@ export class ModelHandle implements Model {
     return targets;
   }
 
+  /** Whether requests have an input in place in a region of a GPU. False for a name that is no input. */
+  readsRegion(input: string, { region, offset }: RegionRange): boolean {
+    const { uid, inputs } = this.#current();
+    const index = inputs.findIndex(({ name }) => name === input);
+    return index >= 0 && this.#server.readsRegion(uid, index, region, offset);
+  }
+
+  /** Whether the engine copies outputs to a region of a GPU without the host. */
+  writesRegion({ region }: RegionRange): boolean {
+    return this.#server.writesRegion(this.#current().uid, region);
+  }
+
   /** Cancels the requests in flight that were sent for `owner`. They reject soon. */
   cancelAll(owner: object): void {
     this.#table.connection.cancelAll(owner);

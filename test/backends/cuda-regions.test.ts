@@ -1,0 +1,87 @@
+/** Memory of GPUs that clients share. Driver, GPUs and TensorRT are fakes; no call of the driver is on the main thread. */
+
+import assert from 'node:assert/strict';
+import test, { after } from 'node:test';
+import { adds, executing, script } from '../javascript/harness.js';
+import { chain, ensemble, onnx } from '../support/harness.js';
+import { addModel } from '../support/models.js';
+import { temporaryFolder, writeRepository } from '../support/repository.js';
+import { fakeGpus } from './fake-gpus.js';
+
+const fakes = await fakeGpus({ after });
+const options = { skip: fakes ? false : 'needs Linux' };
+
+const tensors = {
+  inputs: [{ name: 'x', dims: [4] }],
+  outputs: [{ name: 'y', dims: [4] }],
+};
+const plan = `fake-plan 10
+op add
+input x 0 0 0 -1 4
+output y 0 0 0 -1 4
+profile x 1 4 4 4 8 4
+`;
+
+const models = {
+  plan: {
+    config: 'platform: "tensorrt_plan" max_batch_size: 8 instance_group { kind: KIND_GPU gpus: 1 }',
+    versions: { '1': { 'model.plan': plan } },
+  },
+  onnx: onnx(addModel({ width: 4 }), { ...tensors, maxBatchSize: 8 }),
+  script: script(executing(adds), { ...tensors, maxBatchSize: 8 }),
+  chain: ensemble(chain(['plan']), { ...tensors, maxBatchSize: 8 }),
+};
+
+test(
+  'tensors of clients in memory of a GPU are read and written by models on it and on the host',
+  options,
+  async () => {
+    assert.ok(fakes);
+    const repository = await writeRepository(await temporaryFolder({ after }), models);
+    const { told, inProcess } = await fakes.regions({}, repository);
+    for (const [protocol, steps] of Object.entries(told)) {
+      const one = { name: 'r', device_id: 1, byte_size: 64 };
+      assert.equal(steps['registered'], undefined);
+      assert.deepEqual(steps['status'], [[one], [one], []], protocol);
+      for (const [name, message] of [
+        ['twice', /shared memory region 'r' already in manager/],
+        ['more', /CUDA shared memory region: 's': invalid args: the memory has 64 bytes, and so not 65/],
+        ['elsewhere', /'s': invalid args: there is no GPU 7, but 2 from 0 on/],
+        ['unknown', /'s': invalid args: GPU 1: cuIpcOpenMemHandle failed with 1/],
+        ['short', /'raw_handle' must be a valid base64 encoded cudaIpcMemHandle_t/],
+        ['beyond', /Invalid offset for shared memory region: 'r': it has 64 bytes, and the offset is 64/],
+        ['gone', /Unable to find shared memory region: 'r'/],
+      ] as const) {
+        const { message: said } = steps[name] as { message: string };
+        assert.match(said, message, `${protocol}: ${name}`);
+      }
+      const [system, cuda] = steps['other kind'] as { message: string }[];
+      assert.match(system?.message ?? '', /'r' is registered as CUDA shared memory, not system/);
+      assert.match(cuda?.message ?? '', /Unable to find cuda shared memory region: 's'/);
+      for (const name of ['plan', 'onnx', 'script', 'chain']) {
+        const { answer, stored, read, small, over } = steps[name] as Record<string, unknown>;
+        assert.deepEqual(answer, { shape: [1, 4] }, `${protocol}: ${name}`);
+        assert.deepEqual(stored, [2, 3, 4, 5], `${protocol}: ${name}`);
+        assert.deepEqual(read, { shape: [1, 4], floats: [2, 3, 4, 5] }, `${protocol}: ${name}`);
+        assert.match(
+          (small as { message: string }).message,
+          /output 'y' \(8 bytes\) should be at least 16 bytes to hold the results/,
+        );
+        assert.deepEqual(over, [2, 3, 4, 5], `${protocol}: ${name}`);
+      }
+      assert.deepEqual([steps['system'], steps['unregistered']], [undefined, undefined]);
+      assert.deepEqual([steps['still'], steps['none']], [[one], []]);
+    }
+    assert.deepEqual(inProcess, [
+      'ok',
+      [{ name: 'p', deviceId: 0, byteSize: 64 }],
+      [],
+      'INVALID_ARG: expected an integer of at least 1 for options.byteSize but received 0',
+      'INVALID_ARG: expected a Uint8Array of 64 bytes for options.handle but received a Uint8Array',
+      true,
+      [],
+      true,
+      true,
+    ]);
+  },
+);

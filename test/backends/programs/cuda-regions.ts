@@ -1,0 +1,113 @@
+/**
+ * Serves a plan on a GPU and models of the host to clients whose tensors are in memory of GPUs. Prints what they got as
+ * JSON. With the fake driver the handle of memory is the path of a file, which is the memory.
+ */
+
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { serveGrpc } from '../../../src/endpoints/grpc/serve.js';
+import { serveHttp } from '../../../src/endpoints/http/serve.js';
+import { createServer, TritonError } from '../../../src/index.js';
+import { grpcClient, httpClient, type Client } from '../../endpoints/region-clients.js';
+
+/** The output of the program. */
+export interface Regions {
+  /** By protocol: what each step told. */
+  readonly told: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+  /** What registering in the process told. */
+  readonly inProcess: readonly unknown[];
+}
+
+const [, , repository = '', folder = '', library = ''] = process.argv;
+const path = join(folder, 'm');
+const handle = Buffer.alloc(64);
+handle.write(path);
+
+/** The memory's first floats. */
+async function floats(count: number): Promise<readonly number[]> {
+  const { buffer, byteOffset } = await readFile(path);
+  return [...new Float32Array(buffer.slice(byteOffset, byteOffset + 4 * count))];
+}
+
+const fill = (...values: readonly number[]): Promise<void> =>
+  writeFile(path, Buffer.from(Float32Array.from(values).buffer), { flag: 'r+' });
+
+async function ask(client: Client): Promise<Record<string, unknown>> {
+  const told: Record<string, unknown> = {};
+  const region = 'r';
+  const row = [1, 4];
+  const range = { region, offset: 0, byteSize: 16 };
+  told['registered'] = await client.cuda.register(region, handle, 1, 64);
+  told['twice'] = await client.cuda.register(region, handle, 1, 64);
+  told['more'] = await client.cuda.register('s', handle, 1, 65);
+  told['elsewhere'] = await client.cuda.register('s', handle, 7, 64);
+  told['unknown'] = await client.cuda.register('s', Buffer.alloc(64, 'x'), 1, 64);
+  told['short'] = await client.cuda.register('s', Buffer.alloc(63), 1, 64);
+  told['status'] = [await client.cuda.status(''), await client.cuda.status(region), await client.status('')];
+  told['other kind'] = [await client.status(region), await client.cuda.status('s')];
+  // The GPU of the plan is the memory's, so nothing passes by the host. The other models are on the host.
+  for (const model of ['plan', 'onnx', 'script', 'chain']) {
+    await fill(1, 2, 3, 4, 0, 0, 0, 0);
+    const answer = await client.infer({
+      ...{ model, shape: row, input: range },
+      output: { region, offset: 16, byteSize: 16 },
+    });
+    const stored = (await floats(8)).slice(4);
+    await fill(1, 2, 3, 4, 0, 0, 0, 0);
+    const read = await client.infer({ model, shape: row, input: range });
+    const small = await client.infer({
+      ...{ model, shape: row, input: range },
+      output: { region, offset: 16, byteSize: 8 },
+    });
+    // Over its own input.
+    await client.infer({ model, shape: row, input: range, output: range });
+    told[model] = { answer, stored, read, small, over: await floats(4) };
+  }
+  told['beyond'] = await client.infer({ model: 'onnx', shape: row, input: { ...range, offset: 64 } });
+  told['system'] = await client.unregister(region);
+  told['still'] = await client.cuda.status('');
+  told['unregistered'] = await client.cuda.unregister(region);
+  told['none'] = await client.cuda.status('');
+  told['gone'] = await client.infer({ model: 'onnx', shape: row, input: range });
+  return told;
+}
+
+const server = await createServer(repository, { backendConfig: { tensorrt: { library } } });
+await writeFile(path, Buffer.alloc(64));
+const told: Record<string, Record<string, unknown>> = {};
+const ends: (() => unknown)[] = [];
+const context = { after: (end: () => unknown) => void ends.push(end) };
+const http = await serveHttp(server, { port: 0, clientSharedMemory: true });
+told['http'] = await ask(httpClient(http));
+await http.close();
+const grpc = await serveGrpc(server, { port: 0, clientSharedMemory: true });
+told['grpc'] = await ask(await grpcClient(context, grpc));
+for (const end of ends) await end();
+await grpc.close();
+
+const said = async (work: Promise<void>): Promise<string> => {
+  try {
+    await work;
+    return 'ok';
+  } catch (error) {
+    return error instanceof TritonError ? `${error.code}: ${error.message}` : String(error);
+  }
+};
+const memory = server.sharedMemory;
+const inProcess: unknown[] = [
+  await said(memory.registerCuda('p', { handle, deviceId: 0, byteSize: 64 })),
+  memory.cudaRegions(),
+  memory.regions(),
+  await said(memory.registerCuda('q', { handle, deviceId: 0, byteSize: 0 })),
+  await said(memory.registerCuda('q', { handle: handle.subarray(1), deviceId: 0, byteSize: 1 })),
+  memory.unregister('p'),
+  memory.cudaRegions(),
+  // Registered while the server closes: either is fine, and nothing is left open.
+  ...(await Promise.all([
+    said(memory.registerCuda('late', { handle, deviceId: 0, byteSize: 64 })).then((one) =>
+      /^ok$|^UNAVAILABLE: /.test(one),
+    ),
+    server.close().then(() => true),
+  ])),
+];
+console.log(JSON.stringify({ told, inProcess } satisfies Regions));

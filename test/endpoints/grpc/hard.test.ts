@@ -293,15 +293,16 @@ test('a reset, a cut connection and a deadline cancel the request', async (t) =>
   );
   const first = open(session(t, endpoint));
   first.write(slow); // It runs, and the others wait.
-  await until(() => (server.statistics('slow')[0] === undefined ? false : true));
+  await until(() => server.explain('slow').batches.some(({ running }) => running));
   const raw = session(t, endpoint);
   const reset = open(raw);
   reset.end(slow);
-  const late = open(raw, { 'grpc-timeout': '200m' });
-  late.end(slow);
-  const answer = answerOf(late);
-  await until(() => pending(server) >= 2);
+  await until(() => pending(server) === 1);
   reset.close(constants.NGHTTP2_CANCEL);
+  await until(() => pending(server) === 0);
+  const late = open(raw, { 'grpc-timeout': '200m' });
+  const answer = answerOf(late);
+  late.end(slow);
   const { status, text } = await answer;
   assert.equal(status, 4);
   assert.match(text, /200 ms/);

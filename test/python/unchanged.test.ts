@@ -64,7 +64,9 @@ test(
       });
     }
     // The log does not come with the answers.
-    await until(() => lines.some((line) => /info: .*'extra' is left out: the configuration has y/.test(line)));
+    await until(() =>
+      lines.some((line) => /info: .*'extra' is left out: the configuration has y/.test(line)),
+    );
   },
 );
 

@@ -272,9 +272,10 @@ test('limits of a message and of all together', async (t) => {
   await works();
   // Received bytes do.
   for (const stream of begun.slice(0, 2)) stream.write(Buffer.alloc(99_000));
-  const refused = answerOf(begun[1] ?? open(raw));
-  assert.equal((await refused).status, 14);
-  assert.match((await refused).text, /maxHeldBytes/);
+  // Which of the two has no room depends on how their frames alternate.
+  const refused = await Promise.race(begun.slice(0, 2).map(answerOf));
+  assert.equal(refused.status, 14);
+  assert.match(refused.text, /maxHeldBytes/);
   for (const stream of begun) stream.close(constants.NGHTTP2_CANCEL);
   await until(() => begun.every((stream) => stream.destroyed));
   await ask(raw, framed(good));

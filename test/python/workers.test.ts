@@ -157,7 +157,7 @@ for (const [name, stage] of Object.entries(stages)) {
       const others = children();
       // The first worker creates process-wide resources, which stay.
       await endOne(t, stage, terminates);
-      await until(() => children().length <= others.length, 10_000).catch(() => undefined);
+      await until(() => children().length <= others.length).catch(() => undefined);
       const before = { descriptors: descriptors(), mappings: mappings() };
       for (let number = 0; number < times; number++) await endOne(t, stage, terminates);
       // Something of the first worker may have been freed only after it was counted.
@@ -166,7 +166,7 @@ for (const [name, stage] of Object.entries(stages)) {
         ...beyond(mappings(), before.mappings),
         ...beyond(descriptors(), before.descriptors),
       ];
-      await until(() => left().length === 0, 10_000).catch(() => undefined);
+      await until(() => left().length === 0).catch(() => undefined);
       assert.deepEqual(left(), []);
     });
   }

@@ -336,16 +336,16 @@ test('an idle server keeps no process alive, also while Redis is gone', async (t
     }
     console.log('done');`;
   const args = ['--input-type=module', '-e', code];
-  const { stdout } = await promisify(execFile)(process.execPath, args, { timeout: 20_000 });
+  const { stdout } = await promisify(execFile)(process.execPath, args, { timeout: 60_000 });
   assert.equal(stdout, 'done\n');
   const child = spawn(process.execPath, [...args, 'gone'], { stdio: ['pipe', 'pipe', 'inherit'] });
   t.after(() => child.kill('SIGKILL'));
   let said = '';
   child.stdout.on('data', (bytes: Buffer) => (said += bytes.toString()));
-  await until(() => said === 'up\n', 20_000);
+  await until(() => said === 'up\n');
   await redis.kill();
   child.stdin.write('go\n');
-  const [status] = (await once(child, 'exit')) as [number];
+  const [status] = (await once(child, 'close')) as [number];
   assert.deepEqual([status, said], [0, 'up\ndone\n']);
 });
 

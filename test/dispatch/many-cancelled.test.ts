@@ -69,7 +69,8 @@ test('a map that is left with many requests in flight frees its memory, and othe
 });
 
 test('requests with a signal each are cancelled alone, whether they were sent or not', async (t) => {
-  const server = await serve(t, { slow: identity({ delayMs: 5 }) });
+  // Longer than a busy machine may take to a turn of the event loop.
+  const server = await serve(t, { slow: identity({ delayMs: 500 }) });
   const controllers = Array.from({ length: 30 }, () => new AbortController());
   const requests = controllers.map(({ signal }, i) => server.infer('slow', { x: row(i) }, { signal }));
   const settled = Promise.allSettled(requests);

@@ -37,7 +37,7 @@ for (const [name, code] of blocks('test')) {
     const file = join(folder, `${name}.mjs`);
     await writeFile(file, code);
     const run = promisify(execFile);
-    const { stdout, stderr } = await run(process.execPath, [file], { cwd: folder, timeout: 30_000 });
+    const { stdout, stderr } = await run(process.execPath, [file], { cwd: folder, timeout: 120_000 });
     assert.equal(stderr, '');
     // A line … stands for any number of lines, and a time for any time.
     const expected = (blocks('output').get(name) ?? '')

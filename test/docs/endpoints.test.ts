@@ -41,7 +41,7 @@ for (const name of ['serve', 'client', 'grpc'])
     const code = programs.get(name) ?? '';
     const file = join(folder, `${name}.mjs`);
     await writeFile(file, code);
-    const { stdout, stderr } = await run(process.execPath, [file], { cwd: folder, timeout: 30_000 });
+    const { stdout, stderr } = await run(process.execPath, [file], { cwd: folder, timeout: 120_000 });
     assert.equal(stderr, '');
     const promised = [...code.matchAll(/console\.log\(.*\); \/\/ (.*)$/gm)].map(([, text]) => text);
     assert.deepEqual(stdout.trim().split('\n'), promised);
@@ -64,7 +64,7 @@ test('the lines with curl are answered', async (t) => {
   const printed: string[] = [];
   for (const line of lines) {
     const here = line.replaceAll('localhost:8000', `127.0.0.1:${endpoint.address.port}`);
-    const { stdout } = await run('sh', ['-c', here], { cwd: folder, timeout: 30_000 });
+    const { stdout } = await run('sh', ['-c', here], { cwd: folder, timeout: 120_000 });
     printed.push(stdout.trim());
   }
   const [ready, metadata = '', refused, raw, generated = '', statistics = ''] = printed;

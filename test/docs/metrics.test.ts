@@ -62,7 +62,7 @@ for (const [, name = '', code = ''] of programs) {
   test(`the page's program '${name}' prints what it says`, async () => {
     const file = join(folder, `${name}.mjs`);
     await writeFile(file, code);
-    const { stdout, stderr } = await run(process.execPath, [file], { cwd: folder, timeout: 30_000 });
+    const { stdout, stderr } = await run(process.execPath, [file], { cwd: folder, timeout: 120_000 });
     assert.equal(stderr, '');
     const promised = [...code.matchAll(/console\.log\(.*\); \/\/ (.*)$/gm)].map(([, text]) => text);
     assert.ok(promised.length > 0);

@@ -33,7 +33,7 @@ for (const [name, target] of [
 async function output(name: string, code: string): Promise<string> {
   const file = join(folder, `${name}.mjs`);
   await writeFile(file, code);
-  const { stdout, stderr } = await run(process.execPath, [file], { cwd: folder, timeout: 30_000 });
+  const { stdout, stderr } = await run(process.execPath, [file], { cwd: folder, timeout: 120_000 });
   assert.equal(stderr, '');
   const promised = [...code.matchAll(/console\.log\(.*\); \/\/ (.*)$/gm)].map(([, text]) => text);
   assert.ok(promised.length > 0);
@@ -46,7 +46,7 @@ test('the program of the performance page times a row', async () => {
   const [, code = ''] = /<!-- test: rows -->\s*```js\n([^]*?)```/.exec(performancePage) ?? [];
   const file = join(folder, 'rows.mjs');
   await writeFile(file, code);
-  const { stdout, stderr } = await run(process.execPath, [file], { cwd: folder, timeout: 30_000 });
+  const { stdout, stderr } = await run(process.execPath, [file], { cwd: folder, timeout: 120_000 });
   assert.equal(stderr, '');
   assert.match(stdout, /^(1 rows, [\d.]+ µs each\n32 rows, [\d.]+ µs each\n){3}$/);
 });

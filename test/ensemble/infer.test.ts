@@ -172,7 +172,8 @@ void test("an error of a step names the ensemble, and the step's code stays", as
 
 void test('a signal cancels the request in the step where it is', async (t) => {
   const server = await serve(t, {
-    slow: identity({ maxBatchSize: 1, delayMs: 20 }),
+    // The first run lasts until the others are cancelled.
+    slow: identity({ maxBatchSize: 1, delayMs: 500 }),
     a: onnx(),
     e: ensemble(chain(['slow', 'a']), { maxBatchSize: 1 }),
   });

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { until } from '../support/harness.js';
 import { lines, mostAtATime, serveWriter, write, writeWhole } from '../../examples/streaming-text/serve.js';
 
 test('texts of more callers than slots are right, and leave no sequence', async (t) => {
@@ -19,10 +20,8 @@ test('texts of more callers than slots are right, and leave no sequence', async 
   );
   for (const model of ['writer', 'reciter']) {
     assert.equal(server.explain(model).sequences?.begun, asked.length);
-    for (let tries = 0; server.explain(model).sequences?.live !== 0; tries++) {
-      assert.ok(tries < 200, `the slots of ${model} are free again`);
-      await new Promise((resolve) => setTimeout(resolve, 10));
-    }
+    // Its slots are free again.
+    await until(() => server.explain(model).sequences?.live === 0);
   }
 });
 

@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
-import { floats, rejection, row, serve, turn, until } from '../support/harness.js';
+import { floats, rejection, row, serve, until } from '../support/harness.js';
+import { temporaryFolder } from '../support/repository.js';
 import { adds, byFirst, executing, script } from './harness.js';
 
 /** The ways to fail, by the first number of the first request. */
@@ -133,10 +136,14 @@ test('a batch may be larger than the memory that batches have at first', async (
 });
 
 test('a model learns parameters, priority, time-out and that a caller has given up', async (t) => {
+  const begun = join(await temporaryFolder(t), 'begun');
   const body = `
     const [request] = requests;
     if (request.inputs.x.data[0] === 1)
-      return new Promise((resolve) => request.signal.addEventListener('abort', () => { globalThis.aborted = true; resolve([new Error('gone')]); }));
+      return new Promise((resolve) => {
+        request.signal.addEventListener('abort', () => { globalThis.aborted = true; resolve([new Error('gone')]); });
+        process.getBuiltinModule('node:fs').writeFileSync(${JSON.stringify(begun)}, '');
+      });
     const { priority, timeoutUs, parameters } = request;
     const seen = { priority, timeoutUs, parameters, aborted: globalThis.aborted === true };
     return requests.map(() => ({ y: [[JSON.stringify(seen, (key, value) => typeof value === 'bigint' ? String(value) : value)]] }));`;
@@ -145,7 +152,8 @@ test('a model learns parameters, priority, time-out and that a caller has given 
   });
   const controller = new AbortController();
   const given = server.infer('m', { x: row(1) }, { signal: controller.signal });
-  await turn();
+  // A request that is cancelled before it runs does not reach the model.
+  await until(() => existsSync(begun));
   controller.abort();
   assert.equal((await rejection(given)).code, 'CANCELLED');
   const { outputs } = await server.infer(

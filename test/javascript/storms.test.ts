@@ -2,7 +2,17 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import { type InferenceServer } from '../../src/index.js';
-import { floats, rejection, row, serve, threadCount, turn, until, type Context } from '../support/harness.js';
+import {
+  floats,
+  rejection,
+  row,
+  serve,
+  threadCount,
+  threadNames,
+  turn,
+  until,
+  type Context,
+} from '../support/harness.js';
 import { adds, byFirst, executing, script } from './harness.js';
 
 /** The reason of the model's version in the index. */
@@ -36,10 +46,11 @@ for (const [what, text] of Object.entries({
 })) {
   test(`close ends a load whose model ${what}`, async (t) => {
     const before = await threadCount();
+    const known = await threadNames();
     const server = await serve(t, { m: script(text) }, { modelControlMode: 'explicit' });
     const load = rejection(server.loadModel('m'));
     await until(() => server.index().some(({ state }) => state === 'LOADING'));
-    await until(async () => (await threadCount()) > before + 1);
+    await until(async () => [...(await threadNames()).keys()].filter((id) => !known.has(id)).length > 1);
     await server.close({ timeoutMs: 0 });
     assert.equal((await load).code, 'CANCELLED');
     await until(async () => (await threadCount()) <= before);

@@ -131,7 +131,18 @@ void suite('who leaves a stream has its iterator ended, and the signal of its re
 
 void suite('open streams and the end of their instance', () => {
   test('a thread that dies fails its streams behind what they got, and is started anew', async (t) => {
-    const body = `for (let k = 0; k < count; k++) { yield y(k); if (k === 40) { await sleep(20); process.exit(4); } }`;
+    // The thread dies when two streams have ended, and the others have sent as much as they may.
+    const body = `
+      const arrive = () => { globalThis.arrived = (globalThis.arrived ?? 0) + 1; };
+      for (let k = 0; k < count; k++) {
+        yield y(k);
+        if (k !== 40) continue;
+        arrive();
+        while (globalThis.arrived < 4) await sleep(1);
+        await sleep(20);
+        process.exit(4);
+      }
+      arrive();`;
     const server = await serve(t, { m: generating(body) });
     const all = [10, 30, 1000, 2000].map((count) => readAll(server.stream('m', asking(count))));
     const [ten, thirty, ...lost] = await Promise.all(all);

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { attachServer, type InferenceServer, type MetricOptions } from '../../src/index.js';
 import { addModel } from '../support/models.js';
-import { asking, faulty } from '../faults/harness.js';
+import { asking, faulty, gate, held } from '../faults/harness.js';
 import {
   configText,
   identity,
@@ -227,12 +227,14 @@ test('versions stand in their order, and an unloaded model is gone', async (t) =
 });
 
 test('requests that wait are pending, those that run are not', async (t) => {
-  const server = await serve(t, { slow: identity({ batching: false, delayMs: 30 }) });
+  const closed = await gate(t);
+  const server = await serve(t, { slow: held(closed, { batching: false }) });
   const requests = [1, 2, 3].map(() => server.infer('slow', { x: row() }));
   const pending = (): number | undefined =>
     seriesOf(server.metrics()).get('nv_inference_pending_request_count{model="slow",version="1"}');
   await until(() => pending() === 2);
   assert.ok((seriesOf(server.metrics()).get('tritonts_in_flight_bytes') ?? 0) > 0);
+  await closed.open();
   await Promise.all(requests);
   assert.equal(pending(), 0);
 });

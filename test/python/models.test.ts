@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { Datatype } from '../../src/index.js';
-import { batchCountsAfter, floats, identity, rejection, row } from '../support/harness.js';
+import { batchCountsAfter, floats, identity, rejection, row, until } from '../support/harness.js';
 import { adds, file, recorded, script, serving, skip } from './harness.js';
 
 test('a model.py of two inputs and two outputs adds and subtracts', { skip }, async (t) => {
@@ -415,9 +415,10 @@ ${adds}`;
   const server = await serving(t, { add: script(text) }, { logger });
   await server.infer('add', { x: row() });
   await server.close();
+  // What a process prints is read by itself, also after its end.
+  for (const printed of [/^info: model 'add': add\S*: hello/, /^warn: model 'add': add\S*: oh/])
+    await until(() => lines.some((line) => printed.test(line)));
   const shown = lines.join('\n');
-  assert.match(shown, /info: model 'add': add\S*: hello/);
-  assert.match(shown, /warn: model 'add': add\S*: oh/);
   for (const line of [
     'error: an error',
     'warn: a warning',

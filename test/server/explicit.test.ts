@@ -19,6 +19,7 @@ import {
   start,
   thrown,
   threadCount,
+  threadNames,
   turn,
   until,
 } from '../support/harness.js';
@@ -177,12 +178,16 @@ test('unloading ends the threads of the model', async (t) => {
   const server = await serve(t, models, { ...explicit, loadModels: ['warm'] });
   await server.infer('warm', { x: row() });
   const before = await threadCount();
+  const known = await threadNames();
+  const ofModel = async (): Promise<number> =>
+    [...(await threadNames())].filter(([id, name]) => name === 'tritonts-model' && !known.has(id)).length;
   // The threads that load models, and one that ends them, live as long as the server.
   const ofTheServer = 4 + 1;
   await server.loadModel('many');
   await Promise.all([1, 2, 3, 4].map(() => server.infer('many', { x: row() })));
-  assert.ok((await threadCount()) >= before + 4);
+  await until(async () => (await ofModel()) === 4);
   await server.unloadModel('many');
+  await until(async () => (await ofModel()) === 0);
   await until(async () => (await threadCount()) <= before + ofTheServer - 1);
 });
 

@@ -9,6 +9,7 @@ import {
   type ModelRequest,
   type Rescheduled,
 } from '../../src/index.js';
+import { until } from '../support/harness.js';
 
 const io = {
   max_batch_size: 8,
@@ -109,10 +110,8 @@ test('a generator sends responses in each round', async (t) => {
     for await (const _ of leaving) if (++seen === 3) left.abort();
   });
   assert.deepEqual(await read(2), [1, 2]);
-  for (let tries = 0; server.explain('m').sequences?.live !== 0; tries++) {
-    assert.ok(tries < 200, 'the slot is free again');
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
+  // The slot is free again.
+  await until(() => server.explain('m').sequences?.live === 0);
 });
 
 test('reschedule is refused for other models, and of another request', async (t) => {

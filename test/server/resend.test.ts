@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test } from 'node:test';
+import { setTimeout as wait } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import type { InferenceServer } from '../../src/index.js';
 import { addModel } from '../support/models.js';
@@ -10,8 +11,8 @@ import { temporaryFolder, writeRepository } from '../support/repository.js';
 import { configText, onnx, start, type Context } from '../support/harness.js';
 import type { Late, Outcomes } from './workers/late.js';
 
-/** Longer than an unloaded version waits for an environment that does not respond. */
-const computeMs = 1800;
+/** Longer than an unloaded version waits for an environment that does not respond, which is 1 s. */
+const goneMs = 1800;
 
 /** The outcomes of requests that a worker made just before `change` was done. */
 async function lateOutcomes(
@@ -21,7 +22,8 @@ async function lateOutcomes(
   const options = { maxBatchSize: 128 };
   const folder = await writeRepository(await temporaryFolder(context), { add: onnx(addModel(), options) });
   const server = await start(context, folder, { modelControlMode: 'explicit', loadModels: ['add'] });
-  const workerData: Late = { handle: server.handle, computeMs };
+  const gate = new Int32Array(new SharedArrayBuffer(4));
+  const workerData: Late = { handle: server.handle, gate };
   const worker = new Worker(new URL('./workers/late.js', import.meta.url), { workerData });
   context.after(async () => {
     await worker.terminate();
@@ -29,6 +31,9 @@ async function lateOutcomes(
   await once(worker, 'message');
   const told = once(worker, 'message');
   await change(server, folder);
+  await wait(goneMs);
+  Atomics.store(gate, 0, 1);
+  Atomics.notify(gate, 0);
   const [outcomes] = (await told) as [Outcomes];
   return outcomes;
 }

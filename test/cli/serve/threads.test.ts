@@ -7,7 +7,7 @@ import { reasonHeader } from '../../../src/protocol/statuses.js';
 import { canReusePort } from '../../../src/endpoints/service/listen-options.js';
 import { foreign } from '../../endpoints/grpc/harness.js';
 import { ask, json } from '../../endpoints/http/harness.js';
-import { identity } from '../../support/harness.js';
+import { identity, until } from '../../support/harness.js';
 import { oneRow, ran, repositoryOf, run, slow } from './harness.js';
 
 const skip = canReusePort() ? false : `Node ${process.version} cannot share a port`;
@@ -73,8 +73,9 @@ test(
       assert.equal(answer.headers[reasonHeader], 'MISSING', answer.text);
     });
     assert.equal((await client.call('ServerLive'))['live'], true);
-    const lines = served.log().split('POST /v2/models/one/infer: 200').length - 1;
-    assert.equal(lines, connections);
+    const lines = (): number => served.log().split('POST /v2/models/one/infer: 200').length - 1;
+    await until(() => lines() >= connections);
+    assert.equal(lines(), connections);
     await all(async () => {
       assert.equal((await ask(http, '/v2/logging', { body: { log_verbose_level: 0 } })).status, 200);
     });
@@ -85,7 +86,7 @@ test(
 );
 
 test('what all threads have under way is answered before the end', { skip }, async (t) => {
-  const repository = await repositoryOf(t, { slow: slow(20) });
+  const repository = await repositoryOf(t, { slow: slow(200) });
   const served = run(
     t,
     repository,

@@ -84,6 +84,10 @@ const programs: Record<string, () => Promise<void>> = {
   connection: async () => {
     const server = await create();
     await (await attachServer(server.handle)).infer('echo', { x: row() });
+    await until(() => {
+      collect();
+      return warnings.length > 0;
+    });
     console.log((await afterCollections()).join('\n'));
     await server.infer('echo', { x: row() });
     await server.close();

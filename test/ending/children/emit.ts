@@ -18,10 +18,9 @@ async function tell(what: string, request: Promise<unknown>): Promise<void> {
 async function emit(): Promise<void> {
   // One request runs alone, and one waits for it.
   const running = server.infer('soon', { x: row() });
-  await until(() => server.statistics('soon').length > 0);
-  await new Promise((resolve) => setTimeout(resolve, 20));
+  await until(() => server.explain('soon').batches.some((batch) => batch.running));
   const waiting = server.infer('soon', { x: row() });
-  await new Promise((resolve) => setTimeout(resolve, 20));
+  await until(() => server.explain('soon').waiting === 1);
   console.log('ready');
   process.emit('exit', 0);
   await tell(

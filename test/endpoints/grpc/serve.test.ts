@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { credentials, status } from '@grpc/grpc-js';
-import type { InferenceServer } from '../../../src/index.js';
+import type { GivenModel, InferenceServer } from '../../../src/index.js';
 import { serveGrpc } from '../../../src/endpoints/grpc/serve.js';
 import { certificate } from '../../support/certificate.js';
 import { identity, rejection, row, serve, until } from '../../support/harness.js';
@@ -20,7 +20,20 @@ const pending = (server: InferenceServer): number =>
 
 void suite('the end', () => {
   test('close() lets calls under way end, sends clients away, and takes no new ones', async (t) => {
-    const server = await serve(t, { m: identity({ delayMs: 300, batching: false }) });
+    let letGo = (): void => undefined;
+    const opened = new Promise<void>((resolve) => (letGo = resolve));
+    const m: GivenModel = {
+      config: {
+        max_batch_size: 1,
+        input: [{ name: 'x', data_type: 'TYPE_FP32', dims: [16] }],
+        output: [{ name: 'y', data_type: 'TYPE_FP32', dims: [16] }],
+      },
+      execute: async (requests) => {
+        await opened;
+        return requests.map(({ inputs }) => ({ y: inputs['x'] }));
+      },
+    };
+    const server = await serve(t, {}, { models: { m } });
     const endpoint = await endpointOf(t, server);
     const client = await foreign(t, endpoint);
     const raw = session(t, endpoint);
@@ -34,6 +47,7 @@ void suite('the end', () => {
     await until(() => pending(server) === 2);
     const closed = Promise.all([endpoint.close(), endpoint.close({ timeoutMs: 0 })]);
     await away;
+    letGo();
     for (const call of calls) assert.ok('outputs' in (await call));
     assert.equal((await told).length, 1);
     await closed;
@@ -143,10 +157,10 @@ test('clients that do not answer pings lose their connection, and old connection
   let pings = 0;
   raw.on('ping', () => pings++);
   await until(() => pings === 3);
+  const client = await foreign(t, pinged);
   const old = await endpointOf(t, server, { maxConnectionAgeMs: 50, maxConnectionAgeGraceMs: 50 });
   const aged = session(t, old);
   const slow = open(aged);
-  const client = await foreign(t, pinged);
   slow.end(framed(client.messages.write('inference.ModelInferRequest', request())));
   await answerOf(slow);
   await until(() => aged.destroyed);

@@ -107,12 +107,11 @@ test('a request may name the whole address, as to a proxy', async (t) => {
 
 void suite('the end', () => {
   test('close() lets answers under way end, and takes no new ones', async (t) => {
-    const server = await serve(t, { m: identity({ delayMs: 200 }) });
+    const server = await serve(t, { m: identity({ delayMs: 500 }) });
     const endpoint = await endpointOf(t, server);
     const idle = open(t, endpoint);
     const answer = exchange(t, endpoint, request());
-    await until(() => server.statistics('m')[0] !== undefined && server.metrics().includes('tritonts_'));
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await until(() => server.explain('m').batches.some(({ running }) => running));
     const closed = Promise.all([endpoint.close(), endpoint.close()]);
     await assert.rejects(ask(endpoint, '/v2'));
     assert.match(await answer, /^HTTP\/1\.1 200 OK[^]*Connection: close[^]*outputs/);

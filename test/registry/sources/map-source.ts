@@ -13,7 +13,7 @@ import type {
 } from '../../../src/registry/sources/model-source.js';
 
 /** A function of a source. */
-export type Point = 'list' | 'stamp' | 'read' | 'materialise';
+export type Point = 'list' | 'stamp' | 'read' | 'materialise' | 'release';
 
 /** See the head of this file. */
 export class MapSource implements ModelSource {
@@ -88,7 +88,9 @@ export class MapSource implements ModelSource {
       directory,
       release: async () => {
         this.calls.push(`release ${key}`);
+        const wait = this.waits.get('release');
         await sleep(20);
+        await wait;
         await rm(directory, { recursive: true });
         this.local.delete(key);
       },

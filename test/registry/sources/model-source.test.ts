@@ -223,11 +223,17 @@ test('a listing that answers after a later one does not make its models unknown'
 test('a close waits for files of old versions that are being removed', async (t) => {
   const source = addModels();
   const server = await serve(t, source, { loadModels: ['one'] });
+  const removal = gate();
+  source.waits.set('release', removal.promise);
   await server.loadModel('one', { force: true });
   const released = (): string[] => source.calls.filter((call) => call.startsWith('release'));
   await until(() => released().length === 1);
   assert.equal(source.local.size, 2, 'the removal has begun');
-  await server.close();
+  const closed = server.close();
+  await until(() => released().length === 2);
+  assert.equal(source.local.size, 2, 'the removal has not ended');
+  removal.open();
+  await closed;
   assert.equal(source.local.size, 0);
   assert.equal(new Set(released()).size, 2);
   assert.equal(released().length, 2, 'each was released once');

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import { createServer, TritonError, type InferenceServer, type InferResult } from '../../../src/index.js';
+import { gate, held } from '../../faults/harness.js';
 import { executing, script } from '../../javascript/harness.js';
 import { addModel } from '../../support/models.js';
 import {
@@ -153,8 +154,8 @@ test('with coalesce: false they run apart', async (t) => {
 });
 
 test('a cancelled request does not fail those that share its run', async (t) => {
-  const slow = identity({ delayMs: 30, more: cached });
-  const server = await serve(t, { slow }, { cacheConfig });
+  const closed = await gate(t);
+  const server = await serve(t, { slow: held(closed, { more: cached }) }, { cacheConfig });
   const signal = new AbortController();
   const busy = server.infer('slow', { x: row(9) });
   await turn();
@@ -163,6 +164,7 @@ test('a cancelled request does not fail those that share its run', async (t) => 
   await turn();
   signal.abort();
   assert.equal((await rejection(leader)).code, 'CANCELLED');
+  await closed.open();
   for (const result of await Promise.all(followers)) assert.deepEqual(floats(result), [...row()]);
   await busy;
   const { execution_count: runs } = await statisticsAfter(server, 'slow', 4);

@@ -38,20 +38,30 @@ export class RedisProcess {
 
   /** Starts one, which ends with the test. */
   static async start(t: TestContext, more: readonly string[] = []): Promise<RedisProcess> {
-    const redis = new RedisProcess(await freePort(), await temporaryFolder(t), more);
-    await redis.restart();
-    t.after(() => redis.kill());
-    return redis;
+    const folder = await temporaryFolder(t);
+    for (let tries = 1; ; tries++) {
+      const redis = new RedisProcess(await freePort(), folder, more);
+      t.after(() => redis.kill());
+      try {
+        await redis.restart();
+        return redis;
+      } catch (error) {
+        // Somebody else may have taken the port meanwhile.
+        if (tries === 3) throw error;
+      }
+    }
   }
 
   async restart(): Promise<void> {
     const fixed = ['--port', String(this.port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'];
-    this.#process = spawn('redis-server', [...fixed, '--dir', this.#folder, ...this.#arguments], {
+    const started = spawn('redis-server', [...fixed, '--dir', this.#folder, ...this.#arguments], {
       stdio: 'ignore',
     });
-    const end = performance.now() + 10_000;
+    this.#process = started;
+    const end = performance.now() + 60_000;
     while (!(await answers(this.port))) {
-      if (performance.now() > end) throw new Error('redis-server did not start within 10 s');
+      if (started.exitCode !== null) throw new Error(`redis-server ended with ${started.exitCode}`);
+      if (performance.now() > end) throw new Error('redis-server did not start within 60 s');
       await wait(20);
     }
   }
@@ -59,7 +69,7 @@ export class RedisProcess {
   async kill(): Promise<void> {
     const known = this.#process;
     this.#process = undefined;
-    if (!known) return;
+    if (!known || known.exitCode !== null) return;
     const ended = once(known, 'exit');
     known.kill('SIGKILL');
     await ended;

@@ -91,7 +91,6 @@ test('look-ups of a tick are one round trip', async (t) => {
   const all = (): Promise<boolean[]> => Promise.all(Array.from({ length: 100 }, (_, i) => hit(server, i)));
   await all();
   await until(async () => (await ask('DBSIZE')) === 100);
-  await wait(50);
   const before = proxy.pieces;
   assert.deepEqual([...new Set(await all())], [true]);
   assert.ok(proxy.pieces - before <= 2, `${proxy.pieces - before} pieces`);
@@ -101,10 +100,9 @@ test('answers expire if a time is set', async (t) => {
   const redis = await RedisProcess.start(t);
   const ask = await asker(t, redis.port);
   const server = await serve(t, add, { cacheConfig: config(redis.port, { ttlMs: 300 }) });
-  await hit(server);
-  await until(async () => (await ask('DBSIZE')) === 1);
-  assert.ok(await hit(server));
-  await wait(350);
+  // On a busy machine an answer may expire before it is asked for again.
+  await until(() => hit(server));
+  await until(async () => (await ask('DBSIZE')) === 0);
   assert.ok(!(await hit(server)));
 });
 
@@ -112,14 +110,15 @@ test('requests run while Redis is gone, and are cached when it is back', async (
   const redis = await RedisProcess.start(t);
   const lines: string[] = [];
   const logger = { warn: (line: string) => lines.push(line) };
-  const server = await serve(t, add, { cacheConfig: config(redis.port), logger });
+  const common = { lookupTimeoutMs: 20_000 };
+  const server = await serve(t, add, { cacheConfig: config(redis.port, {}, common), logger });
   await hit(server);
   await until(() => hit(server));
   await redis.kill();
   for (let i = 0; i < 30; i++) {
     const begin = performance.now();
     assert.ok(!(await hit(server)));
-    assert.ok(performance.now() - begin < 900, `${performance.now() - begin} ms`);
+    assert.ok(performance.now() - begin < 15_000, `${performance.now() - begin} ms`);
     await wait(10);
   }
   assert.equal(server.explain('add').cache?.up, false);
@@ -137,18 +136,19 @@ test('a Redis that is silent costs the limit once, and then nothing', async (t) 
   const port = await proxy.start(t);
   const lines: string[] = [];
   const logger = { warn: (line: string) => lines.push(line) };
-  const common = { lookupTimeoutMs: 100 };
+  const common = { lookupTimeoutMs: 1000 };
   const server = await serve(t, add, { cacheConfig: config(port, {}, common), logger });
   await hit(server);
   await until(() => hit(server));
   proxy.hangs = true;
   const begin = performance.now();
   assert.ok(!(await hit(server)));
-  assert.ok(performance.now() - begin >= 90);
+  assert.ok(performance.now() - begin >= 990);
   const later = performance.now();
   for (let i = 0; i < 50; i++) assert.ok(!(await hit(server)));
-  assert.ok(performance.now() - later < 500);
-  assert.match(lines.join('\n'), /^[^\n]*took longer than 100 ms[^\n]*$/);
+  // If each waited for the limit, they would take 50 s.
+  assert.ok(performance.now() - later < 10_000);
+  assert.match(lines.join('\n'), /^[^\n]*took longer than 1000 ms[^\n]*$/);
   proxy.hangs = false;
   await until(() => hit(server));
   // The silent connection was given up.
@@ -161,10 +161,10 @@ test('a Redis that is paused by CLIENT PAUSE delays requests by the limit', asyn
   const server = await serve(t, add, { cacheConfig: config(redis.port, {}, { lookupTimeoutMs: 100 }) });
   await hit(server);
   await until(() => hit(server));
-  await ask('CLIENT', 'PAUSE', '1500', 'ALL');
+  await ask('CLIENT', 'PAUSE', '4000', 'ALL');
   const begin = performance.now();
   assert.ok(!(await hit(server)));
-  assert.ok(performance.now() - begin < 1000);
+  assert.ok(performance.now() - begin < 3500);
   await until(() => hit(server));
 });
 
@@ -208,6 +208,7 @@ test('a full Redis and a password that is changed are no failure of requests', a
     assert.ok(!(await hit(server, i)));
     await wait(20);
   }
+  await until(() => lines.length > 0);
   assert.match(lines.join('\n'), /^response cache 'redis': insert failed: .*OOM[^\n]*$/);
   await ask('CONFIG', 'SET', 'maxmemory', '0');
   await until(() => hit(server));
@@ -269,9 +270,9 @@ test('a server does not start without its Redis', async (t) => {
   assert.match(late.message, /did not answer PING within 200 ms/);
   const begin = performance.now();
   const signal = AbortSignal.timeout(50);
-  const patient = config(silentPort, { connectTimeoutMs: 3000 });
+  const patient = config(silentPort, { connectTimeoutMs: 20_000 });
   await assert.rejects(serve(t, add, { cacheConfig: patient, signal }), { code: 'CANCELLED' });
-  assert.ok(performance.now() - begin < 2000);
+  assert.ok(performance.now() - begin < 15_000);
 });
 
 test('ensembles are cached at their top, and know the models below', async (t) => {
@@ -335,16 +336,16 @@ test('an idle server keeps no process alive, also while Redis is gone', async (t
     }
     console.log('done');`;
   const args = ['--input-type=module', '-e', code];
-  const { stdout } = await promisify(execFile)(process.execPath, args, { timeout: 20_000 });
+  const { stdout } = await promisify(execFile)(process.execPath, args, { timeout: 60_000 });
   assert.equal(stdout, 'done\n');
   const child = spawn(process.execPath, [...args, 'gone'], { stdio: ['pipe', 'pipe', 'inherit'] });
   t.after(() => child.kill('SIGKILL'));
   let said = '';
   child.stdout.on('data', (bytes: Buffer) => (said += bytes.toString()));
-  await until(() => said === 'up\n', 20_000);
+  await until(() => said === 'up\n');
   await redis.kill();
   child.stdin.write('go\n');
-  const [status] = (await once(child, 'exit')) as [number];
+  const [status] = (await once(child, 'close')) as [number];
   assert.deepEqual([status, said], [0, 'up\ndone\n']);
 });
 

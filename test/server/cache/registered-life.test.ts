@@ -44,12 +44,16 @@ test('requests of a worker are looked up on the event loop of the owner', async 
     import { attachServer } from ${JSON.stringify(new URL('../../../src/index.js', import.meta.url).href)};
     const server = await attachServer(workerData.handle);
     const hits = [];
-    for (const first of [0, 1, 1]) {
+    const ask = async (first) => {
       const x = Float32Array.from({ length: 16 }, (_, i) => first + i);
       const { timings, outputs } = await server.infer('add', { x });
-      hits.push(timings.cacheHit, outputs.y.data[0]);
-      await new Promise((resolve) => setTimeout(resolve, 100));
-    }
+      return [timings.cacheHit, outputs.y.data[0]];
+    };
+    hits.push(...(await ask(0)), ...(await ask(1)));
+    // The owner stores the answer after it was given.
+    let stored = await ask(1);
+    while (!stored[0]) stored = await ask(1);
+    hits.push(...stored);
     const { cache } = server.explain('add');
     await server.close();
     parentPort.postMessage([hits, cache.hits]);`;
@@ -96,13 +100,16 @@ test('a model may be loaded again and unloaded while its requests are looked up'
     {
       modelControlMode: 'explicit',
       loadModels: ['add'],
-      cacheConfig: registered({
-        lookup: async (keys, signal) => {
-          await new Promise<void>((resolve) => waiting.push(resolve));
-          return cache.lookup(keys, signal);
-        },
-        insert: (entries) => cache.insert(entries),
-      }),
+      cacheConfig: {
+        ...registered({
+          lookup: async (keys, signal) => {
+            await new Promise<void>((resolve) => waiting.push(resolve));
+            return cache.lookup(keys, signal);
+          },
+          insert: (entries) => cache.insert(entries),
+        }),
+        lookupTimeoutMs: 60_000,
+      },
     },
   );
   const answers = Array.from({ length: 5 }, (_, i) => server.infer('add', { x: row(i) }));
@@ -172,7 +179,7 @@ test('an event loop that is blocked delays requests of others by the limit', asy
   const server = await serve(
     t,
     { add: onnx(addModel(), { more: cached }) },
-    { cacheConfig: { ...registered(cache), lookupTimeoutMs: 50 } },
+    { cacheConfig: { ...registered(cache), lookupTimeoutMs: 500 } },
   );
   const code = `
     import { parentPort, workerData } from 'node:worker_threads';
@@ -192,10 +199,15 @@ test('an event loop that is blocked delays requests of others by the limit', asy
     workerData: { handle: server.handle, took },
   });
   await new Promise((resolve) => worker.once('message', resolve));
+  // On a busy machine a look-up may have taken too long, and then others are not tried for a while.
+  await until(async () => {
+    await server.infer('add', { x: row(2) });
+    return server.explain('add').cache?.up === true;
+  });
   worker.postMessage('go');
   // This is the owner's event loop.
   Atomics.wait(took, 0, 0, 20_000);
-  assert.ok((took[0] ?? 0) >= 45 && (took[0] ?? 0) < 5000, `${took[0]} ms`);
+  assert.ok((took[0] ?? 0) >= 495 && (took[0] ?? 0) < 15_000, `${took[0]} ms`);
 });
 
 test('an ensemble and its models are stored apart, and a model that changes changes the ensemble', async (t) => {

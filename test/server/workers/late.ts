@@ -1,6 +1,6 @@
 /**
- * A worker that makes requests, and computes for a while before the engine gets them. Then it reports their
- * outcomes.
+ * A worker that makes requests, and stands still before the engine gets them, until its gate is 1. Then it reports
+ * their outcomes.
  */
 
 import { parentPort, workerData } from 'node:worker_threads';
@@ -10,7 +10,7 @@ import { floats, row } from '../../support/harness.js';
 /** The worker's task. */
 export interface Late {
   readonly handle: ServerHandle;
-  readonly computeMs: number;
+  readonly gate: Int32Array;
 }
 
 /** The outcomes of its requests: the first number of an answer, or an error's code. */
@@ -20,7 +20,7 @@ export interface Outcomes {
   readonly pinned: number | string;
 }
 
-const { handle, computeMs } = workerData as Late;
+const { handle, gate } = workerData as Late;
 const server = await attachServer(handle);
 const outcome = (request: Promise<InferResult>): Promise<number | string> =>
   request.then(
@@ -32,8 +32,7 @@ const small = Array.from({ length: 20 }, (_, i) => outcome(server.infer('add', {
 const large = [1, 2].map((first) => outcome(server.infer('add', { x: row(first, 16 * 100) })));
 const pinned = outcome(server.infer('add', { x: row() }, { version: 1 }));
 parentPort?.postMessage('asked');
-const end = performance.now() + computeMs;
-while (performance.now() < end);
+Atomics.wait(gate, 0, 0);
 const outcomes: Outcomes = {
   small: await Promise.all(small),
   large: await Promise.all(large),

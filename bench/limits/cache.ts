@@ -1,7 +1,7 @@
 /** Measures the response cache: hits, against inline runs and copies of the same bytes, and misses. */
 import { createServer, type InferenceServer, type ModelConfigInput } from '../../src/index.js';
 import { addModel, mlpModel, mlpWidths } from '../../test/support/models.js';
-import { measureInTurn } from '../measuring/turns.js';
+import { measureInTurn, type Rounds } from '../measuring/turns.js';
 import { estimate } from '../reports/statistics.js';
 import type { Measured } from './limits.js';
 
@@ -108,9 +108,12 @@ export async function measureCache(rounds: number): Promise<Measured[]> {
         return Promise.resolve();
       }),
   };
-  const measured = await measureInTurn(figures, rounds).finally(async () => {
+  let measured: Rounds<keyof typeof figures>;
+  try {
+    measured = await measureInTurn(figures, rounds);
+  } finally {
     await Promise.all([server.close(), missing.close()]);
-  });
+  }
   return [
     {
       what: `a hit of 64 bytes, ${together} a tick`,

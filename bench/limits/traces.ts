@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createServer } from '../../src/index.js';
 import { addModel } from '../../test/support/models.js';
-import { measureInTurn } from '../measuring/turns.js';
+import { measureInTurn, type Rounds } from '../measuring/turns.js';
 import { estimate } from '../reports/statistics.js';
 import type { Measured } from './limits.js';
 
@@ -64,10 +64,13 @@ export async function measureTraces(rounds: number): Promise<Measured[]> {
     offAlone: () => traced(undefined, 1),
     eachAlone: () => traced(1, 1),
   };
-  const measured = await measureInTurn(figures, rounds).finally(async () => {
+  let measured: Rounds<keyof typeof figures>;
+  try {
+    measured = await measureInTurn(figures, rounds);
+  } finally {
     await server.close();
     await rm(folder, { recursive: true });
-  });
+  }
   return [
     {
       what: `a tiny model of which each request is traced, ${together} a tick`,

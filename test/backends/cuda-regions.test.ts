@@ -59,7 +59,8 @@ test(
       assert.match(system?.message ?? '', /'r' is registered as CUDA shared memory, not system/);
       assert.match(cuda?.message ?? '', /Unable to find cuda shared memory region: 's'/);
       for (const name of ['plan', 'onnx', 'script', 'chain']) {
-        const { answer, stored, read, small, over } = steps[name] as Record<string, unknown>;
+        const { direct, answer, stored, read, small, over } = steps[name] as Record<string, unknown>;
+        assert.deepEqual(direct, name === 'plan' ? [true, true] : [false, false], `${protocol}: ${name}`);
         assert.deepEqual(answer, { shape: [1, 4] }, `${protocol}: ${name}`);
         assert.deepEqual(stored, [2, 3, 4, 5], `${protocol}: ${name}`);
         assert.deepEqual(read, { shape: [1, 4], floats: [2, 3, 4, 5] }, `${protocol}: ${name}`);
@@ -76,8 +77,8 @@ test(
       'ok',
       [{ name: 'p', deviceId: 0, byteSize: 64 }],
       [],
-      'INVALID_ARG: expected an integer of at least 1 for options.byteSize but received 0',
-      'INVALID_ARG: expected a Uint8Array of 64 bytes for options.handle but received a Uint8Array',
+      'INVALID_ARG: expected an integer of at least 1 for options.byteSize but received 0 of type number',
+      'INVALID_ARG: expected 64 bytes for options.handle but received 63 bytes',
       true,
       [],
       true,

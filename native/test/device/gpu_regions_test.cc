@@ -164,11 +164,10 @@ TEST(gpu_regions_survive_each_call_that_fails) {
   const Shared shared("0123");
   const auto regions = GpuRegions::Share();
   for (const char* function :
-       {"cuDevicePrimaryCtxRetain", "cuDeviceGetAttribute", "cuCtxGetStreamPriorityRange",
-        "cuStreamCreateWithPriority", "cuIpcOpenMemHandle_v2", "cuMemGetAddressRange_v2"}) {
+       {"cuDevicePrimaryCtxRetain", "cuCtxGetStreamPriorityRange", "cuStreamCreateWithPriority",
+        "cuIpcOpenMemHandle_v2", "cuMemGetAddressRange_v2"}) {
     FailOnce(function, 2);
     const Status status = Open(*regions, 0, shared, 4);
-    CHECK(!status.ok());
     CHECK(Contains(status, "CUDA_ERROR_OUT_OF_MEMORY"));
     CHECK(Objects() == kNone);
   }

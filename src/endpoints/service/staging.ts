@@ -155,8 +155,10 @@ class StagedStream implements AsyncIterableIterator<InferResult> {
   }
 
   async next(): Promise<IteratorResult<InferResult, undefined>> {
-    const { done, value } = await (await this.#responses).next();
-    return done === true ? { done, value: undefined } : { value: await this.#staging.store(value) };
+    const next = await (await this.#responses).next();
+    return next.done === true
+      ? { done: true, value: undefined }
+      : { value: await this.#staging.store(next.value) };
   }
 
   async return(): Promise<IteratorResult<InferResult, undefined>> {

@@ -54,9 +54,11 @@ export class CudaMemory {
     checkObject(options, 'region options');
     checkKeys(options, ['handle', 'deviceId', 'byteSize'], 'region options');
     const { handle, deviceId, byteSize }: { readonly [K in keyof CudaRegionOptions]?: unknown } = options;
-    if (!(handle instanceof Uint8Array) || handle.length !== handleBytes) {
-      throw expected(`a Uint8Array of ${handleBytes} bytes`, 'options.handle', handle);
-    }
+    if (!(handle instanceof Uint8Array)) throw expected('a Uint8Array', 'options.handle', handle);
+    if (handle.length !== handleBytes)
+      throw invalidArgument(
+        `expected ${handleBytes} bytes for options.handle but received ${handle.length} bytes`,
+      );
     if (typeof deviceId !== 'number' || !Number.isInteger(deviceId) || Math.abs(deviceId) > 2 ** 31 - 1)
       throw expected('the id of a GPU', 'options.deviceId', deviceId);
     if (typeof byteSize !== 'number' || !Number.isSafeInteger(byteSize) || byteSize < 1)

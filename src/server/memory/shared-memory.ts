@@ -88,7 +88,7 @@ export interface SharedMemory {
    * Registers memory of a GPU that another process has allocated, so that requests of clients can name it. The GPU is
    * opened if no model has, and stays open until the last of its regions is gone.
    *
-   * @throws {@link TritonError} Rejects: INVALID_ARG for wrong options, without a GPU, and for a handle that the driver
+   * @throws {@link TritonError} INVALID_ARG for wrong options, without a GPU, and for a handle that the driver
    *   refuses or whose memory is smaller; ALREADY_EXISTS for a name that is in use; UNAVAILABLE with DEVICE_LOST.
    */
   registerCuda(name: string, options: CudaRegionOptions): Promise<void>;

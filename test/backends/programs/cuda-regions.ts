@@ -8,6 +8,8 @@ import { join } from 'node:path';
 import { serveGrpc } from '../../../src/endpoints/grpc/serve.js';
 import { serveHttp } from '../../../src/endpoints/http/serve.js';
 import { createServer, TritonError } from '../../../src/index.js';
+import { regionsOf } from '../../../src/server/memory/shared-memory.js';
+import { ModelHandle } from '../../../src/server/models/model-handle.js';
 import { grpcClient, httpClient, type Client } from '../../endpoints/region-clients.js';
 
 /** The output of the program. */
@@ -31,6 +33,14 @@ async function floats(count: number): Promise<readonly number[]> {
 
 const fill = (...values: readonly number[]): Promise<void> =>
   writeFile(path, Buffer.from(Float32Array.from(values).buffer), { flag: 'r+' });
+
+/** Whether a model reads and writes the region where it is. */
+function direct(name: string): readonly boolean[] {
+  const model = server.model(name);
+  const { id = 0 } = regionsOf(server)?.find('r') ?? {};
+  const range = { region: id, offset: 0, byteSize: 16 };
+  return model instanceof ModelHandle ? [model.readsRegion('x', range), model.writesRegion(range)] : [];
+}
 
 async function ask(client: Client): Promise<Record<string, unknown>> {
   const told: Record<string, unknown> = {};
@@ -61,7 +71,7 @@ async function ask(client: Client): Promise<Record<string, unknown>> {
     });
     // Over its own input.
     await client.infer({ model, shape: row, input: range, output: range });
-    told[model] = { answer, stored, read, small, over: await floats(4) };
+    told[model] = { direct: direct(model), answer, stored, read, small, over: await floats(4) };
   }
   told['beyond'] = await client.infer({ model: 'onnx', shape: row, input: { ...range, offset: 64 } });
   told['system'] = await client.unregister(region);

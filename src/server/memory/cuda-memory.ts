@@ -4,7 +4,7 @@ import { checkKeys, checkObject, expected } from '../../argument-checks.js';
 import type { NativeServer } from '../../addon/native/server.js';
 import type { NativeStatus } from '../../addon/native/status.js';
 import { statusError } from '../../addon/status.js';
-import { invalidArgument } from '../../errors.js';
+import { invalidArgument, TritonError } from '../../errors.js';
 import { printableLine } from '../../printable.js';
 import type { RegionRange } from '../../tensor/region-tensor.js';
 
@@ -74,9 +74,13 @@ export class CudaMemory {
         cause: made,
       });
     }
-    if (made.code !== 'INVALID_ARG') throw made;
-    throw invalidArgument(
-      `failed to register CUDA shared memory region: '${shown}': invalid args: ${made.message}`,
+    // It names the region.
+    if (made.code === 'ALREADY_EXISTS') throw made;
+    const args = made.code === 'INVALID_ARG' ? 'invalid args: ' : '';
+    throw new TritonError(
+      made.code,
+      `failed to register CUDA shared memory region: '${shown}': ${args}${made.message}`,
+      { cause: made, reason: made.reason },
     );
   }
 

@@ -10,6 +10,7 @@ import type { ServerOptions } from '../options.js';
 import type { Metric, MetricOptions } from '../api/metric.js';
 import type { LoadModelOptions, LoadOutcome } from '../api/load-options.js';
 import type { Registry } from '../registry/registry.js';
+import type { RescanResult } from '../api/rescan.js';
 import type { ModelServer } from '../api/server.js';
 import type { Inputs } from '../tensor/inputs.js';
 import { packageVersion } from '../version.js';
@@ -350,6 +351,35 @@ export class InferenceServer implements ModelServer, AsyncDisposable {
   async unloadModel(name: string, options: UnloadModelOptions = {}): Promise<void> {
     const { unloadDependents, parent } = checkUnloadOptions(options);
     await this.#control('unloaded').unload(name, unloadDependents, parent);
+  }
+
+  /**
+   * Looks once for models that were added, changed or removed in the repositories, and loads and unloads them. In mode
+   * 'poll' the server does the same at the end of each period. In mode 'explicit' only models that were loaded from a
+   * repository as they are there are brought up to date; new ones become known.
+   *
+   * A version's folder that alone was added, changed or removed concerns only this version, and any other change the
+   * whole model. Files with another time but the content that they had are no change. Files that changed since the last look are left alone until two looks in
+   * a row see the same: after a change the second call loads it. What cannot be loaded is served as before, and is tried again after pauses that get longer, or when
+   * its files change. A repository that cannot be listed changes nothing.
+   *
+   * Looks never overlap: a call during one has another one follow, which all that call meanwhile share. Triton:
+   * `TRITONSERVER_ServerPollModelRepository`.
+   *
+   * @returns What has changed. Requests that unloaded models have accepted may still run.
+   * @throws {@link TritonError} UNSUPPORTED on an attached server, UNAVAILABLE after `close()`, CANCELLED if `close()` is
+   *   called meanwhile.
+   *
+   * @example
+   * const { loaded, reloaded, failed } = await server.rescan();
+   */
+  async rescan(): Promise<RescanResult> {
+    this.#table.checkOpen();
+    if (this.#registry) return await this.#registry.rescan();
+    throw new TritonError(
+      'UNSUPPORTED',
+      'an attached server cannot look at the repositories: this is for the thread that called createServer',
+    );
   }
 
   /**

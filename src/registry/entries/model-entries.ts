@@ -7,7 +7,7 @@ import { ModelKeyMap } from '../../model-key-map.js';
 import type { GivenModel } from '../../options.js';
 import { printableLine } from '../../printable.js';
 import { didYouMean } from '../../suggest.js';
-import { findModels } from '../sources/find-models.js';
+import { findModels, type FoundPlaces, type UnlistedSource } from '../sources/find-models.js';
 import type { ModelSource } from '../sources/model-source.js';
 import { isServed, ModelEntry } from './model-entry.js';
 
@@ -41,7 +41,31 @@ export class ModelEntries {
    */
   async scan(signal: AbortSignal): Promise<void> {
     const scan = ++this.#scans;
-    const found = await findModels(this.#sources, signal);
+    this.#take(scan, await findModels(this.#sources, signal));
+  }
+
+  /**
+   * Lists the models of the sources. Those of a source that cannot be listed stay as they are.
+   *
+   * @returns The sources that could not be listed, and why.
+   * @throws {@link TritonError} CANCELLED.
+   */
+  async scanListable(signal: AbortSignal): Promise<readonly UnlistedSource[]> {
+    const scan = ++this.#scans;
+    const unlisted: UnlistedSource[] = [];
+    const found = await findModels(this.#sources, signal, (source, error) => {
+      if (signal.aborted || error.code === 'CANCELLED') throw error;
+      unlisted.push({ source, error });
+      return [...this.#entries.values()].flatMap(({ found: places }) =>
+        places.flatMap((place) => (place.source === source ? [place.model] : [])),
+      );
+    });
+    this.#take(scan, found);
+    return unlisted;
+  }
+
+  /** Takes a listing over. */
+  #take(scan: number, found: ModelKeyMap<FoundPlaces>): void {
     // A source that is slow may answer after one that was asked later. Models that this one saw would be forgotten.
     if (scan < this.#lastScan) return;
     this.#lastScan = scan;
@@ -67,6 +91,12 @@ export class ModelEntries {
     const models = this.named(name);
     if (models.length < 2 || !models.some(hasPlace)) return;
     for (const entry of models) if (!hasPlace(entry) && !isServed(entry)) this.#forget(entry);
+  }
+
+  /** Forgets a model that left its repository and was unloaded, or never served: Triton lists what is there. */
+  forgetRemoved(entry: ModelEntry): void {
+    if (!hasPlace(entry) && !entry.isGiven && !isServed(entry) && this.#entries.get(entry.key) === entry)
+      this.#forget(entry);
   }
 
   /** Forgets a model, unless the program gave it, or a load under way may still serve it: then a later listing does. */

@@ -13,18 +13,33 @@ export interface FoundPlaces {
   readonly places: FoundModel[];
 }
 
+/** A source that could not be listed. */
+export interface UnlistedSource {
+  readonly source: ModelSource;
+  readonly error: TritonError;
+}
+
 /**
  * Lists all sources.
  *
+ * @param failed - Returns the models of a source that cannot be listed, or throws (default: it throws the error).
  * @throws {@link TritonError} As {@link ModelSource.list}; INTERNAL for anything else that it throws.
  */
 export async function findModels(
   sources: readonly ModelSource[],
   signal: AbortSignal,
+  failed?: (source: ModelSource, error: TritonError) => readonly ListedModel[],
 ): Promise<ModelKeyMap<FoundPlaces>> {
   const found = new ModelKeyMap<FoundPlaces>();
   for (const source of sources) {
-    for (const model of await listOf(source, signal)) {
+    let models: readonly ListedModel[];
+    try {
+      models = await listOf(source, signal);
+    } catch (error) {
+      if (!failed || !(error instanceof TritonError)) throw error;
+      models = failed(source, error);
+    }
+    for (const model of models) {
       const key = { namespace: source.namespace, name: model.name };
       const known = found.get(key);
       if (known) known.places.push({ source, model });

@@ -78,7 +78,11 @@ export class Polls {
     this.#tellUnlisted(unlisted);
     outcome.unlisted(unlisted);
     const found: Found = { outcome, loads: [], paused: [], gone: [] };
-    const models = [...entries.values()];
+    // Without its repository a model cannot be looked at either.
+    const away = new Set(unlisted.map(({ source }) => source));
+    const models = [...entries.values()].filter(
+      (entry) => !entry.found.some(({ source }) => away.has(source)),
+    );
     await eachOf(models, looksAtOnce, (entry) => this.#lookAt(entry, found));
     const call: LoadCall = {};
     await this.#loadAll(found, call);

@@ -28,7 +28,7 @@ const models: FlagGroup = {
       'repository-poll-secs',
       integer(0, 2_147_483),
       '15',
-      "the time between two looks at the repositories in mode 'poll'; 0: no more than the first",
+      "the time between two looks at the repositories in mode 'poll'; 0: never",
     ),
     useAll('load-model', 'name', "a model to load at the start in mode 'explicit'; '*' alone loads all"),
     use('exit-on-error', bool, 'true', 'exit with 1 if a model cannot be loaded at the start'),

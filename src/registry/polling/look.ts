@@ -108,8 +108,15 @@ async function faultOf(
   error: TritonError,
 ): Promise<Look> {
   if (signal.aborted) throw error;
-  const isNew = record.fault !== error.message;
+  const isSeen = record.fault === error.message;
   record.fault = error.message;
+  // A folder that is being removed, or written, may not be readable for a moment.
+  if (!isSeen) {
+    record.isTold = false;
+    return changing;
+  }
+  const isNew = !record.isTold;
+  record.isTold = true;
   if (isNew && !entry.isBusy) {
     await insist(() => {
       entry.tellFailure(error.message);

@@ -10,8 +10,9 @@ export interface PollRecord {
   failures: number;
   failedStamp: string;
   pause: number;
-  /** Why the last poll could not look at it; '': it could. */
+  /** Why the last poll could not look at it, '': it could; and whether the log has it. */
   fault: string;
+  isTold: boolean;
   /** Whether the last poll did not find it. */
   isGone: boolean;
 }
@@ -34,7 +35,15 @@ export class PollRecords {
   of(entry: ModelEntry): PollRecord {
     let record = this.#records.get(entry);
     if (!record) {
-      record = { survey: '', failures: 0, failedStamp: '', pause: 0, fault: '', isGone: false };
+      record = {
+        survey: '',
+        failures: 0,
+        failedStamp: '',
+        pause: 0,
+        fault: '',
+        isTold: false,
+        isGone: false,
+      };
       this.#records.set(entry, record);
     }
     return record;

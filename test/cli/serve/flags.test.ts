@@ -35,6 +35,21 @@ test('without flags everything is as tritonserver has it', () => {
   assert.deepEqual([exitOnError, exitTimeoutMs, ignored], [true, 30_000, []]);
 });
 
+test('repositories are polled in mode poll, each 15 s where nothing else is said', () => {
+  const { server, ignored } = settings('--model-control-mode=poll');
+  assert.deepEqual([server.modelControlMode, server.repositoryPollMs, ignored], ['poll', 15_000, []]);
+  const short = settings('--model-control-mode=poll', '--repository-poll-secs=2').server;
+  assert.equal(short.repositoryPollMs, 2000);
+  assert.equal(
+    settings('--model-control-mode=poll', '--repository-poll-secs', '0').server.repositoryPollMs,
+    0,
+  );
+  // As in tritonserver, the flag has no effect in the other modes. Here the log says so.
+  const other = settings('--repository-poll-secs=2');
+  assert.deepEqual([other.server.modelControlMode, other.server.repositoryPollMs], ['none', undefined]);
+  assert.match(other.ignored.join(), /--repository-poll-secs: repositories are polled only with/);
+});
+
 test('a value stands behind = or as the next word; the last of several counts; lists collect', () => {
   const { server, http } = settings(
     '--http-port',

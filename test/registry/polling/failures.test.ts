@@ -83,6 +83,7 @@ test('a model that has a pipe in its folder is served as before', async (t) => {
   const { server, folder } = await polled(t, { add }, { logger });
   const { execFileSync } = await import('node:child_process');
   execFileSync('mkfifo', [join(folder, 'add', 'pipe')]);
+  assert.equal(short(await server.rescan()), '?add');
   assert.equal(short(await server.rescan()), '!add');
   assert.equal(short(await server.rescan()), '!add');
   assert.match(reasonOf(server, 'add') ?? '', /'pipe' is a pipe/);

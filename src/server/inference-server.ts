@@ -354,16 +354,16 @@ export class InferenceServer implements ModelServer, AsyncDisposable {
   }
 
   /**
-   * Looks once for models that were added, changed or removed in the repositories, and loads and unloads them. In mode
-   * 'poll' the server does the same at the end of each period. In mode 'explicit' only models that were loaded from a
-   * repository as they are there are brought up to date; new ones become known.
+   * Polls the repositories once: loads what was added or changed, and unloads what was removed. In mode 'poll' the
+   * server does the same at the end of each period. In mode 'explicit' only models that were loaded from a repository
+   * are reloaded and unloaded; new ones become known.
    *
-   * A version's folder that alone was added, changed or removed concerns only this version, and any other change the
-   * whole model. Files with another time but the content that they had are no change. Files that changed since the last look are left alone until two looks in
-   * a row see the same: after a change the second call loads it. What cannot be loaded is served as before, and is tried again after pauses that get longer, or when
-   * its files change. A repository that cannot be listed changes nothing.
+   * A change of a version's folder alone concerns only this version, any other change the whole model. Files with other
+   * times and the same content are no change. A model is left alone until two polls in a row have seen the same files,
+   * so after a change the second call loads it. If a load fails, what was served is served as before; it is tried again
+   * after pauses that get longer, and at once when the files change. A repository that cannot be listed changes nothing.
    *
-   * Looks never overlap: a call during one has another one follow, which all that call meanwhile share. Triton:
+   * Polls never overlap. A call during a poll has another one follow it, which all calls meanwhile share. Triton:
    * `TRITONSERVER_ServerPollModelRepository`.
    *
    * @returns What has changed. Requests that unloaded models have accepted may still run.

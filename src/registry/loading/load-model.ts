@@ -21,20 +21,11 @@ import { HeldFiles } from '../sources/held-files.js';
 import { MemorySource } from '../sources/memory-source.js';
 import { placeOf, type FoundModel, type ListedModel, type StampedFiles } from '../sources/model-source.js';
 import { mergedVersions, servedVersions, type ModelEntry } from '../entries/model-entry.js';
+import type { LoadPlan } from './load-plan.js';
 import type { Override } from './override.js';
 import { prepareModel } from './prepare-model.js';
 import type { PublishedModel, PublishedVersion, VersionDescriptor } from '../entries/published.js';
 import { thrownText } from '../../thrown-text.js';
-
-/** What a poll has found out before it asks for a load. */
-export interface LoadPlan {
-  /** The stamp of the served versions that it compared with. */
-  readonly known: string;
-  /** The stamp of the files, which are not being written. */
-  readonly stamp: string;
-  /** Numbers of the served versions whose files are as they were, and which go on. */
-  readonly keep: ReadonlySet<number>;
-}
 
 /** What a load needs to know of its server. */
 export interface LoadContext {

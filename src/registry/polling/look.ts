@@ -3,7 +3,8 @@
 import { insist } from '../../addon/memory.js';
 import type { TritonError } from '../../errors.js';
 import { isServed, type ModelEntry } from '../entries/model-entry.js';
-import { asTritonError, stampNow, type LoadPlan } from '../loading/load-model.js';
+import { asTritonError, stampNow } from '../loading/load-model.js';
+import type { LoadPlan } from '../loading/load-plan.js';
 import type { FoundModel } from '../sources/model-source.js';
 import { unchangedVersions } from './changes.js';
 import type { Contents } from './contents.js';
@@ -51,7 +52,7 @@ export async function lookAt(host: LookHost, entry: ModelEntry): Promise<Look> {
   if (entry.isBusy) return changing;
   const known = entry.stamp;
   // A stamp is there only if the model is served from its files.
-  const wasServed = known !== '' || isServed(entry);
+  const wasServed = known !== '' || (entry.hasVersions && isServed(entry));
   if (known === '' && (!loadsNew || (wasServed && !entry.isOfRepository))) return notPolled;
   let place: FoundModel;
   let stamp: string;
@@ -83,7 +84,7 @@ export async function lookAt(host: LookHost, entry: ModelEntry): Promise<Look> {
 /** It was in no repository. In explicit mode only what is served is of interest. */
 function lookForGone({ loadsNew }: LookHost, entry: ModelEntry, record: PollRecord): Look {
   if (entry.isBusy) return notPolled;
-  const served = isServed(entry);
+  const served = entry.hasVersions && isServed(entry);
   if (served ? !entry.isOfRepository : !loadsNew) return notPolled;
   record.survey = '';
   entry.isChanging = false;

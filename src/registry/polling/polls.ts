@@ -4,6 +4,7 @@
  */
 
 import type { RescanResult } from '../../api/rescan.js';
+import { setImmediate } from '../../dispatch/ending/timers.js';
 import { TritonError } from '../../errors.js';
 import type { Log } from '../../logger.js';
 import type { ResolvedOptions } from '../../options.js';
@@ -24,6 +25,9 @@ import { PollRecords } from './record.js';
 /** How many models are looked at, or read, at once: loader threads do it, and loads need these, too. */
 const looksAtOnce = 16;
 const readsAtOnce = 2;
+
+/** How many models may have their turn in one turn of the event loop. */
+const mostInTurn = 256;
 
 /** What polls need of their registry. */
 export interface PollsHost {
@@ -239,9 +243,12 @@ export class Polls {
  */
 async function eachOf<T>(all: readonly T[], atOnce: number, what: (one: T) => Promise<void>): Promise<void> {
   const left = all.values();
+  let begun = 0;
   const failures: { readonly error: unknown }[] = [];
   const some = async (): Promise<void> => {
     for (const one of left) {
+      // Most need no more than a look at what is in memory, and the event loop has other work.
+      if (++begun % mostInTurn === 0) await new Promise<void>((resolve) => setImmediate(resolve));
       try {
         await what(one);
       } catch (error) {

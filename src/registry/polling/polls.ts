@@ -74,9 +74,7 @@ export class Polls {
    */
   async poll(): Promise<RescanResult> {
     const { entries, loads } = this.#host;
-    if (loads.signal.aborted) {
-      throw new TritonError('CANCELLED', 'the model repositories were not polled: the server closes');
-    }
+    throwIfStopped(loads.signal);
     const outcome = new Outcome();
     const unlisted = await entries.scanListable(loads.signal);
     this.#tellUnlisted(unlisted);
@@ -96,6 +94,7 @@ export class Polls {
       const { error } = call.fault;
       this.#log.error(`options.onProgress threw during a poll: ${thrownText(error)}`, {});
     }
+    throwIfStopped(loads.signal);
     return outcome.result();
   }
 
@@ -234,6 +233,11 @@ export class Polls {
     }
     this.#unlisted = now;
   }
+}
+
+function throwIfStopped(signal: AbortSignal): void {
+  if (!signal.aborted) return;
+  throw new TritonError('CANCELLED', 'the model repositories were not polled to the end: the server closes');
 }
 
 /**

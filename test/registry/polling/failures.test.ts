@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import type { Logger } from '../../../src/index.js';
 import { script } from '../../javascript/harness.js';
-import { chain, ensemble, onnx, rejection, row } from '../../support/harness.js';
+import { chain, ensemble, onnx, rejection, row, until } from '../../support/harness.js';
 import { addModel, unsupportedOperatorModel } from '../../support/models.js';
 import { temporaryFolder, writeRepository } from '../../support/repository.js';
 import { addend, polled, reasonOf, settle, short, states } from './harness.js';
@@ -183,7 +183,8 @@ void suite('ensembles:', () => {
     assert.equal(await addend(server, 'e'), 3);
     for (const name of Object.keys(models)) await rm(join(folder, name), { recursive: true });
     assert.equal(short(await server.rescan()), '-a -b -e');
-    await settle(server);
+    // They leave when their last requests have ended.
+    await until(() => states(server).length === 1);
     assert.deepEqual(states(server), ['add 1 READY']);
   });
 

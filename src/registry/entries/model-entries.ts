@@ -7,7 +7,13 @@ import { ModelKeyMap } from '../../model-key-map.js';
 import type { GivenModel } from '../../options.js';
 import { printableLine } from '../../printable.js';
 import { didYouMean } from '../../suggest.js';
-import { findModels, type FoundPlaces, type UnlistedSource } from '../sources/find-models.js';
+import {
+  isSameListing,
+  listSources,
+  placesIn,
+  type Listings,
+  type UnlistedSource,
+} from '../sources/find-models.js';
 import type { ModelSource } from '../sources/model-source.js';
 import { isServed, ModelEntry } from './model-entry.js';
 
@@ -24,6 +30,8 @@ export class ModelEntries {
   /** How many listings of the sources have begun, and the newest of those that were taken over. */
   #scans = 0;
   #lastScan = 0;
+  /** The newest listings that were taken over. */
+  #taken: Listings = new Map();
 
   constructor(server: NativeServer, sources: readonly ModelSource[], given: ReadonlyMap<string, GivenModel>) {
     this.#server = server;
@@ -41,7 +49,7 @@ export class ModelEntries {
    */
   async scan(signal: AbortSignal): Promise<void> {
     const scan = ++this.#scans;
-    this.#take(scan, await findModels(this.#sources, signal));
+    this.#take(scan, await listSources(this.#sources, signal));
   }
 
   /**
@@ -53,22 +61,23 @@ export class ModelEntries {
   async scanListable(signal: AbortSignal): Promise<readonly UnlistedSource[]> {
     const scan = ++this.#scans;
     const unlisted: UnlistedSource[] = [];
-    const found = await findModels(this.#sources, signal, (source, error) => {
+    const listings = await listSources(this.#sources, signal, (source, error) => {
       if (signal.aborted || error.code === 'CANCELLED') throw error;
       unlisted.push({ source, error });
-      return [...this.#entries.values()].flatMap(({ found: places }) =>
-        places.flatMap((place) => (place.source === source ? [place.model] : [])),
-      );
+      return this.#taken.get(source) ?? [];
     });
-    this.#take(scan, found);
+    // Most polls find what the last one has found. To take a listing of many models over holds the event loop.
+    if (!isSameListing(listings, this.#taken)) this.#take(scan, listings);
     return unlisted;
   }
 
-  /** Takes a listing over. */
-  #take(scan: number, found: ModelKeyMap<FoundPlaces>): void {
+  /** Takes listings over. */
+  #take(scan: number, listings: Listings): void {
     // A source that is slow may answer after one that was asked later. Models that this one saw would be forgotten.
     if (scan < this.#lastScan) return;
     this.#lastScan = scan;
+    this.#taken = listings;
+    const found = placesIn(listings);
     for (const { key, places } of found.values()) {
       const entry = this.#entries.get(key);
       if (entry) entry.found = places;

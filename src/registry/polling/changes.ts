@@ -43,6 +43,10 @@ function isAlike(a: StampedEntry, b: StampedEntry): boolean {
   return a.stamp === b.stamp && a.target === b.target;
 }
 
+function hasInside({ entries }: Part, folder: string): boolean {
+  return [...entries.keys()].some((path) => path.startsWith(`${folder}/`));
+}
+
 /** Whether two folders hold the same names with the same content. */
 async function isSame(
   before: Part | undefined,
@@ -55,8 +59,10 @@ async function isSame(
     const old = before.entries.get(path);
     if (old === undefined || old.size !== entry.size) return false;
     if (isAlike(old, entry)) continue;
-    // A folder and what leads nowhere are told apart by their stamps. A link to a folder may lead to an equal one.
+    // A folder and what leads nowhere are told apart by their stamps.
     if (entry.size === undefined && old.stamp !== entry.stamp) return false;
+    // A link may lead to another folder with the same content, if it shows what that holds.
+    if (old.target !== entry.target && !hasInside(now, path)) return false;
     if (entry.size !== undefined) moved.push([old, entry]);
   }
   for (const [old, entry] of moved) if (!(await equal(old, entry))) return false;

@@ -179,6 +179,24 @@ test('a folder to which two versions lead concerns both', async (t) => {
   assert.deepEqual([await addend(server, 'add', 1), await addend(server, 'add', 2)], [9, 9]);
 });
 
+test('a link that leads to another folder of the model concerns its version', async (t) => {
+  const [one, two] = [await temporaryFolder(t), await temporaryFolder(t)];
+  await writeFile(join(one, 'model.onnx'), addModel());
+  await writeFile(join(two, 'model.onnx'), addModel({ addend: 2 }));
+  const { server, folder } = await polled(t, {
+    add: { config: configText({ more: all }), versions: versions(5) },
+  });
+  for (const [version, target] of Object.entries({ 1: one, 2: two, 3: one })) {
+    await symlink(target, join(folder, 'add', version));
+  }
+  await settle(server);
+  assert.equal(await addend(server, 'add', 3), 1);
+  await symlink(two, join(folder, 'new'));
+  await rename(join(folder, 'new'), join(folder, 'add', '3'));
+  await settle(server);
+  assert.deepEqual([await addend(server, 'add', 3), await addend(server, 'add', 1)], [2, 1]);
+});
+
 test('a load that fails leaves what is served, with the reason in the index', async (t) => {
   const { server, folder } = await polled(t, { add });
   const file = join(folder, 'add', '1', 'model.onnx');

@@ -70,7 +70,7 @@ const models: FlagGroup = {
       'bytes of the memory of a GPU that are kept for tensors (default: 67108864)',
     ),
     refuse('model-config-name', 'name', 'a model has one configuration here, config.pbtxt'),
-    only('model-load-retry-count', integer(0), '0', 'a load that failed is not tried again'),
+    only('model-load-retry-count', integer(0), '0', 'a load that failed is tried again only by polls'),
     only('model-namespacing', bool, 'false', 'a name stands for one model in all repositories'),
     refuse('model-load-gpu-limit', 'gpu:fraction', 'the memory that loads take of a GPU cannot be limited'),
     use(

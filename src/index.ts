@@ -110,6 +110,7 @@ export type { ModelMessage } from './registry/entries/model-events.js';
 export type { RequestMessage } from './server/requests/request-channels.js';
 export type { SequenceMessage } from './server/sequences/sequence-channels.js';
 export type { LoadModelOptions, LoadOutcome } from './api/load-options.js';
+export type { RescannedModel, RescanResult } from './api/rescan.js';
 export type { ModelState } from './api/metadata.js';
 export { Tensor } from './tensor/tensor.js';
 export type { AnyTensor } from './tensor/tensor.js';

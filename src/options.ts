@@ -77,10 +77,16 @@ export interface ServerOptions {
    */
   readonly exitOnError?: boolean | undefined;
   /**
-   * 'none' (default) loads all models, once; 'explicit' loads models only on request. Triton:
-   * `--model-control-mode`.
+   * 'none' (default) loads all models, once; 'poll' loads all, and looks again and again for models that were
+   * added, changed or removed; 'explicit' loads models only on request. In each mode {@link InferenceServer.rescan}
+   * looks once. Triton: `--model-control-mode`.
    */
-  readonly modelControlMode?: 'none' | 'explicit' | undefined;
+  readonly modelControlMode?: 'none' | 'poll' | 'explicit' | undefined;
+  /**
+   * The time between two looks at the repositories in mode 'poll', in milliseconds (default 15,000). With 0 the server
+   * looks only when {@link InferenceServer.rescan} is called. Triton: `--repository-poll-secs`.
+   */
+  readonly repositoryPollMs?: number | undefined;
   /**
    * The models to load at start in explicit mode (default: none); `['*']` alone means all. Triton:
    * `--load-model`.
@@ -250,7 +256,8 @@ export interface ResolvedOptions {
   /** Models that the program passed, by name. Their content is not checked yet. */
   readonly models: ReadonlyMap<string, GivenModel>;
   readonly exitOnError: boolean;
-  readonly modelControlMode: 'none' | 'explicit';
+  readonly modelControlMode: 'none' | 'poll' | 'explicit';
+  readonly repositoryPollMs: number;
   readonly loadModels: readonly string[];
   readonly id: string;
   readonly strictReadiness: boolean;

@@ -31,6 +31,7 @@ const keys = [
   'models',
   'exitOnError',
   'modelControlMode',
+  'repositoryPollMs',
   'loadModels',
   'id',
   'strictReadiness',
@@ -67,6 +68,9 @@ function integer(value: unknown, least: number, path: string, most = Infinity): 
   }
   return value;
 }
+
+/** The longest time of a timer, about 25 days. */
+const mostTimerMs = 2 ** 31 - 1;
 
 /** Triton's defaults. */
 const pinnedBytes = 256 * 2 ** 20;
@@ -279,8 +283,13 @@ export function resolveOptions(
   ];
 
   const mode: unknown = options.modelControlMode ?? 'none';
-  if (mode !== 'none' && mode !== 'explicit')
-    throw expected("'none' or 'explicit'", 'options.modelControlMode', mode);
+  if (mode !== 'none' && mode !== 'poll' && mode !== 'explicit')
+    throw expected("'none', 'poll' or 'explicit'", 'options.modelControlMode', mode);
+  if ((options.repositoryPollMs ?? undefined) !== undefined && mode !== 'poll') {
+    throw invalidArgument(
+      `options.repositoryPollMs needs modelControlMode: 'poll'; in mode '${mode}' repositories are not polled`,
+    );
+  }
 
   const instanceKind: unknown = options.instanceKind;
   if (instanceKind !== undefined && instanceKind !== 'cpu') {
@@ -298,7 +307,7 @@ export function resolveOptions(
   }
   if (options.loadModels !== undefined && mode !== 'explicit') {
     throw invalidArgument(
-      "options.loadModels needs modelControlMode: 'explicit'; in mode 'none' all models are loaded",
+      "options.loadModels needs modelControlMode: 'explicit'; in the modes 'none' and 'poll' all models are loaded",
     );
   }
 
@@ -320,6 +329,7 @@ export function resolveOptions(
     models,
     exitOnError: boolean(options.exitOnError ?? true, 'options.exitOnError'),
     modelControlMode: mode,
+    repositoryPollMs: integer(options.repositoryPollMs ?? 15_000, 0, 'options.repositoryPollMs', mostTimerMs),
     // Each entry is checked above.
     loadModels: loadModels as readonly string[],
     id,

@@ -44,7 +44,14 @@ import { temporaryFolder } from './support/repository.js';
 type Nulls<T> = Readonly<Record<keyof T, null>>;
 
 const serverNulls: Nulls<Omit<ServerOptions, 'modelRepository'>> = {
-  ...{ models: null, exitOnError: null, modelControlMode: null, loadModels: null, id: null },
+  ...{
+    models: null,
+    exitOnError: null,
+    modelControlMode: null,
+    repositoryPollMs: null,
+    loadModels: null,
+    id: null,
+  },
   ...{ strictReadiness: null, autoCompleteConfig: null, instanceKind: null },
   ...{ minSupportedComputeCapability: null, pinnedMemoryPoolByteSize: null, cudaMemoryPoolByteSize: null },
   ...{

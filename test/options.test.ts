@@ -155,8 +155,33 @@ void suite('a wrong value', () => {
       /^expected true or false for options\.exitOnError but received 'yes' of type string$/,
     ],
     [
-      { modelControlMode: 'poll' },
-      /expected 'none' or 'explicit' for options\.modelControlMode but received 'poll'/,
+      { modelControlMode: 'polling' },
+      /expected 'none', 'poll' or 'explicit' for options\.modelControlMode but received 'polling'/,
+    ],
+    [
+      { repositoryPollMs: 1000 },
+      /options\.repositoryPollMs needs modelControlMode: 'poll'; in mode 'none' repositories are not polled/,
+    ],
+    [
+      { modelControlMode: 'explicit', repositoryPollMs: 0 },
+      /options\.repositoryPollMs needs modelControlMode/,
+    ],
+    [
+      { modelControlMode: 'poll', repositoryPollMs: -1 },
+      /an integer from 0 to 2147483647 for options\.repositoryPollMs but received -1/,
+    ],
+    [
+      { modelControlMode: 'poll', repositoryPollMs: 2 ** 31 },
+      /options\.repositoryPollMs but received 2147483648/,
+    ],
+    [{ modelControlMode: 'poll', repositoryPollMs: 0.5 }, /options\.repositoryPollMs but received 0\.5/],
+    [
+      { modelControlMode: 'poll', repositoryPollMs: '15' },
+      /options\.repositoryPollMs but received '15' of type/,
+    ],
+    [
+      { modelControlMode: 'poll', loadModels: ['a'] },
+      /options\.loadModels needs modelControlMode: 'explicit'/,
     ],
     [{ modelControlMode: 'explicit', loadModels: 'a' }, /an array of model names for options\.loadModels/],
     [

@@ -88,7 +88,31 @@ export const differences: readonly Difference[] = [
   },
   {
     triton: 'Polls and loads compare the times of files.',
-    here: 'A load compares devices, inodes, sizes and all times of files, folders, links and their targets. If all are equal it does nothing. The parameter `force` always loads.',
+    here: 'A load compares devices, inodes, sizes and all times of files, folders, links and their targets. If all are equal it does nothing. The parameter `force` always loads. A poll does nothing either if only times have changed, and the files have the content that they had.',
+  },
+  {
+    triton: 'A poll loads a model whose files are still being copied.',
+    here: 'A model is left alone until two polls in a row have seen the same files.',
+  },
+  {
+    triton: 'A repository that cannot be listed counts as empty: a poll unloads all its models.',
+    here: 'It changes nothing. The log has one warning, and `rescan()` returns the reason.',
+  },
+  {
+    triton: 'Each poll tries a load that failed again.',
+    here: 'The pauses are 1, 2, 4, … polls, at most a quarter of an hour. The load is tried again at once when the files change, or a model that it needs is loaded.',
+  },
+  {
+    triton: 'A model of a name that a second repository gets is unloaded by a poll.',
+    here: 'It is served as before, with the reason in the index.',
+  },
+  {
+    triton: 'A change of only `version_policy` or `instance_group` reloads no version.',
+    here: 'A changed config.pbtxt reloads all versions. No request is lost.',
+  },
+  {
+    triton: 'A poll follows right after the start.',
+    here: 'The first poll follows after a period. The start has just loaded everything.',
   },
   {
     triton: 'The index entry of a model with an unreadable configuration has only its name.',

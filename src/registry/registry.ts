@@ -2,6 +2,7 @@
 
 import type { NativeServer } from '../addon/native/server.js';
 import type { LoadModelOptions } from '../api/load-options.js';
+import type { RescanResult } from '../api/rescan.js';
 import { Asking } from '../javascript/asker.js';
 import type { ModelHost } from '../javascript/model-server.js';
 import { endVersions, settleVersions } from '../javascript/versions/versions.js';
@@ -14,6 +15,8 @@ import { LostGpus } from './entries/lost-gpus.js';
 import { ModelEntries } from './entries/model-entries.js';
 import { ModelEvents } from './entries/model-events.js';
 import { Loads } from './loading/loads.js';
+import { Poller } from './polling/poller.js';
+import { Polls } from './polling/polls.js';
 import { Startup } from './loading/startup.js';
 import { releaseAllFiles } from './sources/held-files.js';
 import type { ModelSource } from './sources/model-source.js';
@@ -27,6 +30,9 @@ export class Registry {
   readonly #loads: Loads;
   readonly #startup: Startup;
   readonly #unloads: Unloads;
+  readonly #poller: Poller;
+  /** The time between two polls in mode 'poll'. */
+  readonly #periodMs: number;
 
   /** @param sources - Where models are looked for, besides those that the options give. */
   constructor(
@@ -62,6 +68,9 @@ export class Registry {
     this.#loads = new Loads(loading);
     this.#startup = new Startup(loading, this.#loads, sources);
     this.#unloads = new Unloads({ ...parts, log });
+    const polls = new Polls({ options, entries, ensembles, loads: this.#loads, unloads: this.#unloads });
+    this.#poller = new Poller(() => polls.poll(), log);
+    this.#periodMs = options.modelControlMode === 'poll' ? options.repositoryPollMs : 0;
   }
 
   /** Is told of models that are served and were warmed up. What it throws is ignored. */
@@ -79,7 +88,7 @@ export class Registry {
   }
 
   /**
-   * Loads the models that the options name, and reports progress.
+   * Loads the models that the options name, and reports progress. In mode 'poll' the first poll follows after a period.
    *
    * @throws {@link TritonError} Any code, if `exitOnError` is set and models failed: the message lists
    *   every failed model, and the cause is an AggregateError of their errors. INVALID_ARG if there are no
@@ -87,6 +96,16 @@ export class Registry {
    */
   async loadAll(): Promise<void> {
     await this.#startup.loadAll();
+    this.#poller.begin(this.#periodMs);
+  }
+
+  /**
+   * Looks at the repositories once, after a poll that is under way. See `InferenceServer.rescan`.
+   *
+   * @throws {@link TritonError} CANCELLED if loads are cancelled meanwhile.
+   */
+  rescan(): Promise<RescanResult> {
+    return this.#poller.now();
   }
 
   /**
@@ -103,8 +122,9 @@ export class Registry {
     return this.#loads.load(name, options);
   }
 
-  /** Cancels loads that have not begun, now and later: they fail with CANCELLED. */
+  /** Cancels loads that have not begun, now and later: they fail with CANCELLED. The same with polls. */
   cancelLoads(): void {
+    this.#poller.stop();
     this.#loads.cancel();
   }
 
@@ -134,8 +154,9 @@ export class Registry {
     await releaseAllFiles(this.#server);
   }
 
-  /** Waits for loads and unloads that are under way. */
+  /** Waits for polls, loads and unloads that are under way. */
   async settled(): Promise<void> {
+    await this.#poller.settled;
     await Promise.all(Array.from(this.#entries.values(), ({ settled }) => settled));
   }
 }

@@ -78,6 +78,45 @@ export class Unloads {
     await this.#unload(entry, withParts, asker);
   }
 
+  /**
+   * A model is in no repository any more. Resolves when it accepts no more requests: those that it accepted may take
+   * long. What needs it is taken out of service.
+   *
+   * @returns The versions that were served; undefined if it is in a repository again.
+   */
+  async remove(entry: ModelEntry): Promise<readonly number[] | undefined> {
+    const { ensembles, entries, events, log } = this.#host;
+    return new Promise((resolve) => {
+      const unload = entry.inTurn('unload', undefined, async () => {
+        if (entry.found.length > 0) return;
+        const versions = servedVersions(entry.published());
+        for (const { descriptor } of entry.published().versions) {
+          if (descriptor) ensembles.forget(descriptor.uid);
+        }
+        try {
+          await entry.unload(() => {
+            ensembles.changed(entry, 'was removed from its repository');
+            resolve(versions);
+          });
+        } finally {
+          entry.runsOn([]);
+        }
+        entry.isPart = false;
+        if (versions.length > 0) events.unloaded(entry.key, versions);
+      });
+      unload
+        .catch((error: unknown) => {
+          const { message } = asTritonError(error, entry.name);
+          log.warn(`model '${entry.text}': its unload failed: ${message}`, { model: entry.name });
+        })
+        .finally(() => {
+          // Nothing was unloaded if it has not been said.
+          resolve(undefined);
+          entries.forgetRemoved(entry);
+        });
+    });
+  }
+
   async #unload(entry: ModelEntry, withParts: boolean, asker: Wait | undefined): Promise<void> {
     const { ensembles, events } = this.#host;
     let parts: readonly ModelEntry[] = [];

@@ -10,6 +10,7 @@ import type { ServerOptions } from '../options.js';
 import type { Metric, MetricOptions } from '../api/metric.js';
 import type { LoadModelOptions, LoadOutcome } from '../api/load-options.js';
 import type { Registry } from '../registry/registry.js';
+import type { RescanResult } from '../api/rescan.js';
 import type { ModelServer } from '../api/server.js';
 import type { Inputs } from '../tensor/inputs.js';
 import { packageVersion } from '../version.js';
@@ -350,6 +351,35 @@ export class InferenceServer implements ModelServer, AsyncDisposable {
   async unloadModel(name: string, options: UnloadModelOptions = {}): Promise<void> {
     const { unloadDependents, parent } = checkUnloadOptions(options);
     await this.#control('unloaded').unload(name, unloadDependents, parent);
+  }
+
+  /**
+   * Polls the repositories once: loads what was added or changed, and unloads what was removed. In mode 'poll' the
+   * server does the same at the end of each period. In mode 'explicit' only models that were loaded from a repository
+   * are reloaded and unloaded; new ones become known.
+   *
+   * A change of a version's folder alone concerns only this version, any other change the whole model. Files with other
+   * times and the same content are no change. A model is left alone until two polls in a row have seen the same files,
+   * so after a change the second call loads it. If a load fails, what was served is served as before; it is tried again
+   * after pauses that get longer, and at once when the files change. A repository that cannot be listed changes nothing.
+   *
+   * Polls never overlap. A call during a poll has another one follow it, which all calls meanwhile share. Triton:
+   * `TRITONSERVER_ServerPollModelRepository`.
+   *
+   * @returns What has changed. Requests that unloaded models have accepted may still run.
+   * @throws {@link TritonError} UNSUPPORTED on an attached server, UNAVAILABLE after `close()`, CANCELLED if `close()` is
+   *   called meanwhile.
+   *
+   * @example
+   * const { loaded, reloaded, failed } = await server.rescan();
+   */
+  async rescan(): Promise<RescanResult> {
+    this.#table.checkOpen();
+    if (this.#registry) return await this.#registry.rescan();
+    throw new TritonError(
+      'UNSUPPORTED',
+      'an attached server cannot look at the repositories: this is for the thread that called createServer',
+    );
   }
 
   /**

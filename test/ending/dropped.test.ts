@@ -21,6 +21,13 @@ void suite('of a server that is dropped without close(),', { concurrency: 2 }, (
     );
   });
 
+  test('polls of its repository do not keep it', async (t) => {
+    assert.match(
+      await said(t, 'polled'),
+      /^the server of <repository> was dropped without close\(\)[^\n]*\n$/,
+    );
+  });
+
   test('a model that is kept keeps it', async (t) => {
     assert.equal(await said(t, 'model'), '0\ntrue\n');
   });

@@ -7,6 +7,10 @@ void suite('a process ends by itself', { concurrency: 2 }, () => {
     assertEnding(await runEnding(t, 'natural', ['unused']), 0);
   });
 
+  test('where its server only polls its repository', async (t) => {
+    assertEnding(await runEnding(t, 'natural', ['polled']), 0);
+  });
+
   test('where its server is idle', async (t) => {
     assertEnding(await runEnding(t, 'natural', ['idle']), 0);
   });

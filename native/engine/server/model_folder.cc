@@ -45,7 +45,16 @@ const char* SpecialKind(fs::file_type type) {
   }
 }
 
-// Walks a folder, and adds a line for each entry to the stamp.
+// `f` with the size of a file, `d` for a folder, `-` for what leads nowhere.
+std::string KindOf(const Found& found) {
+  if (fs::is_directory(found.status)) return "d";
+  if (!fs::is_regular_file(found.status)) return "-";
+  std::error_code error;
+  const uint64_t size = fs::file_size(found.path, error);
+  return error ? "-" : "f" + std::to_string(size);
+}
+
+// Walks a folder, and adds two texts for each entry to the stamp.
 class Walk {
  public:
   Walk(const fs::path& root, const FolderLimits& limits, const std::function<bool()>& cancelled,
@@ -90,8 +99,10 @@ class Walk {
 
   void AddFile(const Found& found, size_t depth) {
     stamp_ += std::string(depth, '/') + found.name;
+    stamp_ += '\0';
+    stamp_ += KindOf(found);
     stamp_ += platform::FileStamp(found.path, found.is_link);
-    stamp_ += '\n';
+    stamp_ += '\0';
   }
 
   // Links may form circles, so each of their targets is entered once.
@@ -173,7 +184,7 @@ void Read(const fs::path& path, const FolderLimits& limits, const std::function<
   Walk walk(path, limits, cancelled, &folder->stamp);
   // The folder itself may be a link that leads to another one now.
   std::error_code ignored;
-  folder->stamp = platform::FileStamp(path, fs::is_symlink(path, ignored)) + '\n';
+  folder->stamp = platform::FileStamp(path, fs::is_symlink(path, ignored)) + '\0';
   const std::vector<Found> list = walk.List(path, 0);
   const Found* config = nullptr;
   for (const Found& found : list) {

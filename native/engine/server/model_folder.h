@@ -27,7 +27,9 @@ struct ModelFolder {
   bool cancelled = false;  // the caller cancelled; the rest is empty
   // The names of all files and folders in it, and for each of them and for the folder itself the
   // text of platform::FileStamp. The stamp changes when an entry is written, replaced, added or
-  // removed, and when a link gets another target.
+  // removed, and when a link gets another target. Each text ends with a null byte, which no name
+  // holds: that of the folder; then, for each entry, its depth in `/` and its name, and its kind
+  // (`f` with the size, `d`, `-`) with its stamp. The entries of a folder follow it.
   std::string stamp;
   std::vector<std::string> folders;  // names of its sub-folders, sorted by their bytes
   std::vector<Entry> first_entries;  // entries of the first version with any content

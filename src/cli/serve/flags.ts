@@ -20,9 +20,15 @@ const models: FlagGroup = {
     useAll('model-store', 'folder', 'the old name of --model-repository'),
     use(
       'model-control-mode',
-      choice('none', 'explicit'),
+      choice('none', 'poll', 'explicit'),
       'none',
-      "'none' loads all models once; 'explicit' those of --load-model, and more on request",
+      "'none' loads all models once; 'poll' looks again for changes; 'explicit' loads those of --load-model, and more on request",
+    ),
+    use(
+      'repository-poll-secs',
+      integer(0, 2_147_483),
+      '15',
+      "the time between two looks at the repositories in mode 'poll'; 0: never",
     ),
     useAll('load-model', 'name', "a model to load at the start in mode 'explicit'; '*' alone loads all"),
     use('exit-on-error', bool, 'true', 'exit with 1 if a model cannot be loaded at the start'),
@@ -63,13 +69,8 @@ const models: FlagGroup = {
       'gpu:bytes',
       'bytes of the memory of a GPU that are kept for tensors (default: 67108864)',
     ),
-    refuse(
-      'repository-poll-secs',
-      'seconds',
-      'repositories are not polled: load models on request (--model-control-mode=explicit)',
-    ),
     refuse('model-config-name', 'name', 'a model has one configuration here, config.pbtxt'),
-    only('model-load-retry-count', integer(0), '0', 'a load that failed is not tried again'),
+    only('model-load-retry-count', integer(0), '0', 'a load that failed is tried again only by polls'),
     only('model-namespacing', bool, 'false', 'a name stands for one model in all repositories'),
     refuse('model-load-gpu-limit', 'gpu:fraction', 'the memory that loads take of a GPU cannot be limited'),
     use(

@@ -65,8 +65,6 @@ function fault({ name, kind, effect, otherwise, text }: Flag, value: string): st
     if (!(number >= least && number <= most)) return expected(`an integer ${range}`);
   }
   if (kind.type === 'choice' && !kind.of.includes(value)) {
-    if (name === 'model-control-mode' && value === 'poll')
-      return "--model-control-mode=poll is not supported: repositories are not polled; use 'explicit'";
     return expected(kind.of.length === 1 ? `'${kind.of.join()}'` : `one of ${kind.of.join(', ')}`);
   }
   if (kind.type === 'text' && value === '' && effect === 'used') return expected(kind.shows);

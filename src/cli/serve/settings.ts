@@ -140,7 +140,12 @@ function serverOptions(values: FlagValues, ignored: string[]): ServerOptions {
       `--model-repository=${remote} is not supported: only local folders are; copy or mount it first`,
     );
   }
-  const explicit = values.text('model-control-mode') === 'explicit';
+  const mode = values.text('model-control-mode');
+  const explicit = mode === 'explicit';
+  const polls = mode === 'poll';
+  // As in Triton, it has no effect in the other modes.
+  if (values.has('repository-poll-secs') && !polls)
+    ignored.push('--repository-poll-secs: repositories are polled only with --model-control-mode=poll');
   const loadModels = values.list('load-model');
   if (loadModels.length > 0 && !explicit)
     throw invalidArgument('--load-model needs --model-control-mode=explicit');
@@ -148,7 +153,8 @@ function serverOptions(values: FlagValues, ignored: string[]): ServerOptions {
     throw invalidArgument("--load-model='*' loads all models: give it alone");
   return {
     modelRepository: repositories,
-    modelControlMode: explicit ? 'explicit' : 'none',
+    modelControlMode: explicit ? 'explicit' : polls ? 'poll' : 'none',
+    ...(polls && { repositoryPollMs: values.integer('repository-poll-secs') * 1000 }),
     ...(explicit && { loadModels }),
     // A failed model ends the start only after the table of models has been printed.
     exitOnError: false,

@@ -333,7 +333,7 @@ export class InferenceService {
     if (this.#isControlled()) return;
     throw unavailable(
       'NOT_ALLOWED',
-      "explicit model load / unload is not allowed: the server was not created with modelControlMode: 'explicit'",
+      "explicit model load / unload is not allowed if polling is enabled, or if models are loaded once: the server was not created with modelControlMode: 'explicit'",
     );
   }
 

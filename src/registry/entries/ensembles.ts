@@ -86,6 +86,8 @@ export class Ensembles {
   readonly #byEntry: Map<ModelEntry, Set<Requiring>> = new Map();
   /** The served models that loads need, until these have ended. Nobody unloads them meanwhile. */
   readonly #held: Map<ModelEntry, Set<ModelEntry>> = new Map();
+  /** The names of the models that the last load of a model asked for. */
+  readonly #needed: WeakMap<ModelEntry, readonly string[]> = new WeakMap();
   /** Which loads wait for which models. */
   readonly #waits: Map<ModelEntry, readonly ModelEntry[]> = new Map();
 
@@ -109,7 +111,9 @@ export class Ensembles {
   ): Promise<readonly ModelEntry[]> {
     const parts: ModelEntry[] = [];
     const passed = new Set<ModelEntry>();
-    for (const name of composingModels(config)) {
+    const names = composingModels(config);
+    this.#needed.set(entry, names);
+    for (const name of names) {
       const part = resolveStep(config, source, name, () => this.#host.resolve(name, entry.key.namespace));
       if (!part) continue;
       parts.push(part);
@@ -140,6 +144,7 @@ export class Ensembles {
     names: readonly string[],
     load: Wait,
   ): Promise<readonly ModelEntry[]> {
+    this.#needed.set(entry, names);
     if (names.length === 0) return [];
     const fault = (code: TritonErrorCode, text: string, cause?: unknown): TritonError =>
       fieldError(code, source, requiresField, text, {
@@ -172,6 +177,11 @@ export class Ensembles {
     if (parts.length > 0) this.#note(this.#requiring, uid, { entry, parts });
     // Without parts, too: an earlier version may have required models.
     entry.runsOn(parts);
+  }
+
+  /** The names of the models that a model needed when it was loaded last, or was to be. */
+  neededBy(entry: ModelEntry): readonly string[] {
+    return this.#needed.get(entry) ?? [];
   }
 
   /** A load has ended: its versions, if there are any, need their models themselves now. */

@@ -7,7 +7,13 @@ import { ModelKeyMap } from '../../model-key-map.js';
 import type { GivenModel } from '../../options.js';
 import { printableLine } from '../../printable.js';
 import { didYouMean } from '../../suggest.js';
-import { findModels } from '../sources/find-models.js';
+import {
+  isSameListing,
+  listSources,
+  placesIn,
+  type Listings,
+  type UnlistedSource,
+} from '../sources/find-models.js';
 import type { ModelSource } from '../sources/model-source.js';
 import { isServed, ModelEntry } from './model-entry.js';
 
@@ -24,6 +30,8 @@ export class ModelEntries {
   /** How many listings of the sources have begun, and the newest of those that were taken over. */
   #scans = 0;
   #lastScan = 0;
+  /** The newest listings that were taken over. */
+  #taken: Listings = new Map();
 
   constructor(server: NativeServer, sources: readonly ModelSource[], given: ReadonlyMap<string, GivenModel>) {
     this.#server = server;
@@ -41,10 +49,35 @@ export class ModelEntries {
    */
   async scan(signal: AbortSignal): Promise<void> {
     const scan = ++this.#scans;
-    const found = await findModels(this.#sources, signal);
+    this.#take(scan, await listSources(this.#sources, signal));
+  }
+
+  /**
+   * Lists the models of the sources. Those of a source that cannot be listed stay as they are.
+   *
+   * @returns The sources that could not be listed, and why.
+   * @throws {@link TritonError} CANCELLED.
+   */
+  async scanListable(signal: AbortSignal): Promise<readonly UnlistedSource[]> {
+    const scan = ++this.#scans;
+    const unlisted: UnlistedSource[] = [];
+    const listings = await listSources(this.#sources, signal, (source, error) => {
+      if (signal.aborted || error.code === 'CANCELLED') throw error;
+      unlisted.push({ source, error });
+      return this.#taken.get(source) ?? [];
+    });
+    // Most polls find what the last one has found. To take a listing of many models over holds the event loop.
+    if (!isSameListing(listings, this.#taken)) this.#take(scan, listings);
+    return unlisted;
+  }
+
+  /** Takes listings over. */
+  #take(scan: number, listings: Listings): void {
     // A source that is slow may answer after one that was asked later. Models that this one saw would be forgotten.
     if (scan < this.#lastScan) return;
     this.#lastScan = scan;
+    this.#taken = listings;
+    const found = placesIn(listings);
     for (const { key, places } of found.values()) {
       const entry = this.#entries.get(key);
       if (entry) entry.found = places;
@@ -67,6 +100,12 @@ export class ModelEntries {
     const models = this.named(name);
     if (models.length < 2 || !models.some(hasPlace)) return;
     for (const entry of models) if (!hasPlace(entry) && !isServed(entry)) this.#forget(entry);
+  }
+
+  /** Forgets a model that left its repository and was unloaded, or never served: Triton lists what is there. */
+  forgetRemoved(entry: ModelEntry): void {
+    if (!hasPlace(entry) && !entry.isGiven && !isServed(entry) && this.#entries.get(entry.key) === entry)
+      this.#forget(entry);
   }
 
   /** Forgets a model, unless the program gave it, or a load under way may still serve it: then a later listing does. */

@@ -27,6 +27,14 @@ export class ModelEntry {
   given: GivenModel | undefined;
   /** The stamp of the files that the served versions came from. */
   stamp = '';
+  /** Whether the served versions came from a repository, with its configuration. */
+  isOfRepository = false;
+  /** Why a poll could not load it again, as published with the versions that are served; '': it could. */
+  pollFailure = '';
+  /** Whether its files change, so that it is not loaded for others. */
+  isChanging = false;
+  /** Whether the program gave it at the start. */
+  readonly isGiven: boolean;
   readonly #server: NativeServer;
   /** How often something was published of it. The engine keeps the text. */
   #publications = 0;
@@ -46,6 +54,7 @@ export class ModelEntry {
     this.key = key;
     this.found = found;
     this.given = given;
+    this.isGiven = given !== undefined;
     this.running = new Wait('run', `requests of '${keyText(key)}'`);
     server.publish(key, unknownText);
   }
@@ -183,6 +192,36 @@ export class ModelEntry {
     });
   }
 
+  /** Publishes why a poll could not load the model, also with the versions that are served. */
+  tellFailure(reason: string): void {
+    const { versions, ...model } = this.published();
+    if (!versions.some(({ state }) => state === 'READY')) {
+      if (versions.length === 0) this.publish({ state: 'UNAVAILABLE', reason, versions });
+      return;
+    }
+    this.publish({
+      ...model,
+      versions: versions.map((one) =>
+        one.state === 'READY' && (one.reason === '' || one.reason === this.pollFailure)
+          ? { ...one, reason }
+          : one,
+      ),
+    });
+    this.pollFailure = reason;
+  }
+
+  /** The files are those of the served versions again: what failed meanwhile is not listed any more. */
+  forgetFailures(): void {
+    const { versions } = this.published();
+    const left = versions
+      .filter(({ state }) => state === 'READY')
+      .map((one) => (one.reason !== '' && one.reason === this.pollFailure ? { ...one, reason: '' } : one));
+    if (left.length < versions.length || this.pollFailure !== '') {
+      this.publish({ state: '', reason: '', versions: left });
+    }
+    this.pollFailure = '';
+  }
+
   /** What was published last. */
   published(): PublishedModel {
     if (this.#publications === 0) return unknown;
@@ -195,8 +234,12 @@ export class ModelEntry {
     return [...new Set(this.published().versions.flatMap(({ descriptor }) => descriptor?.notes ?? []))];
   }
 
-  /** Ends all its versions. Resolves when their requests have ended and their memory is free. */
-  async unload(): Promise<void> {
+  /**
+   * Ends all its versions. Resolves when their requests have ended and their memory is free.
+   *
+   * @param left - Called when they accept no more requests.
+   */
+  async unload(left: () => void = () => undefined): Promise<void> {
     const { state: before, versions } = this.published();
     const descriptors = versions.flatMap(({ descriptor }) => (descriptor ? [descriptor] : []));
     const without = (state: ModelState, reason: string): PublishedModel => ({
@@ -207,8 +250,10 @@ export class ModelEntry {
     await insist(() => {
       this.publish(without('UNLOADING', ''));
     });
+    left();
     const ends = await Promise.allSettled(descriptors.map(({ uid }) => retire(this.#server, uid)));
     this.stamp = '';
+    this.pollFailure = '';
     await insist(() => {
       this.publish(without('UNAVAILABLE', 'unloaded'));
     });

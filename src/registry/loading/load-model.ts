@@ -21,6 +21,7 @@ import { HeldFiles } from '../sources/held-files.js';
 import { MemorySource } from '../sources/memory-source.js';
 import { placeOf, type FoundModel, type ListedModel, type StampedFiles } from '../sources/model-source.js';
 import { mergedVersions, servedVersions, type ModelEntry } from '../entries/model-entry.js';
+import type { LoadPlan } from './load-plan.js';
 import type { Override } from './override.js';
 import { prepareModel } from './prepare-model.js';
 import type { PublishedModel, PublishedVersion, VersionDescriptor } from '../entries/published.js';
@@ -76,6 +77,7 @@ function isTritonError(error: unknown): error is TritonError {
  *
  * @param override - Replaces its configuration, or all its files.
  * @param force - Whether it is loaded again even if its files have not changed.
+ * @param plan - What a poll has found out. If it is true no more, nothing is loaded: the next poll looks again.
  * @throws {@link TritonError} Any code, with the reason why it cannot be loaded.
  */
 export async function loadModel(
@@ -83,35 +85,53 @@ export async function loadModel(
   entry: ModelEntry,
   override: Override | undefined,
   force: boolean,
+  plan?: LoadPlan,
 ): Promise<LoadedModel> {
   const { server } = context;
   const before = entry.published();
   const { publications } = entry;
+  const asBefore: LoadedModel = { versions: servedVersions(before), changed: false, loaded: [], ended: [] };
+  if (plan && entry.stamp !== plan.known) return asBefore;
   context.report(undefined, 'LOADING');
   const loaded: Loaded[] = [];
   let served: Served;
   try {
     context.throwIfCancelled();
     // A model that was given without a folder always counts as changed.
-    const known = override || force || servedVersions(before).length === 0 ? '' : entry.stamp;
+    const known = override || force || plan || servedVersions(before).length === 0 ? '' : entry.stamp;
     const found = placeOfLoad(entry, override);
     const { source, model } = found;
-    if (known !== '' && stampAt(model, await source.stamp(model, context.signal)) === known) {
+    if (known !== '' && (await stampNow(found, context.signal)) === known) {
       // Versions whose load failed meanwhile are not listed any more.
-      const versions = before.versions.filter(({ state }) => state === 'READY');
-      if (versions.length < before.versions.length) entry.publish({ state: '', reason: '', versions });
-      return { versions: servedVersions(before), changed: false };
+      entry.forgetFailures();
+      return asBefore;
     }
     const files = await source.read(model, context.signal);
-    const versions = await loadVersions(context, entry, { ...found, files }, override, loaded).finally(() => {
-      context.ensembles.endLoad(entry);
-    });
-    served = { versions, old: entry.published(), stamp: override ? '' : stampAt(model, files.stamp) };
+    const stamp = override ? '' : stampAt(model, files.stamp);
+    if (plan && stamp !== plan.stamp) return asBefore;
+    const versions = await loadVersions(context, entry, { ...found, files }, override, loaded, plan).finally(
+      () => {
+        context.ensembles.endLoad(entry);
+      },
+    );
+    const old = entry.published();
+    const fresh = new Set(loaded.map(({ version }) => version));
+    const kept = old.versions
+      .filter(({ version, state }) => state === 'READY' && versions.includes(version) && !fresh.has(version))
+      .map((one) => (one.reason === entry.pollFailure ? { ...one, reason: '' } : one));
+    // One that was to be kept may have failed meanwhile.
+    const isWhole = kept.length + fresh.size === versions.length;
+    served = {
+      versions,
+      old,
+      kept: new Set(kept.map(({ version }) => version)),
+      stamp: isWhole ? stamp : '',
+    };
     entry.publish({
       state: '',
       reason: '',
       versions: mergedVersions(
-        [],
+        kept,
         loaded.map(({ version, descriptor }) => ({ version, state: 'READY', reason: '', descriptor })),
       ),
     });
@@ -121,26 +141,39 @@ export async function loadModel(
     const failure = asTritonError(error, entry.name);
     await insist(() => {
       publishFailure(entry, failure.message, entry.publications === publications);
+      // Nobody asked for the load, so the index has to tell of it.
+      if (plan && failure.code !== 'CANCELLED') entry.tellFailure(failure.message);
     });
     throw failure;
   }
   // The new versions are served, whatever happens from here on.
   for (const { descriptor } of loaded) tellRestarts(server, entry, descriptor.uid);
   entry.stamp = served.stamp;
-  context.ensembles.changed(entry);
+  entry.pollFailure = '';
+  entry.isOfRepository = override === undefined;
+  const gone = served.old.versions.filter(({ version }) => !served.kept.has(version));
+  const ended = gone.filter(({ descriptor }) => descriptor !== undefined);
+  if (loaded.length > 0 || ended.length > 0) context.ensembles.changed(entry);
   // The old versions end when their requests have ended. The load does not wait for that.
-  for (const { descriptor } of served.old.versions) {
+  for (const { descriptor } of ended) {
     if (!descriptor) continue;
     context.ensembles.forget(descriptor.uid);
     void retire(server, descriptor.uid);
   }
-  return { versions: served.versions, changed: true };
+  return {
+    versions: served.versions,
+    changed: true,
+    loaded: loaded.map(({ version }) => version).sort((a, b) => a - b),
+    ended: ended.map(({ version }) => version),
+  };
 }
 
 /** What a load has published, and what it took the place of. */
 interface Served {
   readonly versions: readonly number[];
   readonly old: PublishedModel;
+  /** Of the old versions those that go on. */
+  readonly kept: ReadonlySet<number>;
   readonly stamp: string;
 }
 
@@ -150,6 +183,10 @@ export interface LoadedModel {
   readonly versions: readonly number[];
   /** False: its files have not changed, and its versions go on. */
   readonly changed: boolean;
+  /** Of the versions those that were loaded now. */
+  readonly loaded: readonly number[];
+  /** Those that were served before, and are not any more, or were loaded again. */
+  readonly ended: readonly number[];
 }
 
 /**
@@ -209,23 +246,36 @@ function placeOfLoad(entry: ModelEntry, override: Override | undefined): FoundMo
   return { source, model: source.model };
 }
 
+/** The stamp that a model has now, as {@link ModelEntry.stamp}. */
+export async function stampNow({ source, model }: FoundModel, signal: AbortSignal): Promise<string> {
+  return stampAt(model, await source.stamp(model, signal));
+}
+
 /** A stamp of a model that may be in another source at its next load, where the same text would mean other files. */
 function stampAt(model: ListedModel, stamp: string): string {
   return stamp === '' ? '' : `${placeOf(model)}\0${stamp}`;
 }
 
-/** Loads the versions that the model's policy chooses. Returns their numbers. */
+/**
+ * Loads the versions that the model's policy chooses, but for those that a plan keeps. Returns the numbers of all.
+ * An ensemble costs nothing to open, so each of its versions is opened again.
+ */
 async function loadVersions(
   context: LoadContext,
   entry: ModelEntry,
   { files, ...found }: ReadModel,
   override: Override | undefined,
   loaded: Loaded[],
+  plan: LoadPlan | undefined,
 ): Promise<readonly number[]> {
   const { server, options } = context;
   const model = await prepareModel(server, found, files, options, override?.config);
-  const { versions } = model;
   const composed = isEnsemble(model.prepared.config);
+  const before = new Set(servedVersions(entry.published()));
+  const isKept = (version: number): boolean =>
+    !composed && plan?.keep.has(version) === true && before.has(version);
+  const versions = model.versions.filter((version) => !isKept(version));
+  if (versions.length === 0) return model.versions;
   // What is served may change while the load waits: a version of an ensemble may end.
   const unserved = (): ((version: number) => boolean) => {
     const now = new Set(servedVersions(entry.published()));
@@ -274,7 +324,7 @@ async function loadVersions(
       : [],
   );
   const [first] = failed;
-  if (!first) return versions;
+  if (!first) return model.versions;
   const isUnserved = unserved();
   publish(
     failed

@@ -3,7 +3,7 @@
 import type { NativeServer } from '../../addon/native/server.js';
 import { checkObject } from '../../argument-checks.js';
 import type { LoadModelOptions } from '../../api/load-options.js';
-import { TritonError } from '../../errors.js';
+import { TritonError, unavailable } from '../../errors.js';
 import { Asker, type Asking } from '../../javascript/asker.js';
 import type { ModelHost } from '../../javascript/model-server.js';
 import { cancelOpening } from '../../javascript/versions/versions.js';
@@ -18,6 +18,7 @@ import { isServed, servedVersions, type ModelEntry } from '../entries/model-entr
 import type { ModelEvents } from '../entries/model-events.js';
 import { placeOf } from '../sources/model-source.js';
 import { asTritonError, loadModel, type LoadedModel } from './load-model.js';
+import type { LoadPlan } from './load-plan.js';
 import { readForce } from './load-options.js';
 import { LoadReports, throwFault, type LoadCall } from './load-reports.js';
 import { readGivenModel, readOverride, releaseOverride, type Override } from './override.js';
@@ -42,6 +43,8 @@ interface Loading {
   readonly override: Override | undefined;
   /** Whether the model is loaded again even if its files have not changed. */
   readonly force: boolean;
+  /** What a poll has found out that asks for it. */
+  readonly plan: LoadPlan | undefined;
   /** Whether a version of it was warmed up. */
   warmed: boolean;
 }
@@ -130,7 +133,7 @@ export class Loads {
       this.#reports.expect(Math.max(1, models.length));
       if (models.length === 0) throw this.refuseUnknown(name, call);
       const load = async (entry: ModelEntry): Promise<boolean> => {
-        const changed = await this.loadKnown(entry, call, asker, override, force);
+        const { changed } = await this.loadKnown(entry, call, asker, { override, force });
         entry.isPart = false;
         return changed;
       };
@@ -143,6 +146,10 @@ export class Loads {
   /** Loads a model that another one needs, unless it is served. `load`, the load of that one, waits for it. */
   async loadPart(entry: ModelEntry, load: Wait): Promise<void> {
     if (isServed(entry)) return;
+    if (entry.isChanging) {
+      const text = `model '${entry.text}': its files are being written; it is loaded when they are not any more`;
+      throw unavailable('NOT_READY', text, { model: entry.name });
+    }
     entry.refuseCircle('load', load);
     this.#reports.expect(1);
     // What its listener throws is for the caller, and the load of the other one goes on.
@@ -154,34 +161,40 @@ export class Loads {
    * Loads a model in its turn, and tells of it.
    *
    * @param asker - Who waits for it, with no circle.
-   * @returns Whether anything was loaded.
+   * @param how - As for {@link loadModel}.
    * @throws {@link TritonError} As {@link loadModel}.
    */
   async loadKnown(
     entry: ModelEntry,
     call: LoadCall,
     asker: Wait | undefined,
-    override?: Override,
-    force = false,
-  ): Promise<boolean> {
+    how: {
+      readonly override?: Override | undefined;
+      readonly force?: boolean;
+      readonly plan?: LoadPlan | undefined;
+    } = {},
+  ): Promise<LoadedModel> {
+    const { override, force = false, plan } = how;
     const { events, lostGpus } = this.#host;
     const { key } = entry;
     const begun = performance.now();
-    const loading: Loading = { call, override, force, warmed: false };
+    const loading: Loading = { call, override, force, plan, warmed: false };
     try {
-      const { versions, changed } = await entry.inTurn('load', asker, (turn) => {
+      const outcome = await entry.inTurn('load', asker, (turn) => {
         this.#calls.set(turn, call);
         return this.#load(entry, turn, loading);
       });
+      const { versions, changed } = outcome;
       this.#reports.finish();
       for (const version of versions) this.#report(call, key, version, 'READY');
       lostGpus.watch(entry);
       if (loading.warmed) this.#tellWarmed(key);
       if (changed) events.loaded(key, versions, performance.now() - begun, () => entry.notes());
-      else events.unchanged(key, versions);
-      return changed;
+      else if (!plan) events.unchanged(key, versions);
+      return outcome;
     } catch (error) {
-      this.#failed(key, call, asTritonError(error, key.name), servedVersions(entry.published()));
+      const isTold = plan === undefined && (!this.starting || this.#host.options.exitOnError);
+      this.#failed(key, call, asTritonError(error, key.name), servedVersions(entry.published()), isTold);
       throw error;
     }
   }
@@ -189,15 +202,21 @@ export class Loads {
   /** Tells of the load of a name that is not known. Returns its error. */
   refuseUnknown(name: string, call: LoadCall): TritonError {
     const error = this.#host.entries.unknown(name);
-    this.#failed({ namespace: defaultNamespace, name }, call, error, []);
+    const isTold = !this.starting || this.#host.options.exitOnError;
+    this.#failed({ namespace: defaultNamespace, name }, call, error, [], isTold);
     return error;
   }
 
-  #failed(key: ModelKey, call: LoadCall, error: TritonError, served: readonly number[]): void {
-    const { events, options } = this.#host;
+  #failed(
+    key: ModelKey,
+    call: LoadCall,
+    error: TritonError,
+    served: readonly number[],
+    isTold: boolean,
+  ): void {
     this.#reports.finish();
     this.#report(call, key, undefined, 'UNAVAILABLE');
-    events.failed(key, error, served, !this.starting || options.exitOnError);
+    this.#host.events.failed(key, error, served, isTold);
   }
 
   async #load(entry: ModelEntry, turn: Wait, loading: Loading): Promise<LoadedModel> {
@@ -242,6 +261,7 @@ export class Loads {
       entry,
       override,
       loading.force,
+      loading.plan,
     );
   }
 

@@ -43,7 +43,7 @@ export class Startup {
   async loadAll(): Promise<void> {
     const { server, options, entries } = this.#host;
     const { modelControlMode, loadModels, modelLoadConcurrency, exitOnError } = options;
-    const all = modelControlMode === 'none' || (loadModels.length === 1 && loadModels[0] === '*');
+    const all = modelControlMode !== 'explicit' || (loadModels.length === 1 && loadModels[0] === '*');
     const names = all ? entries.names() : [...new Set(loadModels)];
     const unknown = names.filter((name) => entries.named(name).length === 0);
     const models = names.flatMap((name) => entries.named(name));

@@ -13,8 +13,17 @@ export interface FoundPlaces {
   readonly places: FoundModel[];
 }
 
+/** A source that could not be listed. */
+export interface UnlistedSource {
+  readonly source: ModelSource;
+  readonly error: TritonError;
+}
+
+/** What each source has listed. */
+export type Listings = ReadonlyMap<ModelSource, readonly ListedModel[]>;
+
 /**
- * Lists all sources.
+ * The models of all sources.
  *
  * @throws {@link TritonError} As {@link ModelSource.list}; INTERNAL for anything else that it throws.
  */
@@ -22,9 +31,39 @@ export async function findModels(
   sources: readonly ModelSource[],
   signal: AbortSignal,
 ): Promise<ModelKeyMap<FoundPlaces>> {
-  const found = new ModelKeyMap<FoundPlaces>();
+  return placesIn(await listSources(sources, signal));
+}
+
+/**
+ * Lists all sources.
+ *
+ * @param failed - Returns the models of a source that cannot be listed, or throws (default: it throws the error).
+ * @throws {@link TritonError} As {@link findModels}.
+ */
+export async function listSources(
+  sources: readonly ModelSource[],
+  signal: AbortSignal,
+  failed: (source: ModelSource, error: TritonError) => readonly ListedModel[] = (_, error) => {
+    throw error;
+  },
+): Promise<Listings> {
+  const listings = new Map<ModelSource, readonly ListedModel[]>();
   for (const source of sources) {
-    for (const model of await listOf(source, signal)) {
+    try {
+      listings.set(source, await listOf(source, signal));
+    } catch (error) {
+      if (!(error instanceof TritonError)) throw error;
+      listings.set(source, failed(source, error));
+    }
+  }
+  return listings;
+}
+
+/** Where each model is. */
+export function placesIn(listings: Listings): ModelKeyMap<FoundPlaces> {
+  const found = new ModelKeyMap<FoundPlaces>();
+  for (const [source, models] of listings) {
+    for (const model of models) {
       const key = { namespace: source.namespace, name: model.name };
       const known = found.get(key);
       if (known) known.places.push({ source, model });
@@ -32,6 +71,20 @@ export async function findModels(
     }
   }
   return found;
+}
+
+/** Whether two listings of the same sources have the same models. */
+export function isSameListing(a: Listings, b: Listings): boolean {
+  return [...a].every(([source, models]) => {
+    const others = b.get(source);
+    return (
+      others?.length === models.length &&
+      models.every(({ name, path, file }, at) => {
+        const other = others[at];
+        return other?.name === name && other.path === path && other.file === file;
+      })
+    );
+  });
 }
 
 async function listOf(source: ModelSource, signal: AbortSignal): Promise<readonly ListedModel[]> {

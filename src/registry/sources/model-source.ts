@@ -39,6 +39,18 @@ export interface StampedFiles extends ModelFiles {
   readonly stamp: string;
 }
 
+/** A file or folder of a model, as a stamp tells of it. */
+export interface StampedEntry {
+  /** In the model's folder, with `/` as separator. */
+  readonly path: string;
+  /** Of a file; undefined for a folder and for what leads nowhere. */
+  readonly size: number | undefined;
+  /** The same text for the same file, as long as nobody writes to it. */
+  readonly stamp: string;
+  /** What a link to a folder leads to. Only one of several links to a folder shows what it holds. */
+  readonly target?: string | undefined;
+}
+
 /** Files in memory by their path in the model's folder, with `/` as separator. */
 export type GivenFiles = ReadonlyMap<string, NativeBytes>;
 
@@ -115,6 +127,21 @@ export interface ModelSource {
    * @throws {@link TritonError} Any code, with the model's name; CANCELLED. Nothing that was made may be left then.
    */
   materialise(model: ListedModel, versions: readonly number[], signal: AbortSignal): Promise<LocalFiles>;
+
+  /**
+   * The entries of which a stamp tells. Without it, or if this returns undefined, a change of any file concerns the
+   * whole model.
+   */
+  entriesOf?(model: ListedModel, stamp: string): readonly StampedEntry[] | undefined;
+
+  /**
+   * A digest of a file's content, read in small parts. It has to be compared only with others of this source. Without
+   * it a file with a new stamp counts as changed.
+   *
+   * @returns Undefined for what is no file of the size that its stamp says, and cannot be read.
+   * @throws {@link TritonError} CANCELLED.
+   */
+  digest?(model: ListedModel, entry: StampedEntry, signal: AbortSignal): Promise<string | undefined>;
 
   /** Why {@link list} found nothing. Without it the error says no more than that. */
   whyNoModels?(): Promise<NoModels>;

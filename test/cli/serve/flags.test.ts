@@ -35,6 +35,21 @@ test('without flags everything is as tritonserver has it', () => {
   assert.deepEqual([exitOnError, exitTimeoutMs, ignored], [true, 30_000, []]);
 });
 
+test('repositories are polled in mode poll, each 15 s where nothing else is said', () => {
+  const { server, ignored } = settings('--model-control-mode=poll');
+  assert.deepEqual([server.modelControlMode, server.repositoryPollMs, ignored], ['poll', 15_000, []]);
+  const short = settings('--model-control-mode=poll', '--repository-poll-secs=2').server;
+  assert.equal(short.repositoryPollMs, 2000);
+  assert.equal(
+    settings('--model-control-mode=poll', '--repository-poll-secs', '0').server.repositoryPollMs,
+    0,
+  );
+  // As in tritonserver, the flag has no effect in the other modes. Here the log says so.
+  const other = settings('--repository-poll-secs=2');
+  assert.deepEqual([other.server.modelControlMode, other.server.repositoryPollMs], ['none', undefined]);
+  assert.match(other.ignored.join(), /--repository-poll-secs: repositories are polled only with/);
+});
+
 test('a value stands behind = or as the next word; the last of several counts; lists collect', () => {
   const { server, http } = settings(
     '--http-port',
@@ -235,8 +250,12 @@ void suite('what is wrong is refused by name', () => {
     [['--http-port=70000'], /expected an integer from 0 to 65535 for --http-port but received '70000'/],
     [['--exit-timeout-secs=1.5'], /expected an integer of at least 0/],
     [['--log-format=xml'], /expected one of default, ISO8601, json for --log-format/],
-    [['--model-control-mode=poll'], /--model-control-mode=poll is not supported/],
-    [['--repository-poll-secs=5'], /--repository-poll-secs is not supported: repositories are not polled/],
+    [['--model-control-mode=polls'], /expected one of none, poll, explicit for --model-control-mode/],
+    [
+      ['--model-control-mode=poll', '--repository-poll-secs=0.5'],
+      /expected an integer from 0 to 2147483 for --repository-poll-secs but received '0\.5'/,
+    ],
+    [['--model-control-mode=poll', '--load-model=a'], /--load-model needs --model-control-mode=explicit/],
     [['--rate-limit-resource=memory:4'], /--rate-limit-resource needs --rate-limit=execution_count/],
     [['--rate-limit=execution_count', '--rate-limit-resource=memory'], /such as memory:4 or memory:4:0/],
     [['--rate-limit=execution_count', '--rate-limit-resource=memory:1:2:3'], /such as memory:4/],

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { ask, errorOf, json } from '../../endpoints/http/harness.js';
 import { identity } from '../../support/harness.js';
-import { temporaryFolder } from '../../support/repository.js';
+import { temporaryFolder, writeRepository } from '../../support/repository.js';
 import { anyPorts, oneRow, ran, repositoryOf, run } from './harness.js';
 
 test('it serves two repositories over HTTP, with metrics, and prints their models', async (t) => {
@@ -59,6 +61,27 @@ test("in mode 'explicit' it loads what it is told, and more on request; --id is 
   assert.equal((await ask(http, '/v2/models/two/ready')).status, 400);
   assert.equal((await ask(http, '/v2/repository/models/two/load', { method: 'POST' })).status, 200);
   assert.equal((await ask(http, '/v2/models/two/ready')).status, 200);
+});
+
+test("in mode 'poll' it serves what is added to the repository, and refuses loads on request", async (t) => {
+  const repository = await repositoryOf(t, { one: identity() });
+  const args = ['--model-control-mode=poll', '--repository-poll-secs=1'];
+  const served = run(t, `--model-repository=${repository}`, ...anyPorts, ...args);
+  const http = await served.place('HTTPService');
+  await writeRepository(repository, { two: identity() });
+  await served.said(/model 'two': version 1 ready/);
+  assert.equal((await ask(http, '/v2/models/two/infer', { body: oneRow })).status, 200);
+  await rm(join(repository, 'one'), { recursive: true });
+  await served.said(/model 'one': unloaded/);
+  const { extensions } = json(await ask(http, '/v2')) as { extensions: string[] };
+  assert.ok(!extensions.includes('model_repository'));
+  for (const call of ['load', 'unload']) {
+    const refused = await ask(http, `/v2/repository/models/two/${call}`, { method: 'POST' });
+    assert.match(
+      errorOf(refused, 503),
+      /^explicit model load \/ unload is not allowed if polling is enabled/,
+    );
+  }
 });
 
 test('restricted calls need their header; bodies are limited; headers become parameters', async (t) => {

@@ -47,6 +47,15 @@ const programs: Record<string, () => Promise<void>> = {
     });
     console.log([...new Set(warnings)].join('\n'));
   },
+  polled: async () => {
+    const options = { modelControlMode: 'poll', repositoryPollMs: 1 } as const;
+    for (let i = 0; i < count; i++) await (await createServer(repository, options)).rescan();
+    await until(() => {
+      collect();
+      return warnings.length === count;
+    });
+    console.log([...new Set(warnings)].join('\n'));
+  },
   model: async () => {
     const model = (await create()).model('echo');
     console.log((await afterCollections()).length);

@@ -9,11 +9,21 @@ const ready = (): void => {
   console.log('ready');
 };
 const models = scenario === 'runs-onnxruntime' ? ['long'] : ['add', 'echo', 'soon', 'late', 'faulty'];
-const server = await createServer(folder, { modelControlMode: 'explicit', loadModels: models });
+const server = await createServer(
+  folder,
+  scenario === 'polled'
+    ? { modelControlMode: 'poll', repositoryPollMs: 1000 }
+    : { modelControlMode: 'explicit', loadModels: models },
+);
 
 const scenarios: Record<string, () => void | Promise<void>> = {
   // The server gets no request.
   unused: ready,
+  // Its timer waits for the next poll.
+  polled: async () => {
+    await server.rescan();
+    ready();
+  },
   // Every request is answered.
   idle: async () => {
     await Promise.all([server.infer('add', { x: row() }), server.infer('echo', { x: row() })]);

@@ -3,9 +3,18 @@
 import type { NativeServer } from '../../../addon/native/server.js';
 import type { TritonError } from '../../../errors.js';
 import { defaultNamespace } from '../../../model-key.js';
-import type { ListedModel, LocalFiles, ModelSource, NoModels, StampedFiles } from '../model-source.js';
+import type {
+  ListedModel,
+  LocalFiles,
+  ModelSource,
+  NoModels,
+  StampedEntry,
+  StampedFiles,
+} from '../model-source.js';
+import { digestOf } from './digest-file.js';
 import { listModels } from './list-models.js';
 import { readModel, stampOf } from './read-model.js';
+import { entriesOf } from './stamped-entries.js';
 import { noVersionError, whyNoModels } from './unfit-folder.js';
 
 /** See the head of this file. Loader threads read the folders, and the engine cancels what they do; a listing looks at the signal. */
@@ -33,6 +42,14 @@ export class FolderSource implements ModelSource {
 
   materialise({ path, file }: ListedModel): Promise<LocalFiles> {
     return Promise.resolve({ directory: path, file });
+  }
+
+  entriesOf({ file }: ListedModel, stamp: string): readonly StampedEntry[] | undefined {
+    return file === undefined ? entriesOf(stamp) : undefined;
+  }
+
+  digest(model: ListedModel, entry: StampedEntry, signal: AbortSignal): Promise<string | undefined> {
+    return digestOf(model, entry, signal);
   }
 
   whyNoModels(): Promise<NoModels> {

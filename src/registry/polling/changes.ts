@@ -1,0 +1,101 @@
+/** What of a model has changed between two surveys of its files: versions, or what they share. */
+
+import { versionName } from '../sources/layout.js';
+import type { StampedEntry } from '../sources/model-source.js';
+
+/** A version's folder with all in it, or everything beside the version folders. */
+interface Part {
+  readonly entries: ReadonlyMap<string, StampedEntry>;
+  /** Folders elsewhere to which its links lead. */
+  readonly targets: ReadonlySet<string>;
+}
+
+/** The parts of a model by the version's number as text. What is shared has the empty text. */
+type Parts = ReadonlyMap<string, Part>;
+
+/** The name of the part that all versions share. */
+const shared = '';
+
+function partsOf(entries: readonly StampedEntry[]): Parts {
+  const parts = new Map<string, { entries: Map<string, StampedEntry>; targets: Set<string> }>();
+  const partOf = (name: string): { entries: Map<string, StampedEntry>; targets: Set<string> } => {
+    let part = parts.get(name);
+    if (!part) parts.set(name, (part = { entries: new Map(), targets: new Set() }));
+    return part;
+  };
+  partOf(shared);
+  const folders = new Set(
+    entries.flatMap(({ path, size }) => (size === undefined && versionName.test(path) ? [path] : [])),
+  );
+  for (const entry of entries) {
+    const { path, target } = entry;
+    const [first = ''] = path.split('/', 1);
+    const part = partOf(folders.has(first) ? first : shared);
+    // Names that are no text may look alike.
+    part.entries.set(part.entries.has(path) ? `${path}\0${part.entries.size}` : path, entry);
+    if (target !== undefined) part.targets.add(target);
+  }
+  return parts;
+}
+
+/** Whether two entries of one path are the same by what their stamps say. */
+function isAlike(a: StampedEntry, b: StampedEntry): boolean {
+  return a.stamp === b.stamp && a.target === b.target;
+}
+
+function hasInside({ entries }: Part, folder: string): boolean {
+  return [...entries.keys()].some((path) => path.startsWith(`${folder}/`));
+}
+
+/** Whether two folders hold the same names with the same content. */
+async function isSame(
+  before: Part | undefined,
+  now: Part | undefined,
+  equal: (before: StampedEntry, now: StampedEntry) => Promise<boolean>,
+): Promise<boolean> {
+  if (!before || !now || before.entries.size !== now.entries.size) return false;
+  const moved: [StampedEntry, StampedEntry][] = [];
+  for (const [path, entry] of now.entries) {
+    const old = before.entries.get(path);
+    if (old === undefined || old.size !== entry.size) return false;
+    if (isAlike(old, entry)) continue;
+    // A folder and what leads nowhere are told apart by their stamps.
+    if (entry.size === undefined && old.stamp !== entry.stamp) return false;
+    // A link may lead to another folder with the same content, if it shows what that holds.
+    if (old.target !== entry.target && !hasInside(now, path)) return false;
+    if (entry.size !== undefined) moved.push([old, entry]);
+  }
+  for (const [old, entry] of moved) if (!(await equal(old, entry))) return false;
+  return true;
+}
+
+/**
+ * The numbers of the versions that are as they were, as text; undefined if what all versions share has changed.
+ *
+ * @param equal - Whether two files of the same path and size, with different stamps, have the same content.
+ */
+export async function unchangedVersions(
+  before: readonly StampedEntry[],
+  now: readonly StampedEntry[],
+  equal: (before: StampedEntry, now: StampedEntry) => Promise<boolean>,
+): Promise<{ readonly kept: ReadonlySet<string>; readonly all: boolean } | undefined> {
+  const old = partsOf(before);
+  const parts = partsOf(now);
+  const changed = new Set<string>();
+  for (const name of new Set([...old.keys(), ...parts.keys()])) {
+    if (!(await isSame(old.get(name), parts.get(name), equal))) changed.add(name);
+    // All versions are loaded again, whatever else there is.
+    if (changed.has(shared)) return undefined;
+  }
+  // Of several links to one folder only the first shows what it holds.
+  const targets = new Set(
+    [...changed].flatMap((name) => [old, parts].flatMap((all) => [...(all.get(name)?.targets ?? [])])),
+  );
+  const isTouched = ({ targets: own }: Part): boolean => [...own].some((target) => targets.has(target));
+  for (const [name, part] of parts) if (isTouched(part)) changed.add(name);
+  if (changed.has(shared)) return undefined;
+  return {
+    kept: new Set([...parts.keys()].filter((name) => name !== shared && !changed.has(name))),
+    all: changed.size === 0,
+  };
+}

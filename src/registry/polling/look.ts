@@ -1,0 +1,168 @@
+/** Looks at one model for a poll: whether it has changed, which versions have, and whether its files are still. */
+
+import { insist } from '../../addon/memory.js';
+import type { TritonError } from '../../errors.js';
+import { isServed, type ModelEntry } from '../entries/model-entry.js';
+import { asTritonError, stampNow } from '../loading/load-model.js';
+import type { LoadPlan } from '../loading/load-plan.js';
+import type { FoundModel } from '../sources/model-source.js';
+import { unchangedVersions } from './changes.js';
+import type { Contents } from './contents.js';
+import type { PollRecord, PollRecords } from './record.js';
+
+/** A load that a poll asks for. */
+export interface PlannedLoad {
+  readonly entry: ModelEntry;
+  readonly record: PollRecord;
+  readonly plan: LoadPlan;
+  /** Whether the model is served now. */
+  readonly wasServed: boolean;
+}
+
+/** What a look has found. `paused`: its load failed, and is to be tried again by a later poll. */
+export type Look =
+  | { readonly state: 'same' | 'changing' | 'gone' | 'not-polled' }
+  | { readonly state: 'load' | 'paused'; readonly load: PlannedLoad }
+  | { readonly state: 'fault'; readonly error: TritonError; readonly isNew: boolean };
+
+const same: Look = { state: 'same' };
+const changing: Look = { state: 'changing' };
+const notPolled: Look = { state: 'not-polled' };
+
+/** What a look needs. */
+export interface LookHost {
+  readonly records: PollRecords;
+  readonly contents: Contents;
+  readonly signal: AbortSignal;
+  /** Whether models that are not served are loaded: not in explicit mode. */
+  readonly loadsNew: boolean;
+}
+
+/**
+ * Looks at a model. Files count as still if two looks in a row saw the same stamp.
+ *
+ * @throws {@link TritonError} CANCELLED.
+ */
+export async function lookAt(host: LookHost, entry: ModelEntry): Promise<Look> {
+  const { records, signal, loadsNew } = host;
+  const record = records.of(entry);
+  if (entry.isGiven) return notPolled;
+  if (entry.found.length === 0) return lookForGone(host, entry, record);
+  record.isGone = false;
+  if (entry.isBusy) return changing;
+  const known = entry.stamp;
+  // A stamp is there only if the model is served from its files.
+  const wasServed = known !== '' || (entry.hasVersions && isServed(entry));
+  if (known === '' && (!loadsNew || (wasServed && !entry.isOfRepository))) return notPolled;
+  let place: FoundModel;
+  let stamp: string;
+  try {
+    place = entry.place();
+    stamp = await stampNow(place, signal);
+    record.fault = '';
+  } catch (error) {
+    return await faultOf(host, entry, record, asTritonError(error, entry.name));
+  }
+  if (stamp === known) return await unchanged(host, entry, record);
+  if (record.survey !== stamp) {
+    record.survey = stamp;
+    entry.isChanging = !wasServed;
+    return changing;
+  }
+  entry.isChanging = false;
+  const whole: PlannedLoad = { entry, record, wasServed, plan: { known, stamp, keep: new Set() } };
+  if (record.failedStamp === stamp && record.pause > 0) {
+    record.pause--;
+    return { state: 'paused', load: whole };
+  }
+  const keep = known === '' ? whole.plan.keep : await versionsToKeep(host, entry, place, known, stamp);
+  if (keep === 'changing') return changing;
+  if (keep === 'all') return await unchanged(host, entry, record);
+  return { state: 'load', load: { ...whole, plan: { known, stamp, keep } } };
+}
+
+/** It was in no repository. In explicit mode only what is served is of interest. */
+function lookForGone({ loadsNew }: LookHost, entry: ModelEntry, record: PollRecord): Look {
+  if (entry.isBusy) return notPolled;
+  const served = entry.hasVersions && isServed(entry);
+  if (served ? !entry.isOfRepository : !loadsNew) return notPolled;
+  record.survey = '';
+  entry.isChanging = false;
+  return { state: 'gone' };
+}
+
+async function unchanged({ records }: LookHost, entry: ModelEntry, record: PollRecord): Promise<Look> {
+  records.succeeded(record);
+  entry.isChanging = false;
+  if (entry.pollFailure !== '') {
+    await insist(() => {
+      entry.forgetFailures();
+    });
+  }
+  return same;
+}
+
+async function faultOf(
+  { signal }: LookHost,
+  entry: ModelEntry,
+  record: PollRecord,
+  error: TritonError,
+): Promise<Look> {
+  if (signal.aborted) throw error;
+  const isSeen = record.fault === error.message;
+  record.fault = error.message;
+  // A folder that is being removed, or written, may not be readable for a moment.
+  if (!isSeen) {
+    record.isTold = false;
+    return changing;
+  }
+  const isNew = !record.isTold;
+  record.isTold = true;
+  if (isNew && !entry.isBusy) {
+    await insist(() => {
+      entry.tellFailure(error.message);
+    });
+  }
+  return { state: 'fault', error, isNew };
+}
+
+/**
+ * Numbers of the versions that need not be loaded again. 'all': every file has the content that it had.
+ *
+ * @throws {@link TritonError} CANCELLED.
+ */
+async function versionsToKeep(
+  { contents, signal }: LookHost,
+  entry: ModelEntry,
+  place: FoundModel,
+  known: string,
+  stamp: string,
+): Promise<ReadonlySet<number> | 'all' | 'changing'> {
+  const { source, model } = place;
+  const [placeBefore, before] = splitStamp(known);
+  const [placeNow, now] = splitStamp(stamp);
+  const old = source.entriesOf?.(model, before);
+  const entries = source.entriesOf?.(model, now);
+  // Versions may open files later, and would look for them where the model was.
+  if (!old || !entries || placeBefore !== placeNow) return new Set();
+  const read: string[] = [];
+  const found = await unchangedVersions(old, entries, (a, b) => {
+    read.push(b.path);
+    return contents.isEqual(entry, place, a, b);
+  });
+  // What was read may have been written meanwhile.
+  if (read.length > 0 && (await stampNow(place, signal).catch(() => '')) !== stamp) return 'changing';
+  if (!found) return new Set();
+  if (!found.all) return new Set([...found.kept].map(Number));
+  // A load may have come between.
+  if (entry.stamp !== known) return 'changing';
+  contents.accept(entry, entries);
+  entry.stamp = stamp;
+  return 'all';
+}
+
+/** The place and the source's own stamp. */
+function splitStamp(stamp: string): readonly [string, string] {
+  const end = stamp.indexOf('\0');
+  return [stamp.slice(0, end), stamp.slice(end + 1)];
+}

@@ -1,0 +1,267 @@
+/**
+ * Polls: each lists the repositories, looks at every model, and loads and unloads what has changed. A poll reads no content
+ * of files, except where that spares a load. What cannot be listed or looked at stays as it is.
+ */
+
+import type { RescanResult } from '../../api/rescan.js';
+import { setImmediate } from '../../dispatch/ending/timers.js';
+import { TritonError } from '../../errors.js';
+import type { Log } from '../../logger.js';
+import type { ResolvedOptions } from '../../options.js';
+import { thrownText } from '../../thrown-text.js';
+import type { Ensembles } from '../entries/ensembles.js';
+import type { ModelEntries } from '../entries/model-entries.js';
+import { isServed, servedVersions, type ModelEntry } from '../entries/model-entry.js';
+import { asTritonError, stampNow } from '../loading/load-model.js';
+import type { LoadCall } from '../loading/load-reports.js';
+import type { Loads } from '../loading/loads.js';
+import type { UnlistedSource } from '../sources/find-models.js';
+import type { Unloads } from '../unloads.js';
+import { Contents } from './contents.js';
+import { lookAt, type LookHost, type PlannedLoad } from './look.js';
+import { Outcome } from './outcome.js';
+import { PollRecords } from './record.js';
+
+/** How many models are looked at, or read, at once: loader threads do it, and loads need these, too. */
+const looksAtOnce = 16;
+const readsAtOnce = 2;
+
+/** How many models may have their turn in one turn of the event loop. */
+const mostInTurn = 256;
+
+/** What polls need of their registry. */
+export interface PollsHost {
+  readonly options: ResolvedOptions;
+  readonly entries: ModelEntries;
+  readonly ensembles: Ensembles;
+  readonly loads: Loads;
+  readonly unloads: Unloads;
+}
+
+/** What one poll has found. */
+interface Found {
+  readonly outcome: Outcome;
+  readonly loads: PlannedLoad[];
+  readonly paused: PlannedLoad[];
+  readonly gone: ModelEntry[];
+}
+
+/** See the head of this file. Nobody may begin a poll before the last one has ended. */
+export class Polls {
+  readonly #host: PollsHost;
+  readonly #log: Log;
+  readonly #look: LookHost;
+  /** Why repositories could not be listed at the last poll, by their places. */
+  #unlisted: ReadonlyMap<string, string> = new Map();
+
+  constructor(host: PollsHost) {
+    const { options, loads } = host;
+    const { signal } = loads;
+    this.#host = host;
+    this.#log = options.log;
+    this.#look = {
+      signal,
+      records: new PollRecords(options.repositoryPollMs),
+      contents: new Contents(signal),
+      loadsNew: options.modelControlMode !== 'explicit',
+    };
+  }
+
+  /**
+   * Does one poll.
+   *
+   * @throws {@link TritonError} CANCELLED if loads are cancelled.
+   */
+  async poll(): Promise<RescanResult> {
+    const { entries, loads } = this.#host;
+    throwIfStopped(loads.signal);
+    const outcome = new Outcome();
+    const unlisted = await entries.scanListable(loads.signal);
+    this.#tellUnlisted(unlisted);
+    outcome.unlisted(unlisted);
+    const found: Found = { outcome, loads: [], paused: [], gone: [] };
+    // Without its repository a model cannot be looked at either.
+    const away = new Set(unlisted.map(({ source }) => source));
+    const models = [...entries.values()].filter(
+      (entry) => !entry.found.some(({ source }) => away.has(source)),
+    );
+    await eachOf(models, looksAtOnce, (entry) => this.#lookAt(entry, found));
+    const call: LoadCall = {};
+    await this.#loadAll(found, call);
+    await this.#removeAll(found);
+    await this.#noteContents(models);
+    if (call.fault) {
+      const { error } = call.fault;
+      this.#log.error(`options.onProgress threw during a poll: ${thrownText(error)}`, {});
+    }
+    throwIfStopped(loads.signal);
+    return outcome.result();
+  }
+
+  async #lookAt(entry: ModelEntry, { outcome, loads, paused, gone }: Found): Promise<void> {
+    const look = await lookAt(this.#look, entry);
+    switch (look.state) {
+      case 'changing':
+        outcome.changing(entry);
+        break;
+      case 'load':
+        loads.push(look.load);
+        break;
+      case 'paused':
+        paused.push(look.load);
+        break;
+      case 'gone':
+        gone.push(entry);
+        break;
+      case 'fault': {
+        const { error, isNew } = look;
+        outcome.failed(entry, error);
+        if (isNew) this.#log.warn(`${error.message} (it stays as it is)`, { model: entry.name, error });
+        break;
+      }
+      case 'same':
+      case 'not-polled':
+    }
+  }
+
+  /** Loads what has changed; then what had failed and needs one of these. */
+  async #loadAll({ outcome, loads: first, paused }: Found, call: LoadCall): Promise<void> {
+    const { ensembles, loads, options } = this.#host;
+    const width = options.modelLoadConcurrency * 2;
+    let left = paused;
+    for (let wave = first; wave.length > 0;) {
+      loads.expect(wave.length);
+      const loaded = new Set<string>();
+      await eachOf(wave, width, async (planned) => {
+        if (await this.#load(planned, outcome, call)) loaded.add(planned.entry.name);
+      });
+      const isWaiting = ({ entry }: PlannedLoad): boolean =>
+        ensembles.neededBy(entry).some((name) => loaded.has(name));
+      wave = left.filter(isWaiting);
+      left = left.filter((planned) => !wave.includes(planned));
+    }
+  }
+
+  /** Returns whether other versions are served than before. */
+  async #load(planned: PlannedLoad, outcome: Outcome, call: LoadCall): Promise<boolean> {
+    const { loads } = this.#host;
+    const { records } = this.#look;
+    const { entry, record, plan, wasServed } = planned;
+    try {
+      const done = await loads.loadKnown(entry, call, undefined, { plan });
+      entry.isPart = false;
+      if (done.changed) {
+        records.succeeded(record);
+        if (done.loaded.length + done.ended.length === 0) return false;
+        outcome.loaded(entry, done, wasServed);
+        return true;
+      }
+      // Another model may have needed it first.
+      if (!wasServed && isServed(entry)) {
+        records.succeeded(record);
+        outcome.loaded(entry, { loaded: servedVersions(entry.published()), ended: [] }, false);
+        return true;
+      }
+      outcome.changing(entry);
+      return false;
+    } catch (error) {
+      const failure = asTritonError(error, entry.name);
+      if (loads.signal.aborted) throw failure;
+      records.failed(record, plan.stamp);
+      outcome.failed(entry, failure);
+      return false;
+    }
+  }
+
+  /**
+   * Unloads what is gone, ensembles before what they need. A model that others still need stays for one poll more: they
+   * may be about to change, too.
+   */
+  async #removeAll({ outcome, gone }: Found): Promise<void> {
+    const { ensembles, unloads, entries } = this.#host;
+    const { records } = this.#look;
+    const usersOf = (entry: ModelEntry): ModelEntry[] =>
+      ensembles.usersOf(entry).filter((user) => user !== entry);
+    let left = gone.filter((entry) => {
+      const record = records.of(entry);
+      if (record.isGone || usersOf(entry).every((user) => gone.includes(user))) return true;
+      record.isGone = true;
+      outcome.changing(entry);
+      return false;
+    });
+    while (left.length > 0) {
+      const among = new Set(left);
+      const free = left.filter((entry) => !usersOf(entry).some((user) => among.has(user)));
+      const now = free.length > 0 ? free : left;
+      await eachOf(now, looksAtOnce, async (entry) => {
+        if (!isServed(entry)) {
+          entries.forgetRemoved(entry);
+          return;
+        }
+        const ended = await unloads.remove(entry);
+        if (ended) outcome.unloaded(entry, ended);
+      });
+      left = left.filter((entry) => !now.includes(entry));
+    }
+  }
+
+  /** Reads what new versions were made from, when all else is done. */
+  async #noteContents(models: readonly ModelEntry[]): Promise<void> {
+    const { contents, signal } = this.#look;
+    const budget = contents.budget();
+    await eachOf(models, readsAtOnce, async (entry) => {
+      const { stamp, found } = entry;
+      const [place, second] = found;
+      if (stamp === '' || !place || second) return;
+      try {
+        await contents.note(entry, place, stamp, budget, () => stampNow(place, signal));
+      } catch (error) {
+        // The next poll will see what became of it.
+        if (signal.aborted) throw error;
+      }
+    });
+  }
+
+  #tellUnlisted(unlisted: readonly UnlistedSource[]): void {
+    const now = new Map(unlisted.map(({ source, error }) => [source.place, error.message]));
+    for (const { source, error } of unlisted) {
+      if (this.#unlisted.get(source.place) === error.message) continue;
+      this.#log.warn(`${error.message} (its models are served as before)`, { error });
+    }
+    for (const place of this.#unlisted.keys()) {
+      if (!now.has(place)) this.#log.info(`model repository '${place}': it can be listed again`, {});
+    }
+    this.#unlisted = now;
+  }
+}
+
+function throwIfStopped(signal: AbortSignal): void {
+  if (!signal.aborted) return;
+  throw new TritonError('CANCELLED', 'the model repositories were not polled to the end: the server closes');
+}
+
+/**
+ * Calls a function for each, some at a time. If one fails, no more are begun.
+ *
+ * @throws What the function threw first, when all that were begun have ended.
+ */
+async function eachOf<T>(all: readonly T[], atOnce: number, what: (one: T) => Promise<void>): Promise<void> {
+  const left = all.values();
+  let begun = 0;
+  const failures: { readonly error: unknown }[] = [];
+  const some = async (): Promise<void> => {
+    for (const one of left) {
+      // Most need no more than a look at what is in memory, and the event loop has other work.
+      if (++begun % mostInTurn === 0) await new Promise<void>((resolve) => setImmediate(resolve));
+      try {
+        await what(one);
+      } catch (error) {
+        failures.push({ error });
+      }
+      if (failures.length > 0) return;
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(atOnce, all.length) }, some));
+  const [first] = failures;
+  if (first) throw first.error;
+}

@@ -1,0 +1,232 @@
+/** What a poll does where it cannot list, read or load: what is served stays, and it tries again. */
+
+import assert from 'node:assert/strict';
+import { mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { suite, test } from 'node:test';
+import type { Logger } from '../../../src/index.js';
+import { script } from '../../javascript/harness.js';
+import { chain, ensemble, onnx, rejection, row, until } from '../../support/harness.js';
+import { addModel, unsupportedOperatorModel } from '../../support/models.js';
+import { temporaryFolder, writeRepository } from '../../support/repository.js';
+import { addend, polled, reasonOf, settle, short, states } from './harness.js';
+
+const add = onnx(addModel());
+
+/** A logger that keeps `level message`. */
+function recorder(): { readonly lines: string[]; readonly logger: Logger } {
+  const lines: string[] = [];
+  const at =
+    (level: string) =>
+    (message: string): void => {
+      lines.push(`${level} ${message}`);
+    };
+  return { lines, logger: { error: at('error'), warn: at('warn') } };
+}
+
+void suite('a repository that cannot be listed changes nothing:', () => {
+  const ways: Readonly<Record<string, (folder: string) => Promise<void>>> = {
+    'its folder is gone': () => Promise.resolve(),
+    'it is a link that leads nowhere': (folder) => symlink('/no/such/folder', folder),
+    'it is a link to itself': (folder) => symlink(folder, folder),
+    'it is a file': (folder) => writeFile(folder, ''),
+    "it holds a model's own files": async (folder) => {
+      await mkdir(join(folder, '1'), { recursive: true });
+      await writeFile(join(folder, '1', 'model.onnx'), '');
+    },
+  };
+  for (const [way, make] of Object.entries(ways)) {
+    test(way, async (t) => {
+      const { lines, logger } = recorder();
+      const { server, folder } = await polled(t, { add }, { logger });
+      await rename(folder, `${folder}.away`);
+      t.after(() => rm(`${folder}.away`, { recursive: true, force: true }));
+      await make(folder);
+      for (let look = 0; look < 3; look++) {
+        const result = await server.rescan();
+        assert.equal(short(result), '');
+        assert.deepEqual(
+          result.unlisted.map(({ repository }) => repository),
+          [folder],
+        );
+        assert.match(result.unlisted[0]?.error.message ?? '', /tritonts-/);
+      }
+      assert.equal(await addend(server), 1);
+      assert.equal(lines.length, 1, 'it is said once');
+      assert.match(lines[0] ?? '', /^warn .*its models are served as before/);
+      await rm(folder, { recursive: true, force: true });
+      await rename(`${folder}.away`, folder);
+      const after = await server.rescan();
+      assert.deepEqual([short(after), after.unlisted], ['', []]);
+    });
+  }
+
+  test('the others are looked at', async (t) => {
+    const other = await temporaryFolder(t);
+    const folder = await writeRepository(await temporaryFolder(t), { add });
+    const { createServer } = await import('../../../src/index.js');
+    await using server = await createServer([other, folder], {
+      modelControlMode: 'poll',
+      repositoryPollMs: 0,
+      logger: recorder().logger,
+    });
+    await rm(other, { recursive: true });
+    await writeRepository(folder, { more: add });
+    await server.rescan();
+    const result = await server.rescan();
+    assert.deepEqual([short(result), result.unlisted.length], ['+more:1', 1]);
+  });
+});
+
+test('a model that has a pipe in its folder is served as before', async (t) => {
+  const { lines, logger } = recorder();
+  const { server, folder } = await polled(t, { add }, { logger });
+  const { execFileSync } = await import('node:child_process');
+  execFileSync('mkfifo', [join(folder, 'add', 'pipe')]);
+  assert.equal(short(await server.rescan()), '?add');
+  assert.equal(short(await server.rescan()), '!add');
+  assert.equal(short(await server.rescan()), '!add');
+  assert.match(reasonOf(server, 'add') ?? '', /'pipe' is a pipe/);
+  assert.equal(lines.length, 1);
+  assert.equal(await addend(server), 1);
+  await rm(join(folder, 'add', 'pipe'));
+  await settle(server);
+  assert.equal(reasonOf(server, 'add'), undefined);
+});
+
+test('a model in two repositories is served as before', async (t) => {
+  const [first, second] = [await temporaryFolder(t), await temporaryFolder(t)];
+  await writeRepository(first, { add });
+  const { createServer } = await import('../../../src/index.js');
+  await using server = await createServer([first, second], {
+    modelControlMode: 'poll',
+    repositoryPollMs: 0,
+    logger: recorder().logger,
+  });
+  await writeRepository(second, { add: onnx(addModel({ addend: 2 })) });
+  assert.equal(await settle(server), '!add');
+  assert.match(reasonOf(server, 'add') ?? '', /appears in two or more repositories/);
+  assert.equal(await addend(server), 1);
+  // The other one takes over without a gap.
+  await rm(join(first, 'add'), { recursive: true });
+  assert.equal(await settle(server), '~add:1-1');
+  assert.equal(await addend(server), 2);
+});
+
+test('a load that failed is tried again after 1, 2, 4 … polls, and the pauses end', async (t) => {
+  const tries = join(await temporaryFolder(t), 'tries');
+  const text = `import { appendFileSync, existsSync } from 'node:fs';
+    export default class {
+      initialize() {
+        appendFileSync(${JSON.stringify(tries)}, '.');
+        if (!existsSync(${JSON.stringify(`${tries}.works`)})) throw new Error('not yet');
+      }
+      execute(requests) { return requests.map(({ inputs }) => ({ y: inputs.x.data })); }
+    }`;
+  const { logger } = recorder();
+  const { server, folder } = await polled(t, { add }, { logger });
+  await writeRepository(folder, { late: script(text) });
+  assert.equal(short(await server.rescan()), '?late');
+  const outcomes: string[] = [];
+  for (let poll = 0; poll < 16; poll++) outcomes.push(short(await server.rescan()));
+  const tried = outcomes.flatMap((one, poll) => (one === '!late' ? [poll] : []));
+  assert.deepEqual(tried, [0, 2, 5, 10]);
+  assert.equal(outcomes.filter((one) => one === '').length, 12);
+  assert.match(reasonOf(server, 'late') ?? '', /not yet/);
+  await writeFile(`${tries}.works`, '');
+  let polls = 0;
+  for (let last = ''; last !== '+late:1'; polls++) last = short(await server.rescan());
+  assert.equal(polls, 4, 'three of the eight polls of the pause after the fourth failure are left');
+  await server.infer('late', { x: row() });
+});
+
+test('a load that failed is tried at once when its files change', async (t) => {
+  const { logger } = recorder();
+  const { server, folder } = await polled(t, { add }, { logger });
+  await writeRepository(folder, { late: onnx(unsupportedOperatorModel()) });
+  assert.equal(await settle(server), '!late');
+  // Three failures: the pause is four polls by now.
+  for (let poll = 0; poll < 5; poll++) await server.rescan();
+  await writeRepository(folder, { late: add });
+  assert.equal(await settle(server), '+late:1');
+});
+
+test('a model that failed at the start is loaded when its files are mended', async (t) => {
+  const { logger } = recorder();
+  const models = { add, late: onnx(unsupportedOperatorModel()) };
+  const { server, folder } = await polled(t, models, { logger, exitOnError: false });
+  assert.equal(server.ready, false);
+  await writeRepository(folder, { late: add });
+  assert.equal(await settle(server), '+late:1');
+  assert.equal(server.ready, true);
+});
+
+test('a model that failed and is removed is forgotten', async (t) => {
+  const { logger } = recorder();
+  const { server, folder } = await polled(t, { add }, { logger });
+  await writeRepository(folder, { late: onnx(unsupportedOperatorModel()) });
+  await settle(server);
+  assert.equal(server.ready, false);
+  await rm(join(folder, 'late'), { recursive: true });
+  await server.rescan();
+  assert.deepEqual(states(server), ['add 1 READY']);
+  assert.equal(server.ready, true);
+});
+
+void suite('ensembles:', () => {
+  const models = { a: add, b: onnx(addModel({ addend: 2 })), e: ensemble(chain(['a', 'b'])) };
+
+  test('come with their models, in any order, and leave with them', async (t) => {
+    const { server, folder } = await polled(t, { add });
+    await writeRepository(folder, models);
+    assert.equal(await settle(server), '+a:1 +b:1 +e:1');
+    assert.equal(await addend(server, 'e'), 3);
+    for (const name of Object.keys(models)) await rm(join(folder, name), { recursive: true });
+    assert.equal(short(await server.rescan()), '-a -b -e');
+    // They leave when their last requests have ended.
+    await until(() => states(server).length === 1);
+    assert.deepEqual(states(server), ['add 1 READY']);
+  });
+
+  test('are bound to a model that was loaded again', async (t) => {
+    const { server, folder } = await polled(t, models);
+    await writeRepository(folder, { a: onnx(addModel({ addend: 10 })) });
+    assert.equal(await settle(server), '~a:1-1');
+    assert.equal(await addend(server, 'e'), 12);
+  });
+
+  test('end a poll after one of their models is gone, and come back with it', async (t) => {
+    const { server, folder } = await polled(t, models, { logger: recorder().logger });
+    await rename(join(folder, 'a'), `${folder}.a`);
+    assert.equal(short(await server.rescan()), '?a');
+    assert.equal(await addend(server, 'e'), 3);
+    assert.equal(short(await server.rescan()), '-a');
+    assert.match((await rejection(server.infer('e', { x: row() }))).message, /removed from its repository/);
+    // It is tried again without its model, and fails.
+    for (let look = 0; look < 4; look++) await server.rescan();
+    await rename(`${folder}.a`, join(folder, 'a'));
+    let done = '';
+    while (!done.includes('+a:1')) done = short(await server.rescan());
+    assert.equal(done, '+a:1 +e:1', 'in the same poll, whatever pause it has');
+    assert.equal(await addend(server, 'e'), 3);
+  });
+
+  test('a change of a step from one model to another, which goes, is no gap', async (t) => {
+    const { server, folder } = await polled(t, models);
+    await writeRepository(folder, { e: ensemble(chain(['b', 'b'])) });
+    await rm(join(folder, 'a'), { recursive: true });
+    assert.equal(short(await server.rescan()), '?a ?e');
+    assert.equal(short(await server.rescan()), '~e:1-1 -a');
+    assert.equal(await addend(server, 'e'), 4);
+  });
+
+  test('do not load a model whose files are still being written', async (t) => {
+    const { server, folder } = await polled(t, { b: models.b }, { logger: recorder().logger });
+    await writeRepository(folder, { e: models.e });
+    await server.rescan();
+    await writeRepository(folder, { a: models.a });
+    assert.equal(short(await server.rescan()), '!e ?a');
+    assert.match(reasonOf(server, 'e') ?? '', /model 'a': its files are being written/);
+    assert.equal(short(await server.rescan()), '+a:1 +e:1');
+  });
+});

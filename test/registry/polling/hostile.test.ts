@@ -1,0 +1,85 @@
+/** Repositories that are odd or large: nothing crashes, and each look ends. */
+
+import assert from 'node:assert/strict';
+import { mkdir, symlink, utimes, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { identity, onnx } from '../../support/harness.js';
+import { addModel } from '../../support/models.js';
+import { writeRepository } from '../../support/repository.js';
+import { addend, polled, settle, short } from './harness.js';
+
+const add = onnx(addModel());
+
+test('names with any characters are names', async (t) => {
+  const { server, folder } = await polled(t, { add });
+  const names = ['line\nbreak', 'nul-like \\0', 'ünïcödé 模型', 'quote\'"', 'a'.repeat(200), '-', 'x.y.z'];
+  await writeRepository(folder, Object.fromEntries(names.map((name) => [name, add])));
+  for (const name of names) {
+    await writeFile(join(folder, name, '1', 'a\nb d 1 2 3'), '');
+    await mkdir(join(folder, name, '// '));
+  }
+  await server.rescan();
+  const { loaded } = await server.rescan();
+  assert.deepEqual(loaded.map(({ name }) => name).sort(), names.sort());
+  for (const name of names) {
+    await writeRepository(folder, { [name]: { versions: { '2': addModel({ addend: 2 }) } } });
+  }
+  await server.rescan();
+  const { reloaded } = await server.rescan();
+  assert.deepEqual(new Set(reloaded.map(({ loaded: versions }) => versions.join())), new Set(['2']));
+  for (const name of names) assert.equal(await addend(server, name), 2);
+});
+
+test('a name that is no text', { skip: process.platform !== 'linux' && 'only there' }, async (t) => {
+  const { server, folder } = await polled(t, { add });
+  const odd = Buffer.concat([Buffer.from(join(folder, 'add', '1', 'x')), Buffer.from([0xff, 0xfe])]);
+  await writeFile(odd, 'a');
+  assert.equal(await settle(server), '~add:1-1');
+  // It cannot be read by this name, so that a change of its time counts.
+  await utimes(odd, 1, 1);
+  assert.equal(await settle(server), '~add:1-1');
+  assert.equal(await settle(server), '');
+});
+
+test('links in circles, and links to the repository, end', async (t) => {
+  const { server, folder } = await polled(t, { add });
+  await symlink(folder, join(folder, 'add', 'around'));
+  await symlink('.', join(folder, 'add', '1', 'self'));
+  await symlink(join(folder, 'loop'), join(folder, 'loop'));
+  assert.equal(await settle(server), '~add:1-1');
+  assert.equal(await settle(server), '');
+});
+
+test('times in the future, and before 1970, are times', async (t) => {
+  const { server, folder } = await polled(t, { add });
+  await server.rescan();
+  const file = join(folder, 'add', '1', 'model.onnx');
+  for (const time of [-1, 0, 2 ** 32, 253_402_300_799]) {
+    await utimes(file, time, time);
+    assert.equal(await settle(server), '', String(time));
+    await writeFile(file, addModel({ addend: time === 0 ? 3 : 4 }));
+    await utimes(file, time, time);
+    await settle(server);
+    assert.equal(await addend(server), time === 0 ? 3 : 4);
+  }
+});
+
+test('many models are looked at without a file being read', async (t) => {
+  const count = 300;
+  const models = Object.fromEntries(Array.from({ length: count }, (_, i) => [`m${i}`, identity()]));
+  const { server, folder } = await polled(t, models);
+  assert.equal(short(await server.rescan()), '');
+  await writeRepository(folder, { m7: identity({ maxBatchSize: 3 }), more: identity() });
+  assert.equal(await settle(server), '+more:1 ~m7:1-1');
+});
+
+test('a repository of very many entries is listed', async (t) => {
+  const { server, folder } = await polled(t, { add });
+  for (let i = 0; i < 5; i++) {
+    await Promise.all(Array.from({ length: 1000 }, (_, j) => writeFile(join(folder, `f${i}-${j}`), '')));
+  }
+  assert.equal(short(await server.rescan()), '');
+  const { failed } = await server.rescan();
+  assert.deepEqual(failed, []);
+});

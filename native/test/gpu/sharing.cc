@@ -21,11 +21,11 @@ namespace {
 using device::GpuRegions;
 using device::cuda::IpcHandle;
 
-constexpr size_t kBytes = 1 << 20;
+constexpr size_t kSharedBytes = 1 << 20;
 
 std::vector<char> Pattern(char first) {
-  std::vector<char> bytes(kBytes);
-  for (size_t i = 0; i < kBytes; i++) bytes[i] = static_cast<char>(first + i % 100);
+  std::vector<char> bytes(kSharedBytes);
+  for (size_t i = 0; i < kSharedBytes; i++) bytes[i] = static_cast<char>(first + i % 100);
   return bytes;
 }
 
@@ -67,9 +67,9 @@ int OpenShared(int device, const std::string& hex) {
   }
   const auto regions = GpuRegions::Share();
   const BlockRef memory =
-      Await([&](auto done) { regions->Open(device, handle, kBytes, std::move(done)); });
-  const Buffer all{memory->data(), kBytes, memory->kind(), memory->device(), memory};
-  std::vector<char> bytes(kBytes);
+      Await([&](auto done) { regions->Open(device, handle, kSharedBytes, std::move(done)); });
+  const Buffer all{memory->data(), kSharedBytes, memory->kind(), memory->device(), memory};
+  std::vector<char> bytes(kSharedBytes);
   Await([&](auto done) { regions->Copy(all, Here(&bytes), std::move(done)); });
   Expect(bytes == Pattern(1), "another process reads other bytes");
   std::vector<char> answer = Pattern(2);
@@ -81,10 +81,11 @@ void CheckSharing(const std::shared_ptr<device::Gpu>& gpu) {
   const device::Gpu::Current current(*gpu);
   const auto& call = gpu->call();
   device::cuda::Address address = 0;
-  ExpectDriver(*gpu, call.MemAlloc(&address, kBytes), "cuMemAlloc");
+  ExpectDriver(*gpu, call.MemAlloc(&address, kSharedBytes), "cuMemAlloc");
   const device::cuda::Stream stream = gpu->MakeStream().value();
   const std::vector<char> given = Pattern(1);
-  ExpectDriver(*gpu, call.MemcpyHtoDAsync(address, given.data(), kBytes, stream), "cuMemcpyHtoD");
+  ExpectDriver(*gpu, call.MemcpyHtoDAsync(address, given.data(), kSharedBytes, stream),
+               "cuMemcpyHtoD");
   ExpectDriver(*gpu, call.StreamSynchronize(stream), "cuStreamSynchronize");
   IpcHandle handle{};
   const auto share = reinterpret_cast<int (*)(IpcHandle*, device::cuda::Address)>(
@@ -105,8 +106,9 @@ void CheckSharing(const std::shared_ptr<device::Gpu>& gpu) {
   int ended = 0;
   Expect(waitpid(child, &ended, 0) == child && ended == 0,
          "another process cannot open shared memory");
-  std::vector<char> bytes(kBytes);
-  ExpectDriver(*gpu, call.MemcpyDtoHAsync(bytes.data(), address, kBytes, stream), "cuMemcpyDtoH");
+  std::vector<char> bytes(kSharedBytes);
+  ExpectDriver(*gpu, call.MemcpyDtoHAsync(bytes.data(), address, kSharedBytes, stream),
+               "cuMemcpyDtoH");
   ExpectDriver(*gpu, call.StreamSynchronize(stream), "cuStreamSynchronize");
   Expect(bytes == Pattern(2), "another process writes other bytes");
   ExpectDriver(*gpu, call.StreamDestroy(stream), "cuStreamDestroy");

@@ -14,8 +14,8 @@ export const handleBytes = 64;
 /** Which memory of a GPU becomes a region. Triton: the body of `cudasharedmemory/region/…/register`. */
 export interface CudaRegionOptions {
   /**
-   * What `cudaIpcGetMemHandle` (or `cuIpcGetMemHandle`) returned in the process that allocated the memory: 64 bytes. The
-   * driver cannot open memory of this process itself.
+   * What CUDA's IpcGetMemHandle returned in the process that allocated the memory: 64 bytes. The driver cannot open memory
+   * of this process itself.
    */
   readonly handle: Uint8Array;
   /** The GPU, as this process counts them (`npx tritonts backends` lists them). */

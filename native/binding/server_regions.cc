@@ -120,8 +120,10 @@ Napi::Value ServerWrap::UnregisterRegion(const Napi::CallbackInfo& info) {
 
 std::shared_ptr<const Region> ServerWrap::RegionOf(const Napi::Value& id) const {
   const std::optional<uint64_t> number = WholeOf(id);
-  return number && *number <= UINT32_MAX ? server_->regions().Find(static_cast<uint32_t>(*number))
-                                         : nullptr;
+  if (!number || *number > UINT32_MAX) return nullptr;
+  const auto held = held_.find(static_cast<uint32_t>(*number));
+  if (held != held_.end()) return held->second.region;
+  return server_->regions().Find(static_cast<uint32_t>(*number));
 }
 
 StatusOr<Buffer> ServerWrap::RangeOf(const Napi::Value& id, const Napi::Value& offset,
@@ -132,11 +134,28 @@ StatusOr<Buffer> ServerWrap::RangeOf(const Napi::Value& id, const Napi::Value& o
   return region->Range(*begin, size);
 }
 
+// holdRegion(region)
+Napi::Value ServerWrap::HoldRegion(const Napi::CallbackInfo& info) {
+  std::shared_ptr<const Region> region = RegionOf(info[0]);
+  if (!region) return Napi::Boolean::New(info.Env(), false);
+  Held& held = held_[static_cast<uint32_t>(NumberOf(info[0]))];
+  held.region = std::move(region);
+  held.count++;
+  return Napi::Boolean::New(info.Env(), true);
+}
+
+// releaseRegion(region)
+void ServerWrap::ReleaseRegion(const Napi::CallbackInfo& info) {
+  const auto held = held_.find(static_cast<uint32_t>(NumberOf(info[0])));
+  if (held != held_.end() && --held->second.count == 0) held_.erase(held);
+}
+
 std::shared_ptr<device::GpuRegions> ServerWrap::GpuRegionsOfServer() {
   if (auto known = gpu_regions_.lock()) return known;
   auto made = device::GpuRegions::Share();
   if (!made) return nullptr;
-  server_->AddCompanion(made);
+  // A closed server would never drop it.
+  if (!server_->AddCompanion(made)) return nullptr;
   gpu_regions_ = made;
   return made;
 }
@@ -164,16 +183,22 @@ void ServerWrap::RegisterCudaRegion(const Napi::CallbackInfo& info) {
   const std::shared_ptr<device::GpuRegions> regions = GpuRegionsOfServer();
   if (!whole || !size) {
     done(Status::InvalidArg("expected a handle of 64 bytes, and a size in bytes"), 0U);
+  } else if (const Status free = server_->regions().CheckName(StringOf(info[0])); !free.ok()) {
+    done(free, 0U);
   } else if (!regions) {
-    done(Status::NoMemory(), 0U);
+    done(Status::Unavailable(Reason::kClosed, "the server is closed, or has no thread for it"), 0U);
   } else {
     std::memcpy(handle.bytes, bytes.Data(), sizeof(handle.bytes));
+    // It may be called again, when there was no memory to tell it.
+    const auto added = std::make_shared<std::optional<StatusOr<uint32_t>>>();
     regions->Open(static_cast<int>(NumberOf(info[2])), handle, *size,
-                  [server = server_, name = StringOf(info[0]), done](const Status& status,
-                                                                     const BlockRef& memory) {
-                    auto id = status.ok() ? server->regions().Add(name, memory)
-                                          : StatusOr<uint32_t>(status);
-                    done(id.status(), id.ok() ? id.value() : 0U);
+                  [server = server_, name = StringOf(info[0]), added, done](
+                      const Status& status, const BlockRef& memory) {
+                    if (!*added) {
+                      *added = status.ok() ? server->regions().Add(name, memory)
+                                           : StatusOr<uint32_t>(status);
+                    }
+                    done((*added)->status(), (*added)->ok() ? (*added)->value() : 0U);
                   });
   }
   awaited.Taken();
@@ -191,15 +216,12 @@ Napi::Value ServerWrap::ReadsRegion(const Napi::CallbackInfo& info) {
   return Napi::Boolean::New(info.Env(), range.ok() && ReadsInPlace(*version, input, range.value()));
 }
 
-// writesRegion(version, region)
+// writesRegion(version, region): outputs of a version stay on the device that all its instances are
+// on, and are copied from there.
 Napi::Value ServerWrap::WritesRegion(const Napi::CallbackInfo& info) {
   const auto version = server_->FindServed(static_cast<uint32_t>(NumberOf(info[0])));
   const std::shared_ptr<const Region> region = RegionOf(info[1]);
-  bool takes = false;
-  for (uint32_t i = 0; version && region && i < version->io().inputs.size(); i++) {
-    takes = takes || version->Takes(i, region->memory()->kind(), region->memory()->device());
-  }
-  return Napi::Boolean::New(info.Env(), takes);
+  return Napi::Boolean::New(info.Env(), version && region && version->RunsOn(region->device()));
 }
 
 // readRegion(region, offset, size, done)

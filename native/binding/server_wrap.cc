@@ -69,6 +69,8 @@ Napi::Function ServerWrap::Define(Napi::Env env) {
       {"registerCudaRegion", &ServerWrap::RegisterCudaRegion},
       {"readsRegion", &ServerWrap::ReadsRegion},
       {"writesRegion", &ServerWrap::WritesRegion},
+      {"holdRegion", &ServerWrap::HoldRegion},
+      {"releaseRegion", &ServerWrap::ReleaseRegion},
       {"readRegion", &ServerWrap::ReadRegion},
       {"writeRegion", &ServerWrap::WriteRegion},
       {"regions", &ServerWrap::Regions},
@@ -204,7 +206,8 @@ void ServerWrap::FindNvml(const Napi::CallbackInfo& info) {
 }
 
 void ServerWrap::WatchGpus(const Napi::CallbackInfo& info) {
-  server_->AddCompanion(device::GpuWatch::Share(std::chrono::milliseconds(NumberOf(info[0]))));
+  (void)server_->AddCompanion(
+      device::GpuWatch::Share(std::chrono::milliseconds(NumberOf(info[0]))));
 }
 
 void ServerWrap::Publish(const Napi::CallbackInfo& info) {

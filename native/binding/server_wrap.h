@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "../device/gpu_regions.h"
@@ -56,6 +57,8 @@ class ServerWrap : public Wrapped<ServerWrap> {
   void RegisterCudaRegion(const Napi::CallbackInfo& info);
   Napi::Value ReadsRegion(const Napi::CallbackInfo& info);
   Napi::Value WritesRegion(const Napi::CallbackInfo& info);
+  Napi::Value HoldRegion(const Napi::CallbackInfo& info);
+  void ReleaseRegion(const Napi::CallbackInfo& info);
   void ReadRegion(const Napi::CallbackInfo& info);
   void WriteRegion(const Napi::CallbackInfo& info);
   Napi::Value FindRegion(const Napi::CallbackInfo& info);
@@ -81,6 +84,12 @@ class ServerWrap : public Wrapped<ServerWrap> {
   void Copy(Buffer from, Buffer to, const Done& done);
 
   std::shared_ptr<Server> server_;
+  // Regions that this environment uses, and how often, by id. They may be unregistered.
+  struct Held {
+    std::shared_ptr<const Region> region;
+    uint32_t count = 0;
+  };
+  std::unordered_map<uint32_t, Held> held_;
   std::weak_ptr<device::GpuRegions> gpu_regions_;  // the server has a reference
   // Traces that this environment has begun and not ended. They end with it.
   std::unordered_set<uint64_t> traces_;

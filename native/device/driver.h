@@ -44,6 +44,9 @@ struct MemoryAccess {
   int access = 3;  // read and write
 };
 
+inline constexpr Result kInvalidValue = 1;
+inline constexpr Result kInvalidContext = 201;
+inline constexpr Result kInvalidHandle = 400;
 inline constexpr Result kNotReady = 600;  // the event's work has not completed
 
 // cuStreamCreate: does not wait for the default stream.

@@ -6,9 +6,12 @@
 #include <map>
 #include <mutex>
 #include <new>
+#include <set>
+#include <shared_mutex>
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "cuda.h"
 #include "engine/memory/memory_copier.h"
@@ -19,6 +22,8 @@ namespace tritonts::device {
 namespace {
 
 constexpr auto kPause = std::chrono::milliseconds(10);  // until there may be memory again
+constexpr auto kLook = std::chrono::milliseconds(500);  // between two looks for lost GPUs
+constexpr auto kEndTime = std::chrono::milliseconds(500);
 
 cuda::Address AddressOf(const Buffer& buffer) {
   return reinterpret_cast<cuda::Address>(buffer.data);
@@ -26,7 +31,31 @@ cuda::Address AddressOf(const Buffer& buffer) {
 
 }  // namespace
 
-// A GPU of which memory is open. Only the thread creates and destroys it, and counts its memory.
+// Memory of a GPU that is open. Disposing needs no memory: it links the block.
+class GpuRegions::Memory final : public Block {
+ public:
+  Memory(std::shared_ptr<State> state, OpenGpu& gpu, int device, cuda::Address address,
+         uint64_t size)
+      : Block(reinterpret_cast<void*>(address), static_cast<size_t>(size), MemoryKind::kDevice,
+              device),
+        state_(std::move(state)),
+        gpu_(gpu) {}
+  ~Memory() override = default;
+
+  MemoryCopier* copier() const override;
+  OpenGpu& gpu() const { return gpu_; }
+  cuda::Address address() const { return reinterpret_cast<cuda::Address>(data()); }
+  Memory* next = nullptr;
+
+ private:
+  void Dispose() override;
+
+  const std::shared_ptr<State> state_;
+  OpenGpu& gpu_;  // lives longer
+};
+
+// A GPU of which memory is open. Only the thread creates and destroys it, and opens and closes its
+// memory. It lets go of the GPU if that is lost, so that others can open it anew.
 class GpuRegions::OpenGpu final : public MemoryCopier {
  public:
   static StatusOr<std::unique_ptr<OpenGpu>> Make(int device) {
@@ -40,33 +69,86 @@ class GpuRegions::OpenGpu final : public MemoryCopier {
     auto gpu = Gpu::Open(found.driver, device);
     if (!gpu.ok()) return gpu.status();
     auto made = std::make_unique<OpenGpu>(gpu.take());
-    const Gpu::Current current(made->gpu());
+    const Gpu::Current current(*made->gpu_);
     if (!current.status().ok()) return current.status();
-    auto stream = made->gpu().MakeStream();
+    auto stream = made->gpu_->MakeStream();
     if (!stream.ok()) return stream.status();
     made->stream_ = stream.value();
     return made;
   }
-  explicit OpenGpu(std::shared_ptr<Gpu> gpu) : gpu_(std::move(gpu)) {}
-  ~OpenGpu() override {
-    if (!stream_) return;
+  explicit OpenGpu(std::shared_ptr<Gpu> gpu) : device_(gpu->id()), gpu_(std::move(gpu)) {}
+  ~OpenGpu() override { LetGo(Status::Ok()); }
+
+  int device() const { return device_; }
+  bool lost() const { return gpu_ && gpu_->lost(); }
+  Status fault() const { return gpu_ ? gpu_->fault() : fault_; }
+  bool unused() const { return memories_.empty(); }
+
+  StatusOr<BlockRef> Open(const std::shared_ptr<State>& state, const cuda::IpcHandle& handle,
+                          uint64_t size) {
     const Gpu::Current current(*gpu_);
-    // Calls on a lost device fail and free nothing. The process goes on without the device.
-    (void)gpu_->call().StreamDestroy(stream_);
+    if (!current.status().ok()) return current.status();
+    cuda::Address address = 0;
+    const cuda::Result result =
+        gpu_->call().IpcOpenMemHandle(&address, handle, cuda::kLazyPeerAccess);
+    Status status = gpu_->Check(result, "cuIpcOpenMemHandle");
+    const bool is_callers = result == cuda::kInvalidValue || result == cuda::kInvalidContext ||
+                            result == cuda::kInvalidHandle;
+    if (is_callers) return Status::InvalidArg(status.message());
+    if (!status.ok()) return status;
+    cuda::Address begin = 0;
+    size_t bytes = 0;
+    status = gpu_->Check(gpu_->call().MemGetAddressRange(&begin, &bytes, address),
+                         "cuMemGetAddressRange");
+    if (status.ok() && size > bytes - (address - begin)) {
+      status = MakeStatus([&] {
+        return Status::InvalidArg("the memory has " + std::to_string(bytes - (address - begin)) +
+                                  " bytes, and so not " + std::to_string(size));
+      });
+    }
+    Memory* const memory =
+        status.ok() ? new (std::nothrow) Memory(state, *this, device_, address, size) : nullptr;
+    if (memory && Note(memory)) return BlockRef::Adopt(memory);
+    delete memory;
+    (void)gpu_->call().IpcCloseMemHandle(address);
+    return status.ok() ? Status::NoMemory() : status;
+  }
+  void Close(Memory* memory) {
+    if (gpu_) {
+      const Gpu::Current current(*gpu_);
+      (void)gpu_->call().IpcCloseMemHandle(memory->address());
+    }
+    memories_.erase(memory);
+    delete memory;
   }
 
-  Gpu& gpu() const { return *gpu_; }
-  size_t memories = 0;
+  // Closes all memory on the GPU. From now on copies fail with this status.
+  void LetGo(const Status& fault) {
+    std::shared_ptr<Gpu> gpu;  // its destructor may wait long
+    const std::unique_lock lock(mutex_);
+    if (!gpu_) return;
+    {
+      const Gpu::Current current(*gpu_);
+      // Calls on a lost device fail and free nothing. The process goes on without the device.
+      for (const Memory* memory : memories_) {
+        (void)gpu_->call().IpcCloseMemHandle(memory->address());
+      }
+      if (stream_) (void)gpu_->call().StreamDestroy(stream_);
+    }
+    fault_ = fault;
+    gpu.swap(gpu_);
+  }
 
   BlockRef Allocate(MemoryKind, int, size_t) override { return {}; }
   bool Copies(MemoryKind from, MemoryKind to) const override {
     return from == MemoryKind::kDevice || to == MemoryKind::kDevice;
   }
   Status Copy(const Buffer& from, const Buffer& to) override {
-    // A lost device may hang in calls.
-    if (Status fault = gpu_->fault(); !fault.ok()) return fault;
+    const std::shared_lock lock(mutex_);
+    // Calls on a lost device may hang.
+    if (Status failed = fault(); !failed.ok()) return failed;
     for (const Buffer& end : {from, to}) {
-      if (!IsHostMemory(end.kind) && end.device != gpu_->id()) {
+      if (!IsHostMemory(end.kind) && end.device != device_) {
         return Status::Unsupported("cannot copy from " + NameOf(from.kind, from.device) + " to " +
                                    NameOf(to.kind, to.device));
       }
@@ -74,13 +156,20 @@ class GpuRegions::OpenGpu final : public MemoryCopier {
     const Gpu::Current current(*gpu_);
     Status status = current.status();
     if (status.ok()) status = Enqueue(from, to);
-    if (status.ok()) {
-      status = gpu_->Check(gpu_->call().StreamSynchronize(stream_), "cuStreamSynchronize");
-    }
-    return status;
+    if (!status.ok()) return status;
+    // What was enqueued can only fail with the whole device.
+    gpu_->Drain(stream_);
+    return gpu_->fault();
   }
 
  private:
+  bool Note(Memory* memory) {
+    try {
+      return memories_.insert(memory).second;
+    } catch (const std::bad_alloc&) {
+      return false;
+    }
+  }
   Status Enqueue(const Buffer& from, const Buffer& to) const {
     const cuda::Functions& call = gpu_->call();
     if (IsHostMemory(from.kind)) {
@@ -95,8 +184,13 @@ class GpuRegions::OpenGpu final : public MemoryCopier {
                        "cuMemcpyDtoDAsync");
   }
 
-  const std::shared_ptr<Gpu> gpu_;
+  const int device_;
+  std::set<Memory*> memories_;
+  // Copies share it. The thread locks it to let go of the GPU.
+  std::shared_mutex mutex_;
+  std::shared_ptr<Gpu> gpu_;
   cuda::Stream stream_ = nullptr;
+  Status fault_;  // why there is no GPU
 };
 
 struct GpuRegions::State {
@@ -110,48 +204,37 @@ struct GpuRegions::State {
   std::deque<Call> calls;
   Memory* unused = nullptr;  // to be closed, a list
   bool end = false;
-  enum class Thread { kRuns, kLingers, kEnded } thread = Thread::kRuns;
+  bool ended = false;
 
-  std::map<int, std::unique_ptr<OpenGpu>> gpus;  // of the thread
+  // Of the thread: GPUs, and those that were lost and have memory still.
+  std::map<int, std::unique_ptr<OpenGpu>> gpus;
+  std::vector<std::unique_ptr<OpenGpu>> lost;
 
+  bool idle() const { return gpus.empty() && lost.empty(); }
   void Add(Call call);
   void Run();
-  void Do(const Call& call, BlockRef* opened) noexcept;
+  void Do(const Call& call) noexcept;
   StatusOr<BlockRef> OpenMemory(const std::shared_ptr<State>& self, int device,
                                 const cuda::IpcHandle& handle, uint64_t size);
-  void CloseIfUnused(int device);
-  void Close(Memory* memory);
+  void LetGoOfLost() noexcept;
+  void ForgetUnused();
 };
 
-// Disposing needs no memory: it links the block.
-class GpuRegions::Memory final : public Block {
- public:
-  Memory(std::shared_ptr<State> state, OpenGpu& gpu, cuda::Address address, uint64_t size)
-      : Block(reinterpret_cast<void*>(address), static_cast<size_t>(size), MemoryKind::kDevice,
-              gpu.gpu().id()),
-        state_(std::move(state)),
-        gpu_(gpu) {}
-  ~Memory() override = default;
+MemoryCopier* GpuRegions::Memory::copier() const {
+  return &gpu_;
+}
 
-  MemoryCopier* copier() const override { return &gpu_; }
-  cuda::Address address() const { return reinterpret_cast<cuda::Address>(data()); }
-  Memory* next = nullptr;
-
- private:
-  void Dispose() override {
-    const std::shared_ptr<State> state = state_;  // outlives the lock
-    const std::lock_guard lock(state->mutex);
-    next = state->unused;
-    state->unused = this;
-    state->changed.notify_all();
-  }
-
-  const std::shared_ptr<State> state_;
-  OpenGpu& gpu_;
-};
+void GpuRegions::Memory::Dispose() {
+  const std::shared_ptr<State> state = state_;  // outlives the lock
+  const std::lock_guard lock(state->mutex);
+  next = state->unused;
+  state->unused = this;
+  state->changed.notify_all();
+}
 
 StatusOr<BlockRef> GpuRegions::State::OpenMemory(const std::shared_ptr<State>& self, int device,
                                                  const cuda::IpcHandle& handle, uint64_t size) {
+  LetGoOfLost();
   auto found = gpus.find(device);
   if (found == gpus.end()) {
     auto made = OpenGpu::Make(device);
@@ -159,57 +242,39 @@ StatusOr<BlockRef> GpuRegions::State::OpenMemory(const std::shared_ptr<State>& s
     found = gpus.emplace(device, made.take()).first;
   }
   OpenGpu& open = *found->second;
-  Gpu& gpu = open.gpu();
-  if (Status fault = gpu.fault(); !fault.ok()) return fault;
-  const Gpu::Current current(gpu);
-  if (!current.status().ok()) return current.status();
-  cuda::Address address = 0;
-  Status status = gpu.Check(gpu.call().IpcOpenMemHandle(&address, handle, cuda::kLazyPeerAccess),
-                            "cuIpcOpenMemHandle");
-  if (!status.ok()) return Status::InvalidArg(status.message());
-  cuda::Address begin = 0;
-  size_t bytes = 0;
-  status =
-      gpu.Check(gpu.call().MemGetAddressRange(&begin, &bytes, address), "cuMemGetAddressRange");
-  if (status.ok() && size > bytes - (address - begin)) {
-    status = Status::InvalidArg("the memory has " + std::to_string(bytes - (address - begin)) +
-                                " bytes, and so not " + std::to_string(size));
-  }
-  Memory* memory = nullptr;
-  if (status.ok()) {
-    memory = new (std::nothrow) Memory(self, open, address, size);
-    if (!memory) status = Status::NoMemory();
-  }
-  if (!status.ok()) {
-    (void)gpu.call().IpcCloseMemHandle(address);
-    return status;
-  }
-  open.memories++;
-  return BlockRef::Adopt(memory);
+  if (Status fault = open.fault(); !fault.ok()) return fault;
+  return open.Open(self, handle, size);
 }
 
-void GpuRegions::State::CloseIfUnused(int device) {
-  const auto found = gpus.find(device);
-  if (found != gpus.end() && found->second->memories == 0) gpus.erase(found);
-}
-
-void GpuRegions::State::Close(Memory* memory) {
-  const int device = memory->device();
-  OpenGpu& open = *gpus.at(device);
-  {
-    const Gpu::Current current(open.gpu());
-    if (current.status().ok()) (void)open.gpu().call().IpcCloseMemHandle(memory->address());
+void GpuRegions::State::LetGoOfLost() noexcept try {
+  for (auto at = gpus.begin(); at != gpus.end();) {
+    OpenGpu& open = *at->second;
+    if (!open.lost()) {
+      ++at;
+      continue;
+    }
+    lost.reserve(lost.size() + 1);
+    open.LetGo(open.fault());
+    lost.push_back(std::move(at->second));
+    at = gpus.erase(at);
   }
-  open.memories--;
-  delete memory;
-  CloseIfUnused(device);
+  ForgetUnused();
+} catch (const std::bad_alloc&) {
+  // The next look does it.
 }
 
-void GpuRegions::State::Do(const Call& call, BlockRef* opened) noexcept {
-  const Status status = MakeStatus([&] { return call.work(*this, opened); });
+void GpuRegions::State::ForgetUnused() {
+  std::erase_if(gpus, [](const auto& one) { return one.second->unused(); });
+  std::erase_if(lost, [](const auto& one) { return one->unused(); });
+}
+
+void GpuRegions::State::Do(const Call& call) noexcept {
+  BlockRef opened;
+  const Status status = MakeStatus([&] { return call.work(*this, &opened); });
+  ForgetUnused();
   while (true) {
     try {
-      return call.done(status, *opened);
+      return call.done(status, opened);
     } catch (const std::bad_alloc&) {
       std::this_thread::sleep_for(kPause);
     }
@@ -219,30 +284,31 @@ void GpuRegions::State::Do(const Call& call, BlockRef* opened) noexcept {
 void GpuRegions::State::Run() {
   platform::NameThread("tritonts-region");
   std::unique_lock lock(mutex);
+  const auto has_work = [this] { return unused || !calls.empty() || (end && idle()); };
   while (true) {
-    changed.wait(lock,
-                 [this] { return (end && thread == Thread::kRuns) || unused || !calls.empty(); });
+    if (idle())
+      changed.wait(lock, has_work);
+    else
+      changed.wait_for(lock, kLook, has_work);
     if (Memory* const memory = unused) {
       unused = memory->next;
       lock.unlock();
-      Close(memory);
+      memory->gpu().Close(memory);
+      ForgetUnused();
     } else if (!calls.empty()) {
-      Call call = std::move(calls.front());
+      const Call call = std::move(calls.front());
       calls.pop_front();
       lock.unlock();
-      BlockRef opened;
-      Do(call, &opened);
+      Do(call);
+    } else if (end && idle()) {
+      break;
     } else {
-      // Memory may be in use for longer than its servers, as by a run that hangs.
-      if (gpus.empty()) break;
-      thread = Thread::kLingers;
-      changed.notify_all();
-      continue;
+      lock.unlock();
+      LetGoOfLost();
     }
     lock.lock();
-    if (thread == Thread::kLingers && gpus.empty()) break;
   }
-  thread = Thread::kEnded;
+  ended = true;
   changed.notify_all();
 }
 
@@ -269,23 +335,23 @@ std::shared_ptr<GpuRegions> GpuRegions::Share() {
 
 GpuRegions::~GpuRegions() {
   if (!thread_.joinable()) return;
-  std::unique_lock lock(state_->mutex);
-  state_->end = true;
-  state_->changed.notify_all();
-  state_->changed.wait(lock, [this] { return state_->thread != State::Thread::kRuns; });
-  const bool lingers = state_->thread == State::Thread::kLingers;
-  lock.unlock();
-  if (lingers)
-    thread_.Detach();
-  else
+  bool ended = false;
+  {
+    std::unique_lock lock(state_->mutex);
+    state_->end = true;
+    state_->changed.notify_all();
+    ended = state_->changed.wait_for(lock, kEndTime, [this] { return state_->ended; });
+  }
+  if (ended)
     thread_.Join();
+  else
+    thread_.Detach();
 }
 
 void GpuRegions::Open(int device, const cuda::IpcHandle& handle, uint64_t size, Done done) {
   state_->Add(
       {[self = std::weak_ptr(state_), device, handle, size](State& state, BlockRef* opened) {
          auto memory = state.OpenMemory(self.lock(), device, handle, size);
-         state.CloseIfUnused(device);
          if (memory.ok()) *opened = memory.take();
          return memory.status();
        },

@@ -29,6 +29,14 @@ const models = {
   },
   onnx: onnx(addModel({ width: 4 }), { ...tensors, maxBatchSize: 8 }),
   script: script(executing(adds), { ...tensors, maxBatchSize: 8 }),
+  slow: script(
+    `import { existsSync } from 'node:fs';
+    ${executing(`return (async () => {
+      while (!existsSync(process.env.TRITONTS_TEST_GO)) await new Promise((resolve) => setTimeout(resolve, 5));
+      ${adds}
+    })();`)}`,
+    { ...tensors, maxBatchSize: 8 },
+  ),
   chain: ensemble(chain(['plan']), { ...tensors, maxBatchSize: 8 }),
 };
 
@@ -45,9 +53,9 @@ test(
       assert.deepEqual(steps['status'], [[one], [one], []], protocol);
       for (const [name, message] of [
         ['twice', /shared memory region 'r' already in manager/],
-        ['more', /CUDA shared memory region: 's': invalid args: the memory has 64 bytes, and so not 65/],
-        ['elsewhere', /'s': invalid args: there is no GPU 7, but 2 from 0 on/],
-        ['unknown', /'s': invalid args: GPU 1: cuIpcOpenMemHandle failed with 1/],
+        ['more', /register shared memory region: invalid args: 's': the memory has 64 bytes, and so not 65/],
+        ['elsewhere', /invalid args: 's': there is no GPU 7, but 2 from 0 on/],
+        ['unknown', /invalid args: 's': GPU 1: cuIpcOpenMemHandle failed with 1/],
         ['short', /'raw_handle' must be a valid base64 encoded cudaIpcMemHandle_t/],
         ['beyond', /Invalid offset for shared memory region: 'r': it has 64 bytes, and the offset is 64/],
         ['gone', /Unable to find shared memory region: 'r'/],
@@ -70,6 +78,13 @@ test(
         );
         assert.deepEqual(over, [2, 3, 4, 5], `${protocol}: ${name}`);
       }
+      assert.equal(steps['other'], undefined);
+      assert.deepEqual(steps['by the host'], [2, 3, 4, 5]);
+      const other = { name: 'other', device_id: 0, byte_size: 64 };
+      const [unregistered, listed, again] = steps['leaving'] as unknown[];
+      assert.deepEqual([unregistered ?? undefined, listed], [undefined, [other]]);
+      assert.match((again as { message: string }).message, /region 'other' already in manager/);
+      assert.deepEqual(steps['left'], [{ shape: [1, 4] }, [2, 3, 4, 5], [one]]);
       assert.deepEqual([steps['system'], steps['unregistered']], [undefined, undefined]);
       assert.deepEqual([steps['still'], steps['none']], [[one], []]);
     }

@@ -85,11 +85,7 @@ StatusOr<uint32_t> RegionTable::Add(std::string name, BlockRef memory, platform:
     return Status::Unavailable(
         Reason::kClosed, "shared memory region '" + region->name() + "': the server is closed");
   }
-  const auto has_name = [&](const auto& one) { return one.entry.name == region->name(); };
-  if (NamedLocked(region->name()) != 0 || std::ranges::any_of(leaving_, has_name)) {
-    return Status(Code::kAlreadyExists,
-                  "shared memory region '" + region->name() + "' already in manager");
-  }
+  if (Status taken = CheckNameLocked(region->name()); !taken.ok()) return taken;
   const auto named = ids_.emplace(region->name(), last_ + 1).first;
   try {
     regions_.emplace(last_ + 1, region);
@@ -103,6 +99,18 @@ StatusOr<uint32_t> RegionTable::Add(std::string name, BlockRef memory, platform:
     region->aliased_.store(true, std::memory_order_relaxed);
   }
   return ++last_;
+}
+
+Status RegionTable::CheckName(const std::string& name) {
+  std::lock_guard lock(mutex_);
+  ForgetUnused();
+  return CheckNameLocked(name);
+}
+
+Status RegionTable::CheckNameLocked(const std::string& name) const {
+  const auto has_name = [&](const auto& one) { return one.entry.name == name; };
+  if (NamedLocked(name) == 0 && std::ranges::none_of(leaving_, has_name)) return Status::Ok();
+  return Status(Code::kAlreadyExists, "shared memory region '" + name + "' already in manager");
 }
 
 bool RegionTable::Remove(uint32_t id) {

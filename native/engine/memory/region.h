@@ -86,6 +86,8 @@ class RegionTable {
   // std::bad_alloc.
   StatusOr<uint32_t> Add(std::string name, BlockRef memory, platform::FileRange bytes = {},
                          RegionOrigin origin = {});
+  // Whether a region of this name could be added: ALREADY_EXISTS as for Add. Throws std::bad_alloc.
+  Status CheckName(const std::string& name);
   // Unregisters a region. False: there is no such region. Throws std::bad_alloc; then it stays.
   bool Remove(uint32_t id);
   // Null: there is no such region.
@@ -98,7 +100,9 @@ class RegionTable {
   void Close();
 
  private:
-  // Both need the mutex. Forgets unregistered regions that no request uses any more.
+  // All need the mutex. Ok, or ALREADY_EXISTS.
+  Status CheckNameLocked(const std::string& name) const;
+  // Forgets unregistered regions that no request uses any more.
   void ForgetUnused();
   uint32_t NamedLocked(std::string_view name) const;
 

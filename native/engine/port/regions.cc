@@ -85,8 +85,9 @@ Status Port::ReadRegion(const GroupRecord& record, const InputRecord& input, Inp
   Buffer range = found.take();
   // Others may write to a region at any time, and a model's output may go there. So values that are
   // checked before they are used, and ranges that outputs go to, are copied. So are ranges that the
-  // model cannot read in place. Whether an output goes to an aliased region cannot be seen. A
-  // device's region gets the outputs of a request only after that has run.
+  // model cannot read in place; senders avoid that for memory of GPUs, for which this thread would
+  // wait. Whether an output goes to an aliased region cannot be seen. A device's region gets the
+  // outputs of a request only after that has run, but maybe before another request of its group.
   const bool may_change =
       (region->aliased() && builder->regions().writes()) ||
       ((IsHostMemory(range.kind) || record.requests > 1) && builder->regions().Overlaps(range));

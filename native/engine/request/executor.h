@@ -41,6 +41,10 @@ class Executor {
     return IsHostMemory(kind);
   }
 
+  // Whether all its instances compute on this device, and none elsewhere. Called only after the
+  // start; the answer does not change.
+  virtual bool RunsOn(int /*device*/) const { return false; }
+
   // The places of batches that may make calls themselves (call_graph.h); null: its batches make
   // none. Calls are admitted with these places before they are submitted.
   virtual std::shared_ptr<CallPlaces> call_places() const { return nullptr; }

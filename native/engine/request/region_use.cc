@@ -16,6 +16,7 @@ bool ReadsInPlace(const Executor& executor, uint32_t input, const Buffer& range)
   const TensorSpec& spec = executor.io().inputs[input];
   return MayBeShared(spec.datatype) && !spec.rows_in_values &&
          executor.Takes(input, range.kind, range.device) &&
+         (IsHostMemory(range.kind) || executor.RunsOn(range.device)) &&
          reinterpret_cast<uintptr_t>(range.data) % ByteSize(spec.datatype) == 0;
 }
 

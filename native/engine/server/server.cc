@@ -157,11 +157,14 @@ void Server::Join() {
   std::lock_guard lock(mutex_);
   self.swap(self_);
   companions.swap(companions_);
+  joined_ = true;
 }
 
-void Server::AddCompanion(std::shared_ptr<const void> companion) {
+bool Server::AddCompanion(std::shared_ptr<const void> companion) {
   std::lock_guard lock(mutex_);
+  if (joined_) return false;
   companions_.push_back(std::move(companion));
+  return true;
 }
 
 std::shared_ptr<Port> Server::Attach(std::function<void()> wake) {

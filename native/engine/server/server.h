@@ -150,8 +150,8 @@ class Server : public std::enable_shared_from_this<Server>, public PortHost {
   // after Close, not on one of the server's threads.
   void Join();
 
-  // Shares ownership of an object until Join.
-  void AddCompanion(std::shared_ptr<const void> companion);
+  // Shares ownership of an object until Join. False: that was called, and nothing is shared.
+  bool AddCompanion(std::shared_ptr<const void> companion);
 
   // --- Environments. Makes a port; null: out of memory.
   std::shared_ptr<Port> Attach(std::function<void()> wake);
@@ -213,6 +213,7 @@ class Server : public std::enable_shared_from_this<Server>, public PortHost {
   std::mutex mutex_;  // guards all below
   std::shared_ptr<Server> self_;
   std::vector<std::shared_ptr<const void>> companions_;
+  bool joined_ = false;
 };
 
 }  // namespace tritonts

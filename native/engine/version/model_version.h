@@ -114,6 +114,7 @@ class ModelVersion final : public Served,
   std::map<std::string, std::string> Info() const override;
   const ModelIo& io() const override { return io_; }
   bool Takes(uint32_t input, MemoryKind kind, int device) const override;
+  bool RunsOn(int device) const override { return device >= 0 && device == only_device_; }
   bool decoupled() const override { return context_.decoupled; }
   bool alone() const override { return alone_; }
   // The output bytes of a request of `rows` rows, at most kMostBytes. Outputs with variable dims
@@ -271,7 +272,8 @@ class ModelVersion final : public Served,
   std::vector<Keyed> keyed_inputs_;
   // By input: the devices whose memory all instances take it from, one bit each.
   std::vector<uint64_t> input_devices_;
-  bool alone_ = false;  // the model has sequences
+  int only_device_ = -1;  // on which all instances are; -1: there is none
+  bool alone_ = false;    // the model has sequences
   bool has_optional_ = false;
   bool keyed_ = false;  // requests may differ in shape, in which inputs they have, or in values
   std::shared_ptr<const QueuePolicies> queue_policies_;  // null: there are none

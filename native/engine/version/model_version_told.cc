@@ -24,6 +24,10 @@ void AddHostMemory(uint64_t bytes, std::vector<MemoryUse>* uses) {
 
 void ModelVersion::NoteDevices(std::span<InstanceRunner* const> runners) {
   if (runners.empty() || runners.front()->memory != MemoryKind::kDevice) return;
+  const bool alone = std::all_of(runners.begin(), runners.end(), [&](const auto* runner) {
+    return runner->memory == MemoryKind::kDevice && runner->device == runners.front()->device;
+  });
+  if (alone) only_device_ = runners.front()->device;
   for (uint32_t input = 0; input < io_.inputs.size(); input++) {
     uint64_t& devices = input_devices_.emplace_back(0);
     for (int device = 0; device < kMostDevices; device++) {

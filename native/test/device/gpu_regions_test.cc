@@ -174,10 +174,8 @@ TEST(gpu_regions_survive_each_call_that_fails) {
   BlockRef memory;
   CHECK(Open(*regions, 0, shared, 4, &memory).ok());
   char host[4] = {'a', 'b', 'c', 'd'};
-  for (const char* function : {"cuMemcpyDtoHAsync_v2", "cuStreamSynchronize"}) {
-    FailOnce(function, 2);
-    CHECK(Contains(Copy(*regions, Part(memory, 0, 4), Here(host, 4)), "CUDA_ERROR_OUT_OF_MEMORY"));
-  }
+  FailOnce("cuMemcpyDtoHAsync_v2", 2);
+  CHECK(Contains(Copy(*regions, Part(memory, 0, 4), Here(host, 4)), "CUDA_ERROR_OUT_OF_MEMORY"));
   FailOnce("cuMemcpyHtoDAsync_v2", 2);
   CHECK(Contains(Copy(*regions, Here(host, 4), Part(memory, 0, 4)), "CUDA_ERROR_OUT_OF_MEMORY"));
   CHECK(Copy(*regions, Here(host, 4), Part(memory, 0, 4)).ok());
@@ -192,13 +190,50 @@ TEST(gpu_regions_of_a_lost_gpu_fail_and_are_given_back) {
     CHECK(Open(*regions, 0, shared, 4, &memory).ok());
     LoseGpu(0);
     char host[4];
-    CHECK(!Copy(*regions, Part(memory, 0, 4), Here(host, 4)).ok());
-    CHECK(!Open(*regions, 0, shared, 4).ok());
-    memory.reset();
-    // The lost context was released, so the GPU can be opened again.
+    const Status failed = Copy(*regions, Part(memory, 0, 4), Here(host, 4));
+    CHECK(failed.reason() == Reason::kDeviceLost);
+    // The lost context is given back, although its memory is in use, so that the GPU can be opened
+    // again. What was open stays lost.
     BlockRef again;
     CHECK_EQ(Open(*regions, 0, shared, 4, &again).message(), "");
+    CHECK(Copy(*regions, Part(again, 0, 4), Here(host, 4)).ok());
+    CHECK(CopyBytes(Part(memory, 0, 4), Here(host, 4)).SameAs(failed));
   }
+  CHECK(Objects() == kNone);
+}
+
+TEST(gpu_regions_give_back_a_lost_gpu_by_themselves) {
+  const Shared shared("0123");
+  const auto regions = GpuRegions::Share();
+  BlockRef memory;
+  CHECK(Open(*regions, 0, shared, 4, &memory).ok());
+  {
+    const std::shared_ptr<device::Gpu> gpu = OpenGpu();
+    LoseGpu(0);
+    char host[4];
+    CHECK(!CopyBytes(Part(memory, 0, 4), Here(host, 4)).ok());
+    CHECK(gpu->lost());
+  }
+  while (Objects() != kNone) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  CHECK_EQ(OpenGpu()->fault().message(), "");
+}
+
+TEST(gpu_regions_end_without_a_driver_that_answers) {
+  const Shared shared("0123");
+  BlockRef memory;
+  char host[4] = {};
+  Told told;
+  HeldWork held(GpuWork::kDown);
+  {
+    const auto regions = GpuRegions::Share();
+    CHECK(Open(*regions, 0, shared, 4, &memory).ok());
+    regions->Copy(Part(memory, 0, 4), Here(host, 4), told.done());
+  }
+  held.Release();
+  CHECK_EQ(told.status().message(), "");
+  CHECK_EQ(std::string(host, 4), "0123");
+  memory.reset();
+  while (Objects() != kNone) std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
 TEST(gpu_regions_in_use_after_their_server_close_later) {

@@ -149,8 +149,15 @@ export interface NativeServer extends NativeTracing {
   ): void;
   /** Whether requests to a version have an input in place at this offset of a region. */
   readsRegion(uid: number, input: number, region: number, offset: number): boolean;
-  /** Whether a version computes where the region is, so that its outputs are copied there without the host. */
+  /** Whether all of a version's instances are on the region's GPU, so that its outputs are copied there without the host. */
   writesRegion(uid: number, region: number): boolean;
+  /**
+   * Keeps a region for this environment: it counts as in use, and {@link readRegion} and {@link writeRegion} know it after
+   * it was unregistered. False: there is no such region.
+   */
+  holdRegion(region: number): boolean;
+  /** Ends one {@link holdRegion}. */
+  releaseRegion(region: number): void;
   /** Copies bytes of a region. They count as in flight until `done` is called. */
   readRegion(
     region: number,

@@ -1,6 +1,7 @@
 /** Writes long answers in JSON in slices of the event loop. */
 
 import { atOnce, inSlices, type Sliced } from '../../slices.js';
+import { StoredTensor } from '../../tensor/region-tensor.js';
 import { elementCount } from '../../tensor/shape.js';
 import type { AnyTensor } from '../../tensor/tensor.js';
 import type { Exchange } from './exchange.js';
@@ -15,7 +16,12 @@ type Outputs = Readonly<Record<string, AnyTensor>>;
 
 function elementsOf(outputs: Outputs, inJson: (name: string) => boolean): number {
   let elements = 0;
-  for (const name in outputs) if (inJson(name)) elements += elementCount(outputs[name]?.shape ?? [0]);
+  for (const name in outputs) {
+    const tensor: unknown = outputs[name];
+    // The elements of a stored one are not written.
+    if (inJson(name) && !(tensor instanceof StoredTensor))
+      elements += elementCount(outputs[name]?.shape ?? [0]);
+  }
   return elements;
 }
 

@@ -12,6 +12,8 @@ export interface Canceller {
 export class Client {
   /** Requests that were accepted and have not been answered. */
   inFlight = 0;
+  /** Requests of sequences wait for it: an earlier one still waits for its inputs. It never rejects. */
+  behind: Promise<void> | undefined;
   #gone = false;
   #canceller: Canceller | undefined;
   /** Listeners for the end of the connection; undefined until the first is added. */

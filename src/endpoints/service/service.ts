@@ -33,7 +33,8 @@ import {
   type TraceReply,
 } from './trace-settings.js';
 import { namingModel } from './request-errors.js';
-import { Staging } from './staging.js';
+import { RegionJob } from './region-job.js';
+import { Staging, usesGpus } from './staging.js';
 import { readParameters } from './parameters.js';
 import { loadFailure, tritonStatistics, type ServiceStatistics } from './replies.js';
 import { Job, Submitter } from './submitter.js';
@@ -256,28 +257,17 @@ export class InferenceService {
    */
   infer(request: ServiceRequest, client: Client, waiter: Waiter<InferResult>): void {
     const handle = this.#ordinary(request.model, request.version);
-    const staging = this.#stagingOf(handle, request);
-    if (staging === undefined) {
-      const checked = begun(handle, check(handle, request), request.trace);
-      this.#submitter.add(new Job(client, handle, request.inputs, checked, waiter));
+    const memory = this.regions.cuda;
+    if (memory !== undefined && usesGpus(request)) {
+      const checked = check(handle, request);
+      const begin = (options: CheckedOptions): CheckedOptions => begun(handle, options, request.trace);
+      this.#submitter.add(
+        new RegionJob({ memory, client, handle, tensors: request, checked, begin, waiter }),
+      );
       return;
     }
-    const checked = check(handle, { ...request, targets: staging.targets });
-    staging.fetch().then(
-      (inputs) => {
-        const sent = begun(handle, checked, request.trace);
-        this.#submitter.add(new Job(client, handle, inputs, sent, staging.waiter(waiter)));
-      },
-      (error: unknown) => {
-        waiter.reject(error);
-      },
-    );
-  }
-
-  /** Undefined: the request has nothing in regions of GPUs that it cannot use there. */
-  #stagingOf(handle: ModelHandle, request: ServiceRequest): Staging | undefined {
-    const memory = this.regions.cuda;
-    return memory && Staging.of(memory, handle, request);
+    const checked = begun(handle, check(handle, request), request.trace);
+    this.#submitter.add(new Job(client, handle, request.inputs, checked, waiter));
   }
 
   /**
@@ -297,11 +287,17 @@ export class InferenceService {
    */
   stream(request: ServiceRequest): AsyncIterableIterator<InferResult> {
     const handle = this.#handle(request.model, request.version);
-    const staging = this.#stagingOf(handle, request);
+    const memory = this.regions.cuda;
+    const staging = memory && usesGpus(request) ? Staging.of(memory, handle, request) : undefined;
     if (staging === undefined)
       return handle.openStream(request.inputs, begun(handle, check(handle, request), request.trace));
-    const checked = check(handle, { ...request, targets: staging.targets });
-    return staging.stream((inputs) => handle.openStream(inputs, begun(handle, checked, request.trace)));
+    try {
+      const checked = check(handle, { ...request, targets: staging.targets });
+      return staging.stream((inputs) => handle.openStream(inputs, begun(handle, checked, request.trace)));
+    } catch (error) {
+      staging.end();
+      throw error;
+    }
   }
 
   #ordinary(model: string, version: string | undefined): ModelHandle {

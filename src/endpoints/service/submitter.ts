@@ -16,7 +16,7 @@ import type { Inputs } from '../../tensor/inputs.js';
 import type { Client } from './client.js';
 
 /** A request to be submitted, with its waiter. */
-export class Job implements Waiter<InferResult> {
+export class Job implements Waiter<InferResult>, Sendable {
   readonly #client: Client;
   readonly #handle: ModelHandle;
   readonly #inputs: Inputs;
@@ -38,6 +38,18 @@ export class Job implements Waiter<InferResult> {
   }
 
   send(): void {
+    const { behind } = this.#client;
+    if (behind === undefined || this.#options.request.sequence === undefined) {
+      this.sendNow();
+      return;
+    }
+    void behind.then(() => {
+      this.send();
+    });
+  }
+
+  /** Sends it also before others of its sequence that wait. */
+  sendNow(): void {
     const client = this.#client;
     client.inFlight++;
     if (client.gone) {
@@ -66,11 +78,16 @@ export class Job implements Waiter<InferResult> {
 /** Errors sent to clients need no stack frames of the program. */
 const origin = '';
 
+/** What is sent in the next turn. */
+export interface Sendable {
+  send(): void;
+}
+
 /** See the head of this file. Each service has one submitter. */
 export class Submitter {
-  #jobs: Job[] = [];
+  #jobs: Sendable[] = [];
 
-  add(job: Job): void {
+  add(job: Sendable): void {
     if (this.#jobs.push(job) === 1) setImmediate(this.#sendAll);
   }
 

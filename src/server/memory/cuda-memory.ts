@@ -79,9 +79,18 @@ export class CudaMemory {
     const args = made.code === 'INVALID_ARG' ? 'invalid args: ' : '';
     throw new TritonError(
       made.code,
-      `failed to register CUDA shared memory region: '${shown}': ${args}${made.message}`,
+      `failed to register shared memory region: ${args}'${shown}': ${made.message}`,
       { cause: made, reason: made.reason },
     );
+  }
+
+  /** Keeps a region as {@link NativeServer.holdRegion} does. Returns a function that gives it back. */
+  hold({ region }: RegionRange): () => void {
+    if (!this.#native.holdRegion(region))
+      throw new TritonError('NOT_FOUND', 'the shared memory region was unregistered');
+    return () => {
+      this.#native.releaseRegion(region);
+    };
   }
 
   /** A copy of bytes of a region. */

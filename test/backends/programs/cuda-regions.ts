@@ -3,7 +3,7 @@
  * JSON. With the fake driver the handle of memory is the path of a file, which is the memory.
  */
 
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { serveGrpc } from '../../../src/endpoints/grpc/serve.js';
 import { serveHttp } from '../../../src/endpoints/http/serve.js';
@@ -21,6 +21,10 @@ export interface Regions {
 }
 
 const [, , repository = '', folder = '', library = ''] = process.argv;
+/** The model 'slow' waits for this file. */
+const go = join(folder, 'go');
+process.env['TRITONTS_TEST_GO'] = go;
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 const path = join(folder, 'm');
 const handle = Buffer.alloc(64);
 handle.write(path);
@@ -73,6 +77,30 @@ async function ask(client: Client): Promise<Record<string, unknown>> {
     await client.infer({ model, shape: row, input: range, output: range });
     told[model] = { direct: direct(model), answer, stored, read, small, over: await floats(4) };
   }
+  // The memory is another GPU's, so the host is between.
+  told['other'] = await client.cuda.register('other', handle, 0, 64);
+  await fill(1, 2, 3, 4, 0, 0, 0, 0);
+  const there = { region: 'other', offset: 0, byteSize: 16 };
+  await client.infer({
+    ...{ model: 'plan', shape: row, input: there },
+    output: { ...there, offset: 16 },
+  });
+  told['by the host'] = (await floats(8)).slice(4);
+  // It is unregistered while the model runs.
+  await fill(1, 2, 3, 4, 0, 0, 0, 0);
+  const asked = client.infer({
+    ...{ model: 'slow', shape: row, input: there },
+    output: { ...there, offset: 16 },
+  });
+  while (!server.explain('slow').batches.some(({ running }) => running)) await turn();
+  told['leaving'] = [
+    await client.cuda.unregister('other'),
+    await client.cuda.status('other'),
+    await client.cuda.register('other', handle, 0, 64),
+  ];
+  await writeFile(go, '');
+  told['left'] = [await asked, (await floats(8)).slice(4), await client.cuda.status('')];
+  await rm(go);
   told['beyond'] = await client.infer({ model: 'onnx', shape: row, input: { ...range, offset: 64 } });
   told['system'] = await client.unregister(region);
   told['still'] = await client.cuda.status('');

@@ -21,9 +21,9 @@ namespace tritonts::device {
 
 namespace {
 
-constexpr auto kPause = std::chrono::milliseconds(10);  // until there may be memory again
-constexpr auto kLook = std::chrono::milliseconds(500);  // between two looks for lost GPUs
-constexpr auto kEndTime = std::chrono::milliseconds(500);
+constexpr auto kMemoryPause = std::chrono::milliseconds(10);   // until there may be memory again
+constexpr auto kLookForLost = std::chrono::milliseconds(500);  // between two looks for lost GPUs
+constexpr auto kRegionsEndTime = std::chrono::milliseconds(500);
 
 cuda::Address AddressOf(const Buffer& buffer) {
   return reinterpret_cast<cuda::Address>(buffer.data);
@@ -276,7 +276,7 @@ void GpuRegions::State::Do(const Call& call) noexcept {
     try {
       return call.done(status, opened);
     } catch (const std::bad_alloc&) {
-      std::this_thread::sleep_for(kPause);
+      std::this_thread::sleep_for(kMemoryPause);
     }
   }
 }
@@ -289,7 +289,7 @@ void GpuRegions::State::Run() {
     if (idle())
       changed.wait(lock, has_work);
     else
-      changed.wait_for(lock, kLook, has_work);
+      changed.wait_for(lock, kLookForLost, has_work);
     if (Memory* const memory = unused) {
       unused = memory->next;
       lock.unlock();
@@ -340,7 +340,7 @@ GpuRegions::~GpuRegions() {
     std::unique_lock lock(state_->mutex);
     state_->end = true;
     state_->changed.notify_all();
-    ended = state_->changed.wait_for(lock, kEndTime, [this] { return state_->ended; });
+    ended = state_->changed.wait_for(lock, kRegionsEndTime, [this] { return state_->ended; });
   }
   if (ended)
     thread_.Join();

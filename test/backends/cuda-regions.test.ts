@@ -46,7 +46,7 @@ test(
   async () => {
     assert.ok(fakes);
     const repository = await writeRepository(await temporaryFolder({ after }), models);
-    const { told, inProcess } = await fakes.regions({}, repository);
+    const { told, streamed, inProcess } = await fakes.regions({}, repository);
     for (const [protocol, steps] of Object.entries(told)) {
       const one = { name: 'r', device_id: 1, byte_size: 64 };
       assert.equal(steps['registered'], undefined);
@@ -88,6 +88,8 @@ test(
       assert.deepEqual([steps['system'], steps['unregistered']], [undefined, undefined]);
       assert.deepEqual([steps['still'], steps['none']], [[one], []]);
     }
+    // The requests of a sequence keep their order, and the last response of a stream says that it is.
+    assert.deepEqual(streamed, [[1, 2, 3], [false, false, true], [2]]);
     assert.deepEqual(inProcess, [
       'ok',
       [{ name: 'p', deviceId: 0, byteSize: 64 }],

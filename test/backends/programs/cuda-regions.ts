@@ -7,15 +7,24 @@ import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { serveGrpc } from '../../../src/endpoints/grpc/serve.js';
 import { serveHttp } from '../../../src/endpoints/http/serve.js';
-import { createServer, TritonError } from '../../../src/index.js';
+import { createServer, TritonError, type GivenModel } from '../../../src/index.js';
 import { regionsOf } from '../../../src/server/memory/shared-memory.js';
 import { ModelHandle } from '../../../src/server/models/model-handle.js';
+import { counter } from '../../endpoints/counter.js';
+import {
+  floats as bytesOf,
+  foreign,
+  responses,
+  type Fields,
+  type Foreign,
+} from '../../endpoints/grpc/harness.js';
 import { grpcClient, httpClient, type Client } from '../../endpoints/region-clients.js';
 
 /** The output of the program. */
 export interface Regions {
   /** By protocol: what each step told. */
   readonly told: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+  readonly streamed: readonly unknown[];
   /** What registering in the process told. */
   readonly inProcess: readonly unknown[];
 }
@@ -110,7 +119,71 @@ async function ask(client: Client): Promise<Record<string, unknown>> {
   return told;
 }
 
-const server = await createServer(repository, { backendConfig: { tensorrt: { library } } });
+/** Says which request of its sequence it gets. */
+const parts: GivenModel = {
+  config: {
+    max_batch_size: 1,
+    sequence_batching: {},
+    input: [{ name: 'x', data_type: 'TYPE_FP32', dims: [1] }],
+    output: [{ name: 'y', data_type: 'TYPE_FP32', dims: [1] }],
+  },
+  execute: (requests) => requests.map(({ inputs: { x } }) => ({ y: x })),
+};
+
+/** What streams told: the numbers of a sequence's requests in order, and which responses were the last. */
+async function streams(client: Foreign): Promise<unknown[]> {
+  await fill(1);
+  const at = { shared_memory_region: { string_param: 'p' }, shared_memory_byte_size: { int64_param: 4 } };
+  const sequence = { sequence_id: { int64_param: 5 } };
+  const part = (x: number, more: Fields): Fields => ({
+    model_name: 'parts',
+    inputs: [{ name: 'x', datatype: 'FP32', shape: [1, 1] }],
+    raw_input_contents: [bytesOf(x)],
+    ...more,
+  });
+  const ofParts = client.stream();
+  const partsTold = responses<Fields>(ofParts);
+  ofParts.write({
+    model_name: 'parts',
+    inputs: [{ name: 'x', datatype: 'FP32', shape: [1, 1], parameters: at }],
+    parameters: { ...sequence, sequence_start: { bool_param: true } },
+  });
+  ofParts.write(part(2, { parameters: sequence }));
+  ofParts.write(part(3, { parameters: { ...sequence, sequence_end: { bool_param: true } } }));
+  ofParts.end();
+  const ofCounts = client.stream();
+  const countsTold = responses<Fields>(ofCounts);
+  ofCounts.write({
+    model_name: 'c',
+    inputs: [{ name: 'n', datatype: 'FP32', shape: [1] }],
+    raw_input_contents: [bytesOf(3)],
+    outputs: [{ name: 'y', parameters: at }],
+  });
+  ofCounts.end();
+  const numbers = (await partsTold).map((one) => {
+    const { infer_response: response, error_message: message } = one as Told;
+    const [bytes] = response?.raw_output_contents ?? [];
+    return bytes === undefined ? message : bytes.readFloatLE();
+  });
+  const finals = (await countsTold).map(
+    (one) => (one as Told).infer_response?.parameters?.['triton_final_response']?.bool_param,
+  );
+  return [numbers, finals, await floats(1)];
+}
+
+interface Told {
+  readonly error_message?: string;
+  readonly infer_response?: {
+    readonly parameters?: Readonly<Record<string, { readonly bool_param?: boolean }>>;
+    readonly raw_output_contents?: readonly Buffer[];
+  };
+}
+
+const server = await createServer({
+  modelRepository: repository,
+  models: { parts, c: counter },
+  backendConfig: { tensorrt: { library } },
+});
 await writeFile(path, Buffer.alloc(64));
 const told: Record<string, Record<string, unknown>> = {};
 const ends: (() => unknown)[] = [];
@@ -120,6 +193,9 @@ told['http'] = await ask(httpClient(http));
 await http.close();
 const grpc = await serveGrpc(server, { port: 0, clientSharedMemory: true });
 told['grpc'] = await ask(await grpcClient(context, grpc));
+await server.sharedMemory.registerCuda('p', { handle, deviceId: 0, byteSize: 64 });
+const streamed = await streams(await foreign(context, grpc));
+server.sharedMemory.unregister('p');
 for (const end of ends) await end();
 await grpc.close();
 
@@ -148,4 +224,4 @@ const inProcess: unknown[] = [
     server.close().then(() => true),
   ])),
 ];
-console.log(JSON.stringify({ told, inProcess } satisfies Regions));
+console.log(JSON.stringify({ told, streamed, inProcess } satisfies Regions));

@@ -95,7 +95,7 @@ class GpuRegions::OpenGpu final : public MemoryCopier {
     const bool is_callers = result == cuda::kInvalidValue || result == cuda::kInvalidContext ||
                             result == cuda::kInvalidHandle;
     if (is_callers) return Status::InvalidArg(status.message());
-    if (!status.ok()) return status;
+    if (!status.ok()) return Await(status);
     cuda::Address begin = 0;
     size_t bytes = 0;
     status = gpu_->Check(gpu_->call().MemGetAddressRange(&begin, &bytes, address),
@@ -156,13 +156,17 @@ class GpuRegions::OpenGpu final : public MemoryCopier {
     const Gpu::Current current(*gpu_);
     Status status = current.status();
     if (status.ok()) status = Enqueue(from, to);
-    if (!status.ok()) return status;
-    // What was enqueued can only fail with the whole device.
-    gpu_->Drain(stream_);
-    return gpu_->fault();
+    return Await(status);
   }
 
  private:
+  // Waits for the stream after a call with this status. The device is lost if that fails, and so
+  // may be why the call failed. The context must be current.
+  Status Await(const Status& status) const {
+    gpu_->Drain(stream_);
+    const Status fault = gpu_->fault();
+    return fault.ok() ? status : fault;
+  }
   bool Note(Memory* memory) {
     try {
       return memories_.insert(memory).second;

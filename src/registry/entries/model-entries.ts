@@ -85,6 +85,7 @@ export class ModelEntries {
     }
     for (const entry of [...this.#entries.values()]) {
       if (found.get(entry.key)) continue;
+      if (entry.found.length > 0) entry.left = entry.found;
       entry.found = [];
       // A model that left the repository without ever being loaded is forgotten.
       if (!entry.hasVersions) this.#forget(entry);

@@ -23,6 +23,8 @@ export class ModelEntry {
   readonly key: ModelKey;
   /** What each source lists that has this model. */
   found: readonly FoundModel[];
+  /** The same at the last listing that had it, if the newest one has not. */
+  left: readonly FoundModel[] = [];
   /** The model, if the program gave it instead. */
   given: GivenModel | undefined;
   /** The stamp of the files that the served versions came from. */
@@ -270,6 +272,11 @@ export function circularWait(what: 'load' | 'unload', entry: ModelEntry, circle:
 /** Numbers of the versions that are served. */
 export function servedVersions({ versions }: PublishedModel): number[] {
   return versions.filter(({ state }) => state === 'READY').map(({ version }) => version);
+}
+
+/** Uids of the versions that are open in the engine. */
+export function openUids({ versions }: PublishedModel): number[] {
+  return versions.flatMap(({ descriptor }) => (descriptor ? [descriptor.uid] : []));
 }
 
 /** Whether a model is served. */

@@ -1,10 +1,11 @@
 /** Looks at one model for a poll: whether it has changed, which versions have, and whether its files are still. */
 
 import { insist } from '../../addon/memory.js';
-import type { TritonError } from '../../errors.js';
-import { isServed, type ModelEntry } from '../entries/model-entry.js';
+import { TritonError } from '../../errors.js';
+import { isServed, openUids, type ModelEntry } from '../entries/model-entry.js';
 import { asTritonError, stampNow } from '../loading/load-model.js';
 import type { LoadPlan } from '../loading/load-plan.js';
+import { versionName } from '../sources/layout.js';
 import type { FoundModel } from '../sources/model-source.js';
 import { unchangedVersions } from './changes.js';
 import type { Contents } from './contents.js';
@@ -21,7 +22,8 @@ export interface PlannedLoad {
 
 /** What a look has found. `paused`: its load failed, and is to be tried again by a later poll. */
 export type Look =
-  | { readonly state: 'same' | 'changing' | 'gone' | 'not-polled' }
+  | { readonly state: 'same' | 'changing' | 'not-polled' }
+  | { readonly state: 'gone'; readonly uids: ReadonlySet<number> }
   | { readonly state: 'load' | 'paused'; readonly load: PlannedLoad }
   | { readonly state: 'fault'; readonly error: TritonError; readonly isNew: boolean };
 
@@ -47,7 +49,7 @@ export async function lookAt(host: LookHost, entry: ModelEntry): Promise<Look> {
   const { records, signal, loadsNew } = host;
   const record = records.of(entry);
   if (entry.isGiven) return notPolled;
-  if (entry.found.length === 0) return lookForGone(host, entry, record);
+  if (entry.found.length === 0) return await lookForGone(host, entry, record);
   record.isGone = false;
   if (entry.isBusy) return changing;
   const known = entry.stamp;
@@ -59,11 +61,16 @@ export async function lookAt(host: LookHost, entry: ModelEntry): Promise<Look> {
   try {
     place = entry.place();
     stamp = await stampNow(place, signal);
-    record.fault = '';
   } catch (error) {
     return await faultOf(host, entry, record, asTritonError(error, entry.name));
   }
-  if (stamp === known) return await unchanged(host, entry, record);
+  if (stamp === known) {
+    record.fault = '';
+    return await unchanged(host, entry, record);
+  }
+  const lost = lostVersion(entry, place, known, stamp);
+  if (lost !== undefined) return await faultOf(host, entry, record, lost);
+  record.fault = '';
   if (record.survey !== stamp) {
     record.survey = stamp;
     entry.isChanging = !wasServed;
@@ -81,14 +88,33 @@ export async function lookAt(host: LookHost, entry: ModelEntry): Promise<Look> {
   return { state: 'load', load: { ...whole, plan: { known, stamp, keep } } };
 }
 
-/** It was in no repository. In explicit mode only what is served is of interest. */
-function lookForGone({ loadsNew }: LookHost, entry: ModelEntry, record: PollRecord): Look {
+/**
+ * It is in no listing. What is served has to be gone at two looks in a row: for a moment it is not there while it is replaced.
+ * In explicit mode only what is served is of interest.
+ */
+async function lookForGone(host: LookHost, entry: ModelEntry, record: PollRecord): Promise<Look> {
+  const { loadsNew, signal } = host;
   if (entry.isBusy) return notPolled;
   const served = entry.hasVersions && isServed(entry);
   if (served ? !entry.isOfRepository : !loadsNew) return notPolled;
   record.survey = '';
   entry.isChanging = false;
-  return { state: 'gone' };
+  if (served) {
+    const wasGone = record.isGone;
+    record.isGone = false;
+    try {
+      for (const { source, model } of entry.left) {
+        // It is back since the listing: the next one finds it.
+        if ((await source.isGone?.(model, signal)) === false) return changing;
+      }
+      record.fault = '';
+    } catch (error) {
+      return await faultOf(host, entry, record, asTritonError(error, entry.name));
+    }
+    record.isGone = true;
+    if (!wasGone) return changing;
+  }
+  return { state: 'gone', uids: new Set(openUids(entry.published())) };
 }
 
 async function unchanged({ records }: LookHost, entry: ModelEntry, record: PollRecord): Promise<Look> {
@@ -159,6 +185,27 @@ async function versionsToKeep(
   contents.accept(entry, entries);
   entry.stamp = stamp;
   return 'all';
+}
+
+/** The error for a served version that is a link now whose target is away: it may come back, as a file system does. */
+function lostVersion(
+  entry: ModelEntry,
+  { source, model }: FoundModel,
+  known: string,
+  stamp: string,
+): TritonError | undefined {
+  if (known === '') return undefined;
+  const folders = new Set(
+    (source.entriesOf?.(model, splitStamp(known)[1]) ?? [])
+      .filter(({ path, size }) => size === undefined && versionName.test(path))
+      .map(({ path }) => path),
+  );
+  const lost = (source.entriesOf?.(model, splitStamp(stamp)[1]) ?? []).find(
+    ({ path, isLost }) => isLost === true && folders.has(path),
+  );
+  if (!lost) return undefined;
+  const text = `model '${entry.text}': version ${lost.path} is a link whose target cannot be reached`;
+  return new TritonError('NOT_FOUND', text, { model: entry.name });
 }
 
 /** The place and the source's own stamp. */

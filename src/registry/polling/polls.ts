@@ -43,7 +43,8 @@ interface Found {
   readonly outcome: Outcome;
   readonly loads: PlannedLoad[];
   readonly paused: PlannedLoad[];
-  readonly gone: ModelEntry[];
+  /** With the versions that were seen. */
+  readonly gone: Map<ModelEntry, ReadonlySet<number>>;
 }
 
 /** See the head of this file. Nobody may begin a poll before the last one has ended. */
@@ -79,7 +80,7 @@ export class Polls {
     const unlisted = await entries.scanListable(loads.signal);
     this.#tellUnlisted(unlisted);
     outcome.unlisted(unlisted);
-    const found: Found = { outcome, loads: [], paused: [], gone: [] };
+    const found: Found = { outcome, loads: [], paused: [], gone: new Map() };
     // Without its repository a model cannot be looked at either.
     const away = new Set(unlisted.map(({ source }) => source));
     const models = [...entries.values()].filter(
@@ -111,7 +112,7 @@ export class Polls {
         paused.push(look.load);
         break;
       case 'gone':
-        gone.push(entry);
+        gone.set(entry, look.uids);
         break;
       case 'fault': {
         const { error, isNew } = look;
@@ -173,22 +174,12 @@ export class Polls {
     }
   }
 
-  /**
-   * Unloads what is gone, ensembles before what they need. A model that others still need stays for one poll more: they
-   * may be about to change, too.
-   */
+  /** Unloads what is gone, ensembles before what they need. */
   async #removeAll({ outcome, gone }: Found): Promise<void> {
     const { ensembles, unloads, entries } = this.#host;
-    const { records } = this.#look;
     const usersOf = (entry: ModelEntry): ModelEntry[] =>
       ensembles.usersOf(entry).filter((user) => user !== entry);
-    let left = gone.filter((entry) => {
-      const record = records.of(entry);
-      if (record.isGone || usersOf(entry).every((user) => gone.includes(user))) return true;
-      record.isGone = true;
-      outcome.changing(entry);
-      return false;
-    });
+    let left = [...gone.keys()];
     while (left.length > 0) {
       const among = new Set(left);
       const free = left.filter((entry) => !usersOf(entry).some((user) => among.has(user)));
@@ -198,7 +189,7 @@ export class Polls {
           entries.forgetRemoved(entry);
           return;
         }
-        const ended = await unloads.remove(entry);
+        const ended = await unloads.remove(entry, gone.get(entry) ?? new Set());
         if (ended) outcome.unloaded(entry, ended);
       });
       left = left.filter((entry) => !now.includes(entry));

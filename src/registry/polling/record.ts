@@ -13,7 +13,7 @@ export interface PollRecord {
   /** Why the last poll could not look at it, '': it could; and whether the log has it. */
   fault: string;
   isTold: boolean;
-  /** Whether the last poll did not find it. */
+  /** Whether the last poll did not find it, though it is served. */
   isGone: boolean;
 }
 

@@ -113,6 +113,44 @@ test('a model in two repositories is served as before', async (t) => {
   assert.equal(await addend(server), 2);
 });
 
+void suite('links whose targets cannot be reached change nothing:', () => {
+  test('a model', async (t) => {
+    const { lines, logger } = recorder();
+    const away = await writeRepository(await temporaryFolder(t), { linked: add });
+    const { server, folder } = await polled(t, { add }, { logger });
+    await symlink(join(away, 'linked'), join(folder, 'linked'));
+    assert.equal(await settle(server), '+linked:1');
+    await rename(join(away, 'linked'), join(away, 'other'));
+    const looks = [];
+    for (let look = 0; look < 4; look++) looks.push(short(await server.rescan()));
+    assert.deepEqual(looks, ['?linked', '!linked', '!linked', '!linked']);
+    assert.equal(await addend(server, 'linked'), 1);
+    assert.match(reasonOf(server, 'linked') ?? '', /cannot be followed to a folder/);
+    assert.equal(lines.length, 1);
+    await rename(join(away, 'other'), join(away, 'linked'));
+    assert.equal(await settle(server), '');
+    assert.equal(reasonOf(server, 'linked'), undefined);
+    await rm(join(folder, 'linked'));
+    assert.equal(await settle(server), '-linked');
+  });
+
+  test('a version', async (t) => {
+    const away = await writeRepository(await temporaryFolder(t), { linked: onnx(addModel({ addend: 2 })) });
+    const { server, folder } = await polled(t, { add }, { logger: recorder().logger });
+    await symlink(join(away, 'linked', '1'), join(folder, 'add', '2'));
+    assert.equal(await settle(server), '~add:2-1');
+    await rename(join(away, 'linked'), join(away, 'other'));
+    assert.equal(await settle(server), '!add');
+    assert.match(reasonOf(server, 'add') ?? '', /version 2 is a link whose target cannot be reached/);
+    assert.equal(await addend(server), 2);
+    await rename(join(away, 'other'), join(away, 'linked'));
+    assert.equal(await settle(server), '');
+    await rename(join(away, 'linked'), join(away, 'other'));
+    await rm(join(folder, 'add', '2'));
+    assert.equal(await settle(server), '~add:1-2');
+  });
+});
+
 test('a load that failed is tried again after 1, 2, 4 … polls, and the pauses end', async (t) => {
   const tries = join(await temporaryFolder(t), 'tries');
   const text = `import { appendFileSync, existsSync } from 'node:fs';
@@ -182,7 +220,7 @@ void suite('ensembles:', () => {
     assert.equal(await settle(server), '+a:1 +b:1 +e:1');
     assert.equal(await addend(server, 'e'), 3);
     for (const name of Object.keys(models)) await rm(join(folder, name), { recursive: true });
-    assert.equal(short(await server.rescan()), '-a -b -e');
+    assert.equal(await settle(server), '-a -b -e');
     // They leave when their last requests have ended.
     await until(() => states(server).length === 1);
     assert.deepEqual(states(server), ['add 1 READY']);
@@ -195,7 +233,7 @@ void suite('ensembles:', () => {
     assert.equal(await addend(server, 'e'), 12);
   });
 
-  test('end a poll after one of their models is gone, and come back with it', async (t) => {
+  test('end when one of their models is gone, and come back with it', async (t) => {
     const { server, folder } = await polled(t, models, { logger: recorder().logger });
     await rename(join(folder, 'a'), `${folder}.a`);
     assert.equal(short(await server.rescan()), '?a');

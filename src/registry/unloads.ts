@@ -82,13 +82,18 @@ export class Unloads {
    * A model is in no repository any more. Resolves when it accepts no more requests: those that it accepted may take
    * long. What needs it is taken out of service.
    *
+   * @param asker - Who waits for it.
    * @param seen - Its versions when it was found to be gone. Others are of a load since then, with files of the program.
    * @returns The versions that were served; undefined if it is in a repository again, or was loaded meanwhile.
    */
-  async remove(entry: ModelEntry, seen: ReadonlySet<number>): Promise<readonly number[] | undefined> {
+  async remove(
+    entry: ModelEntry,
+    asker: Wait,
+    seen: ReadonlySet<number>,
+  ): Promise<readonly number[] | undefined> {
     const { ensembles, entries, events, log } = this.#host;
     return new Promise((resolve) => {
-      const unload = entry.inTurn('unload', undefined, async () => {
+      const unload = entry.inTurn('unload', asker, async () => {
         if (entry.found.length > 0) return;
         const published = entry.published();
         const uids = openUids(published);

@@ -367,8 +367,8 @@ export class InferenceServer implements ModelServer, AsyncDisposable {
    * `TRITONSERVER_ServerPollModelRepository`.
    *
    * @returns What has changed. Requests that unloaded models have accepted may still run.
-   * @throws {@link TritonError} UNSUPPORTED on an attached server, UNAVAILABLE after `close()`, CANCELLED if `close()` is
-   *   called meanwhile.
+   * @throws {@link TritonError} UNSUPPORTED on an attached server, UNAVAILABLE after `close()` (`CLOSED`) and if a model
+   *   calls it whose load the poll waits for (`CIRCULAR_CALL`), CANCELLED if `close()` is called meanwhile.
    *
    * @example
    * const { loaded, reloaded, failed } = await server.rescan();

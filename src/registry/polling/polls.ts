@@ -9,6 +9,7 @@ import { TritonError } from '../../errors.js';
 import type { Log } from '../../logger.js';
 import type { ResolvedOptions } from '../../options.js';
 import { thrownText } from '../../thrown-text.js';
+import type { Wait } from '../../waits.js';
 import type { Ensembles } from '../entries/ensembles.js';
 import type { ModelEntries } from '../entries/model-entries.js';
 import { isServed, servedVersions, type ModelEntry } from '../entries/model-entry.js';
@@ -40,6 +41,7 @@ export interface PollsHost {
 
 /** What one poll has found. */
 interface Found {
+  readonly wait: Wait;
   readonly outcome: Outcome;
   readonly loads: PlannedLoad[];
   readonly paused: PlannedLoad[];
@@ -71,16 +73,17 @@ export class Polls {
   /**
    * Does one poll.
    *
+   * @param wait - Stands for it where models wait for each other.
    * @throws {@link TritonError} CANCELLED if loads are cancelled.
    */
-  async poll(): Promise<RescanResult> {
+  async poll(wait: Wait): Promise<RescanResult> {
     const { entries, loads } = this.#host;
     throwIfStopped(loads.signal);
     const outcome = new Outcome();
     const unlisted = await entries.scanListable(loads.signal);
     this.#tellUnlisted(unlisted);
     outcome.unlisted(unlisted);
-    const found: Found = { outcome, loads: [], paused: [], gone: new Map() };
+    const found: Found = { wait, outcome, loads: [], paused: [], gone: new Map() };
     // Without its repository a model cannot be looked at either.
     const away = new Set(unlisted.map(({ source }) => source));
     const models = [...entries.values()].filter(
@@ -126,7 +129,7 @@ export class Polls {
   }
 
   /** Loads what has changed; then what had failed and needs one of these. */
-  async #loadAll({ outcome, loads: first, paused }: Found, call: LoadCall): Promise<void> {
+  async #loadAll({ wait, outcome, loads: first, paused }: Found, call: LoadCall): Promise<void> {
     const { ensembles, loads, options } = this.#host;
     const width = options.modelLoadConcurrency * 2;
     let left = paused;
@@ -134,7 +137,7 @@ export class Polls {
       loads.expect(wave.length);
       const loaded = new Set<string>();
       await eachOf(wave, width, async (planned) => {
-        if (await this.#load(planned, outcome, call)) loaded.add(planned.entry.name);
+        if (await this.#load(planned, wait, outcome, call)) loaded.add(planned.entry.name);
       });
       const isWaiting = ({ entry }: PlannedLoad): boolean =>
         ensembles.neededBy(entry).some((name) => loaded.has(name));
@@ -144,12 +147,17 @@ export class Polls {
   }
 
   /** Returns whether other versions are served than before. */
-  async #load(planned: PlannedLoad, outcome: Outcome, call: LoadCall): Promise<boolean> {
+  async #load(planned: PlannedLoad, wait: Wait, outcome: Outcome, call: LoadCall): Promise<boolean> {
     const { loads } = this.#host;
     const { records } = this.#look;
     const { entry, record, plan, wasServed } = planned;
+    // Its load under way waits for this poll.
+    if (entry.circle('load', wait) !== undefined) {
+      outcome.changing(entry);
+      return false;
+    }
     try {
-      const done = await loads.loadKnown(entry, call, undefined, { plan });
+      const done = await loads.loadKnown(entry, call, wait, { plan });
       entry.isPart = false;
       if (done.changed) {
         records.succeeded(record);
@@ -175,7 +183,7 @@ export class Polls {
   }
 
   /** Unloads what is gone, ensembles before what they need. */
-  async #removeAll({ outcome, gone }: Found): Promise<void> {
+  async #removeAll({ wait, outcome, gone }: Found): Promise<void> {
     const { ensembles, unloads, entries } = this.#host;
     const usersOf = (entry: ModelEntry): ModelEntry[] =>
       ensembles.usersOf(entry).filter((user) => user !== entry);
@@ -189,7 +197,11 @@ export class Polls {
           entries.forgetRemoved(entry);
           return;
         }
-        const ended = await unloads.remove(entry, gone.get(entry) ?? new Set());
+        if (entry.circle('change', wait) !== undefined) {
+          outcome.changing(entry);
+          return;
+        }
+        const ended = await unloads.remove(entry, wait, gone.get(entry) ?? new Set());
         if (ended) outcome.unloaded(entry, ended);
       });
       left = left.filter((entry) => !now.includes(entry));

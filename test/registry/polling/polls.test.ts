@@ -5,9 +5,19 @@ import { existsSync } from 'node:fs';
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { attachServer } from '../../../src/index.js';
+import { attachServer, registerBackend, type InferenceServer } from '../../../src/index.js';
 import { script } from '../../javascript/harness.js';
-import { onnx, rejection, row, serve, start, until } from '../../support/harness.js';
+import {
+  chain,
+  configText,
+  ensemble,
+  onnx,
+  rejection,
+  row,
+  serve,
+  start,
+  until,
+} from '../../support/harness.js';
 import { addModel } from '../../support/models.js';
 import { temporaryFolder, writeRepository, type RepositoryModel } from '../../support/repository.js';
 import { addend, polled, settle, short, states } from './harness.js';
@@ -159,6 +169,38 @@ test('only mode explicit allows loads and unloads', async (t) => {
     assert.deepEqual([error.code, error.reason], ['UNAVAILABLE', 'NOT_ALLOWED']);
   }
   assert.deepEqual(server.metadata().extensions, ['model_configuration', 'statistics']);
+});
+
+test('a poll that a model asks for while it loads does not wait for itself', async (t) => {
+  const said: string[] = [];
+  let server: InferenceServer | undefined;
+  registerBackend(
+    'rescans',
+    class {
+      async initialize() {
+        if (server) said.push(await server.rescan().then(short, (error: unknown) => String(error)));
+      }
+      execute() {
+        return [];
+      }
+    },
+  );
+  const config = configText({ backend: 'identity' }).replace('identity', 'rescans');
+  const own = { config, versions: { '1': { 'weights.bin': 'w' } } };
+  const { server: polling, folder } = await polled(t, { add });
+  server = polling;
+  await writeRepository(folder, { own });
+  assert.equal(await settle(polling), '+own:1');
+  assert.match(
+    said.join(),
+    /would wait for itself: load of 'own' → poll of the repositories → load of 'own'/,
+  );
+  // One that a poll does not wait for may ask.
+  said.length = 0;
+  const other = await writeRepository(await temporaryFolder(t), { own });
+  server = await start(t, other, { modelControlMode: 'explicit', loadModels: [] });
+  await server.loadModel('own');
+  assert.deepEqual(said, ['?own']);
 });
 
 test('an attached server cannot look', async (t) => {

@@ -8,7 +8,7 @@ import type { LoadPlan } from '../loading/load-plan.js';
 import { versionName } from '../sources/layout.js';
 import type { FoundModel } from '../sources/model-source.js';
 import { unchangedVersions } from './changes.js';
-import type { Contents } from './contents.js';
+import type { Contents, ReadBudget } from './contents.js';
 import type { PollRecord, PollRecords } from './record.js';
 
 /** A load that a poll asks for. */
@@ -43,9 +43,10 @@ export interface LookHost {
 /**
  * Looks at a model. Files count as still if two looks in a row saw the same stamp.
  *
+ * @param budget - What may be read to compare files.
  * @throws {@link TritonError} CANCELLED.
  */
-export async function lookAt(host: LookHost, entry: ModelEntry): Promise<Look> {
+export async function lookAt(host: LookHost, entry: ModelEntry, budget: ReadBudget): Promise<Look> {
   const { records, signal, loadsNew } = host;
   const record = records.of(entry);
   if (entry.isGiven) return notPolled;
@@ -82,7 +83,7 @@ export async function lookAt(host: LookHost, entry: ModelEntry): Promise<Look> {
     record.pause--;
     return { state: 'paused', load: whole };
   }
-  const keep = known === '' ? whole.plan.keep : await versionsToKeep(host, entry, place, known, stamp);
+  const keep = known === '' ? whole.plan.keep : await versionsToKeep(host, entry, place, whole.plan, budget);
   if (keep === 'changing') return changing;
   if (keep === 'all') return await unchanged(host, entry, record);
   return { state: 'load', load: { ...whole, plan: { known, stamp, keep } } };
@@ -161,8 +162,8 @@ async function versionsToKeep(
   { contents, signal }: LookHost,
   entry: ModelEntry,
   place: FoundModel,
-  known: string,
-  stamp: string,
+  { known, stamp }: LoadPlan,
+  budget: ReadBudget,
 ): Promise<ReadonlySet<number> | 'all' | 'changing'> {
   const { source, model } = place;
   const [placeBefore, before] = splitStamp(known);
@@ -171,13 +172,17 @@ async function versionsToKeep(
   const entries = source.entriesOf?.(model, now);
   // Versions may open files later, and would look for them where the model was.
   if (!old || !entries || placeBefore !== placeNow) return new Set();
-  const read: string[] = [];
-  const found = await unchangedVersions(old, entries, (a, b) => {
-    read.push(b.path);
-    return contents.isEqual(entry, place, a, b);
+  let hasRead = false;
+  let isLate = false;
+  const found = await unchangedVersions(old, entries, async (a, b) => {
+    hasRead = true;
+    const equal = await contents.isEqual(entry, place, a, b, budget);
+    if (equal === undefined) isLate = true;
+    return equal ?? true;
   });
+  if (isLate) return 'changing';
   // What was read may have been written meanwhile.
-  if (read.length > 0 && (await stampNow(place, signal).catch(() => '')) !== stamp) return 'changing';
+  if (hasRead && (await stampNow(place, signal).catch(() => '')) !== stamp) return 'changing';
   if (!found) return new Set();
   if (!found.all) return new Set([...found.kept].map(Number));
   // A load may have come between.

@@ -6,17 +6,20 @@ import { unavailable } from '../../errors.js';
 import type { Log } from '../../logger.js';
 import { thrownText } from '../../thrown-text.js';
 import { Wait } from '../../waits.js';
+import type { Polled } from './polls.js';
 
 /** A poll that is under way, or comes next. */
 interface Poll {
   /** What it waits for, and who waits for it. */
   readonly wait: Wait;
   readonly result: Promise<RescanResult>;
+  /** Resolves when the next one may begin. It does not reject. */
+  readonly end: Promise<void>;
 }
 
 /** See the head of this file. */
 export class Poller {
-  readonly #poll: (wait: Wait) => Promise<RescanResult>;
+  readonly #poll: (wait: Wait) => Promise<Polled>;
   readonly #log: Log;
   /** The time from the end of a poll to the next; 0: only when a program asks. */
   #periodMs = 0;
@@ -26,7 +29,7 @@ export class Poller {
   #timer: NodeJS.Timeout | undefined;
   #isStopped = false;
 
-  constructor(poll: (wait: Wait) => Promise<RescanResult>, log: Log) {
+  constructor(poll: (wait: Wait) => Promise<Polled>, log: Log) {
     this.#poll = poll;
     this.#log = log;
   }
@@ -65,29 +68,37 @@ export class Poller {
 
   /** Resolves when no poll is under way. It does not reject. */
   get settled(): Promise<unknown> {
-    return Promise.allSettled([this.#running?.result, this.#next?.result]);
+    return Promise.allSettled([this.#running?.end, this.#next?.end]);
   }
 
   #follow(running: Poll): Poll {
     const wait = newWait();
     wait.begin(running.wait);
-    const result = running.result
-      .catch(() => undefined)
-      .then(() => {
-        this.#next = undefined;
-        return this.#begin(wait).result;
-      });
-    return (this.#next = { wait, result });
+    const begun = running.end.then(() => {
+      this.#next = undefined;
+      return this.#begin(wait);
+    });
+    const result = begun.then((poll) => poll.result);
+    const end = begun.then((poll) => poll.end);
+    return (this.#next = { wait, result, end });
   }
 
   #begin(wait: Wait = newWait()): Poll {
     clearTimeout(this.#timer);
-    const result = this.#poll(wait).finally(() => {
+    const polled = this.#poll(wait).finally(() => {
       wait.end();
-      this.#running = undefined;
-      this.#wait();
     });
-    return (this.#running = { wait, result });
+    const result = polled.then((poll) => poll.result);
+    const end = polled
+      .then(
+        (poll) => poll.note(),
+        () => undefined,
+      )
+      .finally(() => {
+        this.#running = undefined;
+        this.#wait();
+      });
+    return (this.#running = { wait, result, end });
   }
 
   #wait(): void {

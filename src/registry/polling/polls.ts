@@ -18,14 +18,13 @@ import type { LoadCall } from '../loading/load-reports.js';
 import type { Loads } from '../loading/loads.js';
 import type { UnlistedSource } from '../sources/find-models.js';
 import type { Unloads } from '../unloads.js';
-import { Contents } from './contents.js';
+import { Contents, type ReadBudget } from './contents.js';
 import { lookAt, type LookHost, type PlannedLoad } from './look.js';
 import { Outcome } from './outcome.js';
 import { PollRecords } from './record.js';
 
-/** How many models are looked at, or read, at once: loader threads do it, and loads need these, too. */
+/** How many models are looked at at once: loader threads do it, and loads need these, too. */
 const looksAtOnce = 16;
-const readsAtOnce = 2;
 
 /** How many models may have their turn in one turn of the event loop. */
 const mostInTurn = 256;
@@ -42,11 +41,19 @@ export interface PollsHost {
 /** What one poll has found. */
 interface Found {
   readonly wait: Wait;
+  readonly budget: ReadBudget;
   readonly outcome: Outcome;
   readonly loads: PlannedLoad[];
   readonly paused: PlannedLoad[];
   /** With the versions that were seen. */
   readonly gone: Map<ModelEntry, ReadonlySet<number>>;
+}
+
+/** A poll that has done its work. */
+export interface Polled {
+  readonly result: RescanResult;
+  /** Reads what new versions were made from. */
+  readonly note: () => Promise<void>;
 }
 
 /** See the head of this file. Nobody may begin a poll before the last one has ended. */
@@ -71,19 +78,21 @@ export class Polls {
   }
 
   /**
-   * Does one poll.
+   * Does one poll. What it returns besides the outcome is to be called when that was told, and to be waited for before the
+   * next poll: it reads files.
    *
    * @param wait - Stands for it where models wait for each other.
    * @throws {@link TritonError} CANCELLED if loads are cancelled.
    */
-  async poll(wait: Wait): Promise<RescanResult> {
+  async poll(wait: Wait): Promise<Polled> {
     const { entries, loads } = this.#host;
     throwIfStopped(loads.signal);
     const outcome = new Outcome();
     const unlisted = await entries.scanListable(loads.signal);
     this.#tellUnlisted(unlisted);
     outcome.unlisted(unlisted);
-    const found: Found = { wait, outcome, loads: [], paused: [], gone: new Map() };
+    const budget = this.#look.contents.budget();
+    const found: Found = { wait, budget, outcome, loads: [], paused: [], gone: new Map() };
     // Without its repository a model cannot be looked at either.
     const away = new Set(unlisted.map(({ source }) => source));
     const models = [...entries.values()].filter(
@@ -93,17 +102,16 @@ export class Polls {
     const call: LoadCall = {};
     await this.#loadAll(found, call);
     await this.#removeAll(found);
-    await this.#noteContents(models);
     if (call.fault) {
       const { error } = call.fault;
       this.#log.error(`options.onProgress threw during a poll: ${thrownText(error)}`, {});
     }
     throwIfStopped(loads.signal);
-    return outcome.result();
+    return { result: outcome.result(), note: () => this.#noteContents(models, budget) };
   }
 
-  async #lookAt(entry: ModelEntry, { outcome, loads, paused, gone }: Found): Promise<void> {
-    const look = await lookAt(this.#look, entry);
+  async #lookAt(entry: ModelEntry, { budget, outcome, loads, paused, gone }: Found): Promise<void> {
+    const look = await lookAt(this.#look, entry, budget);
     switch (look.state) {
       case 'changing':
         outcome.changing(entry);
@@ -208,20 +216,14 @@ export class Polls {
     }
   }
 
-  /** Reads what new versions were made from, when all else is done. */
-  async #noteContents(models: readonly ModelEntry[]): Promise<void> {
+  /** Reads what new versions were made from. What it cannot read the next poll will see. */
+  async #noteContents(models: readonly ModelEntry[], budget: ReadBudget): Promise<void> {
     const { contents, signal } = this.#look;
-    const budget = contents.budget();
-    await eachOf(models, readsAtOnce, async (entry) => {
+    await eachOf(models, 1, async (entry) => {
       const { stamp, found } = entry;
       const [place, second] = found;
-      if (stamp === '' || !place || second) return;
-      try {
-        await contents.note(entry, place, stamp, budget, () => stampNow(place, signal));
-      } catch (error) {
-        // The next poll will see what became of it.
-        if (signal.aborted) throw error;
-      }
+      if (stamp === '' || !place || second || signal.aborted) return;
+      await contents.note(entry, place, stamp, budget, () => stampNow(place, signal)).catch(() => undefined);
     });
   }
 

@@ -132,8 +132,8 @@ test('a change of config.pbtxt, or of any file beside the versions, loads all of
 
 test('a file that is touched, copied over itself or replaced by an equal one is no change', async (t) => {
   const { server, folder } = await polled(t, { add });
-  // What the files hold is noted after the load.
-  assert.equal(short(await server.rescan()), '');
+  // What the files hold is noted after the first poll, and the next one waits for that.
+  assert.equal(await settle(server), '');
   const [file, copy] = [join(folder, 'add', '1', 'model.onnx'), join(folder, 'copy')];
   const touches = [
     () => utimes(file, new Date(2001, 1, 1), new Date(2001, 1, 1)),
@@ -165,7 +165,7 @@ test('a file that is touched, copied over itself or replaced by an equal one is 
 
 test('a file of the same size and time as before is noticed', async (t) => {
   const { server, folder } = await polled(t, { add });
-  await server.rescan();
+  await settle(server);
   const file = join(folder, 'add', '1', 'model.onnx');
   const before = await stat(file);
   for (const [round, write] of [

@@ -7,17 +7,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { attachServer, registerBackend, type InferenceServer } from '../../../src/index.js';
 import { script } from '../../javascript/harness.js';
-import {
-  chain,
-  configText,
-  ensemble,
-  onnx,
-  rejection,
-  row,
-  serve,
-  start,
-  until,
-} from '../../support/harness.js';
+import { configText, onnx, rejection, row, serve, start, until } from '../../support/harness.js';
 import { addModel } from '../../support/models.js';
 import { temporaryFolder, writeRepository, type RepositoryModel } from '../../support/repository.js';
 import { addend, polled, settle, short, states } from './harness.js';

@@ -26,7 +26,10 @@ export interface RescanResult {
   readonly reloaded: readonly RescannedModel[];
   /** Models whose folders are gone at two looks in a row. They accept no more requests; those that they accepted end. */
   readonly unloaded: readonly RescannedModel[];
-  /** Models that could not be loaded or looked at. What was served of them is served as before. */
+  /**
+   * Models that could not be loaded or looked at. What was served of them is served as before. Also ensembles that do not
+   * fit their models any more, which are not served until they do.
+   */
   readonly failed: readonly { readonly name: string; readonly error: TritonError }[];
   /** Models that are left alone, because their files have changed or gone since the last look, or a load or unload is under way. */
   readonly changing: readonly string[];

@@ -174,6 +174,7 @@ export class Unloads {
       if (failed.length === 0) return;
       // The same files are loaded when they are asked for again.
       entry.stamp = '';
+      entry.isToReturn = entry.isOfRepository;
       await insist(() => {
         entry.publish({
           state: '',

@@ -35,6 +35,8 @@ export class ModelEntry {
   pollFailure = '';
   /** Whether its files change, so that it is not loaded for others. */
   isChanging = false;
+  /** Whether versions that came from a repository were taken out of service, and nobody unloaded it: polls load it again. */
+  isToReturn = false;
   /** Whether the program gave it at the start. */
   readonly isGiven: boolean;
   readonly #server: NativeServer;
@@ -255,6 +257,7 @@ export class ModelEntry {
     left();
     const ends = await Promise.allSettled(descriptors.map(({ uid }) => retire(this.#server, uid)));
     this.stamp = '';
+    this.isToReturn = false;
     this.pollFailure = '';
     await insist(() => {
       this.publish(without('UNAVAILABLE', 'unloaded'));

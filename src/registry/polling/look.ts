@@ -56,7 +56,8 @@ export async function lookAt(host: LookHost, entry: ModelEntry, budget: ReadBudg
   const known = entry.stamp;
   // A stamp is there only if the model is served from its files.
   const wasServed = known !== '' || (entry.hasVersions && isServed(entry));
-  if (known === '' && (!loadsNew || (wasServed && !entry.isOfRepository))) return notPolled;
+  const isLoaded = loadsNew ? !wasServed || entry.isOfRepository : entry.isToReturn;
+  if (known === '' && !isLoaded) return notPolled;
   let place: FoundModel;
   let stamp: string;
   try {

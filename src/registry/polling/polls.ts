@@ -5,7 +5,7 @@
 
 import type { RescanResult } from '../../api/rescan.js';
 import { setImmediate } from '../../dispatch/ending/timers.js';
-import { TritonError } from '../../errors.js';
+import { TritonError, unavailable } from '../../errors.js';
 import type { Log } from '../../logger.js';
 import type { ResolvedOptions } from '../../options.js';
 import { thrownText } from '../../thrown-text.js';
@@ -28,6 +28,8 @@ const looksAtOnce = 16;
 
 /** How many models may have their turn in one turn of the event loop. */
 const mostInTurn = 256;
+
+const noVersions: ReadonlySet<number> = new Set();
 
 /** What polls need of their registry. */
 export interface PollsHost {
@@ -100,8 +102,15 @@ export class Polls {
     );
     await eachOf(models, looksAtOnce, (entry) => this.#lookAt(entry, found));
     const call: LoadCall = {};
-    await this.#loadAll(found, call);
-    await this.#removeAll(found);
+    const ended = new Map<ModelEntry, string>();
+    this.#host.ensembles.onEnded = (entry, reason): void => void ended.set(entry, reason);
+    try {
+      await this.#loadAll(found, call);
+      await this.#removeAll(found);
+    } finally {
+      this.#host.ensembles.onEnded = undefined;
+    }
+    for (const [entry, reason] of ended) this.#tellEnded(entry, reason, outcome);
     if (call.fault) {
       const { error } = call.fault;
       this.#log.error(`options.onProgress threw during a poll: ${thrownText(error)}`, {});
@@ -136,57 +145,79 @@ export class Polls {
     }
   }
 
-  /** Loads what has changed; then what had failed and needs one of these. */
+  /**
+   * Loads what has changed: models before those that need them. Then what has failed, by this poll or before, if it needs
+   * one of these.
+   */
   async #loadAll({ wait, outcome, loads: first, paused }: Found, call: LoadCall): Promise<void> {
     const { ensembles, loads, options } = this.#host;
     const width = options.modelLoadConcurrency * 2;
-    let left = paused;
-    for (let wave = first; wave.length > 0;) {
+    const needs = ({ entry }: PlannedLoad, names: ReadonlySet<string>): boolean =>
+      ensembles.neededBy(entry).some((name) => name !== entry.name && names.has(name));
+    let waiting = first;
+    let failed = paused;
+    while (waiting.length > 0) {
+      const names = new Set(waiting.map(({ entry }) => entry.name));
+      const free = waiting.filter((planned) => !needs(planned, names));
+      const wave = free.length > 0 ? free : waiting;
       loads.expect(wave.length);
       const loaded = new Set<string>();
+      const lost: PlannedLoad[] = [];
       await eachOf(wave, width, async (planned) => {
-        if (await this.#load(planned, wait, outcome, call)) loaded.add(planned.entry.name);
+        const done = await this.#load(planned, wait, outcome, call);
+        if (done === 'loaded') loaded.add(planned.entry.name);
+        if (done === 'failed') lost.push(planned);
       });
-      const isWaiting = ({ entry }: PlannedLoad): boolean =>
-        ensembles.neededBy(entry).some((name) => loaded.has(name));
-      wave = left.filter(isWaiting);
-      left = left.filter((planned) => !wave.includes(planned));
+      failed = [...failed, ...lost];
+      // This wave may have loaded what these lacked. A wave that loads nothing has nobody try again.
+      const again = failed.filter((planned) => needs(planned, loaded));
+      waiting = [...waiting.filter((planned) => !wave.includes(planned)), ...again];
+      failed = failed.filter((planned) => !again.includes(planned));
     }
   }
 
-  /** Returns whether other versions are served than before. */
-  async #load(planned: PlannedLoad, wait: Wait, outcome: Outcome, call: LoadCall): Promise<boolean> {
+  /** 'loaded': other versions are served than before. */
+  async #load(
+    planned: PlannedLoad,
+    wait: Wait,
+    outcome: Outcome,
+    call: LoadCall,
+  ): Promise<'loaded' | 'same' | 'failed'> {
     const { loads } = this.#host;
     const { records } = this.#look;
-    const { entry, record, plan, wasServed } = planned;
+    const { entry, record, wasServed } = planned;
+    // This poll may have loaded a model that an ensemble did not fit, which then waits for its own load.
+    const plan =
+      entry.isToReturn && entry.stamp === ''
+        ? { ...planned.plan, known: '', keep: noVersions }
+        : planned.plan;
     // Its load under way waits for this poll.
     if (entry.circle('load', wait) !== undefined) {
       outcome.changing(entry);
-      return false;
+      return 'same';
     }
     try {
       const done = await loads.loadKnown(entry, call, wait, { plan });
-      entry.isPart = false;
       if (done.changed) {
         records.succeeded(record);
-        if (done.loaded.length + done.ended.length === 0) return false;
+        if (done.loaded.length + done.ended.length === 0) return 'same';
         outcome.loaded(entry, done, wasServed);
-        return true;
+        return 'loaded';
       }
       // Another model may have needed it first.
       if (!wasServed && isServed(entry)) {
         records.succeeded(record);
         outcome.loaded(entry, { loaded: servedVersions(entry.published()), ended: [] }, false);
-        return true;
+        return 'loaded';
       }
       outcome.changing(entry);
-      return false;
+      return 'same';
     } catch (error) {
       const failure = asTritonError(error, entry.name);
       if (loads.signal.aborted) throw failure;
       records.failed(record, plan.stamp);
       outcome.failed(entry, failure);
-      return false;
+      return 'failed';
     }
   }
 
@@ -225,6 +256,14 @@ export class Polls {
       if (stamp === '' || !place || second || signal.aborted) return;
       await contents.note(entry, place, stamp, budget, () => stampNow(place, signal)).catch(() => undefined);
     });
+  }
+
+  #tellEnded(entry: ModelEntry, reason: string, outcome: Outcome): void {
+    if (outcome.hasLoaded(entry)) return;
+    const { name: model, text } = entry;
+    const error = unavailable('NOT_READY', `model '${text}' is served no more: ${reason}`, { model });
+    outcome.failed(entry, error);
+    this.#log.warn(error.message, { model, error });
   }
 
   #tellUnlisted(unlisted: readonly UnlistedSource[]): void {

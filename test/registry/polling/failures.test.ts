@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import type { Logger } from '../../../src/index.js';
 import { script } from '../../javascript/harness.js';
-import { chain, ensemble, onnx, rejection, row, until } from '../../support/harness.js';
+import { chain, configText, ensemble, onnx, rejection, row, start, until } from '../../support/harness.js';
 import { addModel, unsupportedOperatorModel } from '../../support/models.js';
-import { temporaryFolder, writeRepository } from '../../support/repository.js';
+import { temporaryFolder, writeRepository, type RepositoryModel } from '../../support/repository.js';
 import { addend, polled, reasonOf, settle, short, states } from './harness.js';
 
 const add = onnx(addModel());
@@ -238,7 +238,7 @@ void suite('ensembles:', () => {
     await rename(join(folder, 'a'), `${folder}.a`);
     assert.equal(short(await server.rescan()), '?a');
     assert.equal(await addend(server, 'e'), 3);
-    assert.equal(short(await server.rescan()), '-a');
+    assert.equal(short(await server.rescan()), '-a !e');
     assert.match((await rejection(server.infer('e', { x: row() }))).message, /removed from its repository/);
     // It is tried again without its model, and fails.
     for (let look = 0; look < 4; look++) await server.rescan();
@@ -266,5 +266,55 @@ void suite('ensembles:', () => {
     assert.equal(short(await server.rescan()), '!e ?a');
     assert.match(reasonOf(server, 'e') ?? '', /model 'a': its files are being written/);
     assert.equal(short(await server.rescan()), '+a:1 +e:1');
+  });
+
+  const versioned = configText({ more: 'version_policy { all {} }' });
+  const step = (version: number): RepositoryModel =>
+    ensemble([{ model: 'z', version, from: { x: 'x' }, to: { y: 'y' } }]);
+
+  test('that change with their models come with them, in the same poll', async (t) => {
+    const models = { z: { config: versioned, versions: { '1': addModel() } }, e: step(1) };
+    const { server, folder } = await polled(t, models, { logger: recorder().logger });
+    // A version is added, and the step names it; then another one takes the place of both.
+    await writeRepository(folder, { z: { versions: { '3': addModel({ addend: 3 }) } }, e: step(3) });
+    assert.equal(await settle(server), '~e:1-1 ~z:3-');
+    assert.equal(await addend(server, 'e'), 3);
+    await writeRepository(folder, { z: { versions: { '2': addModel({ addend: 2 }) } }, e: step(2) });
+    for (const version of ['1', '3']) await rm(join(folder, 'z', version), { recursive: true });
+    assert.equal(short(await server.rescan()), '?e ?z');
+    assert.equal(short(await server.rescan()), '~e:1- ~z:2-1,3');
+    assert.equal(await addend(server, 'e'), 2);
+  });
+
+  test('that need a model which comes later in the same poll are tried again', async (t) => {
+    const models = { a: add, z: add, e: ensemble(chain(['a'])) };
+    const { server, folder } = await polled(t, models, { logger: recorder().logger });
+    // Nobody knows yet that it needs the other one, too.
+    await writeRepository(folder, { z: { config: versioned, versions: { '5': addModel({ addend: 5 }) } } });
+    await writeRepository(folder, {
+      e: ensemble([{ model: 'z', version: 5, from: { x: 'x' }, to: { y: 'y' } }]),
+    });
+    assert.equal(await settle(server), '~e:1-1 ~z:1,5-1');
+    assert.equal(await addend(server, 'e'), 5);
+  });
+
+  test('that fit their models no more are told of, and return, also in mode explicit', async (t) => {
+    const { lines, logger } = recorder();
+    const models = { a: add, e: ensemble(chain(['a', 'a'])) };
+    const options = { logger, modelControlMode: 'explicit', loadModels: ['e'] } as const;
+    const folder = await writeRepository(await temporaryFolder(t), models);
+    const server = await start(t, folder, options);
+    await writeFile(join(folder, 'a', 'config.pbtxt'), configText({ maxBatchSize: 4 }));
+    assert.equal(await settle(server), '~a:1-1 !e');
+    assert.match(lines.join('\n'), /^warn model 'e' is served no more: model 'a' was loaded again[^]*$/);
+    await writeFile(join(folder, 'a', 'config.pbtxt'), configText());
+    let done = '';
+    while (!done.includes('+e:1')) done = short(await server.rescan());
+    assert.equal(await addend(server, 'e'), 2);
+    // The model is still a part, though a poll has loaded it again.
+    await server.unloadModel('e', { unloadDependents: true });
+    assert.deepEqual(server.index({ ready: true }), []);
+    assert.equal(await settle(server), '');
+    assert.deepEqual(server.index({ ready: true }), []);
   });
 });

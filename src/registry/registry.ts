@@ -72,7 +72,7 @@ export class Registry {
     this.#unloads = new Unloads({ ...parts, log });
     const polls = new Polls({ options, entries, ensembles, loads: this.#loads, unloads: this.#unloads });
     this.#asking = asking;
-    this.#poller = new Poller((wait) => polls.poll(wait), log);
+    this.#poller = new Poller((wait, isAsked) => polls.poll(wait, isAsked), log);
     this.#periodMs = options.modelControlMode === 'poll' ? options.repositoryPollMs : 0;
   }
 

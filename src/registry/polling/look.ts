@@ -40,13 +40,19 @@ export interface LookHost {
   readonly loadsNew: boolean;
 }
 
+/** What holds for one poll. */
+export interface LookNow {
+  /** What may be read to compare files. */
+  readonly budget: ReadBudget;
+  /** Whether the program asks for it: no load that has failed pauses then. */
+  readonly isAsked: boolean;
+}
+
 /**
  * Looks at a model. Files count as still if two looks in a row saw the same stamp.
- *
- * @param budget - What may be read to compare files.
  * @throws {@link TritonError} CANCELLED.
  */
-export async function lookAt(host: LookHost, entry: ModelEntry, budget: ReadBudget): Promise<Look> {
+export async function lookAt(host: LookHost, entry: ModelEntry, now: LookNow): Promise<Look> {
   const { records, signal, loadsNew } = host;
   const record = records.of(entry);
   if (entry.isGiven) return notPolled;
@@ -80,11 +86,12 @@ export async function lookAt(host: LookHost, entry: ModelEntry, budget: ReadBudg
   }
   entry.isChanging = false;
   const whole: PlannedLoad = { entry, record, wasServed, plan: { known, stamp, keep: new Set() } };
-  if (record.failedStamp === stamp && record.pause > 0) {
+  if (record.failedStamp === stamp && record.pause > 0 && !now.isAsked) {
     record.pause--;
     return { state: 'paused', load: whole };
   }
-  const keep = known === '' ? whole.plan.keep : await versionsToKeep(host, entry, place, whole.plan, budget);
+  const keep =
+    known === '' ? whole.plan.keep : await versionsToKeep(host, entry, place, whole.plan, now.budget);
   if (keep === 'changing') return changing;
   if (keep === 'all') return await unchanged(host, entry, record);
   return { state: 'load', load: { ...whole, plan: { known, stamp, keep } } };

@@ -19,7 +19,7 @@ interface Poll {
 
 /** See the head of this file. */
 export class Poller {
-  readonly #poll: (wait: Wait) => Promise<Polled>;
+  readonly #poll: (wait: Wait, isAsked: boolean) => Promise<Polled>;
   readonly #log: Log;
   /** The time from the end of a poll to the next; 0: only when a program asks. */
   #periodMs = 0;
@@ -29,7 +29,7 @@ export class Poller {
   #timer: NodeJS.Timeout | undefined;
   #isStopped = false;
 
-  constructor(poll: (wait: Wait) => Promise<Polled>, log: Log) {
+  constructor(poll: (wait: Wait, isAsked: boolean) => Promise<Polled>, log: Log) {
     this.#poll = poll;
     this.#log = log;
   }
@@ -51,7 +51,7 @@ export class Poller {
     if (circle !== undefined) {
       throw unavailable('CIRCULAR_CALL', `this poll of the repositories would wait for itself: ${circle}`);
     }
-    const { wait, result } = this.#next ?? (this.#running ? this.#follow(this.#running) : this.#begin());
+    const { wait, result } = this.#next ?? (this.#running ? this.#follow(this.#running) : this.#begin(true));
     const answered = asker?.begin(wait);
     try {
       return await result;
@@ -76,16 +76,16 @@ export class Poller {
     wait.begin(running.wait);
     const begun = running.end.then(() => {
       this.#next = undefined;
-      return this.#begin(wait);
+      return this.#begin(true, wait);
     });
     const result = begun.then((poll) => poll.result);
     const end = begun.then((poll) => poll.end);
     return (this.#next = { wait, result, end });
   }
 
-  #begin(wait: Wait = newWait()): Poll {
+  #begin(isAsked: boolean, wait: Wait = newWait()): Poll {
     clearTimeout(this.#timer);
-    const polled = this.#poll(wait).finally(() => {
+    const polled = this.#poll(wait, isAsked).finally(() => {
       wait.end();
     });
     const result = polled.then((poll) => poll.result);
@@ -112,7 +112,7 @@ export class Poller {
   /** The timer's poll. What it changes is in the log. */
   tick(): void {
     if (this.#isStopped || this.#running || this.#next) return;
-    this.#begin().result.catch((error: unknown) => {
+    this.#begin(false).result.catch((error: unknown) => {
       if (!this.#isStopped)
         this.#log.error(`polling the model repositories failed: ${thrownText(error)}`, {});
     });

@@ -19,7 +19,7 @@ import type { Loads } from '../loading/loads.js';
 import type { UnlistedSource } from '../sources/find-models.js';
 import type { Unloads } from '../unloads.js';
 import { Contents, type ReadBudget } from './contents.js';
-import { lookAt, type LookHost, type PlannedLoad } from './look.js';
+import { lookAt, type LookHost, type LookNow, type PlannedLoad } from './look.js';
 import { Outcome } from './outcome.js';
 import { PollRecords } from './record.js';
 
@@ -41,9 +41,8 @@ export interface PollsHost {
 }
 
 /** What one poll has found. */
-interface Found {
+interface Found extends LookNow {
   readonly wait: Wait;
-  readonly budget: ReadBudget;
   readonly outcome: Outcome;
   readonly loads: PlannedLoad[];
   readonly paused: PlannedLoad[];
@@ -84,9 +83,10 @@ export class Polls {
    * next poll: it reads files.
    *
    * @param wait - Stands for it where models wait for each other.
+   * @param isAsked - Whether the program asks for it.
    * @throws {@link TritonError} CANCELLED if loads are cancelled.
    */
-  async poll(wait: Wait): Promise<Polled> {
+  async poll(wait: Wait, isAsked: boolean): Promise<Polled> {
     const { entries, loads } = this.#host;
     throwIfStopped(loads.signal);
     const outcome = new Outcome();
@@ -94,7 +94,7 @@ export class Polls {
     this.#tellUnlisted(unlisted);
     outcome.unlisted(unlisted);
     const budget = this.#look.contents.budget();
-    const found: Found = { wait, budget, outcome, loads: [], paused: [], gone: new Map() };
+    const found: Found = { wait, budget, isAsked, outcome, loads: [], paused: [], gone: new Map() };
     // Without its repository a model cannot be looked at either.
     const away = new Set(unlisted.map(({ source }) => source));
     const models = [...entries.values()].filter(
@@ -119,8 +119,9 @@ export class Polls {
     return { result: outcome.result(), note: () => this.#noteContents(models, budget) };
   }
 
-  async #lookAt(entry: ModelEntry, { budget, outcome, loads, paused, gone }: Found): Promise<void> {
-    const look = await lookAt(this.#look, entry, budget);
+  async #lookAt(entry: ModelEntry, found: Found): Promise<void> {
+    const { outcome, loads, paused, gone } = found;
+    const look = await lookAt(this.#look, entry, found);
     switch (look.state) {
       case 'changing':
         outcome.changing(entry);

@@ -1,10 +1,11 @@
 /** What a poll does where it cannot list, read or load: what is served stays, and it tries again. */
 
 import assert from 'node:assert/strict';
-import { mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import type { Logger } from '../../../src/index.js';
+import { PollRecords } from '../../../src/registry/polling/record.js';
 import { script } from '../../javascript/harness.js';
 import { chain, configText, ensemble, onnx, rejection, row, start, until } from '../../support/harness.js';
 import { addModel, unsupportedOperatorModel } from '../../support/models.js';
@@ -151,7 +152,7 @@ void suite('links whose targets cannot be reached change nothing:', () => {
   });
 });
 
-test('a load that failed is tried again after 1, 2, 4 … polls, and the pauses end', async (t) => {
+test('a load that failed is tried by each call, and by polls after pauses', async (t) => {
   const tries = join(await temporaryFolder(t), 'tries');
   const text = `import { appendFileSync, existsSync } from 'node:fs';
     export default class {
@@ -162,20 +163,36 @@ test('a load that failed is tried again after 1, 2, 4 … polls, and the pauses 
       execute(requests) { return requests.map(({ inputs }) => ({ y: inputs.x.data })); }
     }`;
   const { logger } = recorder();
-  const { server, folder } = await polled(t, { add }, { logger });
+  const called = await polled(t, { add }, { logger });
+  await writeRepository(called.folder, { late: script(text) });
+  assert.equal(short(await called.server.rescan()), '?late');
+  for (let poll = 0; poll < 4; poll++) assert.equal(short(await called.server.rescan()), '!late');
+  assert.equal(await readFile(tries, 'utf8'), '....');
+  assert.match(reasonOf(called.server, 'late') ?? '', /not yet/);
+  const { server, folder } = await polled(t, { add }, { logger, repositoryPollMs: 1 });
   await writeRepository(folder, { late: script(text) });
-  assert.equal(short(await server.rescan()), '?late');
-  const outcomes: string[] = [];
-  for (let poll = 0; poll < 16; poll++) outcomes.push(short(await server.rescan()));
-  const tried = outcomes.flatMap((one, poll) => (one === '!late' ? [poll] : []));
-  assert.deepEqual(tried, [0, 2, 5, 10]);
-  assert.equal(outcomes.filter((one) => one === '').length, 12);
-  assert.match(reasonOf(server, 'late') ?? '', /not yet/);
+  await until(async () => (await readFile(tries, 'utf8')).length > 6);
   await writeFile(`${tries}.works`, '');
-  let polls = 0;
-  for (let last = ''; last !== '+late:1'; polls++) last = short(await server.rescan());
-  assert.equal(polls, 4, 'three of the eight polls of the pause after the fourth failure are left');
+  assert.equal(short(await called.server.rescan()), '+late:1');
+  await until(() => states(server).includes('late 1 READY'));
   await server.infer('late', { x: row() });
+});
+
+test('the pauses between tries double, and have an end', () => {
+  const pauses = (periodMs: number): readonly number[] => {
+    const records = new PollRecords(periodMs);
+    const record = records.of({});
+    return Array.from({ length: 9 }, () => {
+      records.failed(record, 'files');
+      return record.pause;
+    });
+  };
+  assert.deepEqual(pauses(1000), [1, 2, 4, 8, 16, 32, 64, 64, 64]);
+  assert.deepEqual(pauses(5 * 60_000), [1, 2, 3, 3, 3, 3, 3, 3, 3]);
+  const records = new PollRecords(1000);
+  const record = records.of({});
+  for (const files of ['one', 'one', 'two']) records.failed(record, files);
+  assert.equal(record.pause, 1, 'other files begin anew');
 });
 
 test('a load that failed is tried at once when its files change', async (t) => {

@@ -4,6 +4,8 @@ import assert from 'node:assert/strict';
 import { mkdir, symlink, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { unchangedVersions } from '../../../src/registry/polling/changes.js';
+import type { StampedEntry } from '../../../src/registry/sources/model-source.js';
 import { identity, onnx } from '../../support/harness.js';
 import { addModel } from '../../support/models.js';
 import { writeRepository } from '../../support/repository.js';
@@ -74,6 +76,22 @@ test('many models are looked at without a file being read', async (t) => {
   assert.equal(short(await server.rescan()), '');
   await writeRepository(folder, { m7: identity({ maxBatchSize: 3 }), more: identity() });
   assert.equal(await settle(server), '+more:1 ~m7:1-1');
+});
+
+test('very many links that lead elsewhere now are compared', { timeout: 60_000 }, async () => {
+  const links = (target: string): StampedEntry[] =>
+    Array.from({ length: 100_000 }, (_, i) => [
+      { path: `1/${i}`, size: undefined, stamp: 'd', target },
+      { path: `1/${i}/x`, size: 1, stamp: 'f1' },
+    ]).flat();
+  const version: StampedEntry = { path: '1', size: undefined, stamp: 'd' };
+  const equal = (): Promise<boolean> => assert.fail('nothing is to be read');
+  const found = await unchangedVersions([version, ...links('a')], [version, ...links('b')], equal);
+  assert.equal(found?.all, true);
+  const emptied = [...links('b'), { path: '1/empty', size: undefined, stamp: 'd', target: 'b' }];
+  const moved = [...links('a'), { path: '1/empty', size: undefined, stamp: 'd', target: 'a' }];
+  const other = await unchangedVersions([version, ...moved], [version, ...emptied], equal);
+  assert.deepEqual(other, { kept: new Set(), all: false });
 });
 
 test('a repository of very many entries is listed', async (t) => {

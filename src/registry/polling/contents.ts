@@ -13,6 +13,9 @@ const mostBytes = 4 * 2 ** 30;
 const pollBytes = 2 ** 30;
 const fileBytes = 2 ** 16;
 
+/** Stands for a digest for which the budget does not last. */
+const later: unique symbol = Symbol('later');
+
 /** The content of a file that had this stamp. */
 interface Content {
   readonly stamp: string;
@@ -67,7 +70,7 @@ export class Contents {
     const compared = known.compared.get(now.path);
     if (compared?.stamp === now.stamp) return compared.digest === content.digest;
     const digest = await this.#read(place, now, budget);
-    if (digest === 'later') return undefined;
+    if (digest === later) return undefined;
     if (digest === undefined) return false;
     known.compared.set(now.path, { stamp: now.stamp, digest });
     return digest === content.digest;
@@ -115,7 +118,7 @@ export class Contents {
       if (size === undefined || size > mostBytes) continue;
       const known = [before?.served, before?.compared].find((all) => all?.get(path)?.stamp === own);
       const digest = known?.get(path)?.digest ?? (await this.#read(place, one, budget));
-      if (digest === 'later') isComplete = false;
+      if (digest === later) isComplete = false;
       else if (digest !== undefined) served.set(path, { stamp: own, digest });
     }
     const after = await stampNow();
@@ -133,10 +136,10 @@ export class Contents {
     { source, model }: FoundModel,
     entry: StampedEntry,
     budget: ReadBudget,
-  ): Promise<string | undefined | 'later'> {
+  ): Promise<string | undefined | typeof later> {
     const read = this.#reading.then(async () => {
       if ((entry.size ?? 0) > mostBytes) return undefined;
-      if (budget.bytes <= 0) return 'later';
+      if (budget.bytes <= 0) return later;
       budget.bytes -= (entry.size ?? 0) + fileBytes;
       return await source.digest?.(model, entry, this.#signal);
     });

@@ -180,17 +180,15 @@ async function versionsToKeep(
   const entries = source.entriesOf?.(model, now);
   // Versions may open files later, and would look for them where the model was.
   if (!old || !entries || placeBefore !== placeNow) return new Set();
-  let hasRead = false;
-  let isLate = false;
+  const asked: (boolean | undefined)[] = [];
   const found = await unchangedVersions(old, entries, async (a, b) => {
-    hasRead = true;
     const equal = await contents.isEqual(entry, place, a, b, budget);
-    if (equal === undefined) isLate = true;
+    asked.push(equal);
     return equal ?? true;
   });
-  if (isLate) return 'changing';
+  if (asked.includes(undefined)) return 'changing';
   // What was read may have been written meanwhile.
-  if (hasRead && (await stampNow(place, signal).catch(() => '')) !== stamp) return 'changing';
+  if (asked.length > 0 && (await stampNow(place, signal).catch(() => '')) !== stamp) return 'changing';
   if (!found) return new Set();
   if (!found.all) return new Set([...found.kept].map(Number));
   // A load may have come between.

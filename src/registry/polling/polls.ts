@@ -17,10 +17,12 @@ import { asTritonError, stampNow } from '../loading/load-model.js';
 import type { LoadCall } from '../loading/load-reports.js';
 import type { Loads } from '../loading/loads.js';
 import type { UnlistedSource } from '../sources/find-models.js';
+import type { ModelSource } from '../sources/model-source.js';
 import type { Unloads } from '../unloads.js';
 import { Contents, type ReadBudget } from './contents.js';
 import { lookAt, type LookHost, type LookNow, type PlannedLoad } from './look.js';
 import { Outcome } from './outcome.js';
+import { Progress } from './progress.js';
 import { PollRecords } from './record.js';
 
 /** How many models are looked at at once: loader threads do it, and loads need these, too. */
@@ -42,6 +44,7 @@ export interface PollsHost {
 
 /** What one poll has found. */
 interface Found extends LookNow {
+  readonly progress: Progress;
   readonly wait: Wait;
   readonly outcome: Outcome;
   readonly loads: PlannedLoad[];
@@ -87,20 +90,41 @@ export class Polls {
    * @throws {@link TritonError} CANCELLED if loads are cancelled.
    */
   async poll(wait: Wait, isAsked: boolean): Promise<Polled> {
+    const progress = new Progress(this.#log);
+    try {
+      return await this.#poll(wait, isAsked, progress);
+    } finally {
+      progress.end();
+    }
+  }
+
+  async #poll(wait: Wait, isAsked: boolean, progress: Progress): Promise<Polled> {
     const { entries, loads } = this.#host;
     throwIfStopped(loads.signal);
     const outcome = new Outcome();
-    const unlisted = await entries.scanListable(loads.signal);
+    const unlisted = await entries.scanListable(loads.signal, (source, list) =>
+      progress.during(`the listing of '${source.place}'`, list),
+    );
     this.#tellUnlisted(unlisted);
     outcome.unlisted(unlisted);
     const budget = this.#look.contents.budget();
-    const found: Found = { wait, budget, isAsked, outcome, loads: [], paused: [], gone: new Map() };
+    const found: Found = { progress, wait, budget, isAsked, outcome, loads: [], paused: [], gone: new Map() };
     // Without its repository a model cannot be looked at either.
     const away = new Set(unlisted.map(({ source }) => source));
     const models = [...entries.values()].filter(
       (entry) => !entry.found.some(({ source }) => away.has(source)),
     );
-    await eachOf(models, looksAtOnce, (entry) => this.#lookAt(entry, found));
+    // A repository that hangs must not keep others from being looked at.
+    const bySource = new Map<ModelSource | undefined, ModelEntry[]>();
+    for (const entry of models) {
+      const source = entry.found[0]?.source;
+      const known = bySource.get(source);
+      if (known) known.push(entry);
+      else bySource.set(source, [entry]);
+    }
+    await allOf(
+      [...bySource.values()].map((some) => eachOf(some, looksAtOnce, (entry) => this.#lookAt(entry, found))),
+    );
     const call: LoadCall = {};
     const ended = new Map<ModelEntry, string>();
     this.#host.ensembles.onEnded = (entry, reason): void => void ended.set(entry, reason);
@@ -121,7 +145,9 @@ export class Polls {
 
   async #lookAt(entry: ModelEntry, found: Found): Promise<void> {
     const { outcome, loads, paused, gone } = found;
-    const look = await lookAt(this.#look, entry, found);
+    const look = await found.progress.during(`a look at '${entry.text}'`, () =>
+      lookAt(this.#look, entry, found),
+    );
     switch (look.state) {
       case 'changing':
         outcome.changing(entry);
@@ -150,7 +176,7 @@ export class Polls {
    * Loads what has changed: models before those that need them. Then what has failed, by this poll or before, if it needs
    * one of these.
    */
-  async #loadAll({ wait, outcome, loads: first, paused }: Found, call: LoadCall): Promise<void> {
+  async #loadAll({ progress, wait, outcome, loads: first, paused }: Found, call: LoadCall): Promise<void> {
     const { ensembles, loads, options } = this.#host;
     const width = options.modelLoadConcurrency * 2;
     const needs = ({ entry }: PlannedLoad, names: ReadonlySet<string>): boolean =>
@@ -165,7 +191,9 @@ export class Polls {
       const loaded = new Set<string>();
       const lost: PlannedLoad[] = [];
       await eachOf(wave, width, async (planned) => {
-        const done = await this.#load(planned, wait, outcome, call);
+        const done = await progress.during(`the load of '${planned.entry.text}'`, () =>
+          this.#load(planned, wait, outcome, call),
+        );
         if (done === 'loaded') loaded.add(planned.entry.name);
         if (done === 'failed') lost.push(planned);
       });
@@ -223,7 +251,7 @@ export class Polls {
   }
 
   /** Unloads what is gone, ensembles before what they need. */
-  async #removeAll({ wait, outcome, gone }: Found): Promise<void> {
+  async #removeAll({ progress, wait, outcome, gone }: Found): Promise<void> {
     const { ensembles, unloads, entries } = this.#host;
     const usersOf = (entry: ModelEntry): ModelEntry[] =>
       ensembles.usersOf(entry).filter((user) => user !== entry);
@@ -241,7 +269,9 @@ export class Polls {
           outcome.changing(entry);
           return;
         }
-        const ended = await unloads.remove(entry, wait, gone.get(entry) ?? new Set());
+        const ended = await progress.during(`the unload of '${entry.text}'`, () =>
+          unloads.remove(entry, wait, gone.get(entry) ?? new Set()),
+        );
         if (ended) outcome.unloaded(entry, ended);
       });
       left = left.filter((entry) => !now.includes(entry));
@@ -283,6 +313,15 @@ export class Polls {
 function throwIfStopped(signal: AbortSignal): void {
   if (!signal.aborted) return;
   throw new TritonError('CANCELLED', 'the model repositories were not polled to the end: the server closes');
+}
+
+/**
+ * Waits for all.
+ *
+ * @throws What the first of those that reject rejects with, when all have ended.
+ */
+async function allOf(all: readonly Promise<void>[]): Promise<void> {
+  for (const one of await Promise.allSettled(all)) if (one.status === 'rejected') throw one.reason;
 }
 
 /**

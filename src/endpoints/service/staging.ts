@@ -241,15 +241,15 @@ class StagedStream implements AsyncIterableIterator<InferResult> {
       }
       const following = responses.next();
       this.#following = following;
-      let isLast = false;
+      const last = { known: false };
       following.then(
         ({ done }) => {
-          isLast = done === true;
+          last.known = done === true;
         },
         () => undefined, // The next `next` tells of it.
       );
       const value = await this.#staging.store(next.value);
-      if (isLast) this.#end();
+      if (last.known) this.#end();
       return { value };
     } catch (error) {
       this.#end();

@@ -39,7 +39,7 @@ const errorCodes: readonly TritonErrorCode[] = [
  * - `MISSING`: a library, program, package or device that the call needs is absent or unusable.
  * - `INSTANCE_ENDED`: the model's thread or process ended while it ran the request; a new one is started.
  * - `UNREAD`: the caller of a stream left too many responses unread.
- * - `CIRCULAR_CALL`: the call, load or unload would wait for itself.
+ * - `CIRCULAR_CALL`: the call, load, unload or poll would wait for itself.
  * - `DEVICE_LOST`: the GPU is lost for this process.
  * - `LOAD_FAILED`: the model, or another model that it needs, could not be loaded.
  * - `NO_ADDON`: the native part of the package cannot be loaded.

@@ -1,10 +1,10 @@
 /**
- * A graph of the loads, unloads and running models that wait for each other. It prevents a model's load or
- * unload from waiting for itself. Calls of `infer` are not part of it; the engine tracks those.
+ * A graph of the loads, unloads, polls and running models that wait for each other. It prevents a model's load or
+ * unload, or a poll, from waiting for itself. Calls of `infer` are not part of it; the engine tracks those.
  */
 
-/** Kind of a node: a model's load, its unload, another change of it, or a batch that a model runs. */
-export type WaitKind = 'load' | 'unload' | 'change' | 'run';
+/** Kind of a node: a model's load, its unload, another change of it, a batch that a model runs, or a poll. */
+export type WaitKind = 'load' | 'unload' | 'change' | 'run' | 'poll';
 
 /**
  * A node of the graph: an operation that may wait for others, and that others may wait for, until it ends. See

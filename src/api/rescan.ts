@@ -24,11 +24,14 @@ export interface RescanResult {
   readonly loaded: readonly RescannedModel[];
   /** Models of which versions were loaded again, added or taken out of service. */
   readonly reloaded: readonly RescannedModel[];
-  /** Models whose folders are gone. They accept no more requests; those that they accepted end. */
+  /** Models whose folders are gone at two looks in a row. They accept no more requests; those that they accepted end. */
   readonly unloaded: readonly RescannedModel[];
-  /** Models that could not be loaded or looked at. What was served of them is served as before. */
+  /**
+   * Models that could not be loaded or looked at. What was served of them is served as before. Also ensembles that do not
+   * fit their models any more, which are not served until they do.
+   */
   readonly failed: readonly { readonly name: string; readonly error: TritonError }[];
-  /** Models that are left alone, because their files have changed since the last look, or a load or unload is under way. */
+  /** Models that are left alone, because their files have changed or gone since the last look, or a load or unload is under way. */
   readonly changing: readonly string[];
   /** Repositories that could not be listed. Their models are served as before. */
   readonly unlisted: readonly { readonly repository: string; readonly error: TritonError }[];

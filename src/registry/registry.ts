@@ -31,6 +31,7 @@ export class Registry {
   readonly #startup: Startup;
   readonly #unloads: Unloads;
   readonly #poller: Poller;
+  readonly #asking: Asking;
   /** The time between two polls in mode 'poll'. */
   readonly #periodMs: number;
 
@@ -61,7 +62,8 @@ export class Registry {
       },
     });
     const order = new CallOrder();
-    const parts = { server, entries, order, ensembles, asking: new Asking(), events: new ModelEvents(log) };
+    const asking = new Asking();
+    const parts = { server, entries, order, ensembles, asking, events: new ModelEvents(log) };
     const loading = { ...parts, options, host, lostGpus };
     this.#entries = entries;
     this.#lostGpus = lostGpus;
@@ -69,7 +71,8 @@ export class Registry {
     this.#startup = new Startup(loading, this.#loads, sources);
     this.#unloads = new Unloads({ ...parts, log });
     const polls = new Polls({ options, entries, ensembles, loads: this.#loads, unloads: this.#unloads });
-    this.#poller = new Poller(() => polls.poll(), log);
+    this.#asking = asking;
+    this.#poller = new Poller((wait, isAsked) => polls.poll(wait, isAsked), log);
     this.#periodMs = options.modelControlMode === 'poll' ? options.repositoryPollMs : 0;
   }
 
@@ -102,10 +105,10 @@ export class Registry {
   /**
    * Looks at the repositories once, after a poll that is under way. See `InferenceServer.rescan`.
    *
-   * @throws {@link TritonError} CANCELLED if loads are cancelled meanwhile.
+   * @throws {@link TritonError} CANCELLED if loads are cancelled meanwhile, UNAVAILABLE if it would wait for the caller.
    */
   rescan(): Promise<RescanResult> {
-    return this.#poller.now();
+    return this.#poller.now(this.#asking.asker);
   }
 
   /**

@@ -9,7 +9,7 @@ import type { Wait } from '../waits.js';
 import type { CallOrder } from './entries/call-order.js';
 import type { Ensembles } from './entries/ensembles.js';
 import type { ModelEntries } from './entries/model-entries.js';
-import { servedVersions, type ModelEntry } from './entries/model-entry.js';
+import { openUids, servedVersions, type ModelEntry } from './entries/model-entry.js';
 import type { ModelEvents } from './entries/model-events.js';
 import { asTritonError } from './loading/load-model.js';
 import { retire } from './loading/load-version.js';
@@ -82,17 +82,24 @@ export class Unloads {
    * A model is in no repository any more. Resolves when it accepts no more requests: those that it accepted may take
    * long. What needs it is taken out of service.
    *
-   * @returns The versions that were served; undefined if it is in a repository again.
+   * @param asker - Who waits for it.
+   * @param seen - Its versions when it was found to be gone. Others are of a load since then, with files of the program.
+   * @returns The versions that were served; undefined if it is in a repository again, or was loaded meanwhile.
    */
-  async remove(entry: ModelEntry): Promise<readonly number[] | undefined> {
+  async remove(
+    entry: ModelEntry,
+    asker: Wait,
+    seen: ReadonlySet<number>,
+  ): Promise<readonly number[] | undefined> {
     const { ensembles, entries, events, log } = this.#host;
     return new Promise((resolve) => {
-      const unload = entry.inTurn('unload', undefined, async () => {
+      const unload = entry.inTurn('unload', asker, async () => {
         if (entry.found.length > 0) return;
-        const versions = servedVersions(entry.published());
-        for (const { descriptor } of entry.published().versions) {
-          if (descriptor) ensembles.forget(descriptor.uid);
-        }
+        const published = entry.published();
+        const uids = openUids(published);
+        if (!uids.every((uid) => seen.has(uid))) return;
+        const versions = servedVersions(published);
+        for (const uid of uids) ensembles.forget(uid);
         try {
           await entry.unload(() => {
             ensembles.changed(entry, 'was removed from its repository');
@@ -167,6 +174,7 @@ export class Unloads {
       if (failed.length === 0) return;
       // The same files are loaded when they are asked for again.
       entry.stamp = '';
+      entry.isToReturn = entry.isOfRepository;
       await insist(() => {
         entry.publish({
           state: '',

@@ -360,15 +360,15 @@ export class InferenceServer implements ModelServer, AsyncDisposable {
    *
    * A change of a version's folder alone concerns only this version, any other change the whole model. Files with other
    * times and the same content are no change. A model is left alone until two polls in a row have seen the same files,
-   * so after a change the second call loads it. If a load fails, what was served is served as before; it is tried again
-   * after pauses that get longer, and at once when the files change. A repository that cannot be listed changes nothing.
+   * so after a change the second call loads it, and unloads what was removed. If a load fails, what was served is served as before; each call tries
+   * it again, and the polls of a period do after pauses that get longer, and at once when the files change. A repository that cannot be listed changes nothing.
    *
    * Polls never overlap. A call during a poll has another one follow it, which all calls meanwhile share. Triton:
    * `TRITONSERVER_ServerPollModelRepository`.
    *
    * @returns What has changed. Requests that unloaded models have accepted may still run.
-   * @throws {@link TritonError} UNSUPPORTED on an attached server, UNAVAILABLE after `close()`, CANCELLED if `close()` is
-   *   called meanwhile.
+   * @throws {@link TritonError} UNSUPPORTED on an attached server, UNAVAILABLE after `close()` (`CLOSED`) and if a model
+   *   calls it whose load the poll waits for (`CIRCULAR_CALL`), CANCELLED if `close()` is called meanwhile.
    *
    * @example
    * const { loaded, reloaded, failed } = await server.rescan();

@@ -91,6 +91,9 @@ export class Ensembles {
   /** Which loads wait for which models. */
   readonly #waits: Map<ModelEntry, readonly ModelEntry[]> = new Map();
 
+  /** Is told of an ensemble that is served no more, and why. */
+  onEnded: ((entry: ModelEntry, reason: string) => void) | undefined;
+
   constructor(host: EnsembleHost) {
     this.#host = host;
   }
@@ -407,6 +410,7 @@ export class Ensembles {
     this.forget(uid);
     const { versions } = entry.published();
     entry.stamp = '';
+    entry.isToReturn = entry.isOfRepository;
     entry.publish({
       state: '',
       reason: '',
@@ -417,6 +421,7 @@ export class Ensembles {
       ),
     });
     void retire(this.#host.server, uid);
+    this.onEnded?.(entry, reason);
     this.changed(entry, 'is not served any more', errorReason);
   }
 }

@@ -11,10 +11,11 @@ import {
   isSameListing,
   listSources,
   placesIn,
+  type ListingStep,
   type Listings,
   type UnlistedSource,
 } from '../sources/find-models.js';
-import type { ModelSource } from '../sources/model-source.js';
+import type { ListedModel, ModelSource } from '../sources/model-source.js';
 import { isServed, ModelEntry } from './model-entry.js';
 
 /** Whether a repository has a model, or the program gave it. */
@@ -55,17 +56,19 @@ export class ModelEntries {
   /**
    * Lists the models of the sources. Those of a source that cannot be listed stay as they are.
    *
+   * @param during - Lists a source, and tells of it.
    * @returns The sources that could not be listed, and why.
    * @throws {@link TritonError} CANCELLED.
    */
-  async scanListable(signal: AbortSignal): Promise<readonly UnlistedSource[]> {
+  async scanListable(signal: AbortSignal, during: ListingStep): Promise<readonly UnlistedSource[]> {
     const scan = ++this.#scans;
     const unlisted: UnlistedSource[] = [];
-    const listings = await listSources(this.#sources, signal, (source, error) => {
+    const failed = (source: ModelSource, error: TritonError): readonly ListedModel[] => {
       if (signal.aborted || error.code === 'CANCELLED') throw error;
       unlisted.push({ source, error });
       return this.#taken.get(source) ?? [];
-    });
+    };
+    const listings = await listSources(this.#sources, signal, failed, during);
     // Most polls find what the last one has found. To take a listing of many models over holds the event loop.
     if (!isSameListing(listings, this.#taken)) this.#take(scan, listings);
     return unlisted;
@@ -85,6 +88,7 @@ export class ModelEntries {
     }
     for (const entry of [...this.#entries.values()]) {
       if (found.get(entry.key)) continue;
+      if (entry.found.length > 0) entry.left = entry.found;
       entry.found = [];
       // A model that left the repository without ever being loaded is forgotten.
       if (!entry.hasVersions) this.#forget(entry);

@@ -23,6 +23,8 @@ export class ModelEntry {
   readonly key: ModelKey;
   /** What each source lists that has this model. */
   found: readonly FoundModel[];
+  /** The same at the last listing that had it, if the newest one has not. */
+  left: readonly FoundModel[] = [];
   /** The model, if the program gave it instead. */
   given: GivenModel | undefined;
   /** The stamp of the files that the served versions came from. */
@@ -33,6 +35,8 @@ export class ModelEntry {
   pollFailure = '';
   /** Whether its files change, so that it is not loaded for others. */
   isChanging = false;
+  /** Whether versions that came from a repository were taken out of service, and nobody unloaded it: polls load it again. */
+  isToReturn = false;
   /** Whether the program gave it at the start. */
   readonly isGiven: boolean;
   readonly #server: NativeServer;
@@ -253,6 +257,7 @@ export class ModelEntry {
     left();
     const ends = await Promise.allSettled(descriptors.map(({ uid }) => retire(this.#server, uid)));
     this.stamp = '';
+    this.isToReturn = false;
     this.pollFailure = '';
     await insist(() => {
       this.publish(without('UNAVAILABLE', 'unloaded'));
@@ -270,6 +275,11 @@ export function circularWait(what: 'load' | 'unload', entry: ModelEntry, circle:
 /** Numbers of the versions that are served. */
 export function servedVersions({ versions }: PublishedModel): number[] {
   return versions.filter(({ state }) => state === 'READY').map(({ version }) => version);
+}
+
+/** Uids of the versions that are open in the engine. */
+export function openUids({ versions }: PublishedModel): number[] {
+  return versions.flatMap(({ descriptor }) => (descriptor ? [descriptor.uid] : []));
 }
 
 /** Whether a model is served. */

@@ -1,15 +1,18 @@
 /** Finds what stands for the content of a version that is loaded, if the server has a cache outside of the process. */
 
+import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { customCode } from '../../backends/custom-backends.js';
 import { backends } from '../../backends/index.js';
+import type { NativeBytes } from '../../addon/native/folder.js';
 import { filesStamp, versionIdentity } from '../../cache/identity.js';
 import { sourceText } from '../../cache/source-text.js';
 import { printConfigJson, type ModelConfig } from '../../config/index.js';
 import type { BackendConfig, ResolvedOptions } from '../../options.js';
 import { thrownText } from '../../thrown-text.js';
 import type { ModelCode } from '../../javascript/model-code.js';
-import type { LocalFiles } from '../sources/model-source.js';
+import { versionName } from '../sources/layout.js';
+import type { GivenFiles, LocalFiles } from '../sources/model-source.js';
 import { versionFiles } from './override.js';
 import type { PreparedModel } from './prepare-model.js';
 
@@ -33,8 +36,7 @@ export async function identifier(
   const { remoteCache, log } = options;
   if (remoteCache === undefined) return () => Promise.resolve('');
   const model = prepared.context.modelName;
-  const path = local.file ?? join(local.directory, String(version));
-  const before = local.files ? '' : await filesStamp(path).catch(thrownText);
+  const before = local.files ? '' : await stampOf(local, version).catch(thrownText);
   // An object is read before its functions are called, which may change it.
   const given = code && textOf(code);
   return async (config, settings) => {
@@ -48,13 +50,14 @@ export async function identifier(
     }
     try {
       const identity = await versionIdentity({
-        ...{ namespace, model, version, path },
+        ...{ namespace, model, version },
+        paths: local.files ? [] : await pathsOf(local, version),
         config: printConfigJson(config, 0),
-        files: local.files && versionFiles(local.files, version),
+        files: local.files && { ...sharedFiles(local.files), ...versionFiles(local.files, version) },
         settings,
         code: texts,
       });
-      if (local.files || (await filesStamp(path)) === before) return identity;
+      if (local.files || (await stampOf(local, version)) === before) return identity;
       log.warn(`model '${model}': its files changed while they were loaded, so its answers are not cached`, {
         model,
       });
@@ -64,6 +67,42 @@ export async function identifier(
     }
     return '';
   };
+}
+
+/** Where the content of a version is: its folder and all that lies beside the folders of versions, which it may open, too. */
+async function pathsOf({ file, directory }: LocalFiles, version: number): Promise<readonly string[]> {
+  if (file !== undefined) return [file];
+  const own = join(directory, String(version));
+  const paths: string[] = [];
+  // The program may have given the code of a model, which has no folder.
+  for (const name of (await readdir(directory).catch(noneIfAbsent)).sort()) {
+    const path = join(directory, name);
+    if (name === '__pycache__') continue;
+    const isVersion = versionName.test(name) && (await stat(path)).isDirectory();
+    if (!isVersion) paths.push(path);
+  }
+  return [own, ...paths];
+}
+
+function noneIfAbsent(error: unknown): string[] {
+  if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return [];
+  throw error;
+}
+
+async function stampOf(local: LocalFiles, version: number): Promise<string> {
+  return filesStamp(await pathsOf(local, version));
+}
+
+/** Files in memory beside the folders of versions. */
+function sharedFiles(files: GivenFiles): Readonly<Record<string, NativeBytes>> {
+  const isShared = (path: string): boolean => {
+    const [first = '', ...rest] = path.split('/');
+    return rest.length === 0 || !versionName.test(first);
+  };
+  // A file of a version may have the same path in its folder.
+  return Object.fromEntries(
+    [...files].filter(([path]) => isShared(path)).map(([path, bytes]) => [`../${path}`, bytes]),
+  );
 }
 
 /** A file, or the text of a value of the program. */

@@ -149,6 +149,7 @@ export async function loadModel(
   // The new versions are served, whatever happens from here on.
   for (const { descriptor } of loaded) tellRestarts(server, entry, descriptor.uid);
   entry.stamp = served.stamp;
+  entry.isToReturn = false;
   entry.pollFailure = '';
   entry.isOfRepository = override === undefined;
   const gone = served.old.versions.filter(({ version }) => !served.kept.has(version));

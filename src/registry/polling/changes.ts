@@ -6,8 +6,17 @@ import type { StampedEntry } from '../sources/model-source.js';
 /** A version's folder with all in it, or everything beside the version folders. */
 interface Part {
   readonly entries: ReadonlyMap<string, StampedEntry>;
+  /** Paths of its folders that are not empty. */
+  readonly filled: ReadonlySet<string>;
   /** Folders elsewhere to which its links lead. */
   readonly targets: ReadonlySet<string>;
+}
+
+/** The same while it is put together. */
+interface GrowingPart {
+  readonly entries: Map<string, StampedEntry>;
+  readonly filled: Set<string>;
+  readonly targets: Set<string>;
 }
 
 /** The parts of a model by the version's number as text. What is shared has the empty text. */
@@ -17,10 +26,10 @@ type Parts = ReadonlyMap<string, Part>;
 const shared = '';
 
 function partsOf(entries: readonly StampedEntry[]): Parts {
-  const parts = new Map<string, { entries: Map<string, StampedEntry>; targets: Set<string> }>();
-  const partOf = (name: string): { entries: Map<string, StampedEntry>; targets: Set<string> } => {
+  const parts = new Map<string, GrowingPart>();
+  const partOf = (name: string): GrowingPart => {
     let part = parts.get(name);
-    if (!part) parts.set(name, (part = { entries: new Map(), targets: new Set() }));
+    if (!part) parts.set(name, (part = { entries: new Map(), filled: new Set(), targets: new Set() }));
     return part;
   };
   partOf(shared);
@@ -33,6 +42,7 @@ function partsOf(entries: readonly StampedEntry[]): Parts {
     const part = partOf(folders.has(first) ? first : shared);
     // Names that are no text may look alike.
     part.entries.set(part.entries.has(path) ? `${path}\0${part.entries.size}` : path, entry);
+    part.filled.add(path.slice(0, Math.max(0, path.lastIndexOf('/'))));
     if (target !== undefined) part.targets.add(target);
   }
   return parts;
@@ -41,10 +51,6 @@ function partsOf(entries: readonly StampedEntry[]): Parts {
 /** Whether two entries of one path are the same by what their stamps say. */
 function isAlike(a: StampedEntry, b: StampedEntry): boolean {
   return a.stamp === b.stamp && a.target === b.target;
-}
-
-function hasInside({ entries }: Part, folder: string): boolean {
-  return [...entries.keys()].some((path) => path.startsWith(`${folder}/`));
 }
 
 /** Whether two folders hold the same names with the same content. */
@@ -62,7 +68,7 @@ async function isSame(
     // A folder and what leads nowhere are told apart by their stamps.
     if (entry.size === undefined && old.stamp !== entry.stamp) return false;
     // A link may lead to another folder with the same content, if it shows what that holds.
-    if (old.target !== entry.target && !hasInside(now, path)) return false;
+    if (old.target !== entry.target && !now.filled.has(path)) return false;
     if (entry.size !== undefined) moved.push([old, entry]);
   }
   for (const [old, entry] of moved) if (!(await equal(old, entry))) return false;

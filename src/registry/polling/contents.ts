@@ -9,9 +9,12 @@ import type { FoundModel, StampedEntry } from '../sources/model-source.js';
 /** A larger file counts as changed when its stamp changes: to read it takes about as long as to load it. */
 const mostBytes = 4 * 2 ** 30;
 
-/** How much one poll reads, and what it counts for opening a file. */
+/** After how much one poll begins no other file, and what it counts for opening one. */
 const pollBytes = 2 ** 30;
 const fileBytes = 2 ** 16;
+
+/** Stands for a digest for which the budget does not last. */
+const later: unique symbol = Symbol('later');
 
 /** The content of a file that had this stamp. */
 interface Content {
@@ -19,12 +22,30 @@ interface Content {
   readonly digest: string;
 }
 
+/** A model with the stamp of what is served of it. */
+type Served = Pick<ModelEntry, 'stamp'>;
+
+/** What is known of a model's files, by path. */
+interface Known {
+  /** What was served, as far as it was read. */
+  served: Map<string, Content>;
+  /** Files with new stamps that were compared. */
+  readonly compared: Map<string, Content>;
+}
+
+/** What one poll may still read. */
+export interface ReadBudget {
+  bytes: number;
+}
+
 /** See the head of this file. */
 export class Contents {
-  readonly #known: WeakMap<ModelEntry, Map<string, Content>> = new WeakMap();
+  readonly #known: WeakMap<Served, Known> = new WeakMap();
   /** Models whose files are known as far as they can be, with the stamp that they had. */
-  readonly #complete: WeakMap<ModelEntry, string> = new WeakMap();
+  readonly #complete: WeakMap<Served, string> = new WeakMap();
   readonly #signal: AbortSignal;
+  /** The end of the last read: one file is read at a time, since loads need the disk, too. */
+  #reading: Promise<unknown> = Promise.resolve();
 
   constructor(signal: AbortSignal) {
     this.#signal = signal;
@@ -33,73 +54,101 @@ export class Contents {
   /**
    * Whether a file has the content that it had with the earlier stamp. It is read only if that content is known.
    *
+   * @returns Undefined if the budget does not last: a later poll has to ask again.
    * @throws {@link TritonError} CANCELLED.
    */
   async isEqual(
-    entry: ModelEntry,
-    { source, model }: FoundModel,
+    entry: Served,
+    place: FoundModel,
     before: StampedEntry,
     now: StampedEntry,
-  ): Promise<boolean> {
-    const known = this.#known.get(entry)?.get(before.path);
-    if (known?.stamp !== before.stamp || !source.digest) return false;
-    const digest = await source.digest(model, now, this.#signal);
-    return digest === known.digest;
+    budget: ReadBudget,
+  ): Promise<boolean | undefined> {
+    const known = this.#known.get(entry);
+    const content = known?.served.get(before.path);
+    if (!known || content?.stamp !== before.stamp || !place.source.digest) return false;
+    const compared = known.compared.get(now.path);
+    if (compared?.stamp === now.stamp) return compared.digest === content.digest;
+    const digest = await this.#read(place, now, budget);
+    if (digest === later) return undefined;
+    if (digest === undefined) return false;
+    known.compared.set(now.path, { stamp: now.stamp, digest });
+    return digest === content.digest;
   }
 
   /** The files of a model have these stamps now, and the content that they had before. */
-  accept(entry: ModelEntry, entries: readonly StampedEntry[]): void {
+  accept(entry: Served, entries: readonly StampedEntry[]): void {
     const known = this.#known.get(entry);
     for (const { path, stamp } of entries) {
-      const content = known?.get(path);
-      if (content && content.stamp !== stamp) known?.set(path, { ...content, stamp });
+      const content = known?.served.get(path);
+      if (content && content.stamp !== stamp) known?.served.set(path, { ...content, stamp });
     }
+    known?.compared.clear();
     this.#complete.delete(entry);
   }
 
-  /** A budget for the digests that one poll makes. */
-  budget(): { bytes: number } {
+  /** A budget for what one poll reads. */
+  budget(): ReadBudget {
     return { bytes: pollBytes };
   }
 
   /**
-   * Notes what a model's files hold, as far as the budget lasts; the next poll goes on.
+   * Notes what a model's files hold, as far as the budget lasts; the next poll goes on. Nothing is read of a model whose
+   * files are not those of the served versions.
    *
    * @param stamp - The stamp of the served versions' files.
-   * @param stampNow - Reads it again. If it is another one by then, what was read may be newer than what is served.
+   * @param stampNow - Reads it again. What of a file was read while its own stamp stayed the same is kept.
    * @throws {@link TritonError} CANCELLED; any code of the source.
    */
   async note(
-    entry: ModelEntry,
-    { source, model }: FoundModel,
+    entry: Served,
+    place: FoundModel,
     stamp: string,
-    budget: { bytes: number },
+    budget: ReadBudget,
     stampNow: () => Promise<string>,
   ): Promise<void> {
+    const { source } = place;
     if (this.#complete.get(entry) === stamp || budget.bytes <= 0 || !source.digest) return;
-    const entries = source.entriesOf?.(model, stamp.slice(stamp.indexOf('\0') + 1)) ?? [];
+    if ((await stampNow()) !== stamp) return;
     const before = this.#known.get(entry);
-    const known = new Map<string, Content>();
+    const served = new Map<string, Content>();
     let isComplete = true;
-    for (const one of entries) {
+    for (const one of entriesAt(place, stamp)) {
       const { path, size, stamp: own } = one;
       if (size === undefined || size > mostBytes) continue;
-      const content = before?.get(path);
-      if (content?.stamp === own) {
-        known.set(path, content);
-        continue;
-      }
-      if (budget.bytes <= 0) {
-        isComplete = false;
-        continue;
-      }
-      budget.bytes -= size + fileBytes;
-      const digest = await source.digest(model, one, this.#signal);
-      if (digest !== undefined) known.set(path, { stamp: own, digest });
+      const known = [before?.served, before?.compared].find((all) => all?.get(path)?.stamp === own);
+      const digest = known?.get(path)?.digest ?? (await this.#read(place, one, budget));
+      if (digest === later) isComplete = false;
+      else if (digest !== undefined) served.set(path, { stamp: own, digest });
     }
-    // The times of a file that was written meanwhile have changed, and so has the stamp.
-    if ((await stampNow()) !== stamp || entry.stamp !== stamp) return;
-    this.#known.set(entry, known);
-    if (isComplete) this.#complete.set(entry, stamp);
+    const after = await stampNow();
+    if (after !== stamp) {
+      const now = new Map(entriesAt(place, after).map((one) => [one.path, one.stamp]));
+      for (const [path, content] of served) if (now.get(path) !== content.stamp) served.delete(path);
+      isComplete = false;
+    }
+    this.#known.set(entry, { served, compared: new Map() });
+    if (isComplete && entry.stamp === stamp) this.#complete.set(entry, stamp);
   }
+
+  /** The digest of a file, in its turn. */
+  async #read(
+    { source, model }: FoundModel,
+    entry: StampedEntry,
+    budget: ReadBudget,
+  ): Promise<string | undefined | typeof later> {
+    const read = this.#reading.then(async () => {
+      if ((entry.size ?? 0) > mostBytes) return undefined;
+      if (budget.bytes <= 0) return later;
+      budget.bytes -= (entry.size ?? 0) + fileBytes;
+      return await source.digest?.(model, entry, this.#signal);
+    });
+    this.#reading = read.catch(() => undefined);
+    return await read;
+  }
+}
+
+/** The entries of a model with this stamp. */
+function entriesAt({ source, model }: FoundModel, stamp: string): readonly StampedEntry[] {
+  return source.entriesOf?.(model, stamp.slice(stamp.indexOf('\0') + 1)) ?? [];
 }

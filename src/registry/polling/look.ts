@@ -1,13 +1,14 @@
 /** Looks at one model for a poll: whether it has changed, which versions have, and whether its files are still. */
 
 import { insist } from '../../addon/memory.js';
-import type { TritonError } from '../../errors.js';
-import { isServed, type ModelEntry } from '../entries/model-entry.js';
+import { TritonError } from '../../errors.js';
+import { isServed, openUids, type ModelEntry } from '../entries/model-entry.js';
 import { asTritonError, stampNow } from '../loading/load-model.js';
 import type { LoadPlan } from '../loading/load-plan.js';
+import { versionName } from '../sources/layout.js';
 import type { FoundModel } from '../sources/model-source.js';
 import { unchangedVersions } from './changes.js';
-import type { Contents } from './contents.js';
+import type { Contents, ReadBudget } from './contents.js';
 import type { PollRecord, PollRecords } from './record.js';
 
 /** A load that a poll asks for. */
@@ -21,7 +22,8 @@ export interface PlannedLoad {
 
 /** What a look has found. `paused`: its load failed, and is to be tried again by a later poll. */
 export type Look =
-  | { readonly state: 'same' | 'changing' | 'gone' | 'not-polled' }
+  | { readonly state: 'same' | 'changing' | 'not-polled' }
+  | { readonly state: 'gone'; readonly uids: ReadonlySet<number> }
   | { readonly state: 'load' | 'paused'; readonly load: PlannedLoad }
   | { readonly state: 'fault'; readonly error: TritonError; readonly isNew: boolean };
 
@@ -38,32 +40,45 @@ export interface LookHost {
   readonly loadsNew: boolean;
 }
 
+/** What holds for one poll. */
+export interface LookNow {
+  /** What may be read to compare files. */
+  readonly budget: ReadBudget;
+  /** Whether the program asks for it: no load that has failed pauses then. */
+  readonly isAsked: boolean;
+}
+
 /**
  * Looks at a model. Files count as still if two looks in a row saw the same stamp.
- *
  * @throws {@link TritonError} CANCELLED.
  */
-export async function lookAt(host: LookHost, entry: ModelEntry): Promise<Look> {
+export async function lookAt(host: LookHost, entry: ModelEntry, now: LookNow): Promise<Look> {
   const { records, signal, loadsNew } = host;
   const record = records.of(entry);
   if (entry.isGiven) return notPolled;
-  if (entry.found.length === 0) return lookForGone(host, entry, record);
+  if (entry.found.length === 0) return await lookForGone(host, entry, record);
   record.isGone = false;
   if (entry.isBusy) return changing;
   const known = entry.stamp;
   // A stamp is there only if the model is served from its files.
   const wasServed = known !== '' || (entry.hasVersions && isServed(entry));
-  if (known === '' && (!loadsNew || (wasServed && !entry.isOfRepository))) return notPolled;
+  const isLoaded = loadsNew ? !wasServed || entry.isOfRepository : entry.isToReturn;
+  if (known === '' && !isLoaded) return notPolled;
   let place: FoundModel;
   let stamp: string;
   try {
     place = entry.place();
     stamp = await stampNow(place, signal);
-    record.fault = '';
   } catch (error) {
     return await faultOf(host, entry, record, asTritonError(error, entry.name));
   }
-  if (stamp === known) return await unchanged(host, entry, record);
+  if (stamp === known) {
+    record.fault = '';
+    return await unchanged(host, entry, record);
+  }
+  const lost = lostVersion(entry, place, known, stamp);
+  if (lost !== undefined) return await faultOf(host, entry, record, lost);
+  record.fault = '';
   if (record.survey !== stamp) {
     record.survey = stamp;
     entry.isChanging = !wasServed;
@@ -71,24 +86,44 @@ export async function lookAt(host: LookHost, entry: ModelEntry): Promise<Look> {
   }
   entry.isChanging = false;
   const whole: PlannedLoad = { entry, record, wasServed, plan: { known, stamp, keep: new Set() } };
-  if (record.failedStamp === stamp && record.pause > 0) {
+  if (record.failedStamp === stamp && record.pause > 0 && !now.isAsked) {
     record.pause--;
     return { state: 'paused', load: whole };
   }
-  const keep = known === '' ? whole.plan.keep : await versionsToKeep(host, entry, place, known, stamp);
+  const keep =
+    known === '' ? whole.plan.keep : await versionsToKeep(host, entry, place, whole.plan, now.budget);
   if (keep === 'changing') return changing;
   if (keep === 'all') return await unchanged(host, entry, record);
   return { state: 'load', load: { ...whole, plan: { known, stamp, keep } } };
 }
 
-/** It was in no repository. In explicit mode only what is served is of interest. */
-function lookForGone({ loadsNew }: LookHost, entry: ModelEntry, record: PollRecord): Look {
+/**
+ * It is in no listing. What is served has to be gone at two looks in a row: for a moment it is not there while it is replaced.
+ * In explicit mode only what is served is of interest.
+ */
+async function lookForGone(host: LookHost, entry: ModelEntry, record: PollRecord): Promise<Look> {
+  const { loadsNew, signal } = host;
   if (entry.isBusy) return notPolled;
   const served = entry.hasVersions && isServed(entry);
   if (served ? !entry.isOfRepository : !loadsNew) return notPolled;
   record.survey = '';
   entry.isChanging = false;
-  return { state: 'gone' };
+  if (served) {
+    const wasGone = record.isGone;
+    record.isGone = false;
+    try {
+      for (const { source, model } of entry.left) {
+        // It is back since the listing: the next one finds it.
+        if ((await source.isGone?.(model, signal)) === false) return changing;
+      }
+      record.fault = '';
+    } catch (error) {
+      return await faultOf(host, entry, record, asTritonError(error, entry.name));
+    }
+    record.isGone = true;
+    if (!wasGone) return changing;
+  }
+  return { state: 'gone', uids: new Set(openUids(entry.published())) };
 }
 
 async function unchanged({ records }: LookHost, entry: ModelEntry, record: PollRecord): Promise<Look> {
@@ -135,8 +170,8 @@ async function versionsToKeep(
   { contents, signal }: LookHost,
   entry: ModelEntry,
   place: FoundModel,
-  known: string,
-  stamp: string,
+  { known, stamp }: LoadPlan,
+  budget: ReadBudget,
 ): Promise<ReadonlySet<number> | 'all' | 'changing'> {
   const { source, model } = place;
   const [placeBefore, before] = splitStamp(known);
@@ -145,13 +180,15 @@ async function versionsToKeep(
   const entries = source.entriesOf?.(model, now);
   // Versions may open files later, and would look for them where the model was.
   if (!old || !entries || placeBefore !== placeNow) return new Set();
-  const read: string[] = [];
-  const found = await unchangedVersions(old, entries, (a, b) => {
-    read.push(b.path);
-    return contents.isEqual(entry, place, a, b);
+  const asked: (boolean | undefined)[] = [];
+  const found = await unchangedVersions(old, entries, async (a, b) => {
+    const equal = await contents.isEqual(entry, place, a, b, budget);
+    asked.push(equal);
+    return equal ?? true;
   });
+  if (asked.includes(undefined)) return 'changing';
   // What was read may have been written meanwhile.
-  if (read.length > 0 && (await stampNow(place, signal).catch(() => '')) !== stamp) return 'changing';
+  if (asked.length > 0 && (await stampNow(place, signal).catch(() => '')) !== stamp) return 'changing';
   if (!found) return new Set();
   if (!found.all) return new Set([...found.kept].map(Number));
   // A load may have come between.
@@ -159,6 +196,27 @@ async function versionsToKeep(
   contents.accept(entry, entries);
   entry.stamp = stamp;
   return 'all';
+}
+
+/** The error for a served version that is a link now whose target is away: it may come back, as a file system does. */
+function lostVersion(
+  entry: ModelEntry,
+  { source, model }: FoundModel,
+  known: string,
+  stamp: string,
+): TritonError | undefined {
+  if (known === '') return undefined;
+  const folders = new Set(
+    (source.entriesOf?.(model, splitStamp(known)[1]) ?? [])
+      .filter(({ path, size }) => size === undefined && versionName.test(path))
+      .map(({ path }) => path),
+  );
+  const lost = (source.entriesOf?.(model, splitStamp(stamp)[1]) ?? []).find(
+    ({ path, isLost }) => isLost === true && folders.has(path),
+  );
+  if (!lost) return undefined;
+  const text = `model '${entry.text}': version ${lost.path} is a link whose target cannot be reached`;
+  return new TritonError('NOT_FOUND', text, { model: entry.name });
 }
 
 /** The place and the source's own stamp. */

@@ -17,6 +17,7 @@ export class Outcome {
   readonly #reloaded: RescannedModel[] = [];
   readonly #unloaded: RescannedModel[] = [];
   readonly #failed: Map<ModelEntry, TritonError> = new Map();
+  readonly #served: Set<ModelEntry> = new Set();
   readonly #changing: Set<string> = new Set();
   #unlisted: RescanResult['unlisted'] = [];
 
@@ -26,7 +27,14 @@ export class Outcome {
 
   /** @param wasServed - Whether versions of it were served before. */
   loaded(entry: ModelEntry, versions: Versions, wasServed: boolean): void {
+    this.#failed.delete(entry);
+    this.#served.add(entry);
     (wasServed ? this.#reloaded : this.#loaded).push(modelOf(entry, versions));
+  }
+
+  /** Whether it was loaded by this poll. */
+  hasLoaded(entry: ModelEntry): boolean {
+    return this.#served.has(entry);
   }
 
   unloaded(entry: ModelEntry, ended: readonly number[]): void {

@@ -2,22 +2,34 @@
 
 import type { RescanResult } from '../../api/rescan.js';
 import { clearTimeout, setTimeout } from '../../dispatch/ending/timers.js';
+import { unavailable } from '../../errors.js';
 import type { Log } from '../../logger.js';
 import { thrownText } from '../../thrown-text.js';
+import { Wait } from '../../waits.js';
+import type { Polled } from './polls.js';
+
+/** A poll that is under way, or comes next. */
+interface Poll {
+  /** What it waits for, and who waits for it. */
+  readonly wait: Wait;
+  readonly result: Promise<RescanResult>;
+  /** Resolves when the next one may begin. It does not reject. */
+  readonly end: Promise<void>;
+}
 
 /** See the head of this file. */
 export class Poller {
-  readonly #poll: () => Promise<RescanResult>;
+  readonly #poll: (wait: Wait, isAsked: boolean) => Promise<Polled>;
   readonly #log: Log;
   /** The time from the end of a poll to the next; 0: only when a program asks. */
   #periodMs = 0;
-  #running: Promise<RescanResult> | undefined;
+  #running: Poll | undefined;
   /** The poll that begins when the running one has ended. All who ask meanwhile share it. */
-  #next: Promise<RescanResult> | undefined;
+  #next: Poll | undefined;
   #timer: NodeJS.Timeout | undefined;
   #isStopped = false;
 
-  constructor(poll: () => Promise<RescanResult>, log: Log) {
+  constructor(poll: (wait: Wait, isAsked: boolean) => Promise<Polled>, log: Log) {
     this.#poll = poll;
     this.#log = log;
   }
@@ -31,18 +43,21 @@ export class Poller {
   /**
    * A poll that begins after this call: one that is under way may have looked already.
    *
-   * @throws What the poll throws.
+   * @param asker - The load or run of a model that calls, and waits for it.
+   * @throws {@link TritonError} UNAVAILABLE (`CIRCULAR_CALL`) if the poll would wait for the caller; what the poll throws.
    */
-  now(): Promise<RescanResult> {
-    if (this.#next) return this.#next;
-    if (!this.#running) return this.#begin();
-    this.#next = this.#running
-      .catch(() => undefined)
-      .then(() => {
-        this.#next = undefined;
-        return this.#begin();
-      });
-    return this.#next;
+  async now(asker?: Wait): Promise<RescanResult> {
+    const circle = asker && (this.#next ?? this.#running)?.wait.circleWith(asker);
+    if (circle !== undefined) {
+      throw unavailable('CIRCULAR_CALL', `this poll of the repositories would wait for itself: ${circle}`);
+    }
+    const { wait, result } = this.#next ?? (this.#running ? this.#follow(this.#running) : this.#begin(true));
+    const answered = asker?.begin(wait);
+    try {
+      return await result;
+    } finally {
+      answered?.();
+    }
   }
 
   /** No poll begins by itself any more. One that is under way ends when loads are cancelled. */
@@ -53,17 +68,37 @@ export class Poller {
 
   /** Resolves when no poll is under way. It does not reject. */
   get settled(): Promise<unknown> {
-    return Promise.allSettled([this.#running, this.#next]);
+    return Promise.allSettled([this.#running?.end, this.#next?.end]);
   }
 
-  #begin(): Promise<RescanResult> {
-    clearTimeout(this.#timer);
-    const running = this.#poll().finally(() => {
-      this.#running = undefined;
-      this.#wait();
+  #follow(running: Poll): Poll {
+    const wait = newWait();
+    wait.begin(running.wait);
+    const begun = running.end.then(() => {
+      this.#next = undefined;
+      return this.#begin(true, wait);
     });
-    this.#running = running;
-    return running;
+    const result = begun.then((poll) => poll.result);
+    const end = begun.then((poll) => poll.end);
+    return (this.#next = { wait, result, end });
+  }
+
+  #begin(isAsked: boolean, wait: Wait = newWait()): Poll {
+    clearTimeout(this.#timer);
+    const polled = this.#poll(wait, isAsked).finally(() => {
+      wait.end();
+    });
+    const result = polled.then((poll) => poll.result);
+    const end = polled
+      .then(
+        (poll) => poll.note(),
+        () => undefined,
+      )
+      .finally(() => {
+        this.#running = undefined;
+        this.#wait();
+      });
+    return (this.#running = { wait, result, end });
   }
 
   #wait(): void {
@@ -77,11 +112,15 @@ export class Poller {
   /** The timer's poll. What it changes is in the log. */
   tick(): void {
     if (this.#isStopped || this.#running || this.#next) return;
-    this.#begin().catch((error: unknown) => {
+    this.#begin(false).result.catch((error: unknown) => {
       if (!this.#isStopped)
         this.#log.error(`polling the model repositories failed: ${thrownText(error)}`, {});
     });
   }
+}
+
+function newWait(): Wait {
+  return new Wait('poll', 'poll of the repositories');
 }
 
 function wake(poller: WeakRef<Poller>): void {

@@ -5,10 +5,11 @@
 
 import type { RescanResult } from '../../api/rescan.js';
 import { setImmediate } from '../../dispatch/ending/timers.js';
-import { TritonError } from '../../errors.js';
+import { TritonError, unavailable } from '../../errors.js';
 import type { Log } from '../../logger.js';
 import type { ResolvedOptions } from '../../options.js';
 import { thrownText } from '../../thrown-text.js';
+import type { Wait } from '../../waits.js';
 import type { Ensembles } from '../entries/ensembles.js';
 import type { ModelEntries } from '../entries/model-entries.js';
 import { isServed, servedVersions, type ModelEntry } from '../entries/model-entry.js';
@@ -16,18 +17,21 @@ import { asTritonError, stampNow } from '../loading/load-model.js';
 import type { LoadCall } from '../loading/load-reports.js';
 import type { Loads } from '../loading/loads.js';
 import type { UnlistedSource } from '../sources/find-models.js';
+import type { ModelSource } from '../sources/model-source.js';
 import type { Unloads } from '../unloads.js';
-import { Contents } from './contents.js';
-import { lookAt, type LookHost, type PlannedLoad } from './look.js';
+import { Contents, type ReadBudget } from './contents.js';
+import { lookAt, type LookHost, type LookNow, type PlannedLoad } from './look.js';
 import { Outcome } from './outcome.js';
+import { Progress } from './progress.js';
 import { PollRecords } from './record.js';
 
-/** How many models are looked at, or read, at once: loader threads do it, and loads need these, too. */
+/** How many models are looked at at once: loader threads do it, and loads need these, too. */
 const looksAtOnce = 16;
-const readsAtOnce = 2;
 
 /** How many models may have their turn in one turn of the event loop. */
 const mostInTurn = 256;
+
+const noVersions: ReadonlySet<number> = new Set();
 
 /** What polls need of their registry. */
 export interface PollsHost {
@@ -39,11 +43,21 @@ export interface PollsHost {
 }
 
 /** What one poll has found. */
-interface Found {
+interface Found extends LookNow {
+  readonly progress: Progress;
+  readonly wait: Wait;
   readonly outcome: Outcome;
   readonly loads: PlannedLoad[];
   readonly paused: PlannedLoad[];
-  readonly gone: ModelEntry[];
+  /** With the versions that were seen. */
+  readonly gone: Map<ModelEntry, ReadonlySet<number>>;
+}
+
+/** A poll that has done its work. */
+export interface Polled {
+  readonly result: RescanResult;
+  /** Reads what new versions were made from. */
+  readonly note: () => Promise<void>;
 }
 
 /** See the head of this file. Nobody may begin a poll before the last one has ended. */
@@ -68,38 +82,72 @@ export class Polls {
   }
 
   /**
-   * Does one poll.
+   * Does one poll. What it returns besides the outcome is to be called when that was told, and to be waited for before the
+   * next poll: it reads files.
    *
+   * @param wait - Stands for it where models wait for each other.
+   * @param isAsked - Whether the program asks for it.
    * @throws {@link TritonError} CANCELLED if loads are cancelled.
    */
-  async poll(): Promise<RescanResult> {
+  async poll(wait: Wait, isAsked: boolean): Promise<Polled> {
+    const progress = new Progress(this.#log);
+    try {
+      return await this.#poll(wait, isAsked, progress);
+    } finally {
+      progress.end();
+    }
+  }
+
+  async #poll(wait: Wait, isAsked: boolean, progress: Progress): Promise<Polled> {
     const { entries, loads } = this.#host;
     throwIfStopped(loads.signal);
     const outcome = new Outcome();
-    const unlisted = await entries.scanListable(loads.signal);
+    const unlisted = await entries.scanListable(loads.signal, (source, list) =>
+      progress.during(`the listing of '${source.place}'`, list),
+    );
     this.#tellUnlisted(unlisted);
     outcome.unlisted(unlisted);
-    const found: Found = { outcome, loads: [], paused: [], gone: [] };
+    const budget = this.#look.contents.budget();
+    const found: Found = { progress, wait, budget, isAsked, outcome, loads: [], paused: [], gone: new Map() };
     // Without its repository a model cannot be looked at either.
     const away = new Set(unlisted.map(({ source }) => source));
     const models = [...entries.values()].filter(
       (entry) => !entry.found.some(({ source }) => away.has(source)),
     );
-    await eachOf(models, looksAtOnce, (entry) => this.#lookAt(entry, found));
+    // A repository that hangs must not keep others from being looked at.
+    const bySource = new Map<ModelSource | undefined, ModelEntry[]>();
+    for (const entry of models) {
+      const source = entry.found[0]?.source;
+      const known = bySource.get(source);
+      if (known) known.push(entry);
+      else bySource.set(source, [entry]);
+    }
+    await allOf(
+      [...bySource.values()].map((some) => eachOf(some, looksAtOnce, (entry) => this.#lookAt(entry, found))),
+    );
     const call: LoadCall = {};
-    await this.#loadAll(found, call);
-    await this.#removeAll(found);
-    await this.#noteContents(models);
+    const ended = new Map<ModelEntry, string>();
+    this.#host.ensembles.onEnded = (entry, reason): void => void ended.set(entry, reason);
+    try {
+      await this.#loadAll(found, call);
+      await this.#removeAll(found);
+    } finally {
+      this.#host.ensembles.onEnded = undefined;
+    }
+    for (const [entry, reason] of ended) this.#tellEnded(entry, reason, outcome);
     if (call.fault) {
       const { error } = call.fault;
       this.#log.error(`options.onProgress threw during a poll: ${thrownText(error)}`, {});
     }
     throwIfStopped(loads.signal);
-    return outcome.result();
+    return { result: outcome.result(), note: () => this.#noteContents(models, budget) };
   }
 
-  async #lookAt(entry: ModelEntry, { outcome, loads, paused, gone }: Found): Promise<void> {
-    const look = await lookAt(this.#look, entry);
+  async #lookAt(entry: ModelEntry, found: Found): Promise<void> {
+    const { outcome, loads, paused, gone } = found;
+    const look = await found.progress.during(`a look at '${entry.text}'`, () =>
+      lookAt(this.#look, entry, found),
+    );
     switch (look.state) {
       case 'changing':
         outcome.changing(entry);
@@ -111,7 +159,7 @@ export class Polls {
         paused.push(look.load);
         break;
       case 'gone':
-        gone.push(entry);
+        gone.set(entry, look.uids);
         break;
       case 'fault': {
         const { error, isNew } = look;
@@ -124,71 +172,90 @@ export class Polls {
     }
   }
 
-  /** Loads what has changed; then what had failed and needs one of these. */
-  async #loadAll({ outcome, loads: first, paused }: Found, call: LoadCall): Promise<void> {
+  /**
+   * Loads what has changed: models before those that need them. Then what has failed, by this poll or before, if it needs
+   * one of these.
+   */
+  async #loadAll({ progress, wait, outcome, loads: first, paused }: Found, call: LoadCall): Promise<void> {
     const { ensembles, loads, options } = this.#host;
     const width = options.modelLoadConcurrency * 2;
-    let left = paused;
-    for (let wave = first; wave.length > 0;) {
+    const needs = ({ entry }: PlannedLoad, names: ReadonlySet<string>): boolean =>
+      ensembles.neededBy(entry).some((name) => name !== entry.name && names.has(name));
+    let waiting = first;
+    let failed = paused;
+    while (waiting.length > 0) {
+      const names = new Set(waiting.map(({ entry }) => entry.name));
+      const free = waiting.filter((planned) => !needs(planned, names));
+      const wave = free.length > 0 ? free : waiting;
       loads.expect(wave.length);
       const loaded = new Set<string>();
+      const lost: PlannedLoad[] = [];
       await eachOf(wave, width, async (planned) => {
-        if (await this.#load(planned, outcome, call)) loaded.add(planned.entry.name);
+        const done = await progress.during(`the load of '${planned.entry.text}'`, () =>
+          this.#load(planned, wait, outcome, call),
+        );
+        if (done === 'loaded') loaded.add(planned.entry.name);
+        if (done === 'failed') lost.push(planned);
       });
-      const isWaiting = ({ entry }: PlannedLoad): boolean =>
-        ensembles.neededBy(entry).some((name) => loaded.has(name));
-      wave = left.filter(isWaiting);
-      left = left.filter((planned) => !wave.includes(planned));
+      failed = [...failed, ...lost];
+      // This wave may have loaded what these lacked. A wave that loads nothing has nobody try again.
+      const again = failed.filter((planned) => needs(planned, loaded));
+      waiting = [...waiting.filter((planned) => !wave.includes(planned)), ...again];
+      failed = failed.filter((planned) => !again.includes(planned));
     }
   }
 
-  /** Returns whether other versions are served than before. */
-  async #load(planned: PlannedLoad, outcome: Outcome, call: LoadCall): Promise<boolean> {
+  /** 'loaded': other versions are served than before. */
+  async #load(
+    planned: PlannedLoad,
+    wait: Wait,
+    outcome: Outcome,
+    call: LoadCall,
+  ): Promise<'loaded' | 'same' | 'failed'> {
     const { loads } = this.#host;
     const { records } = this.#look;
-    const { entry, record, plan, wasServed } = planned;
+    const { entry, record, wasServed } = planned;
+    // This poll may have loaded a model that an ensemble did not fit, which then waits for its own load.
+    const plan =
+      entry.isToReturn && entry.stamp === ''
+        ? { ...planned.plan, known: '', keep: noVersions }
+        : planned.plan;
+    // Its load under way waits for this poll.
+    if (entry.circle('load', wait) !== undefined) {
+      outcome.changing(entry);
+      return 'same';
+    }
     try {
-      const done = await loads.loadKnown(entry, call, undefined, { plan });
-      entry.isPart = false;
+      const done = await loads.loadKnown(entry, call, wait, { plan });
       if (done.changed) {
         records.succeeded(record);
-        if (done.loaded.length + done.ended.length === 0) return false;
+        if (done.loaded.length + done.ended.length === 0) return 'same';
         outcome.loaded(entry, done, wasServed);
-        return true;
+        return 'loaded';
       }
       // Another model may have needed it first.
       if (!wasServed && isServed(entry)) {
         records.succeeded(record);
         outcome.loaded(entry, { loaded: servedVersions(entry.published()), ended: [] }, false);
-        return true;
+        return 'loaded';
       }
       outcome.changing(entry);
-      return false;
+      return 'same';
     } catch (error) {
       const failure = asTritonError(error, entry.name);
       if (loads.signal.aborted) throw failure;
       records.failed(record, plan.stamp);
       outcome.failed(entry, failure);
-      return false;
+      return 'failed';
     }
   }
 
-  /**
-   * Unloads what is gone, ensembles before what they need. A model that others still need stays for one poll more: they
-   * may be about to change, too.
-   */
-  async #removeAll({ outcome, gone }: Found): Promise<void> {
+  /** Unloads what is gone, ensembles before what they need. */
+  async #removeAll({ progress, wait, outcome, gone }: Found): Promise<void> {
     const { ensembles, unloads, entries } = this.#host;
-    const { records } = this.#look;
     const usersOf = (entry: ModelEntry): ModelEntry[] =>
       ensembles.usersOf(entry).filter((user) => user !== entry);
-    let left = gone.filter((entry) => {
-      const record = records.of(entry);
-      if (record.isGone || usersOf(entry).every((user) => gone.includes(user))) return true;
-      record.isGone = true;
-      outcome.changing(entry);
-      return false;
-    });
+    let left = [...gone.keys()];
     while (left.length > 0) {
       const among = new Set(left);
       const free = left.filter((entry) => !usersOf(entry).some((user) => among.has(user)));
@@ -198,28 +265,36 @@ export class Polls {
           entries.forgetRemoved(entry);
           return;
         }
-        const ended = await unloads.remove(entry);
+        if (entry.circle('change', wait) !== undefined) {
+          outcome.changing(entry);
+          return;
+        }
+        const ended = await progress.during(`the unload of '${entry.text}'`, () =>
+          unloads.remove(entry, wait, gone.get(entry) ?? new Set()),
+        );
         if (ended) outcome.unloaded(entry, ended);
       });
       left = left.filter((entry) => !now.includes(entry));
     }
   }
 
-  /** Reads what new versions were made from, when all else is done. */
-  async #noteContents(models: readonly ModelEntry[]): Promise<void> {
+  /** Reads what new versions were made from. What it cannot read the next poll will see. */
+  async #noteContents(models: readonly ModelEntry[], budget: ReadBudget): Promise<void> {
     const { contents, signal } = this.#look;
-    const budget = contents.budget();
-    await eachOf(models, readsAtOnce, async (entry) => {
+    await eachOf(models, 1, async (entry) => {
       const { stamp, found } = entry;
       const [place, second] = found;
-      if (stamp === '' || !place || second) return;
-      try {
-        await contents.note(entry, place, stamp, budget, () => stampNow(place, signal));
-      } catch (error) {
-        // The next poll will see what became of it.
-        if (signal.aborted) throw error;
-      }
+      if (stamp === '' || !place || second || signal.aborted) return;
+      await contents.note(entry, place, stamp, budget, () => stampNow(place, signal)).catch(() => undefined);
     });
+  }
+
+  #tellEnded(entry: ModelEntry, reason: string, outcome: Outcome): void {
+    if (outcome.hasLoaded(entry)) return;
+    const { name: model, text } = entry;
+    const error = unavailable('NOT_READY', `model '${text}' is served no more: ${reason}`, { model });
+    outcome.failed(entry, error);
+    this.#log.warn(error.message, { model, error });
   }
 
   #tellUnlisted(unlisted: readonly UnlistedSource[]): void {
@@ -238,6 +313,15 @@ export class Polls {
 function throwIfStopped(signal: AbortSignal): void {
   if (!signal.aborted) return;
   throw new TritonError('CANCELLED', 'the model repositories were not polled to the end: the server closes');
+}
+
+/**
+ * Waits for all.
+ *
+ * @throws What the first of those that reject rejects with, when all have ended.
+ */
+async function allOf(all: readonly Promise<void>[]): Promise<void> {
+  for (const one of await Promise.allSettled(all)) if (one.status === 'rejected') throw one.reason;
 }
 
 /**

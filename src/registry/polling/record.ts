@@ -1,7 +1,5 @@
 /** What polls remember of a model from one to the next. */
 
-import type { ModelEntry } from '../entries/model-entry.js';
-
 /** See the head of this file. */
 export interface PollRecord {
   /** The stamp that the last poll saw, if it is not that of the served versions. */
@@ -13,7 +11,7 @@ export interface PollRecord {
   /** Why the last poll could not look at it, '': it could; and whether the log has it. */
   fault: string;
   isTold: boolean;
-  /** Whether the last poll did not find it. */
+  /** Whether the last poll did not find it, though it is served. */
   isGone: boolean;
 }
 
@@ -23,7 +21,7 @@ const mostPausePolls = 64;
 
 /** See the head of this file. */
 export class PollRecords {
-  readonly #records: WeakMap<ModelEntry, PollRecord> = new WeakMap();
+  readonly #records: WeakMap<object, PollRecord> = new WeakMap();
   readonly #mostPause: number;
 
   /** @param periodMs - The time between two polls. */
@@ -32,7 +30,8 @@ export class PollRecords {
     this.#mostPause = Math.max(1, Math.min(mostPausePolls, polls));
   }
 
-  of(entry: ModelEntry): PollRecord {
+  /** @param entry - The model's entry. */
+  of(entry: object): PollRecord {
     let record = this.#records.get(entry);
     if (!record) {
       record = {
@@ -49,7 +48,7 @@ export class PollRecords {
     return record;
   }
 
-  /** The load of files with this stamp has failed. The pauses are 1, 2, 4, … polls. */
+  /** The load of files with this stamp has failed. The pauses are 1, 2, 4, … polls, which do not try it. */
   failed(record: PollRecord, stamp: string): void {
     if (record.failedStamp !== stamp) record.failures = 0;
     record.failedStamp = stamp;

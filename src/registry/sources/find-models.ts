@@ -34,11 +34,18 @@ export async function findModels(
   return placesIn(await listSources(sources, signal));
 }
 
+/** Lists a source, and may tell of it. */
+export type ListingStep = (
+  source: ModelSource,
+  list: () => Promise<readonly ListedModel[]>,
+) => Promise<readonly ListedModel[]>;
+
 /**
- * Lists all sources.
+ * Lists all sources, at the same time.
  *
  * @param failed - Returns the models of a source that cannot be listed, or throws (default: it throws the error).
- * @throws {@link TritonError} As {@link findModels}.
+ * @param during - Lists one of them (default: it calls the function).
+ * @throws {@link TritonError} As {@link findModels}, of the first source that cannot be listed.
  */
 export async function listSources(
   sources: readonly ModelSource[],
@@ -46,11 +53,18 @@ export async function listSources(
   failed: (source: ModelSource, error: TritonError) => readonly ListedModel[] = (_, error) => {
     throw error;
   },
+  during: ListingStep = (_, list) => list(),
 ): Promise<Listings> {
   const listings = new Map<ModelSource, readonly ListedModel[]>();
-  for (const source of sources) {
+  const running = sources.map((source) => {
+    const listing = during(source, () => listOf(source, signal));
+    // The first that fails is told of, and nobody waits for the others then.
+    listing.catch(() => undefined);
+    return [source, listing] as const;
+  });
+  for (const [source, listing] of running) {
     try {
-      listings.set(source, await listOf(source, signal));
+      listings.set(source, await listing);
     } catch (error) {
       if (!(error instanceof TritonError)) throw error;
       listings.set(source, failed(source, error));

@@ -49,6 +49,8 @@ export interface StampedEntry {
   readonly stamp: string;
   /** What a link to a folder leads to. Only one of several links to a folder shows what it holds. */
   readonly target?: string | undefined;
+  /** Whether it is a link that leads nowhere, or to where nobody may look. */
+  readonly isLost?: boolean;
 }
 
 /** Files in memory by their path in the model's folder, with `/` as separator. */
@@ -129,6 +131,14 @@ export interface ModelSource {
   materialise(model: ListedModel, versions: readonly number[], signal: AbortSignal): Promise<LocalFiles>;
 
   /**
+   * Whether a model that was listed, and is not any more, is gone. Without it, what is not listed is gone.
+   *
+   * @returns False if it is there again.
+   * @throws {@link TritonError} Any code, with the model's name, if it may be there but cannot be looked at.
+   */
+  isGone?(model: ListedModel, signal: AbortSignal): Promise<boolean>;
+
+  /**
    * The entries of which a stamp tells. Without it, or if this returns undefined, a change of any file concerns the
    * whole model.
    */
@@ -138,7 +148,7 @@ export interface ModelSource {
    * A digest of a file's content, read in small parts. It has to be compared only with others of this source. Without
    * it a file with a new stamp counts as changed.
    *
-   * @returns Undefined for what is no file of the size that its stamp says, and cannot be read.
+   * @returns Undefined for what is no file of the size that its stamp says, or cannot be read.
    * @throws {@link TritonError} CANCELLED.
    */
   digest?(model: ListedModel, entry: StampedEntry, signal: AbortSignal): Promise<string | undefined>;

@@ -42,6 +42,8 @@ test('a model whose folder is removed is unloaded, and leaves the index', async 
   const { server, folder } = await polled(t, { add, more: add });
   const handle = server.model('more');
   await rm(join(folder, 'more'), { recursive: true });
+  assert.equal(short(await server.rescan()), '?more', 'it may be being replaced');
+  assert.equal(server.index({ ready: true }).length, 2);
   const result = await server.rescan();
   assert.deepEqual(result.unloaded, [{ name: 'more', loaded: [], ended: ['1'] }]);
   assert.equal(server.index({ ready: true }).length, 1);
@@ -53,6 +55,22 @@ test('a model whose folder is removed is unloaded, and leaves the index', async 
   assert.equal(await addend(server, 'more'), 3);
   // A handle from before means the model of this name.
   assert.equal((await handle.infer({ x: new Float32Array(16) })).outputs['y']?.as('FP32').data[0], 3);
+});
+
+test('a model that is away for one look goes on', async (t) => {
+  const { server, folder } = await polled(t, { add });
+  const path = join(folder, 'add');
+  for (let round = 0; round < 2; round++) {
+    await rename(path, join(folder, '.old'));
+    assert.equal(short(await server.rescan()), '?add');
+    await rename(join(folder, '.old'), path);
+    assert.equal(await settle(server), '', 'the same content');
+  }
+  await rename(path, join(folder, '.old'));
+  await server.rescan();
+  await writeRepository(folder, { add: onnx(addModel({ addend: 2 })) });
+  assert.equal(await settle(server), '~add:1-1');
+  assert.equal(await addend(server), 2);
 });
 
 test('only a version that was added is loaded', async (t) => {
@@ -114,8 +132,8 @@ test('a change of config.pbtxt, or of any file beside the versions, loads all of
 
 test('a file that is touched, copied over itself or replaced by an equal one is no change', async (t) => {
   const { server, folder } = await polled(t, { add });
-  // What the files hold is noted after the load.
-  assert.equal(short(await server.rescan()), '');
+  // What the files hold is noted after the first poll, and the next one waits for that.
+  assert.equal(await settle(server), '');
   const [file, copy] = [join(folder, 'add', '1', 'model.onnx'), join(folder, 'copy')];
   const touches = [
     () => utimes(file, new Date(2001, 1, 1), new Date(2001, 1, 1)),
@@ -147,7 +165,7 @@ test('a file that is touched, copied over itself or replaced by an equal one is 
 
 test('a file of the same size and time as before is noticed', async (t) => {
   const { server, folder } = await polled(t, { add });
-  await server.rescan();
+  await settle(server);
   const file = join(folder, 'add', '1', 'model.onnx');
   const before = await stat(file);
   for (const [round, write] of [

@@ -4,6 +4,8 @@ import assert from 'node:assert/strict';
 import { mkdir, symlink, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { unchangedVersions } from '../../../src/registry/polling/changes.js';
+import type { StampedEntry } from '../../../src/registry/sources/model-source.js';
 import { identity, onnx } from '../../support/harness.js';
 import { addModel } from '../../support/models.js';
 import { writeRepository } from '../../support/repository.js';
@@ -53,7 +55,7 @@ test('links in circles, and links to the repository, end', async (t) => {
 
 test('times in the future, and before 1970, are times', async (t) => {
   const { server, folder } = await polled(t, { add });
-  await server.rescan();
+  await settle(server);
   const file = join(folder, 'add', '1', 'model.onnx');
   for (const time of [-1, 0, 2 ** 32, 253_402_300_799]) {
     await utimes(file, time, time);
@@ -62,6 +64,8 @@ test('times in the future, and before 1970, are times', async (t) => {
     await utimes(file, time, time);
     await settle(server);
     assert.equal(await addend(server), time === 0 ? 3 : 4);
+    // What the files hold is read before this poll begins.
+    await server.rescan();
   }
 });
 
@@ -72,6 +76,22 @@ test('many models are looked at without a file being read', async (t) => {
   assert.equal(short(await server.rescan()), '');
   await writeRepository(folder, { m7: identity({ maxBatchSize: 3 }), more: identity() });
   assert.equal(await settle(server), '+more:1 ~m7:1-1');
+});
+
+test('very many links that lead elsewhere now are compared', { timeout: 60_000 }, async () => {
+  const links = (target: string): StampedEntry[] =>
+    Array.from({ length: 100_000 }, (_, i) => [
+      { path: `1/${i}`, size: undefined, stamp: 'd', target },
+      { path: `1/${i}/x`, size: 1, stamp: 'f1' },
+    ]).flat();
+  const version: StampedEntry = { path: '1', size: undefined, stamp: 'd' };
+  const equal = (): Promise<boolean> => assert.fail('nothing is to be read');
+  const found = await unchangedVersions([version, ...links('a')], [version, ...links('b')], equal);
+  assert.equal(found?.all, true);
+  const emptied = [...links('b'), { path: '1/empty', size: undefined, stamp: 'd', target: 'b' }];
+  const moved = [...links('a'), { path: '1/empty', size: undefined, stamp: 'd', target: 'a' }];
+  const other = await unchangedVersions([version, ...moved], [version, ...emptied], equal);
+  assert.deepEqual(other, { kept: new Set(), all: false });
 });
 
 test('a repository of very many entries is listed', async (t) => {

@@ -1,12 +1,13 @@
 /** When polls run, how they end, and what they do in each mode. */
 
 import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { attachServer } from '../../../src/index.js';
+import { attachServer, registerBackend, type InferenceServer } from '../../../src/index.js';
 import { script } from '../../javascript/harness.js';
-import { onnx, rejection, row, serve, start, until } from '../../support/harness.js';
+import { configText, onnx, rejection, row, serve, start, until } from '../../support/harness.js';
 import { addModel } from '../../support/models.js';
 import { temporaryFolder, writeRepository, type RepositoryModel } from '../../support/repository.js';
 import { addend, polled, settle, short, states } from './harness.js';
@@ -16,9 +17,10 @@ const more = onnx(addModel({ addend: 5 }));
 
 /** A model whose load waits for a file. */
 const waiting = (file: string): RepositoryModel =>
-  script(`import { existsSync } from 'node:fs';
+  script(`import { existsSync, writeFileSync } from 'node:fs';
     export default class {
       async initialize() {
+        writeFileSync(${JSON.stringify(`${file}.begun`)}, '');
         while (!existsSync(${JSON.stringify(file)})) await new Promise((resolve) => setTimeout(resolve, 1));
       }
       execute(requests) { return requests.map(({ inputs }) => ({ y: inputs.x.data })); }
@@ -64,13 +66,12 @@ test('close() during a poll ends it', async (t) => {
   const file = join(await temporaryFolder(t), 'go');
   await writeRepository(folder, { slow: waiting(file) });
   await server.rescan();
-  const running = server.rescan();
-  const next = server.rescan();
+  const polls = [rejection(server.rescan()), rejection(server.rescan())];
   await until(() => states(server).includes('slow 1 LOADING'));
   const closed = server.close({ timeoutMs: 0 });
   await writeFile(file, '');
   await closed;
-  for (const poll of [running, next]) assert.equal((await rejection(poll)).code, 'CANCELLED');
+  for (const poll of polls) assert.equal((await poll).code, 'CANCELLED');
   const error = await rejection(server.rescan());
   assert.deepEqual([error.code, error.reason], ['UNAVAILABLE', 'CLOSED']);
 });
@@ -96,7 +97,7 @@ test('in mode none a look does the same, and nothing happens by itself', async (
   await writeRepository(folder, { more });
   assert.equal(await settle(server), '+more:1');
   await rm(join(folder, 'add'), { recursive: true });
-  assert.equal(short(await server.rescan()), '-add');
+  assert.equal(await settle(server), '-add');
   // What the program gave is in no repository, and stays.
   assert.equal(await addend(server, 'given'), 1);
 });
@@ -111,8 +112,8 @@ test('in mode explicit only what was loaded from a repository is brought up to d
   const changed = { versions: { '1': addModel({ addend: 2 }) } };
   await writeRepository(folder, { add: changed, config: changed, other: changed, fresh: add });
   await rm(join(folder, 'more'), { recursive: true });
-  assert.equal(short(await server.rescan()), '-more ?add');
-  assert.equal(short(await server.rescan()), '~add:1-1');
+  assert.equal(short(await server.rescan()), '?add ?more');
+  assert.equal(short(await server.rescan()), '~add:1-1 -more');
   assert.deepEqual([await addend(server), await addend(server, 'config')], [2, 1]);
   assert.equal(await addend(server, 'files'), 7);
   assert.ok(states(server).includes('fresh'), 'a new model is known, and not loaded');
@@ -134,6 +135,23 @@ test('an unload during a poll wins', async (t) => {
   assert.deepEqual(server.index({ ready: true }), []);
 });
 
+test('a model that the program gives while a poll takes it for removed stays', async (t) => {
+  const file = join(await temporaryFolder(t), 'go');
+  const slow = script('export default class { execute() { return []; } }');
+  const folder = await writeRepository(await temporaryFolder(t), { add, slow });
+  const server = await start(t, folder, { modelControlMode: 'explicit', loadModels: ['add', 'slow'] });
+  await writeRepository(folder, { slow: waiting(file) });
+  await rm(join(folder, 'add'), { recursive: true });
+  await server.rescan();
+  const poll = server.rescan();
+  await until(() => existsSync(`${file}.begun`));
+  const files = { 'config.pbtxt': Buffer.from(add.config ?? ''), 'model.onnx': addModel({ addend: 7 }) };
+  await server.loadModel('add', { files });
+  await writeFile(file, '');
+  assert.equal(short(await poll), '~slow:1-1');
+  assert.equal(await addend(server), 7);
+});
+
 test('only mode explicit allows loads and unloads', async (t) => {
   const { server } = await polled(t, { add });
   for (const call of [server.loadModel('add'), server.unloadModel('add')]) {
@@ -141,6 +159,38 @@ test('only mode explicit allows loads and unloads', async (t) => {
     assert.deepEqual([error.code, error.reason], ['UNAVAILABLE', 'NOT_ALLOWED']);
   }
   assert.deepEqual(server.metadata().extensions, ['model_configuration', 'statistics']);
+});
+
+test('a poll that a model asks for while it loads does not wait for itself', async (t) => {
+  const said: string[] = [];
+  let server: InferenceServer | undefined;
+  registerBackend(
+    'rescans',
+    class {
+      async initialize() {
+        if (server) said.push(await server.rescan().then(short, (error: unknown) => String(error)));
+      }
+      execute() {
+        return [];
+      }
+    },
+  );
+  const config = configText({ backend: 'identity' }).replace('identity', 'rescans');
+  const own = { config, versions: { '1': { 'weights.bin': 'w' } } };
+  const { server: polling, folder } = await polled(t, { add });
+  server = polling;
+  await writeRepository(folder, { own });
+  assert.equal(await settle(polling), '+own:1');
+  assert.match(
+    said.join(),
+    /would wait for itself: load of 'own' → poll of the repositories → load of 'own'/,
+  );
+  // One that a poll does not wait for may ask.
+  said.length = 0;
+  const other = await writeRepository(await temporaryFolder(t), { own });
+  server = await start(t, other, { modelControlMode: 'explicit', loadModels: [] });
+  await server.loadModel('own');
+  assert.deepEqual(said, ['?own']);
 });
 
 test('an attached server cannot look', async (t) => {

@@ -87,7 +87,7 @@ test('code that has no text of its own is not known, and none of it runs', () =>
 test('the settings of a backend count, in any order', async () => {
   const of = (settings: Readonly<Record<string, string | number | boolean>>): Promise<string> =>
     versionIdentity({
-      ...{ namespace: '', model: 'm', version: 1, config: '{}', path: undefined, files: undefined, code: [] },
+      ...{ namespace: '', model: 'm', version: 1, config: '{}', paths: [], files: undefined, code: [] },
       settings,
     });
   const all = await Promise.all([

@@ -12,7 +12,7 @@ import type {
   StampedFiles,
 } from '../model-source.js';
 import { digestOf } from './digest-file.js';
-import { listModels } from './list-models.js';
+import { isModelGone, listModels } from './list-models.js';
 import { readModel, stampOf } from './read-model.js';
 import { entriesOf } from './stamped-entries.js';
 import { noVersionError, whyNoModels } from './unfit-folder.js';
@@ -42,6 +42,10 @@ export class FolderSource implements ModelSource {
 
   materialise({ path, file }: ListedModel): Promise<LocalFiles> {
     return Promise.resolve({ directory: path, file });
+  }
+
+  async isGone(model: ListedModel): Promise<boolean> {
+    return model.file === undefined && (await isModelGone(model));
   }
 
   entriesOf({ file }: ListedModel, stamp: string): readonly StampedEntry[] | undefined {

@@ -1,6 +1,6 @@
 /** The models of a repository in a folder. */
 
-import { opendir, readlink, stat } from 'node:fs/promises';
+import { lstat, opendir, readlink, stat } from 'node:fs/promises';
 import { basename, dirname, sep } from 'node:path';
 import { isLack, TritonError, unavailable } from '../../../errors.js';
 import { didYouMean } from '../../../suggest.js';
@@ -29,6 +29,30 @@ async function leadsToFolder(link: string): Promise<boolean> {
   } catch {
     return false; // A dangling link is not a folder.
   }
+}
+
+/**
+ * Whether a model that a listing does not have is gone. A link whose target cannot be reached is still there.
+ *
+ * @throws {@link TritonError} NOT_FOUND for such a link, and for what cannot be looked at.
+ */
+export async function isModelGone({ name, path }: ListedModel): Promise<boolean> {
+  try {
+    await lstat(path);
+  } catch (error) {
+    if (['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) return true;
+    throw unreachable(name, path, error);
+  }
+  try {
+    return !(await stat(path)).isDirectory();
+  } catch (error) {
+    throw unreachable(name, path, error);
+  }
+}
+
+function unreachable(model: string, path: string, error: unknown): TritonError {
+  const text = `model '${model}': ${path} cannot be followed to a folder: ${thrownText(error)}`;
+  return new TritonError('NOT_FOUND', text, { model, cause: error });
 }
 
 /** No repository has as many entries. The path probably names another folder. */

@@ -26,6 +26,7 @@ export function entriesOf(stamp: string): StampedEntry[] {
       // The times of a folder change with the names in it, too, and those are here.
       stamp: isFile ? text : kind,
       ...(target !== undefined && { target }),
+      ...(text.startsWith('- link ') && { isLost: true }),
     });
   }
   return entries;

@@ -53,6 +53,9 @@ int old_pthread_join(pthread_t, void**);
 int old_pthread_detach(pthread_t);
 int old_pthread_once(pthread_once_t*, void (*)());
 int old_pthread_mutex_trylock(pthread_mutex_t*);
+int old_pthread_rwlock_rdlock(pthread_rwlock_t*);
+int old_pthread_rwlock_wrlock(pthread_rwlock_t*);
+int old_pthread_rwlock_unlock(pthread_rwlock_t*);
 int old_pthread_attr_setstacksize(pthread_attr_t*, std::size_t);
 int old_pthread_setname_np(pthread_t, const char*);
 double old_exp(double);
@@ -67,6 +70,9 @@ TRITONTS_OLD(pthread_join, TRITONTS_FIRST);
 TRITONTS_OLD(pthread_detach, TRITONTS_FIRST);
 TRITONTS_OLD(pthread_once, TRITONTS_FIRST);
 TRITONTS_OLD(pthread_mutex_trylock, TRITONTS_FIRST);
+TRITONTS_OLD(pthread_rwlock_rdlock, TRITONTS_FIRST);
+TRITONTS_OLD(pthread_rwlock_wrlock, TRITONTS_FIRST);
+TRITONTS_OLD(pthread_rwlock_unlock, TRITONTS_FIRST);
 TRITONTS_OLD(pthread_attr_setstacksize, TRITONTS_FIRST);
 TRITONTS_OLD(pthread_setname_np, TRITONTS_SETNAME);
 TRITONTS_OLD(exp, TRITONTS_FIRST);
@@ -105,6 +111,15 @@ TRITONTS_HIDDEN int pthread_once(pthread_once_t* once, void (*start)()) {
 }
 TRITONTS_HIDDEN int pthread_mutex_trylock(pthread_mutex_t* mutex) noexcept {
   return old_pthread_mutex_trylock(mutex);
+}
+TRITONTS_HIDDEN int pthread_rwlock_rdlock(pthread_rwlock_t* lock) noexcept {
+  return old_pthread_rwlock_rdlock(lock);
+}
+TRITONTS_HIDDEN int pthread_rwlock_wrlock(pthread_rwlock_t* lock) noexcept {
+  return old_pthread_rwlock_wrlock(lock);
+}
+TRITONTS_HIDDEN int pthread_rwlock_unlock(pthread_rwlock_t* lock) noexcept {
+  return old_pthread_rwlock_unlock(lock);
 }
 TRITONTS_HIDDEN int pthread_attr_setstacksize(pthread_attr_t* attributes,
                                               std::size_t size) noexcept {

@@ -180,14 +180,11 @@ void ServerWrap::RegisterCudaRegion(const Napi::CallbackInfo& info) {
   const std::optional<uint64_t> size = WholeOf(info[3]);
   const auto bytes = info[1].IsTypedArray() ? info[1].As<Napi::Uint8Array>() : Napi::Uint8Array();
   const bool whole = !bytes.IsEmpty() && bytes.ByteLength() == sizeof(handle.bytes);
-  const std::shared_ptr<device::GpuRegions> regions = GpuRegionsOfServer();
   if (!whole || !size) {
     done(Status::InvalidArg("expected a handle of 64 bytes, and a size in bytes"), 0U);
   } else if (const Status free = server_->regions().CheckName(StringOf(info[0])); !free.ok()) {
     done(free, 0U);
-  } else if (!regions) {
-    done(Status::Unavailable(Reason::kClosed, "the server is closed, or has no thread for it"), 0U);
-  } else {
+  } else if (const auto regions = GpuRegionsOfServer()) {
     std::memcpy(handle.bytes, bytes.Data(), sizeof(handle.bytes));
     // It may be called again, when there was no memory to tell it.
     const auto added = std::make_shared<std::optional<StatusOr<uint32_t>>>();
@@ -200,6 +197,8 @@ void ServerWrap::RegisterCudaRegion(const Napi::CallbackInfo& info) {
                     }
                     done((*added)->status(), (*added)->ok() ? (*added)->value() : 0U);
                   });
+  } else {
+    done(Status::Unavailable(Reason::kClosed, "the server is closed, or has no thread for it"), 0U);
   }
   awaited.Taken();
 }

@@ -79,7 +79,6 @@ class GpuRegions::OpenGpu final : public MemoryCopier {
   explicit OpenGpu(std::shared_ptr<Gpu> gpu) : device_(gpu->id()), gpu_(std::move(gpu)) {}
   ~OpenGpu() override { LetGo(Status::Ok()); }
 
-  int device() const { return device_; }
   bool lost() const { return gpu_ && gpu_->lost(); }
   Status fault() const { return gpu_ ? gpu_->fault() : fault_; }
   bool unused() const { return memories_.empty(); }

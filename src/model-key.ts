@@ -34,8 +34,7 @@ export function resolveKey(name: string, namespaces: readonly string[], own?: st
   const [namespace, second] = namespaces;
   if (namespace === undefined) return undefined;
   if (second === undefined) return { namespace, name };
-  const list = namespaces.map((one) => `'${one}'`).join(', ');
   // native/engine/server/published_models.cc has the same text.
-  const text = `there are ${namespaces.length} models '${name}', in the namespaces ${list}: the model namespace must be provided to resolve the ambiguity`;
+  const text = `There are ${namespaces.length} identifiers of model '${name}' in global map, model namespace must be provided to resolve ambiguity.`;
   throw new TritonError('INVALID_ARG', text, { model: name });
 }

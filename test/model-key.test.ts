@@ -27,7 +27,7 @@ test('a name means the model of the own namespace, else the only one', () => {
 
 test('a name of several other namespaces is refused with these', () => {
   const text =
-    "there are 2 models 'm', in the namespaces '', 'b': the model namespace must be provided to resolve the ambiguity";
+    "There are 2 identifiers of model 'm' in global map, model namespace must be provided to resolve ambiguity.";
   for (const own of [undefined, 'c']) {
     const error = thrown(() => resolveKey('m', ['', 'b'], own));
     assert.deepEqual([error.code, error.model, error.message], ['INVALID_ARG', 'm', text]);

@@ -5,14 +5,13 @@ import type { NativeServer } from './native/server.js';
 import { statusError } from './status.js';
 
 /**
- * The published model of this name; undefined if there is none.
+ * The published model of this name; undefined if there is none, and the server has no namespaces.
  *
- * @throws {@link TritonError} INVALID_ARG if several namespaces have a model of this name.
+ * @throws {@link TritonError} With namespaces INVALID_ARG if several have a model of this name or none has ever had one,
+ *   NOT_FOUND if none has one any more.
  */
 export function findModel(server: NativeServer, name: string): ModelKey | undefined {
   const found = server.resolveModel(name);
-  if (!('code' in found)) return found;
-  const error = statusError(found, { model: name });
-  if (error.code === 'NOT_FOUND') return undefined;
-  throw error;
+  if (found === undefined || !('code' in found)) return found;
+  throw statusError(found, { model: name });
 }

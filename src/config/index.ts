@@ -28,6 +28,7 @@ export type { SupportClass } from './support/support.js';
 export { parameterRow, type ParameterSupport } from './support/parameter-support.js';
 export { otherBackendAdvice } from './rules/other-backends.js';
 export { inlineExpected, readInline, type InlineOption } from './rules/inline-option.js';
+export { loadExpected, readLoad, type LoadOption } from './rules/load-option.js';
 export {
   completeWithOwn,
   finishConfig,

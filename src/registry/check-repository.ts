@@ -1,6 +1,6 @@
 /** Checks every model of a repository as a load would, and serves none of them. */
 
-import { spinCores } from '../scheduling/spin.js';
+import { defaultNamespace } from '../model-key.js';
 import { insistOnAnswer } from '../addon/memory.js';
 import { createEngine } from '../addon/engine.js';
 import type { NativeServer } from '../addon/native/server.js';
@@ -9,18 +9,29 @@ import { fieldError, finishConfig, tritonDefaults, type ModelConfig } from '../c
 import { compileEnsemble } from '../ensemble/compile.js';
 import { composingModels, isEnsemble, type ComposingVersion } from '../ensemble/composing.js';
 import { Asker, Asking } from '../javascript/asker.js';
+import { sharedController } from '../signals.js';
 import { Wait } from '../waits.js';
 import { TritonError, type ErrorLocation, type TritonErrorCode, unavailable } from '../errors.js';
 import type { VersionHost } from '../javascript/model-server.js';
 import { keyText, resolveKey } from '../model-key.js';
-import type { ServerOptions } from '../options.js';
+import { ignore } from '../logger.js';
+import type { LoadEvent, ServerOptions } from '../options.js';
 import { resolveOptions } from '../resolve-options.js';
 import { checkBackendDirectory } from '../backends/custom-backends.js';
+import { alone } from './agents/agent-chain.js';
+import { checkAgentDirectory } from './agents/find-agent.js';
+import { ModelAgents, type AgentsBegun } from './agents/model-agents.js';
 import { openVersion, retire } from './loading/load-version.js';
 import { asTritonError, requiredBy } from './loading/load-model.js';
 import { prepareModel, type PreparedModel } from './loading/prepare-model.js';
 import { findModels, noModelsError, type FoundPlaces } from './sources/find-models.js';
-import { placeOf, type FoundModel } from './sources/model-source.js';
+import {
+  placeOf,
+  type DownloadProgress,
+  type FoundModel,
+  type ListedModel,
+  type StampedFiles,
+} from './sources/model-source.js';
 import { HeldFiles } from './sources/held-files.js';
 import { sourcesOf } from './sources/sources-of.js';
 
@@ -47,8 +58,13 @@ export interface CheckedModel {
   readonly config: ModelConfig | undefined;
 }
 
-/** Called before each model. */
-export type CheckProgress = (model: string, done: number, total: number) => void;
+/** Called before each model, and while its files are downloaded. */
+export type CheckProgress = (
+  model: string,
+  done: number,
+  total: number,
+  download?: LoadEvent['download'],
+) => void;
 
 function problemsOf(error: unknown, version?: number): CheckProblem[] {
   const shown = version === undefined ? undefined : String(version);
@@ -74,6 +90,8 @@ function problemsOf(error: unknown, version?: number): CheckProblem[] {
 /** Where models are looked at, none can be called. */
 const unserved: VersionHost = {
   handle: undefined,
+  wake: () => Promise.resolve(),
+  key: { namespace: defaultNamespace, name: '' },
   asker: new Asker(new Asking(), new Wait('load', ''), new Wait('run', '')),
   server: () => {
     throw unavailable('NOT_ALLOWED', 'no models are served while a repository is checked');
@@ -81,7 +99,7 @@ const unserved: VersionHost = {
 };
 
 /** A check is not cancelled. */
-const uncancelled = new AbortController().signal;
+const uncancelled = sharedController().signal;
 
 /** Checks a model that another one needs; undefined if there is none of that name. */
 type CheckPart = (model: string) => Promise<CheckedModel> | undefined;
@@ -132,45 +150,86 @@ async function checkRequired({ prepared }: PreparedModel, checkPart: CheckPart):
   }
 }
 
+/** The outcome for a model with problems. */
+function failed(
+  { name, path }: ListedModel,
+  problems: readonly CheckProblem[],
+  backend = '',
+  versions: readonly number[] = [],
+): CheckedModel {
+  return {
+    ...{ name, path, ok: false, backend, versions: versions.map(String), problems },
+    notes: [],
+    config: undefined,
+  };
+}
+
+/** Checks a model between the calls of its repository agents. */
 async function checkModel(
   native: NativeServer,
   options: ReturnType<typeof resolveOptions>,
-  places: readonly FoundModel[],
+  agents: ModelAgents,
+  { key, places }: FoundPlaces,
   checkPart: CheckPart,
+  download: DownloadProgress,
 ): Promise<CheckedModel> {
   const [found] = places;
   if (!found) throw new RangeError('a model without a place');
   const { source, model } = found;
-  const { name, path } = model;
-  const failed = (
-    problems: readonly CheckProblem[],
-    backend = '',
-    versions: readonly number[] = [],
-  ): CheckedModel => ({
-    name,
-    path,
-    ok: false,
-    backend,
-    versions: versions.map(String),
-    problems,
-    notes: [],
-    config: undefined,
-  });
   if (places.length > 1) {
-    return failed([
+    return failed(model, [
       {
         code: 'INVALID_ARG',
-        message: `model '${name}' appears in two or more repositories: ${places.map((one) => placeOf(one.model)).join(', ')}`,
+        message: `model '${model.name}' appears in two or more repositories: ${places.map((one) => placeOf(one.model)).join(', ')}`,
         version: undefined,
         location: undefined,
       },
     ]);
   }
+  let files: StampedFiles;
+  let begun: AgentsBegun | undefined;
+  try {
+    files = await source.read(model, uncancelled);
+    begun = await agents.begin(key, found, files, undefined, uncancelled, alone);
+  } catch (error) {
+    const [problem, ...others] = problemsOf(asTritonError(error, model.name));
+    // What an agent says is elsewhere in the log alone.
+    const cause =
+      error instanceof TritonError && error.cause instanceof Error ? `: ${error.cause.message}` : '';
+    return failed(model, problem ? [{ ...problem, message: problem.message + cause }, ...others] : []);
+  }
+  const checked = await checkFound(
+    native,
+    options,
+    begun?.found ?? found,
+    begun?.files ?? files,
+    checkPart,
+    download,
+  );
+  if (checked.ok) {
+    await begun?.chain.complete(alone);
+    await begun?.chain.unload(alone);
+    await begun?.chain.unloadComplete(alone);
+  } else await begun?.chain.fail(alone);
+  return { ...checked, path: model.path };
+}
+
+/** Checks what has been read of a model. */
+async function checkFound(
+  native: NativeServer,
+  options: ReturnType<typeof resolveOptions>,
+  found: FoundModel,
+  files: StampedFiles,
+  checkPart: CheckPart,
+  download: DownloadProgress,
+): Promise<CheckedModel> {
+  const { source, model } = found;
+  const { name, path } = model;
   let prepared: PreparedModel;
   try {
-    prepared = await prepareModel(native, found, await source.read(model, uncancelled), options);
+    prepared = await prepareModel(native, found, files, options);
   } catch (error) {
-    return failed(problemsOf(asTritonError(error, name)));
+    return failed(model, problemsOf(asTritonError(error, name)));
   }
   const { backend } = prepared.prepared.config;
   const problems: CheckProblem[] = [];
@@ -179,15 +238,15 @@ async function checkModel(
   try {
     await checkRequired(prepared, checkPart);
   } catch (error) {
-    return failed(problemsOf(error), backend, prepared.versions);
+    return failed(model, problemsOf(error), backend, prepared.versions);
   }
   let held: HeldFiles | undefined;
   try {
     if (!isEnsemble(prepared.prepared.config)) {
-      held = new HeldFiles(await source.materialise(model, prepared.versions, uncancelled));
+      held = new HeldFiles(await source.materialise(model, prepared.versions, uncancelled, download));
     }
   } catch (error) {
-    return failed(problemsOf(asTritonError(error, name)), backend, prepared.versions);
+    return failed(model, problemsOf(asTritonError(error, name)), backend, prepared.versions);
   }
   for (const version of prepared.versions) {
     try {
@@ -213,7 +272,7 @@ async function checkModel(
     }
   }
   await held?.release();
-  if (problems.length > 0) return failed(problems, backend, prepared.versions);
+  if (problems.length > 0) return failed(model, problems, backend, prepared.versions);
   return {
     name,
     path,
@@ -243,13 +302,16 @@ export async function checkRepository(
 ): Promise<CheckedModel[]> {
   const resolved = resolveOptions(options);
   await checkBackendDirectory(resolved);
-  const native = createEngine({ ...resolved, spinCores: spinCores(resolved.threads) });
+  await checkAgentDirectory(resolved);
+  const native = createEngine(resolved);
+  const agents = new ModelAgents(native, { ...resolved, log: { ...resolved.log, error: ignore } });
   const checked: CheckedModel[] = [];
   try {
     const sources = sourcesOf(native, resolved);
     const found = await findModels(sources, uncancelled);
     const all = [...found.values()].sort((a, b) => (a.key.name < b.key.name ? -1 : 1));
     if (all.length === 0) throw await noModelsError(sources);
+    const models = only?.flatMap((name) => found.valuesOf(name)) ?? all;
     const checks = new Map<FoundPlaces, Promise<CheckedModel>>();
     // Ensembles wait for the models that they need, and none may need itself.
     const check = (model: FoundPlaces, chain: readonly FoundPlaces[]): Promise<CheckedModel> => {
@@ -257,7 +319,7 @@ export async function checkRepository(
       if (known) return known;
       const inner = [...chain, model];
       const { namespace, name } = model.key;
-      const result = checkModel(native, resolved, model.places, (step) => {
+      const checkPart: CheckPart = (step) => {
         const key = resolveKey(step, found.namespacesOf(step), namespace);
         const part = key && found.get(key);
         if (!part) return undefined;
@@ -265,11 +327,13 @@ export async function checkRepository(
         const circle = [...inner.slice(inner.indexOf(part)), part].map((one) => keyText(one.key));
         const text = `model '${name}': a model cannot need itself: ${circle.join(' → ')}`;
         throw new TritonError('INVALID_ARG', text, { model: name });
+      };
+      const result = checkModel(native, resolved, agents, model, checkPart, (done, total) => {
+        progress?.(name, checked.length, models.length, { done, total });
       });
       checks.set(model, result);
       return result;
     };
-    const models = only?.flatMap((name) => found.valuesOf(name)) ?? all;
     for (const model of models) {
       progress?.(model.key.name, checked.length, models.length);
       checked.push(await check(model, []));

@@ -9,17 +9,23 @@ import { endVersions, settleVersions } from '../javascript/versions/versions.js'
 import type { ModelKey } from '../model-key.js';
 import { latencyPolicy } from '../metrics/metrics-config.js';
 import type { ResolvedOptions } from '../options.js';
+import { endAgents } from './agents/live-chains.js';
+import { ModelAgents } from './agents/model-agents.js';
 import { CallOrder } from './entries/call-order.js';
 import { Ensembles } from './entries/ensembles.js';
 import { LostGpus } from './entries/lost-gpus.js';
 import { ModelEntries } from './entries/model-entries.js';
 import { ModelEvents } from './entries/model-events.js';
+import { LazyModels, type LazyTold } from './lazy/lazy-models.js';
+import type { LazyNumbers } from '../metrics/lazy-families.js';
 import { Loads } from './loading/loads.js';
 import { Poller } from './polling/poller.js';
 import { Polls } from './polling/polls.js';
 import { Startup } from './loading/startup.js';
+import { Repositories } from './repositories.js';
 import { releaseAllFiles } from './sources/held-files.js';
 import type { ModelSource } from './sources/model-source.js';
+import { sourceOf } from './sources/sources-of.js';
 import { Unloads } from './unloads.js';
 
 /** See the head of this file. */
@@ -31,7 +37,10 @@ export class Registry {
   readonly #startup: Startup;
   readonly #unloads: Unloads;
   readonly #poller: Poller;
+  readonly #lazy: LazyModels;
   readonly #asking: Asking;
+  /** The repositories that the program registers. */
+  readonly repositories: Repositories;
   /** The time between two polls in mode 'poll'. */
   readonly #periodMs: number;
 
@@ -53,6 +62,9 @@ export class Registry {
       latenciesOf: (config) => latencyPolicy(config, options.metrics),
       caches: options,
     });
+    entries.onMoved = (names): void => {
+      ensembles.decideAgain(names);
+    };
     const lostGpus = new LostGpus({
       entries: () => entries.values(),
       fail: (entry, uids, error) => void this.#unloads.fail(entry, uids, error),
@@ -63,14 +75,33 @@ export class Registry {
     });
     const order = new CallOrder();
     const asking = new Asking();
+    const agents = new ModelAgents(server, options);
     const parts = { server, entries, order, ensembles, asking, events: new ModelEvents(log) };
-    const loading = { ...parts, options, host, lostGpus };
+    const loading = { ...parts, options, host, lostGpus, agents };
     this.#entries = entries;
     this.#lostGpus = lostGpus;
     this.#loads = new Loads(loading);
+    this.#unloads = new Unloads({
+      ...parts,
+      log,
+      unloaded: (entry) => {
+        this.#lazy.unloaded(entry);
+      },
+    });
+    const changing = { options, entries, ensembles, loads: this.#loads, unloads: this.#unloads };
+    this.#lazy = new LazyModels({ ...changing, server });
     this.#startup = new Startup(loading, this.#loads, sources);
-    this.#unloads = new Unloads({ ...parts, log });
-    const polls = new Polls({ options, entries, ensembles, loads: this.#loads, unloads: this.#unloads });
+    const { signal } = this.#loads;
+    this.repositories = new Repositories(
+      {
+        options,
+        entries,
+        signal,
+        sourceOf: (repository, names) => sourceOf(server, options, repository, names),
+      },
+      sources,
+    );
+    const polls = new Polls(changing);
     this.#asking = asking;
     this.#poller = new Poller((wait, isAsked) => polls.poll(wait, isAsked), log);
     this.#periodMs = options.modelControlMode === 'poll' ? options.repositoryPollMs : 0;
@@ -99,6 +130,7 @@ export class Registry {
    */
   async loadAll(): Promise<void> {
     await this.#startup.loadAll();
+    this.#lazy.started();
     this.#poller.begin(this.#periodMs);
   }
 
@@ -121,8 +153,55 @@ export class Registry {
    *   has, UNAVAILABLE if the load would wait for itself, because a model that it waits for asks for it, otherwise
    *   the reason's code. When the load has ended, it throws what `onProgress` threw.
    */
-  load(name: string, options: LoadModelOptions | null): Promise<boolean> {
-    return this.#loads.load(name, options);
+  async load(name: string, options: LoadModelOptions | null): Promise<boolean> {
+    const began = performance.now();
+    try {
+      return await this.#loads.load(name, options);
+    } finally {
+      this.#lazy.waited(name, performance.now() - began);
+    }
+  }
+
+  /** What is known of a lazy model; undefined for another one. */
+  lazyTold(key: ModelKey): LazyTold | undefined {
+    return this.#lazy.told(key);
+  }
+
+  /** The program asks for a lazy model that may have failed: the next {@link wake} tries it again. */
+  endPause(key: ModelKey): void {
+    this.#lazy.endPause(key);
+  }
+
+  /**
+   * Loads a lazy model for a request, unless it is served. Requests that ask meanwhile share the load.
+   *
+   * @param isUrgent - Whether a model makes the request, which may be the one that others wait for.
+   * @param by - The model whose thread asks.
+   * @throws {@link TritonError} Why it cannot be loaded; UNAVAILABLE (`CLOSED`) once the server closes, UNAVAILABLE
+   *   (`CIRCULAR_CALL`) if the load would wait for itself.
+   */
+  wake(key: ModelKey, isUrgent: boolean, by?: ModelKey): Promise<void> {
+    return this.#lazy.wake(key, by ? this.#lazy.loadOf(by) : this.#asking.asker, isUrgent);
+  }
+
+  /** Whether it is known which model asks for something now. */
+  get knowsAsker(): boolean {
+    return this.#asking.asker !== undefined;
+  }
+
+  /** The lazy models of a name. */
+  lazyNamed(name: string): ModelKey[] {
+    return this.#lazy.named(name).map(({ key }) => key);
+  }
+
+  /** Is told, once, when there is a lazy model. */
+  set onLazy(told: () => void) {
+    this.#lazy.onFirst = told;
+  }
+
+  /** The numbers of lazy models; undefined: there were none so far. */
+  get lazyFigures(): LazyNumbers | undefined {
+    return this.#lazy.figures;
   }
 
   /** Cancels loads that have not begun, now and later: they fail with CANCELLED. The same with polls. */
@@ -151,9 +230,10 @@ export class Registry {
     settleVersions(this.#server);
   }
 
-  /** Ends the threads of models, and removes files that were made for them. The engine has closed. */
+  /** Ends the threads of models and their repository agents, and removes files that were made for them. The engine has closed. */
   async end(): Promise<void> {
     await endVersions(this.#server);
+    await endAgents(this.#server);
     await releaseAllFiles(this.#server);
   }
 

@@ -6,6 +6,7 @@ import { TritonError } from '../errors.js';
 import type { Asking } from '../javascript/asker.js';
 import type { Log } from '../logger.js';
 import type { Wait } from '../waits.js';
+import type { During } from './agents/agent-chain.js';
 import type { CallOrder } from './entries/call-order.js';
 import type { Ensembles } from './entries/ensembles.js';
 import type { ModelEntries } from './entries/model-entries.js';
@@ -23,6 +24,8 @@ export interface UnloadsHost {
   readonly asking: Asking;
   readonly ensembles: Ensembles;
   readonly events: ModelEvents;
+  /** Is told of a model that was unloaded, and not for the sake of others. */
+  readonly unloaded: (entry: ModelEntry) => void;
 }
 
 /** Whether the last turn of a model is an unload that has not ended. */
@@ -59,6 +62,7 @@ export class Unloads {
       place.leave();
     }
     const results = await Promise.allSettled(unloads);
+    for (const entry of entries.named(name)) entries.forgetRemoved(entry);
     entries.forgetGone(name);
     for (const result of results) if (result.status === 'rejected') throw result.reason;
   }
@@ -93,21 +97,23 @@ export class Unloads {
   ): Promise<readonly number[] | undefined> {
     const { ensembles, entries, events, log } = this.#host;
     return new Promise((resolve) => {
-      const unload = entry.inTurn('unload', asker, async () => {
+      const unload = entry.inTurn('unload', asker, async (turn) => {
         if (entry.found.length > 0) return;
         const published = entry.published();
         const uids = openUids(published);
         if (!uids.every((uid) => seen.has(uid))) return;
         const versions = servedVersions(published);
         for (const uid of uids) ensembles.forget(uid);
+        entry.isLazy = false;
         try {
-          await entry.unload(() => {
+          await entry.unload(this.#during(turn), () => {
             ensembles.changed(entry, 'was removed from its repository');
             resolve(versions);
           });
         } finally {
           entry.runsOn([]);
         }
+        this.#host.unloaded(entry);
         entry.isPart = false;
         if (versions.length > 0) events.unloaded(entry.key, versions);
       });
@@ -124,29 +130,84 @@ export class Unloads {
     });
   }
 
+  /**
+   * Unloads a lazy model, which the next request loads again, and the models that were loaded only because it needs
+   * them. Resolves when its memory is free.
+   *
+   * @param isStillIdle - Asked at the unload's turn.
+   * @param unloaded - Called when it was unloaded, before the models that only it needs are.
+   * @returns Whether it was unloaded. It is not if it is in use again, or if another model needs it.
+   */
+  async evict(entry: ModelEntry, isStillIdle: () => boolean, unloaded: () => void): Promise<boolean> {
+    const { ensembles, events } = this.#host;
+    let parts: readonly ModelEntry[] = [];
+    const done = await entry.inTurn('unload', undefined, async (turn) => {
+      if (!isStillIdle() || ensembles.usersOf(entry).length > 0) return false;
+      parts = ensembles.partsOf(entry);
+      const published = entry.published();
+      for (const uid of openUids(published)) ensembles.forget(uid);
+      try {
+        await entry.unload(this.#during(turn));
+      } finally {
+        entry.runsOn([]);
+      }
+      unloaded();
+      events.unloaded(entry.key, servedVersions(published));
+      return true;
+    });
+    for (const part of parts) {
+      if (done && part.isPart && !part.isLazy && ensembles.usersOf(part).length === 0)
+        await this.#unload(part, true, undefined);
+    }
+    return done;
+  }
+
+  /** The models that {@link evict} unloads with one, also those of its parts. */
+  partsToEvict(entry: ModelEntry): readonly ModelEntry[] {
+    const { ensembles } = this.#host;
+    const all = new Set<ModelEntry>();
+    const add = (user: ModelEntry): void => {
+      for (const part of ensembles.partsOf(user)) {
+        if (!part.isPart || part.isLazy || all.has(part)) continue;
+        all.add(part);
+        add(part);
+      }
+    };
+    add(entry);
+    return [...all];
+  }
+
   async #unload(entry: ModelEntry, withParts: boolean, asker: Wait | undefined): Promise<void> {
     const { ensembles, events } = this.#host;
     let parts: readonly ModelEntry[] = [];
     entry.refuseCircle('unload', asker);
-    await entry.inTurn('unload', asker, async () => {
+    await entry.inTurn('unload', asker, async (turn) => {
       this.#refuseNeeded(entry);
       // What it needs is known only now: a load before this turn may have changed it.
       if (withParts) parts = ensembles.partsOf(entry);
+      // Requests do not have it loaded any more.
+      entry.isLazy = false;
       const versions = servedVersions(entry.published());
       for (const { descriptor } of entry.published().versions) {
         if (descriptor) ensembles.forget(descriptor.uid);
       }
       try {
-        await entry.unload();
+        await entry.unload(this.#during(turn));
       } finally {
         entry.runsOn([]);
       }
+      this.#host.unloaded(entry);
       entry.isPart = false;
       if (versions.length > 0) events.unloaded(entry.key, versions);
     });
     for (const part of parts) {
       if (part.isPart && ensembles.usersOf(part).length === 0) await this.#unload(part, true, asker);
     }
+  }
+
+  /** Runs functions of repository agents: loads and unloads that they ask for would wait for this unload. */
+  #during(turn: Wait): During {
+    return (task) => this.#host.asking.during(turn, task);
   }
 
   /** @param isLeaving - Whether a user does not count, because its own unload comes first. */
@@ -193,7 +254,7 @@ export class Unloads {
       });
       for (const uid of failed) ensembles.forget(uid);
       ensembles.changed(entry, 'has failed', error.reason);
-      for (const uid of failed) void retire(server, uid);
+      entry.endAgents(Promise.all(failed.map((uid) => retire(server, uid))));
       events.failed(entry.key, error, servedVersions(entry.published()), false);
     });
   }

@@ -39,7 +39,12 @@ const notBuilt: Readonly<Record<string, Refused>> = {
       unsupported(6, 'optimization.execution_accelerators.cpu_execution_accelerator[0].name', 'openvino'),
     ],
   },
-  repository_agent: { reasons: [unsupported(7, 'model_repository_agents.agents')] },
+  // The digest in the configuration is another file's.
+  repository_agent: {
+    reasons: [
+      { code: 'INTERNAL', text: "failed to load 'repository_agent', failed to poll from model repository" },
+    ],
+  },
   passive_spare: { reasons: [unsupported(8, 'instance_group[1].passive')] },
   kind_model: { reasons: [unsupported(6, 'instance_group[0].kind', 'KIND_MODEL')] },
   custom_batching: { reasons: [unsupported(7, 'parameters["TRITON_BATCH_STRATEGY_PATH"]')] },

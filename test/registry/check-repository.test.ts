@@ -62,7 +62,7 @@ test('a model that fails keeps nobody from being checked', async (t) => {
 test('all problems of a configuration are listed, each with its place', async (t) => {
   const config = configText({
     batching: 'preferred_batch_size: [ 100 ]',
-    more: 'model_repository_agents { agents { } }',
+    more: 'instance_group [ { kind: KIND_CPU passive: true } ]',
   }).replace('backend:', 'name: "other" backend:');
   const { problems, notes, config: complete } = await checkOne(t, { config, versions: { '1': addModel() } });
   assert.deepEqual(
@@ -70,7 +70,7 @@ test('all problems of a configuration are listed, each with its place', async (t
     [
       ['INVALID_ARG', 1, 'name'],
       ['INVALID_ARG', 5, 'dynamic_batching.preferred_batch_size[0]'],
-      ['UNSUPPORTED', 7, 'model_repository_agents.agents'],
+      ['UNSUPPORTED', 7, 'instance_group[1].passive'],
     ],
   );
   assert.ok(

@@ -2,14 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createEngine } from '../../src/addon/engine.js';
-import { EngineConnection } from '../../src/dispatch/engine-connection.js';
 import { unavailable } from '../../src/errors.js';
 import type { InferenceServer } from '../../src/index.js';
-import { Registry } from '../../src/registry/registry.js';
-import { resolveOptions } from '../../src/resolve-options.js';
-import { newServer } from '../../src/server/inference-server.js';
-import { ownHandle } from '../../src/server-handle.js';
 import {
   chain,
   configText,
@@ -18,10 +12,12 @@ import {
   rejection,
   row,
   thrown,
+  until,
   type Context,
 } from '../support/harness.js';
 import { addModel } from '../support/models.js';
 import { MapSource } from './sources/map-source.js';
+import { serve as serveSources } from './sources/serve.js';
 
 /** A source with models that add these numbers, and ensembles of these steps. */
 function sourceOf(
@@ -47,40 +43,15 @@ function add(source: MapSource, name: string, addend: number): void {
 }
 
 /** A server in explicit mode with these sources. */
-async function serve(
-  t: Context,
-  sources: readonly MapSource[],
-  loadModels: string[],
-): Promise<InferenceServer> {
-  // The options need a repository that nobody reads.
-  const options = resolveOptions({ modelRepository: '.', modelControlMode: 'explicit', loadModels });
-  const native = createEngine({ ...options, spinCores: 0 });
-  const { captureStacks, strictReadiness, metrics } = options;
-  const trace = new SharedArrayBuffer(4);
-  const shared = { captureStacks, name: options.id, strictReadiness, metrics, trace };
-  const host = {
-    handle: ownHandle(native, shared),
-    server: (): InferenceServer => {
-      throw unavailable('CLOSED', 'models of this test call no others');
-    },
-  };
-  const registry = new Registry(native, options, host, sources);
-  const connection = EngineConnection.attach(native, options);
-  const server = newServer({
-    ...{ native, connection, registry, explicit: true, repositories: ['.'], devices: () => ['cpu'] },
-    ...shared,
-    tracing: undefined,
-  });
-  t.after(() => server.close({ timeoutMs: 0 }));
-  await registry.scan();
-  await registry.loadAll();
-  return server;
+function serve(t: Context, sources: readonly MapSource[], loadModels: string[]): Promise<InferenceServer> {
+  return serveSources(t, sources, { loadModels, modelNamespacing: true });
 }
 
 const sum = async (server: InferenceServer, model: string): Promise<number | undefined> =>
   floats(await server.infer(model, { x: row(0) }))[0];
 
-const ambiguous = /there are 2 models 'm', in the namespaces 'a', 'b': the model namespace must be provided/;
+const ambiguous =
+  /^There are 2 identifiers of model 'm' in global map, model namespace must be provided to resolve ambiguity\.$/;
 
 test('a name of one namespace is served, and a name of two is refused', async (t) => {
   const server = await serve(t, [sourceOf('a', { m: 1, only: 2 }), sourceOf('b', { m: 3 })], ['*']);
@@ -94,6 +65,24 @@ test('a name of one namespace is served, and a name of two is refused', async (t
   ]) {
     assert.deepEqual([refused.code, refused.model], ['INVALID_ARG', 'm']);
     assert.match(refused.message, ambiguous);
+  }
+});
+
+test('what explains a model takes its namespace, and options of an odd kind are refused', async (t) => {
+  const server = await serve(t, [sourceOf('a', { m: 1 }), sourceOf('b', { m: 3 })], ['m']);
+  const [a, b] = ['a', 'b'].map((namespace) => server.model('m', { namespace }));
+  assert.ok(a && b);
+  await b.infer({ x: row(0) });
+  const batches = ['a', 'b'].map((namespace) => server.explain('m', { namespace }).batches.length);
+  assert.deepEqual(batches, [0, 1]);
+  assert.match(thrown(() => server.explain('m', { namespace: 'c' })).message, /not in the namespace 'c'/);
+  for (const [odd, name] of [
+    [new Map(), 'Map'],
+    [new Set(), 'Set'],
+    [Promise.resolve(), 'Promise'],
+  ] as const) {
+    const refused = thrown(() => server.model('m', odd as object));
+    assert.equal(refused.message, `expected an object with keys for model options but received a ${name}`);
   }
 });
 
@@ -171,8 +160,27 @@ test('a step that two other namespaces have fails the ensemble, with its line', 
   const server = await serve(t, sources, []);
   const error = await rejection(server.loadModel('e'));
   assert.deepEqual([error.code, error.model], ['INVALID_ARG', 'e']);
-  assert.match(error.message, ambiguous);
+  assert.match(error.message, /There are 2 identifiers of model 'm' in global map/);
+  assert.match(error.message, /ensemble c::e contains models that are not available or ambiguous: m/);
   assert.match(error.message, /ensemble_scheduling\.step\[0\]\.model_name/);
+});
+
+test('a step becomes ambiguous by a model that nobody loads, and a poll loads the ensemble once that has gone', async (t) => {
+  const [a, b, c] = [sourceOf('a', {}, { e: ['m'] }), sourceOf('b', { m: 1 }), sourceOf('c', {})];
+  const server = await serve(t, [a, b, c], ['*']);
+  assert.equal(await sum(server, 'e'), 1);
+  add(c, 'm', 5);
+  const { failed } = await server.rescan();
+  assert.deepEqual(
+    failed.map(({ name }) => name),
+    ['e'],
+  );
+  const text = 'contains models that are not available or ambiguous: m';
+  assert.ok((await rejection(sum(server, 'e'))).message.includes(text));
+  assert.equal(server.index({ ready: true }).length, 1);
+  for (const path of [...c.files.keys()]) c.files.delete(path);
+  await until(async () => (await server.rescan()).loaded.length > 0);
+  assert.equal(await sum(server, 'e'), 1);
 });
 
 test('a name is not ambiguous because of a model that has gone and is not served', async (t) => {
@@ -199,6 +207,24 @@ test('a listing forgets an unloaded model that has gone once another namespace h
   assert.equal(await sum(server, 'm'), 3);
 });
 
+test('a source that cannot be listed, or does not answer, fails no load of a model that another one has', async (t) => {
+  const [a, b] = [sourceOf('a', { m: 1, other: 2 }), sourceOf('b', { k: 5 })];
+  const server = await serve(t, [a, b], []);
+  b.faults.set('list', unavailable('NOT_READY', 'the store is away'));
+  assert.deepEqual(await server.loadModel('m'), { changed: true });
+  // These may be there, or are.
+  assert.match((await rejection(server.loadModel('x'))).message, /the store is away/);
+  assert.match((await rejection(server.loadModel('k'))).message, /the store is away/);
+  assert.equal(server.index().length, 3);
+  b.faults.delete('list');
+  let answer = (): void => undefined;
+  b.waits.set('list', new Promise<void>((resolve) => void (answer = resolve)));
+  assert.deepEqual(await server.loadModel('other'), { changed: true });
+  const waiting = server.loadModel('k');
+  answer();
+  assert.deepEqual(await waiting, { changed: true });
+});
+
 test('an unload of two models is refused as a whole if one is needed', async (t) => {
   const server = await serve(t, [sourceOf('a', { m: 1 }, { e: ['m'] }), sourceOf('b', { m: 3 })], ['*']);
   const error = await rejection(server.unloadModel('m'));
@@ -208,4 +234,33 @@ test('an unload of two models is refused as a whole if one is needed', async (t)
   const [, unloaded] = await Promise.allSettled([server.unloadModel('e'), server.unloadModel('m')]);
   assert.equal(unloaded.status, 'fulfilled');
   assert.deepEqual(server.index({ ready: true }), []);
+});
+
+test('a handle may be of the model of one namespace', async (t) => {
+  const sources = [sourceOf('a', { m: 1, only: 3 }), sourceOf('b', { m: 2 })];
+  const server = await serve(t, sources, ['*']);
+  assert.equal(thrown(() => server.model('m')).code, 'INVALID_ARG');
+  for (const [namespace, addend] of [
+    ['a', 1],
+    ['b', 2],
+  ] as const) {
+    const model = server.model('m', { namespace });
+    assert.equal(server.model('m', { namespace }), model);
+    assert.deepEqual(floats(await model.infer({ x: row(0) })), [...row(addend)]);
+    const pinned = server.model('m', { namespace, version: 1 });
+    assert.deepEqual(floats(await pinned.infer({ x: row(0) })), [...row(addend)]);
+    assert.equal(model.metadata.name, 'm');
+  }
+  assert.equal(server.model('only', {}), server.model('only'));
+  assert.equal(server.model('only', { version: 1 }).version, '1');
+  const absent = thrown(() => server.model('only', { namespace: 'b' }));
+  assert.deepEqual(
+    [absent.code, absent.message],
+    ['NOT_FOUND', "model 'only' is not in the namespace 'b'; these have it: 'a'"],
+  );
+  assert.equal(thrown(() => server.model('none', { namespace: 'b' })).code, 'NOT_FOUND');
+  for (const which of [{ namespace: 1 }, { namespaces: 'a' }, { namespace: '\ud800' }, { version: -1 }]) {
+    const { code, message } = thrown(() => server.model('only', which as { readonly namespace: string }));
+    assert.equal(code, 'INVALID_ARG', message);
+  }
 });

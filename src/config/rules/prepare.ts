@@ -3,7 +3,7 @@
  * file is opened, {@link finishConfig} afterwards. Apart from the readers, the registry needs only these.
  */
 
-import { join } from 'node:path';
+import { sep } from 'node:path';
 import { checkAgainstModel } from './against-model.js';
 import { findUnsupported } from '../support/unsupported.js';
 import { completeConfig, type BackendDefaults } from './complete.js';
@@ -100,7 +100,7 @@ export function prepareConfig(parsed: ParsedConfig | undefined, context: ConfigC
 /** @param asked - Whether the model has already provided its part. */
 function prepare(parsed: ParsedConfig | undefined, context: ConfigContext, asked: boolean): PreparedConfig {
   const { modelName, modelDirectory, autoComplete } = context;
-  const source = parsed ?? unplaced(join(modelDirectory, 'config.pbtxt'));
+  const source = parsed ?? unplaced(`${modelDirectory}${sep}config.pbtxt`);
   const problems: Problem[] = [];
   const report = reportInto(problems);
   if (parsed === undefined && !autoComplete) {

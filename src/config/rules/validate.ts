@@ -7,6 +7,7 @@ import type { Report } from '../text/problems.js';
 import type { ModelConfig, ModelInstanceGroup } from '../schema/types.js';
 import { backendOfPlatform } from './fill.js';
 import { inlineExpected, readInline } from './inline-option.js';
+import { loadExpected, readLoad } from './load-option.js';
 import { leadsOut } from './leads-out.js';
 import { validateRagged } from './ragged.js';
 import { readSwitch, switchExpected } from './switch.js';
@@ -54,6 +55,7 @@ export function validateConfig(config: ModelConfig, context: ValidationContext, 
   validateWarmup(config, report);
   validateRagged(config, false, report);
   validateInline(config, report);
+  validateLoad(config, report);
   validateSwitches(config, report);
   validateRuntime(config, context.rules, report);
   validatePaths(config, report);
@@ -221,8 +223,14 @@ function validateInline(config: ModelConfig, report: Report): void {
   report(keyPath('parameters', 'inline'), `expected ${inlineExpected} but found ${JSON.stringify(value)}`);
 }
 
+function validateLoad(config: ModelConfig, report: Report): void {
+  const value = config.parameters['load']?.string_value;
+  if (value === undefined || readLoad(value) !== undefined) return;
+  report(keyPath('parameters', 'load'), `expected ${loadExpected} but found ${JSON.stringify(value)}`);
+}
+
 /** Parameters whose value is true or false. */
-const switches = ['batch_across_shapes', 'rerun_in_halves'];
+const switches = ['batch_across_shapes', 'pinned', 'rerun_in_halves'];
 
 function validateSwitches(config: ModelConfig, report: Report): void {
   for (const key of switches) {

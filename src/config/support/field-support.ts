@@ -189,7 +189,9 @@ export const supportTable: Readonly<Record<string, Support>> = {
   ),
   'ensemble_scheduling.step.input_map': acted("the ensemble's tensor for each input of the model"),
   'ensemble_scheduling.step.output_map': acted("the ensemble's tensor for each output of the model"),
-  'ensemble_scheduling.step.model_namespace': hint('models have no namespaces'),
+  'ensemble_scheduling.step.model_namespace': hint(
+    "a step means the model of the ensemble's repository, else the only one of its name; Triton reserves the field, too",
+  ),
   'ensemble_scheduling.max_inflight_requests': acted(
     'how many requests may be in each step at a time, over all requests; more of them wait, and no thread does; 0: any number',
   ),
@@ -230,8 +232,8 @@ export const supportTable: Readonly<Record<string, Support>> = {
     'tensorrt: profiles of the plan that the instances use; the one with the nearest best shapes runs a batch; default: 0',
   ),
   'instance_group.passive': refused('instances that receive no requests are not built'),
-  'instance_group.host_policy': hint(
-    'there are no host policies; Triton uses an empty one for a name it does not know',
+  'instance_group.host_policy': acted(
+    'the cores and the NUMA node of its threads, by the option hostPolicies; a note says if the server has no settings for it',
   ),
 
   default_model_filename: acted(
@@ -272,7 +274,13 @@ export const supportTable: Readonly<Record<string, Support>> = {
     'a request gets any number of responses, read with `stream`; of backends that can do it',
   ),
   model_repository_agents: container,
-  'model_repository_agents.agents': refused('repository agents are not built yet'),
+  'model_repository_agents.agents': acted(
+    'agents that are called when the model is loaded and unloaded, in this order',
+  ),
+  'model_repository_agents.agents.name': acted(
+    '`checksum`, one that the program has registered, or one of the option `repositoryAgentDirectory`',
+  ),
+  'model_repository_agents.agents.parameters': acted('given to the agent'),
   response_cache: container,
   'response_cache.enable': acted(
     'its responses come from the response cache, if the server has one (option `cacheConfig`)',

@@ -43,6 +43,14 @@ export const commonParameters: Readonly<Record<string, ParameterSupport>> = {
     'acted',
     "true or false: whether requests of a batch's shape join it from behind others; the server's option otherwise (not in Triton)",
   ),
+  load: parameterRow(
+    'acted',
+    "lazy: the model is loaded at its first request; eager: at the start; the server's option otherwise (not in Triton)",
+  ),
+  pinned: parameterRow(
+    'acted',
+    'true: a lazy model stays loaded, also when the memory budget is full (not in Triton)',
+  ),
   conditional: parameterRow(
     'acted',
     'ensembles: true lets several steps produce one tensor, and skips steps whose inputs never come (not in Triton)',

@@ -29,6 +29,7 @@ import {
   type TritonErrorCode,
   type TritonErrorReason,
 } from '../../errors.js';
+import { keyText, type ModelKey } from '../../model-key.js';
 import type { Wait } from '../../waits.js';
 import { retire } from '../loading/load-version.js';
 import type { ModelEntry } from './model-entry.js';
@@ -117,7 +118,7 @@ export class Ensembles {
     const names = composingModels(config);
     this.#needed.set(entry, names);
     for (const name of names) {
-      const part = resolveStep(config, source, name, () => this.#host.resolve(name, entry.key.namespace));
+      const part = resolveStep(config, source, name, () => this.#partOf(entry.key, name));
       if (!part) continue;
       parts.push(part);
       const chain = this.#chain(part, entry, passed);
@@ -315,11 +316,26 @@ export class Ensembles {
   ): CompiledEnsemble & { readonly parts: readonly ModelEntry[] } {
     const parts = new Set<ModelEntry>();
     const compiled = compileEnsemble(config, source, (name) => {
-      const part = this.#host.resolve(name, key.namespace);
+      const part = this.#partOf(key, name);
       if (part) parts.add(part);
       return part && composingVersions(part);
     });
     return { ...compiled, parts: [...parts] };
+  }
+
+  /**
+   * The model that a step's name means: the one of the ensemble's namespace, else the only one.
+   *
+   * @throws {@link TritonError} INVALID_ARG if several other namespaces have it.
+   */
+  #partOf(key: ModelKey, name: string): ModelEntry | undefined {
+    try {
+      return this.#host.resolve(name, key.namespace);
+    } catch (cause) {
+      // Triton's words.
+      const text = `ensemble ${keyText(key)} contains models that are not available or ambiguous: ${name} (${thrownText(cause)})`;
+      throw invalidArgument(text, { model: key.name, cause });
+    }
   }
 
   /** A version is retired. */
@@ -387,6 +403,25 @@ export class Ensembles {
   }
 
   /**
+   * Names mean other models now, though none was loaded. An ensemble with a step that is ambiguous is served no more, and one
+   * whose step means another model that is served is bound to it. One that is not served yet is awaited.
+   */
+  decideAgain(names: ReadonlySet<string>): void {
+    for (const ensemble of [...this.#open.values()]) {
+      for (const name of composingModels(ensemble.config)) {
+        if (!names.has(name) || !this.#open.has(ensemble.uid)) continue;
+        try {
+          const part = this.#partOf(ensemble.entry.key, name);
+          if (part && isServed(part) && !ensemble.parts.includes(part))
+            this.changed(part, 'has come or gone');
+        } catch (error) {
+          this.#end(ensemble, thrownText(error), undefined);
+        }
+      }
+    }
+  }
+
+  /**
    * The ensembles with a step of a model's name, and those around them, each with one of its parts that is concerned. One
    * comes after all that it contains.
    */
@@ -420,7 +455,7 @@ export class Ensembles {
           : one,
       ),
     });
-    void retire(this.#host.server, uid);
+    entry.endAgents(retire(this.#host.server, uid));
     this.onEnded?.(entry, reason);
     this.changed(entry, 'is not served any more', errorReason);
   }

@@ -6,9 +6,10 @@ import { TritonError, unavailable } from '../../errors.js';
 import { keyText, type ModelKey } from '../../model-key.js';
 import type { GivenModel } from '../../options.js';
 import { Wait, type WaitKind } from '../../waits.js';
-import { placeOf, type FoundModel } from '../sources/model-source.js';
+import { placeOf, type FoundModel, type ModelSource } from '../sources/model-source.js';
 import { retire } from '../loading/load-version.js';
-import type { PublishedModel, PublishedVersion } from './published.js';
+import { alone, type AgentChain, type During } from '../agents/agent-chain.js';
+import type { PublishedModel, PublishedVersion, SleepingVersion } from './published.js';
 import type { ModelState } from '../../api/metadata.js';
 
 /** Stands for a load that has ended. */
@@ -25,6 +26,12 @@ export class ModelEntry {
   found: readonly FoundModel[];
   /** The same at the last listing that had it, if the newest one has not. */
   left: readonly FoundModel[] = [];
+  /** Whether a repository has, or had, this model. */
+  wasListed: boolean;
+  /** Where the served versions came from; undefined: from the program. */
+  servedFrom: ModelSource | undefined;
+  /** Whether the program has taken away the repository that the served versions came from. */
+  isTakenAway = false;
   /** The model, if the program gave it instead. */
   given: GivenModel | undefined;
   /** The stamp of the files that the served versions came from. */
@@ -37,6 +44,12 @@ export class ModelEntry {
   isChanging = false;
   /** Whether versions that came from a repository were taken out of service, and nobody unloaded it: polls load it again. */
   isToReturn = false;
+  /** The repository agents of the load that is served. */
+  agents: AgentChain | undefined;
+  /** Whether a request loads it if it is not served. Published with the next publication. */
+  isLazy = false;
+  /** What was served of a lazy model when it was unloaded last. */
+  #sleeping: readonly SleepingVersion[] = [];
   /** Whether the program gave it at the start. */
   readonly isGiven: boolean;
   readonly #server: NativeServer;
@@ -57,10 +70,23 @@ export class ModelEntry {
     this.#server = server;
     this.key = key;
     this.found = found;
+    this.wasListed = found.length > 0;
     this.given = given;
     this.isGiven = given !== undefined;
     this.running = new Wait('run', `requests of '${keyText(key)}'`);
     server.publish(key, unknownText);
+  }
+
+  /** Sources have listed it. */
+  list(found: readonly FoundModel[]): void {
+    this.found = found;
+    this.wasListed = true;
+  }
+
+  /** Its versions came from this source. */
+  serveFrom(source: ModelSource | undefined): void {
+    this.servedFrom = source;
+    this.isTakenAway = false;
   }
 
   get name(): string {
@@ -175,7 +201,10 @@ export class ModelEntry {
 
   /** Publishes the model's state for every environment. */
   publish(published: PublishedModel): void {
-    this.#server.publish(this.key, JSON.stringify(published));
+    const { state, reason, versions } = published;
+    const lazy = versions.some(({ descriptor }) => descriptor) ? [] : this.#sleeping;
+    const text = JSON.stringify({ state, reason, versions, ...(this.isLazy && { lazy }) });
+    this.#server.publish(this.key, text);
     this.#publications++;
     this.#hasVersions = published.versions.length > 0;
   }
@@ -239,13 +268,33 @@ export class ModelEntry {
   }
 
   /**
+   * Tells its repository agents that its versions have been taken out of service, unless some serve.
+   *
+   * @param ended - Resolves when their requests have ended.
+   */
+  endAgents(ended: Promise<unknown>): void {
+    const { agents } = this;
+    if (!agents || openUids(this.published()).length > 0) return;
+    this.agents = undefined;
+    const told = agents.unload(alone);
+    // Errors are theirs: the chain logs them.
+    void Promise.allSettled([told, ended]).then(() => agents.unloadComplete(alone));
+  }
+
+  /**
    * Ends all its versions. Resolves when their requests have ended and their memory is free.
    *
+   * @param during - Runs functions of its repository agents.
    * @param left - Called when they accept no more requests.
    */
-  async unload(left: () => void = () => undefined): Promise<void> {
+  async unload(during: During, left: () => void = () => undefined): Promise<void> {
     const { state: before, versions } = this.published();
     const descriptors = versions.flatMap(({ descriptor }) => (descriptor ? [descriptor] : []));
+    if (descriptors.length > 0) {
+      this.#sleeping = versions.flatMap(({ version, descriptor }) =>
+        this.isLazy && descriptor ? [{ version, descriptor }] : [],
+      );
+    }
     const without = (state: ModelState, reason: string): PublishedModel => ({
       state: versions.length === 0 && before !== '' ? 'UNAVAILABLE' : '',
       reason: versions.length === 0 && before !== '' ? 'unloaded' : '',
@@ -255,7 +304,13 @@ export class ModelEntry {
       this.publish(without('UNLOADING', ''));
     });
     left();
+    const { agents } = this;
+    const told = agents?.unload(during);
     const ends = await Promise.allSettled(descriptors.map(({ uid }) => retire(this.#server, uid)));
+    await told;
+    await agents?.unloadComplete(during);
+    this.agents = undefined;
+    this.serveFrom(undefined);
     this.stamp = '';
     this.isToReturn = false;
     this.pollFailure = '';

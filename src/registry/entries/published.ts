@@ -3,9 +3,11 @@
  * engine keeps. Environments read it again when the engine's epoch has moved.
  */
 
+import type { PlacedInstance } from '../../scheduling/placed-instance.js';
 import type { CompletedBatchSize, ModelConfig } from '../../config/index.js';
 import type { ModelState } from '../../api/metadata.js';
 import type { TritonErrorReason } from '../../errors.js';
+import type { ChatTemplate, ChatTemplateFault } from '../files/chat-template.js';
 
 /** The facts of a loaded version, which do not change. */
 export interface VersionDescriptor {
@@ -19,12 +21,14 @@ export interface VersionDescriptor {
   readonly unbatched?: string | undefined;
   /** Labels of classes by name of the output, for outputs with a `label_filename`. */
   readonly labels: Readonly<Record<string, readonly string[]>>;
+  /** The template of its chats; undefined if it has none. */
+  readonly chatTemplate?: ChatTemplate | ChatTemplateFault | undefined;
   /** Whether its model is told the ids of requests: in JavaScript, or an ensemble with such a model. */
   readonly takesIds: boolean;
   readonly loadSeconds: number;
   /** Stands for its content in a response cache outside of the process; undefined: it is not known, or not needed. */
   readonly identity?: string | undefined;
-  readonly instances: readonly { readonly name: string; readonly kind: string; readonly device: number }[];
+  readonly instances: readonly PlacedInstance[];
 }
 
 /** A version and its state. */
@@ -39,10 +43,22 @@ export interface PublishedVersion {
   readonly descriptor?: VersionDescriptor | undefined;
 }
 
+/** A version that was served before its model was unloaded for the sake of others. */
+export interface SleepingVersion {
+  readonly version: number;
+  /** Its uid is of no version any more. */
+  readonly descriptor: VersionDescriptor;
+}
+
 /** A model that a repository knows. */
 export interface PublishedModel {
   /** State of the model if no version of it is known; empty if it was never loaded. */
   readonly state: ModelState | '';
   readonly reason: string;
   readonly versions: readonly PublishedVersion[];
+  /**
+   * Set for a model that a request loads if none of its versions is served. It lists what was served before, if that
+   * is known; empty while it is served.
+   */
+  readonly lazy?: readonly SleepingVersion[] | undefined;
 }

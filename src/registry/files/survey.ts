@@ -1,6 +1,5 @@
 /** Looks for everything that models may need of a machine: the backends' runtimes, and devices. */
 
-import { spinCores } from '../../scheduling/spin.js';
 import { availableParallelism, cpus, totalmem } from 'node:os';
 import { createEngine } from '../../addon/engine.js';
 import { findGpus, gpuFault } from '../../addon/gpus.js';
@@ -163,7 +162,7 @@ async function surveyDevices(
  * @throws {@link TritonError} UNAVAILABLE without the addon, or without a thread.
  */
 export async function survey(options: ResolvedOptions): Promise<Survey> {
-  const native = createEngine({ ...options, spinCores: spinCores(options.threads) });
+  const native = createEngine(options);
   try {
     // One after the other: libraries that are opened at once make their errors hard to tell apart.
     const found: SurveyedBackend[] = [];

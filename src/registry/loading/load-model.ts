@@ -8,7 +8,7 @@ import type { NativeServer } from '../../addon/native/server.js';
 import { backends } from '../../backends/index.js';
 import { customBackend } from '../../backends/custom-backends.js';
 import { requiredModels } from '../../backends/required-models.js';
-import type { ModelConfig } from '../../config/index.js';
+import type { ModelConfig, ParsedConfig } from '../../config/index.js';
 import { TritonError } from '../../errors.js';
 import type { VersionHost } from '../../javascript/model-server.js';
 import { runningVersion } from '../../javascript/versions/versions.js';
@@ -16,13 +16,24 @@ import type { LoadEvent, ResolvedOptions } from '../../options.js';
 import type { Wait } from '../../waits.js';
 import { isEnsemble } from '../../ensemble/composing.js';
 import type { Ensembles } from '../entries/ensembles.js';
+import { alone, type During } from '../agents/agent-chain.js';
+import type { AgentsBegun, ModelAgents } from '../agents/model-agents.js';
 import { loadVersion, retire } from './load-version.js';
+import { readChatTemplate, takesPrompts } from '../files/chat-template.js';
 import { HeldFiles } from '../sources/held-files.js';
 import { MemorySource } from '../sources/memory-source.js';
-import { placeOf, type FoundModel, type ListedModel, type StampedFiles } from '../sources/model-source.js';
+import {
+  placeOf,
+  type FoundModel,
+  type ModelSource,
+  type ListedModel,
+  type ModelFiles,
+  type StampedFiles,
+} from '../sources/model-source.js';
 import { mergedVersions, servedVersions, type ModelEntry } from '../entries/model-entry.js';
 import type { LoadPlan } from './load-plan.js';
 import type { Override } from './override.js';
+import { timed } from '../../metrics/load-times.js';
 import { prepareModel } from './prepare-model.js';
 import type { PublishedModel, PublishedVersion, VersionDescriptor } from '../entries/published.js';
 import { thrownText } from '../../thrown-text.js';
@@ -32,6 +43,7 @@ export interface LoadContext {
   readonly server: NativeServer;
   readonly options: ResolvedOptions;
   readonly ensembles: Ensembles;
+  readonly agents: ModelAgents;
   /** The server, for models that call others. */
   readonly host: VersionHost;
   /** The load in the order of the model's loads and unloads. */
@@ -46,7 +58,21 @@ export interface LoadContext {
   readonly throwIfCancelled: () => void;
   /** Aborted once loading is cancelled, for sources. */
   readonly signal: AbortSignal;
-  readonly report: (version: number | undefined, state: LoadEvent['state']) => void;
+  /** @param download - Bytes, of the state 'DOWNLOADING'. */
+  readonly report: (
+    version: number | undefined,
+    state: LoadEvent['state'],
+    download?: LoadEvent['download'],
+  ) => void;
+  /**
+   * Whether the model is lazy, so that nothing is loaded now. It gets what is written of its configuration, and marks the
+   * model. Undefined: it is loaded in any case.
+   *
+   * @throws {@link TritonError} INVALID_ARG for a configuration that cannot be read.
+   */
+  readonly defers?:
+    | ((entry: ModelEntry, written: ModelFiles['config'], given: ParsedConfig | undefined) => boolean)
+    | undefined;
 }
 
 /**
@@ -94,6 +120,8 @@ export async function loadModel(
   if (plan && entry.stamp !== plan.known) return asBefore;
   context.report(undefined, 'LOADING');
   const loaded: Loaded[] = [];
+  const during: During = (task) => context.host.asker.during(task);
+  let begun: AgentsBegun | undefined;
   let served: Served;
   try {
     context.throwIfCancelled();
@@ -104,40 +132,47 @@ export async function loadModel(
     if (known !== '' && (await stampNow(found, context.signal)) === known) {
       // Versions whose load failed meanwhile are not listed any more.
       entry.forgetFailures();
+      entry.serveFrom(source);
       return asBefore;
     }
-    const files = await source.read(model, context.signal);
+    const files = await timed(server, 'reading', () => source.read(model, context.signal));
     const stamp = override ? '' : stampAt(model, files.stamp);
     if (plan && stamp !== plan.stamp) return asBefore;
-    const versions = await loadVersions(context, entry, { ...found, files }, override, loaded, plan).finally(
-      () => {
-        context.ensembles.endLoad(entry);
-      },
-    );
+    if (asBefore.versions.length === 0 && context.defers?.(entry, files.config, override?.config) === true)
+      return { ...asBefore, isDeferred: true };
+    begun = await context.agents.begin(entry.key, found, files, override, context.signal, during);
+    const read = begun ? { ...begun.found, files: begun.files } : { ...found, files };
+    // Agents may make other files of the same ones, for each version.
+    const kept = begun || !plan ? undefined : plan.keep;
+    const versions = await loadVersions(context, entry, read, override, loaded, kept).finally(() => {
+      context.ensembles.endLoad(entry);
+    });
     const old = entry.published();
     const fresh = new Set(loaded.map(({ version }) => version));
-    const kept = old.versions
+    const going = old.versions
       .filter(({ version, state }) => state === 'READY' && versions.includes(version) && !fresh.has(version))
       .map((one) => (one.reason === entry.pollFailure ? { ...one, reason: '' } : one));
     // One that was to be kept may have failed meanwhile.
-    const isWhole = kept.length + fresh.size === versions.length;
+    const isWhole = going.length + fresh.size === versions.length;
     served = {
       versions,
       old,
-      kept: new Set(kept.map(({ version }) => version)),
+      kept: new Set(going.map(({ version }) => version)),
       stamp: isWhole ? stamp : '',
+      source,
     };
     entry.publish({
       state: '',
       reason: '',
       versions: mergedVersions(
-        kept,
+        going,
         loaded.map(({ version, descriptor }) => ({ version, state: 'READY', reason: '', descriptor })),
       ),
     });
   } catch (error) {
     for (const { descriptor } of loaded) context.ensembles.forget(descriptor.uid);
     await Promise.all(loaded.map(({ descriptor }) => retire(server, descriptor.uid)));
+    await begun?.chain.fail(during);
     const failure = asTritonError(error, entry.name);
     await insist(() => {
       publishFailure(entry, failure.message, entry.publications === publications);
@@ -149,18 +184,25 @@ export async function loadModel(
   // The new versions are served, whatever happens from here on.
   for (const { descriptor } of loaded) tellRestarts(server, entry, descriptor.uid);
   entry.stamp = served.stamp;
+  entry.serveFrom(served.source);
   entry.isToReturn = false;
   entry.pollFailure = '';
   entry.isOfRepository = override === undefined;
   const gone = served.old.versions.filter(({ version }) => !served.kept.has(version));
   const ended = gone.filter(({ descriptor }) => descriptor !== undefined);
   if (loaded.length > 0 || ended.length > 0) context.ensembles.changed(entry);
+  const { agents } = entry;
+  entry.agents = begun?.chain;
+  const told = agents?.unload(during);
   // The old versions end when their requests have ended. The load does not wait for that.
-  for (const { descriptor } of ended) {
-    if (!descriptor) continue;
+  const ends = ended.map(async ({ descriptor }) => {
+    if (!descriptor) return;
     context.ensembles.forget(descriptor.uid);
-    void retire(server, descriptor.uid);
-  }
+    await retire(server, descriptor.uid);
+  });
+  void Promise.allSettled([told, ...ends]).then(() => agents?.unloadComplete(alone));
+  await told;
+  await begun?.chain.complete(during);
   return {
     versions: served.versions,
     changed: true,
@@ -176,6 +218,7 @@ interface Served {
   /** Of the old versions those that go on. */
   readonly kept: ReadonlySet<number>;
   readonly stamp: string;
+  readonly source: ModelSource;
 }
 
 /** The outcome of a load. */
@@ -188,6 +231,8 @@ export interface LoadedModel {
   readonly loaded: readonly number[];
   /** Those that were served before, and are not any more, or were loaded again. */
   readonly ended: readonly number[];
+  /** Whether nothing was loaded because the model is lazy. */
+  readonly isDeferred?: boolean;
 }
 
 /**
@@ -258,7 +303,7 @@ function stampAt(model: ListedModel, stamp: string): string {
 }
 
 /**
- * Loads the versions that the model's policy chooses, but for those that a plan keeps. Returns the numbers of all.
+ * Loads the versions that the model's policy chooses, but for those that are kept. Returns the numbers of all.
  * An ensemble costs nothing to open, so each of its versions is opened again.
  */
 async function loadVersions(
@@ -267,14 +312,14 @@ async function loadVersions(
   { files, ...found }: ReadModel,
   override: Override | undefined,
   loaded: Loaded[],
-  plan: LoadPlan | undefined,
+  keep: ReadonlySet<number> | undefined,
 ): Promise<readonly number[]> {
   const { server, options } = context;
   const model = await prepareModel(server, found, files, options, override?.config);
   const composed = isEnsemble(model.prepared.config);
   const before = new Set(servedVersions(entry.published()));
   const isKept = (version: number): boolean =>
-    !composed && plan?.keep.has(version) === true && before.has(version);
+    !composed && keep?.has(version) === true && before.has(version);
   const versions = model.versions.filter((version) => !isKept(version));
   if (versions.length === 0) return model.versions;
   // What is served may change while the load waits: a version of an ensemble may end.
@@ -289,13 +334,23 @@ async function loadVersions(
     publish(versions.filter(unserved()).map((version) => ({ version, state: 'LOADING', reason: '' })));
   }
   const replaces = servedVersions(entry.published()).length > 0;
+  const chats =
+    composed && takesPrompts(model.prepared.config)
+      ? await chatTemplates(context, found, model.prepared.config, versions)
+      : undefined;
   const required = requiredBy(model.prepared.config);
   const parts = composed
     ? await context.ensembles.loadParts(entry, model.prepared, context.turn)
     : await context.ensembles.loadRequired(entry, model.prepared, required, context.turn);
   const held = composed
     ? undefined
-    : new HeldFiles(await found.source.materialise(found.model, versions, context.signal));
+    : new HeldFiles(
+        await timed(server, 'download', () =>
+          found.source.materialise(found.model, versions, context.signal, (done, total) => {
+            context.report(undefined, 'DOWNLOADING', { done, total });
+          }),
+        ),
+      );
   const results = await Promise.allSettled(
     versions.map(async (version) => {
       context.throwIfCancelled();
@@ -312,7 +367,7 @@ async function loadVersions(
               context.throwIfCancelled();
             },
           )
-        : context.ensembles.open(entry, model.prepared, version);
+        : { ...context.ensembles.open(entry, model.prepared, version), chatTemplate: chats?.get(version) };
       held?.keepFor(server, descriptor.uid);
       if (!composed) context.ensembles.noteRequired(descriptor.uid, entry, parts);
       loaded.push({ version, descriptor });
@@ -333,6 +388,29 @@ async function loadVersions(
       .map(({ version, error }) => ({ version, state: 'UNAVAILABLE', reason: error.message })),
   );
   throw first.error;
+}
+
+/** The chat templates of an ensemble's versions. It needs no other file of its folder. */
+async function chatTemplates(
+  { signal }: LoadContext,
+  { source, model }: FoundModel,
+  config: ModelConfig,
+  versions: readonly number[],
+): Promise<ReadonlyMap<number, VersionDescriptor['chatTemplate']>> {
+  try {
+    const local = await source.materialise(model, versions, signal);
+    try {
+      const read = versions.map(
+        async (version) => [version, await readChatTemplate(config, local, version)] as const,
+      );
+      return new Map(await Promise.all(read));
+    } finally {
+      await local.release?.().catch(() => undefined); // As the interface says.
+    }
+  } catch (error) {
+    const fault = `the model's folder cannot be read: ${thrownText(error)}`;
+    return new Map(versions.map((version) => [version, { fault }]));
+  }
 }
 
 /** The models that a model requires. Most backends' models call none. */

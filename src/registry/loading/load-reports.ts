@@ -1,5 +1,6 @@
 /** Reports the progress of loads to a server's `onProgress`. */
 
+import { defaultNamespace, type ModelKey } from '../../model-key.js';
 import type { LoadEvent, ServerOptions } from '../../options.js';
 
 /** A call that loads models. When its listener has thrown, it is not called again for this call. */
@@ -42,13 +43,21 @@ export class LoadReports {
    * @param version - Undefined while the model's versions are not known.
    * @returns False if the listener threw.
    */
-  report(call: LoadCall, model: string, version: number | undefined, state: LoadEvent['state']): boolean {
+  report(
+    call: LoadCall,
+    { name: model, namespace }: ModelKey,
+    version: number | undefined,
+    state: LoadEvent['state'],
+    download?: LoadEvent['download'],
+  ): boolean {
     if (!this.#onProgress || call.fault) return true;
     try {
       this.#onProgress({
         model,
+        ...(namespace === defaultNamespace ? {} : { namespace }),
         ...(version === undefined ? {} : { version: String(version) }),
         state,
+        ...(download === undefined ? {} : { download }),
         done: this.#done,
         total: this.#total,
       });

@@ -6,12 +6,17 @@ import { keepBytes } from '../../addon/native-bytes.js';
 import type { NativeBytes } from '../../addon/native/folder.js';
 import type { NativeServer } from '../../addon/native/server.js';
 import type { NativeStatus } from '../../addon/native/status.js';
-import type { NativeDescription, NativeVersionConfig } from '../../addon/native/version-config.js';
+import type {
+  NativeDescription,
+  NativeHostPolicy,
+  NativeVersionConfig,
+} from '../../addon/native/version-config.js';
 import { statusError } from '../../addon/status.js';
 import type { Backend } from '../../backends/backend.js';
 import { cpu, type BackendContext } from '../../backends/context.js';
 import { gpuFinder } from '../../backends/gpu-finder.js';
 import { backends } from '../../backends/index.js';
+import type { PlacedInstance } from '../../scheduling/placed-instance.js';
 import { requiredModels } from '../../backends/required-models.js';
 import type { VersionHost } from '../../javascript/model-server.js';
 import { endVersion, runningVersion } from '../../javascript/versions/versions.js';
@@ -31,6 +36,7 @@ import { TritonError } from '../../errors.js';
 import { latencyPolicy } from '../../metrics/metrics-config.js';
 import type { BackendConfig, ResolvedOptions } from '../../options.js';
 import { customBackend, customCode, knownBackends } from '../../backends/custom-backends.js';
+import { readChatTemplate } from '../files/chat-template.js';
 import { readLabels } from '../files/labels.js';
 import { fileSettings, findModelFile } from '../files/model-file.js';
 import type { ModelCode } from '../../javascript/model-code.js';
@@ -39,6 +45,7 @@ import { releaseFiles } from '../sources/held-files.js';
 import type { PreparedModel } from './prepare-model.js';
 import { versionFiles } from './override.js';
 import { readInitialStates, type InitialStates } from './initial-states.js';
+import { timed } from '../../metrics/load-times.js';
 import { tensorSpecs } from './tensor-specs.js';
 import { readWarmup, type Warmup } from './warmup.js';
 import { faultOfCode, faultOfFiles, linkedWeights, readLinkedFile } from '../files/unfit-file.js';
@@ -46,6 +53,7 @@ import { isCached, withoutCache } from '../../cache-config.js';
 import { identifier } from './identify.js';
 import { inlineBudgetUs } from '../../scheduling/inline-budget.js';
 import { blamedResource, claimOf, withoutLimiter } from '../../scheduling/rate-limit.js';
+import { boundCores, hostPolicyOf, withoutPolicy, type HostPolicies } from '../../scheduling/host-policy.js';
 import { queuePoliciesOf, rerunsInHalves, schedulingOf } from '../../scheduling/policy.js';
 import { hiddenTensors, sequencePolicyOf } from '../../scheduling/sequence-policy.js';
 import { datatypeOfNumber } from '../../tensor/datatype.js';
@@ -59,8 +67,11 @@ function runnerOf(config: ModelConfig): Backend | undefined {
 }
 
 /** A version's instances on their devices, over all groups. As in Triton, names are numbered for each GPU. */
-function instancesOf(config: ModelConfig): VersionDescriptor['instances'] {
-  return instancesWithGroups(config).map(([instance]) => instance);
+function instancesOf(config: ModelConfig, policies: HostPolicies): PlacedInstance[] {
+  return instancesWithGroups(config).map(([instance, group]) => {
+    const hostPolicy = hostPolicyOf(config.name, instance, group, policies);
+    return hostPolicy ? { ...instance, hostPolicy } : instance;
+  });
 }
 
 /** The same with the group of each. */
@@ -121,6 +132,7 @@ function versionConfig(
     instances: instancesWithGroups(config).map(([instance, group]) => ({
       ...{ name: instance.name, device: deviceOf(instance) },
       ...claimOf(group),
+      hostPolicy: hostPolicyOf(config.name, instance, group, options.hostPolicies),
     })),
     warmup: warmup.samples,
     inlineBudgetNs: inlineBudgetUs(config, options.inline) * 1000,
@@ -147,13 +159,14 @@ function open(
   path: string,
   settings: Readonly<Record<string, string>>,
   files: Readonly<Record<string, NativeBytes>> | undefined,
+  hostPolicies: readonly (NativeHostPolicy | undefined)[],
 ): Promise<{ uid: number; description: NativeDescription }> {
   return new Promise((resolve, reject) => {
     const done = (error: NativeStatus | null, uid: number, description: NativeDescription): void => {
       if (error) reject(loadError(error, name, version));
       else resolve({ uid, description });
     };
-    server.open(backend, name, version, path, settings, done, files);
+    server.open(backend, name, version, path, settings, done, files, hostPolicies);
   });
 }
 
@@ -199,6 +212,7 @@ export interface OpenVersion {
   readonly description: ModelDescription | undefined;
   readonly takesIds: boolean;
   readonly labels: VersionDescriptor['labels'];
+  readonly chatTemplate: VersionDescriptor['chatTemplate'];
   readonly instances: VersionDescriptor['instances'];
   readonly initialStates: InitialStates;
   /** To be released. */
@@ -242,7 +256,8 @@ export async function openVersion(
   const backendOptions = options.backendConfig[backend.name] ?? {};
   const { directory, file: modelFile } = local;
   const files = local.files && versionFiles(local.files, version);
-  const instances = instancesOf(config);
+  const instances = instancesOf(config, options.hostPolicies);
+  const hostPolicies = instances.map(({ hostPolicy }) => hostPolicy);
   const devices = instances.map(deviceOf);
   const fileName = config.default_model_filename === '' ? backend.defaultFile : undefined;
   const withFile = fileName === undefined ? config : { ...config, default_model_filename: fileName };
@@ -262,7 +277,9 @@ export async function openVersion(
     trustedFolders: options.trustedFolders,
     options: backendOptions,
     cores: options.threads,
+    spinCores: options.spinCores,
     fault: (field, text, code = 'INVALID_ARG') => fieldError(code, source, field, text, { model: name }),
+    boundCores: boundCores(hostPolicies),
     devices,
     noGpu: () => {
       const gpus = gpuFinder(options)(backend.name);
@@ -296,7 +313,7 @@ export async function openVersion(
     ...fileSettings(config, paths),
   };
   const openWith = (given: typeof files): ReturnType<typeof open> =>
-    open(server, backend.native ?? backend.name, name, version, path, settings, given);
+    open(server, backend.native ?? backend.name, name, version, path, settings, given, hostPolicies);
   const { uid, description } = await openWith(files).catch(async (error: unknown) => {
     await running?.settle(undefined);
     if (!(error instanceof TritonError)) throw error;
@@ -331,6 +348,7 @@ export async function openVersion(
       await running?.start(finished.config);
     }
     const labels = await readLabels(finished.config, source, directory, local.files);
+    const chatTemplate = await readChatTemplate(finished.config, local, version);
     const fileContext = {
       source,
       folder: directory,
@@ -343,6 +361,10 @@ export async function openVersion(
     const notes = [
       ...finished.notes,
       ...(options.rateLimit === undefined ? withoutLimiter(finished.config) : []),
+      ...(code !== undefined && !('url' in code) && hostPolicies.some((policy) => policy)
+        ? ['it runs on the thread of the program, which host policies do not bind']
+        : []),
+      ...withoutPolicy(finished.config, options.hostPolicies),
       ...withoutCache(finished.config, options),
       ...(backend.notes?.(server.info(uid) ?? {}, backendContext) ?? []),
     ];
@@ -353,6 +375,7 @@ export async function openVersion(
       description: found,
       takesIds,
       labels,
+      chatTemplate,
       instances,
       initialStates,
       warmup,
@@ -418,12 +441,8 @@ export async function loadVersion(
 ): Promise<VersionDescriptor> {
   const begin = performance.now();
   const identify = await identifier(options, model, version);
-  const { warmup, initialStates, description, ...opened } = await openVersion(
-    server,
-    options,
-    model,
-    version,
-    host,
+  const { warmup, initialStates, description, ...opened } = await timed(server, 'open', () =>
+    openVersion(server, options, model, version, host),
   );
   let error: NativeStatus | null;
   let identity = '';
@@ -437,7 +456,7 @@ export async function loadVersion(
       model.replaces === true,
       identity,
     );
-    error = await start(server, opened.uid, config);
+    error = await timed(server, 'start', () => start(server, opened.uid, config));
   } catch (fault) {
     await retire(server, opened.uid);
     throw fault;

@@ -9,7 +9,10 @@ import type { ModelHost } from '../../javascript/model-server.js';
 import { cancelOpening } from '../../javascript/versions/versions.js';
 import { defaultNamespace, type ModelKey } from '../../model-key.js';
 import type { GivenModel, LoadEvent, ResolvedOptions } from '../../options.js';
+import { sharedController } from '../../signals.js';
+import { thrownText } from '../../thrown-text.js';
 import type { Wait } from '../../waits.js';
+import type { ModelAgents } from '../agents/model-agents.js';
 import type { Ensembles } from '../entries/ensembles.js';
 import type { CallOrder } from '../entries/call-order.js';
 import type { LostGpus } from '../entries/lost-gpus.js';
@@ -17,7 +20,7 @@ import type { ModelEntries } from '../entries/model-entries.js';
 import { isServed, servedVersions, type ModelEntry } from '../entries/model-entry.js';
 import type { ModelEvents } from '../entries/model-events.js';
 import { placeOf } from '../sources/model-source.js';
-import { asTritonError, loadModel, type LoadedModel } from './load-model.js';
+import { asTritonError, loadModel, type LoadContext, type LoadedModel } from './load-model.js';
 import type { LoadPlan } from './load-plan.js';
 import { readForce } from './load-options.js';
 import { LoadReports, throwFault, type LoadCall } from './load-reports.js';
@@ -33,6 +36,7 @@ export interface LoadsHost {
   readonly order: CallOrder;
   readonly asking: Asking;
   readonly ensembles: Ensembles;
+  readonly agents: ModelAgents;
   readonly events: ModelEvents;
   readonly lostGpus: LostGpus;
 }
@@ -45,22 +49,37 @@ interface Loading {
   readonly force: boolean;
   /** What a poll has found out that asks for it. */
   readonly plan: LoadPlan | undefined;
+  /** Whether nothing is loaded if the model is lazy. */
+  readonly mayDefer: boolean;
+  /** Whether a request asks for it: the model may have been unloaded before its turn. */
+  readonly isAsked: boolean;
   /** Whether a version of it was warmed up. */
   warmed: boolean;
 }
+
+/** The outcome of a load that is not wanted any more. */
+const nothing: LoadedModel = { versions: [], changed: false, loaded: [], ended: [], isDeferred: true };
 
 /** See the head of this file. */
 export class Loads {
   readonly #host: LoadsHost;
   readonly #reports: LoadReports;
   /** Aborted once loads are cancelled. */
-  readonly #stop: AbortController = new AbortController();
+  readonly #stop: AbortController = sharedController();
   /** The calls of loads that are under way: a load of a part reports to that of its ensemble. */
   readonly #calls: WeakMap<Wait, LoadCall> = new WeakMap();
   /** While a server starts, nobody has it, so nobody sees what is published during loads. */
   starting = true;
   /** Is told of models that are served and were warmed up. What it throws is ignored. */
   onWarmed: ((model: ModelKey) => void) | undefined;
+  /** Is told of each load that has ended well. `isReplaced`: its configuration or files are not the repository's. */
+  onLoaded: ((model: ModelEntry, isReplaced: boolean) => void) | undefined;
+
+  /** Is told of each load that has failed. */
+  onFailed: ((model: ModelEntry, error: TritonError) => void) | undefined;
+
+  /** Whether a model is lazy, so that its first request loads it; see {@link LoadContext.defers}. */
+  defers: LoadContext['defers'];
 
   constructor(host: LoadsHost) {
     this.#host = host;
@@ -121,14 +140,14 @@ export class Loads {
     const { entries, order } = this.#host;
     const place = order.enter(name);
     try {
-      await entries.scan(this.signal);
+      await entries.scanFor(name, (override?.files ?? override?.code) !== undefined, this.signal);
       await place.earlier;
       // From here to the turns nothing waits, so that no listing forgets these models before they have theirs.
       // A model that is given as bytes needs no repository, and is another model than those of its name there.
       const models =
         (override?.files ?? override?.code)
           ? [entries.ensure({ namespace: defaultNamespace, name })]
-          : entries.named(name);
+          : entries.present(name);
       for (const entry of models) entry.refuseCircle('load', asker);
       this.#reports.expect(Math.max(1, models.length));
       if (models.length === 0) throw this.refuseUnknown(name, call);
@@ -158,6 +177,25 @@ export class Loads {
   }
 
   /**
+   * Loads a lazy model that a request asks for. What `onProgress` throws is logged.
+   *
+   * @param asker - Who waits for it, with no circle.
+   * @throws {@link TritonError} As {@link loadModel}.
+   */
+  async loadAsked(entry: ModelEntry, asker: Wait | undefined): Promise<void> {
+    const call: LoadCall = {};
+    this.#reports.expect(1);
+    try {
+      await this.loadKnown(entry, call, asker, { isAsked: true });
+    } finally {
+      if (call.fault) {
+        const text = `model '${entry.text}': options.onProgress threw while it was loaded: ${thrownText(call.fault.error)}`;
+        this.#host.options.log.error(text, { model: entry.name });
+      }
+    }
+  }
+
+  /**
    * Loads a model in its turn, and tells of it.
    *
    * @param asker - Who waits for it, with no circle.
@@ -172,13 +210,15 @@ export class Loads {
       readonly override?: Override | undefined;
       readonly force?: boolean;
       readonly plan?: LoadPlan | undefined;
+      readonly mayDefer?: boolean;
+      readonly isAsked?: boolean;
     } = {},
   ): Promise<LoadedModel> {
-    const { override, force = false, plan } = how;
+    const { override, force = false, plan, mayDefer = false, isAsked = false } = how;
     const { events, lostGpus } = this.#host;
     const { key } = entry;
     const begun = performance.now();
-    const loading: Loading = { call, override, force, plan, warmed: false };
+    const loading: Loading = { call, override, force, plan, mayDefer, isAsked, warmed: false };
     try {
       const outcome = await entry.inTurn('load', asker, (turn) => {
         this.#calls.set(turn, call);
@@ -189,12 +229,15 @@ export class Loads {
       for (const version of versions) this.#report(call, key, version, 'READY');
       lostGpus.watch(entry);
       if (loading.warmed) this.#tellWarmed(key);
+      if (changed) this.onLoaded?.(entry, override !== undefined);
       if (changed) events.loaded(key, versions, performance.now() - begun, () => entry.notes());
-      else if (!plan) events.unchanged(key, versions);
+      else if (!plan && outcome.isDeferred !== true) events.unchanged(key, versions);
       return outcome;
     } catch (error) {
+      const failure = asTritonError(error, key.name);
+      this.onFailed?.(entry, failure);
       const isTold = plan === undefined && (!this.starting || this.#host.options.exitOnError);
-      this.#failed(key, call, asTritonError(error, key.name), servedVersions(entry.published()), isTold);
+      this.#failed(key, call, failure, servedVersions(entry.published()), isTold);
       throw error;
     }
   }
@@ -220,6 +263,8 @@ export class Loads {
   }
 
   async #load(entry: ModelEntry, turn: Wait, loading: Loading): Promise<LoadedModel> {
+    // Its request is refused as for any model that was unloaded.
+    if (loading.isAsked && !entry.isLazy) return nothing;
     const { override: asked } = loading;
     const given = entry.given && !(asked?.files ?? asked?.code) ? readGiven(entry, entry.given) : undefined;
     try {
@@ -240,22 +285,24 @@ export class Loads {
     loading: Loading,
     override: Override | undefined,
   ): Promise<LoadedModel> {
-    const { server, options, ensembles, host, asking } = this.#host;
+    const { server, options, ensembles, agents, host, asking } = this.#host;
     return loadModel(
       {
         server,
         options,
         ensembles,
-        host: { ...host, asker: new Asker(asking, turn, entry.running) },
+        agents,
+        host: { ...host, asker: new Asker(asking, turn, entry.running), key: entry.key },
         turn,
         seen: !this.starting,
         signal: this.signal,
+        defers: loading.mayDefer ? this.defers : undefined,
         throwIfCancelled: (): void => {
           this.#throwIfCancelled(entry);
         },
-        report: (version, state): void => {
+        report: (version, state, download): void => {
           if (state === 'WARMING_UP') loading.warmed = true;
-          this.#report(loading.call, entry.key, version, state);
+          this.#report(loading.call, entry.key, version, state, download);
         },
       },
       entry,
@@ -278,9 +325,16 @@ export class Loads {
       throw new TritonError('CANCELLED', `model '${text}': loading was cancelled`, { model });
   }
 
-  #report(call: LoadCall, key: ModelKey, version: number | undefined, state: LoadEvent['state']): void {
-    this.#host.events.step(key, version, state);
-    if (!this.#reports.report(call, key.name, version, state) && this.starting) this.cancel();
+  #report(
+    call: LoadCall,
+    key: ModelKey,
+    version: number | undefined,
+    state: LoadEvent['state'],
+    download?: LoadEvent['download'],
+  ): void {
+    // The log has the begin of a download.
+    if (download === undefined || download.done === 0) this.#host.events.step(key, version, state);
+    if (!this.#reports.report(call, key, version, state, download) && this.starting) this.cancel();
   }
 }
 

@@ -13,7 +13,7 @@ import {
 } from '../../config/index.js';
 import { TritonError, withModel } from '../../errors.js';
 import type { ResolvedOptions } from '../../options.js';
-import type { FoundModel, ModelFiles } from '../sources/model-source.js';
+import type { FoundModel, ListedModel, ModelFiles } from '../sources/model-source.js';
 import { chooseVersions } from './versions.js';
 
 /** A model that is ready to be opened. */
@@ -55,7 +55,7 @@ export async function prepareModel(
   };
   // If there is a configuration, its problems are reported first.
   if (!override && !files.config) await throwIfEmpty();
-  const parsed = override ?? (files.config && readConfig(folder.name, files.config));
+  const parsed = named(folder, override ?? (files.config && readConfig(folder.name, files.config)));
   await askForGpus(server, options, wantsGpu(parsed));
   const note = misnamedNote(files.misnamedConfig);
   if (note !== undefined) options.log.warn(`model '${folder.name}': ${note}`, { model: folder.name });
@@ -66,6 +66,11 @@ export async function prepareModel(
     parsed,
     versions: chooseVersions(prepared.config, prepared.source, files.versions),
   };
+}
+
+/** As in Triton, the name that a program gives to a model replaces the one in its configuration. */
+function named({ name, isRenamed }: ListedModel, parsed: ParsedConfig | undefined): ParsedConfig | undefined {
+  return isRenamed === true && parsed ? { ...parsed, value: { ...parsed.value, name } } : parsed;
 }
 
 function withNote(prepared: PreparedConfig, note: string | undefined): PreparedConfig {
@@ -85,7 +90,12 @@ function wantsGpu(parsed: ParsedConfig | undefined): boolean {
   return parsed?.value.instance_group?.some(({ kind }) => kind === 'KIND_GPU') ?? false;
 }
 
-function readConfig(model: string, { file, bytes }: NonNullable<ModelFiles['config']>): ParsedConfig {
+/**
+ * Reads the text of a configuration.
+ *
+ * @throws {@link TritonError} INVALID_ARG with all its problems.
+ */
+export function readConfig(model: string, { file, bytes }: NonNullable<ModelFiles['config']>): ParsedConfig {
   try {
     return readModelConfig({ file, text: bytes });
   } catch (error) {

@@ -62,7 +62,8 @@ export class Startup {
     const loadSome = async (): Promise<void> => {
       for (const entry of left) {
         try {
-          await this.#load(entry);
+          // One that another model needs is loaded for that one.
+          await this.#load(entry, undefined, { mayDefer: true });
         } catch (error) {
           failures.push(asTritonError(error, entry.name));
         }
@@ -73,7 +74,8 @@ export class Startup {
     this.#loads.starting = false;
     this.#starts.clear();
     // They are not loaded again in this mode, and they may be large.
-    if (modelControlMode === 'none') for (const entry of entries.values()) entry.given = undefined;
+    if (modelControlMode === 'none')
+      for (const entry of entries.values()) if (!entry.isLazy) entry.given = undefined;
     if (count > 0) {
       // Now nobody is served who would have to wait for this.
       await new Promise<void>((resolve) => {
@@ -93,7 +95,7 @@ export class Startup {
   }
 
   /** Loads a model once, however many models ask for it. `asker` waits for it. */
-  async #load(entry: ModelEntry, asker?: Wait): Promise<void> {
+  async #load(entry: ModelEntry, asker?: Wait, how: { readonly mayDefer?: boolean } = {}): Promise<void> {
     const known = this.#starts.get(entry);
     if (known) {
       const { load, turn } = known;
@@ -101,10 +103,11 @@ export class Startup {
       if (circle !== undefined) throw circularWait('load', entry, circle);
       const end = turn && asker?.begin(turn);
       await load.finally(end);
+      if (asker && entry.isLazy) await this.#loads.loadPart(entry, asker);
       return;
     }
     entry.refuseCircle('load', asker);
-    const load = this.#loads.loadKnown(entry, this.#call, asker).then(() => undefined);
+    const load = this.#loads.loadKnown(entry, this.#call, asker, how).then(() => undefined);
     this.#starts.set(entry, { load, turn: entry.last });
     await load;
   }

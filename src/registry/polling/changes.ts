@@ -1,5 +1,6 @@
 /** What of a model has changed between two surveys of its files: versions, or what they share. */
 
+import { givingWay } from '../give-way.js';
 import { versionName } from '../sources/layout.js';
 import type { StampedEntry } from '../sources/model-source.js';
 
@@ -25,7 +26,7 @@ type Parts = ReadonlyMap<string, Part>;
 /** The name of the part that all versions share. */
 const shared = '';
 
-function partsOf(entries: readonly StampedEntry[]): Parts {
+async function partsOf(entries: readonly StampedEntry[]): Promise<Parts> {
   const parts = new Map<string, GrowingPart>();
   const partOf = (name: string): GrowingPart => {
     let part = parts.get(name);
@@ -36,9 +37,13 @@ function partsOf(entries: readonly StampedEntry[]): Parts {
   const folders = new Set(
     entries.flatMap(({ path, size }) => (size === undefined && versionName.test(path) ? [path] : [])),
   );
+  const step = givingWay();
   for (const entry of entries) {
+    const turn = step();
+    if (turn) await turn;
     const { path, target } = entry;
-    const [first = ''] = path.split('/', 1);
+    const slash = path.indexOf('/');
+    const first = slash < 0 ? path : path.slice(0, slash);
     const part = partOf(folders.has(first) ? first : shared);
     // Names that are no text may look alike.
     part.entries.set(part.entries.has(path) ? `${path}\0${part.entries.size}` : path, entry);
@@ -61,7 +66,10 @@ async function isSame(
 ): Promise<boolean> {
   if (!before || !now || before.entries.size !== now.entries.size) return false;
   const moved: [StampedEntry, StampedEntry][] = [];
+  const step = givingWay();
   for (const [path, entry] of now.entries) {
+    const turn = step();
+    if (turn) await turn;
     const old = before.entries.get(path);
     if (old === undefined || old.size !== entry.size) return false;
     if (isAlike(old, entry)) continue;
@@ -85,8 +93,8 @@ export async function unchangedVersions(
   now: readonly StampedEntry[],
   equal: (before: StampedEntry, now: StampedEntry) => Promise<boolean>,
 ): Promise<{ readonly kept: ReadonlySet<string>; readonly all: boolean } | undefined> {
-  const old = partsOf(before);
-  const parts = partsOf(now);
+  const old = await partsOf(before);
+  const parts = await partsOf(now);
   const changed = new Set<string>();
   for (const name of new Set([...old.keys(), ...parts.keys()])) {
     if (!(await isSame(old.get(name), parts.get(name), equal))) changed.add(name);

@@ -4,7 +4,8 @@
  */
 
 import type { ModelEntry } from '../entries/model-entry.js';
-import type { FoundModel, StampedEntry } from '../sources/model-source.js';
+import { givingWay } from '../give-way.js';
+import type { FoundModel, ModelSource, StampedEntry } from '../sources/model-source.js';
 
 /** A larger file counts as changed when its stamp changes: to read it takes about as long as to load it. */
 const mostBytes = 4 * 2 ** 30;
@@ -44,8 +45,8 @@ export class Contents {
   /** Models whose files are known as far as they can be, with the stamp that they had. */
   readonly #complete: WeakMap<Served, string> = new WeakMap();
   readonly #signal: AbortSignal;
-  /** The end of the last read: one file is read at a time, since loads need the disk, too. */
-  #reading: Promise<unknown> = Promise.resolve();
+  /** The end of the last read of each source: one file is read at a time, since loads need the disk, too. */
+  readonly #reading: WeakMap<ModelSource, Promise<unknown>> = new WeakMap();
 
   constructor(signal: AbortSignal) {
     this.#signal = signal;
@@ -113,7 +114,10 @@ export class Contents {
     const before = this.#known.get(entry);
     const served = new Map<string, Content>();
     let isComplete = true;
-    for (const one of entriesAt(place, stamp)) {
+    const step = givingWay();
+    for (const one of await entriesAt(place, stamp)) {
+      const turn = step();
+      if (turn) await turn;
       const { path, size, stamp: own } = one;
       if (size === undefined || size > mostBytes) continue;
       const known = [before?.served, before?.compared].find((all) => all?.get(path)?.stamp === own);
@@ -123,7 +127,7 @@ export class Contents {
     }
     const after = await stampNow();
     if (after !== stamp) {
-      const now = new Map(entriesAt(place, after).map((one) => [one.path, one.stamp]));
+      const now = new Map((await entriesAt(place, after)).map((one) => [one.path, one.stamp]));
       for (const [path, content] of served) if (now.get(path) !== content.stamp) served.delete(path);
       isComplete = false;
     }
@@ -137,18 +141,21 @@ export class Contents {
     entry: StampedEntry,
     budget: ReadBudget,
   ): Promise<string | undefined | typeof later> {
-    const read = this.#reading.then(async () => {
+    const read = (this.#reading.get(source) ?? Promise.resolve()).then(async () => {
       if ((entry.size ?? 0) > mostBytes) return undefined;
       if (budget.bytes <= 0) return later;
       budget.bytes -= (entry.size ?? 0) + fileBytes;
       return await source.digest?.(model, entry, this.#signal);
     });
-    this.#reading = read.catch(() => undefined);
+    this.#reading.set(
+      source,
+      read.catch(() => undefined),
+    );
     return await read;
   }
 }
 
 /** The entries of a model with this stamp. */
-function entriesAt({ source, model }: FoundModel, stamp: string): readonly StampedEntry[] {
-  return source.entriesOf?.(model, stamp.slice(stamp.indexOf('\0') + 1)) ?? [];
+async function entriesAt({ source, model }: FoundModel, stamp: string): Promise<readonly StampedEntry[]> {
+  return (await source.entriesOf?.(model, stamp.slice(stamp.indexOf('\0') + 1))) ?? [];
 }

@@ -1,12 +1,12 @@
 /** Looks at one model for a poll: whether it has changed, which versions have, and whether its files are still. */
 
 import { insist } from '../../addon/memory.js';
-import { TritonError } from '../../errors.js';
+import { TritonError, unavailable } from '../../errors.js';
 import { isServed, openUids, type ModelEntry } from '../entries/model-entry.js';
 import { asTritonError, stampNow } from '../loading/load-model.js';
 import type { LoadPlan } from '../loading/load-plan.js';
 import { versionName } from '../sources/layout.js';
-import type { FoundModel } from '../sources/model-source.js';
+import type { FoundModel, StampedEntry } from '../sources/model-source.js';
 import { unchangedVersions } from './changes.js';
 import type { Contents, ReadBudget } from './contents.js';
 import type { PollRecord, PollRecords } from './record.js';
@@ -28,7 +28,7 @@ export type Look =
   | { readonly state: 'fault'; readonly error: TritonError; readonly isNew: boolean };
 
 const same: Look = { state: 'same' };
-const changing: Look = { state: 'changing' };
+export const changing: Look = { state: 'changing' };
 const notPolled: Look = { state: 'not-polled' };
 
 /** What a look needs. */
@@ -56,12 +56,16 @@ export async function lookAt(host: LookHost, entry: ModelEntry, now: LookNow): P
   const { records, signal, loadsNew } = host;
   const record = records.of(entry);
   if (entry.isGiven) return notPolled;
+  // The program loads or unloads it when it wants to, whatever other repository has its name.
+  if (entry.isTakenAway) return notPolled;
   if (entry.found.length === 0) return await lookForGone(host, entry, record);
   record.isGone = false;
   if (entry.isBusy) return changing;
   const known = entry.stamp;
   // A stamp is there only if the model is served from its files.
   const wasServed = known !== '' || (entry.hasVersions && isServed(entry));
+  // Its next request loads what is there then.
+  if (entry.isLazy && !wasServed && !entry.isToReturn) return notPolled;
   const isLoaded = loadsNew ? !wasServed || entry.isOfRepository : entry.isToReturn;
   if (known === '' && !isLoaded) return notPolled;
   let place: FoundModel;
@@ -76,7 +80,8 @@ export async function lookAt(host: LookHost, entry: ModelEntry, now: LookNow): P
     record.fault = '';
     return await unchanged(host, entry, record);
   }
-  const lost = lostVersion(entry, place, known, stamp);
+  const surveyed = known === '' ? undefined : await surveysOf(place, known, stamp);
+  const lost = surveyed && lostVersion(entry, surveyed);
   if (lost !== undefined) return await faultOf(host, entry, record, lost);
   record.fault = '';
   if (record.survey !== stamp) {
@@ -91,7 +96,9 @@ export async function lookAt(host: LookHost, entry: ModelEntry, now: LookNow): P
     return { state: 'paused', load: whole };
   }
   const keep =
-    known === '' ? whole.plan.keep : await versionsToKeep(host, entry, place, whole.plan, now.budget);
+    surveyed === undefined
+      ? whole.plan.keep
+      : await versionsToKeep(host, entry, place, whole.plan, surveyed, now.budget);
   if (keep === 'changing') return changing;
   if (keep === 'all') return await unchanged(host, entry, record);
   return { state: 'load', load: { ...whole, plan: { known, stamp, keep } } };
@@ -124,6 +131,17 @@ async function lookForGone(host: LookHost, entry: ModelEntry, record: PollRecord
     if (!wasGone) return changing;
   }
   return { state: 'gone', uids: new Set(openUids(entry.published())) };
+}
+
+/** What is found of a model whose look does not end. */
+export async function lookThatHangs(host: LookHost, entry: ModelEntry): Promise<Look> {
+  const text = `model '${entry.text}': its files cannot be looked at: there is no answer`;
+  return await faultOf(
+    host,
+    entry,
+    host.records.of(entry),
+    unavailable('NOT_READY', text, { model: entry.name }),
+  );
 }
 
 async function unchanged({ records }: LookHost, entry: ModelEntry, record: PollRecord): Promise<Look> {
@@ -171,15 +189,11 @@ async function versionsToKeep(
   entry: ModelEntry,
   place: FoundModel,
   { known, stamp }: LoadPlan,
+  { old, entries, isSamePlace }: Surveys,
   budget: ReadBudget,
 ): Promise<ReadonlySet<number> | 'all' | 'changing'> {
-  const { source, model } = place;
-  const [placeBefore, before] = splitStamp(known);
-  const [placeNow, now] = splitStamp(stamp);
-  const old = source.entriesOf?.(model, before);
-  const entries = source.entriesOf?.(model, now);
   // Versions may open files later, and would look for them where the model was.
-  if (!old || !entries || placeBefore !== placeNow) return new Set();
+  if (!old || !entries || !isSamePlace) return new Set();
   const asked: (boolean | undefined)[] = [];
   const found = await unchangedVersions(old, entries, async (a, b) => {
     const equal = await contents.isEqual(entry, place, a, b, budget);
@@ -199,24 +213,29 @@ async function versionsToKeep(
 }
 
 /** The error for a served version that is a link now whose target is away: it may come back, as a file system does. */
-function lostVersion(
-  entry: ModelEntry,
-  { source, model }: FoundModel,
-  known: string,
-  stamp: string,
-): TritonError | undefined {
-  if (known === '') return undefined;
-  const folders = new Set(
-    (source.entriesOf?.(model, splitStamp(known)[1]) ?? [])
-      .filter(({ path, size }) => size === undefined && versionName.test(path))
-      .map(({ path }) => path),
-  );
-  const lost = (source.entriesOf?.(model, splitStamp(stamp)[1]) ?? []).find(
-    ({ path, isLost }) => isLost === true && folders.has(path),
-  );
+function lostVersion(entry: ModelEntry, { old = [], entries = [] }: Surveys): TritonError | undefined {
+  const away = entries.filter(({ path, isLost }) => isLost === true && versionName.test(path));
+  const lost = away.find(({ path }) => old.some((one) => one.path === path && one.size === undefined));
   if (!lost) return undefined;
   const text = `model '${entry.text}': version ${lost.path} is a link whose target cannot be reached`;
   return new TritonError('NOT_FOUND', text, { model: entry.name });
+}
+
+/** What the stamps of served files and of those that are there now tell. Without entries only that they differ. */
+interface Surveys {
+  readonly old: readonly StampedEntry[] | undefined;
+  readonly entries: readonly StampedEntry[] | undefined;
+  readonly isSamePlace: boolean;
+}
+
+async function surveysOf({ source, model }: FoundModel, known: string, stamp: string): Promise<Surveys> {
+  const [placeBefore, before] = splitStamp(known);
+  const [placeNow, now] = splitStamp(stamp);
+  return {
+    old: await source.entriesOf?.(model, before),
+    entries: await source.entriesOf?.(model, now),
+    isSamePlace: placeBefore === placeNow,
+  };
 }
 
 /** The place and the source's own stamp. */

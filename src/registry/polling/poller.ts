@@ -1,7 +1,10 @@
-/** Decides when a poll runs: at the end of each period, and when a program asks. Polls never overlap. */
+/**
+ * Decides when a poll runs: at the end of each period, and when a program asks. Polls never overlap, but for what takes long
+ * in one of them: that goes on, and the next ones leave it alone.
+ */
 
 import type { RescanResult } from '../../api/rescan.js';
-import { clearTimeout, setTimeout } from '../../dispatch/ending/timers.js';
+import { clearTimeout, setTimeout } from '../../timers.js';
 import { unavailable } from '../../errors.js';
 import type { Log } from '../../logger.js';
 import { thrownText } from '../../thrown-text.js';
@@ -26,6 +29,8 @@ export class Poller {
   #running: Poll | undefined;
   /** The poll that begins when the running one has ended. All who ask meanwhile share it. */
   #next: Poll | undefined;
+  /** The results of polls that have not ended. */
+  readonly #open: Set<Promise<unknown>> = new Set();
   #timer: NodeJS.Timeout | undefined;
   #isStopped = false;
 
@@ -68,7 +73,7 @@ export class Poller {
 
   /** Resolves when no poll is under way. It does not reject. */
   get settled(): Promise<unknown> {
-    return Promise.allSettled([this.#running?.end, this.#next?.end]);
+    return Promise.allSettled([this.#running?.end, this.#next?.end, ...this.#open]);
   }
 
   #follow(running: Poll): Poll {
@@ -85,10 +90,15 @@ export class Poller {
 
   #begin(isAsked: boolean, wait: Wait = newWait()): Poll {
     clearTimeout(this.#timer);
-    const polled = this.#poll(wait, isAsked).finally(() => {
-      wait.end();
-    });
+    const polled = this.#poll(wait, isAsked);
     const result = polled.then((poll) => poll.result);
+    const ended = result
+      .then(
+        () => undefined,
+        () => undefined,
+      )
+      .finally(() => this.#open.delete(ended));
+    this.#open.add(ended);
     const end = polled
       .then(
         (poll) => poll.note(),

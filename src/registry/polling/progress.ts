@@ -1,6 +1,6 @@
 /** What a poll waits for, so that the log can say it if one takes long: a folder or a load that hangs holds up all others. */
 
-import { clearTimeout, setTimeout } from '../../dispatch/ending/timers.js';
+import { clearTimeout, setTimeout } from '../../timers.js';
 import type { Log } from '../../logger.js';
 
 /** How long a poll may take before the log says what it waits for. */

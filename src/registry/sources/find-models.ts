@@ -57,7 +57,7 @@ export async function listSources(
 ): Promise<Listings> {
   const listings = new Map<ModelSource, readonly ListedModel[]>();
   const running = sources.map((source) => {
-    const listing = during(source, () => listOf(source, signal));
+    const listing = during(source, () => listSource(source, signal));
     // The first that fails is told of, and nobody waits for the others then.
     listing.catch(() => undefined);
     return [source, listing] as const;
@@ -101,7 +101,12 @@ export function isSameListing(a: Listings, b: Listings): boolean {
   });
 }
 
-async function listOf(source: ModelSource, signal: AbortSignal): Promise<readonly ListedModel[]> {
+/**
+ * The models of a source.
+ *
+ * @throws {@link TritonError} As {@link findModels}.
+ */
+export async function listSource(source: ModelSource, signal: AbortSignal): Promise<readonly ListedModel[]> {
   try {
     return await source.list(signal);
   } catch (error) {

@@ -13,6 +13,8 @@ export interface ListedModel {
   readonly path: string;
   /** The single file that is the whole model, if it has no folder of its own. */
   readonly file?: string | undefined;
+  /** Whether the program gave it this name: it replaces the one in its configuration. */
+  readonly isRenamed?: boolean;
 }
 
 /** A model and the source that listed it. */
@@ -72,6 +74,9 @@ export interface LocalFiles {
   readonly release?: (() => Promise<void>) | undefined;
 }
 
+/** Called while files are downloaded, with bytes: at first, then from time to time, and at the end. */
+export type DownloadProgress = (done: number, total: number) => void;
+
 /** Why a source has no models, for the error about it. */
 export interface NoModels {
   /** What was expected and what there is instead, without a stop at its end. */
@@ -126,9 +131,15 @@ export interface ModelSource {
    * warm-up. The longest of the four where a store has to be copied from.
    *
    * @param versions - The versions that the load has chosen, ascending.
+   * @param progress - Told of a download, if there has to be one. It does not throw.
    * @throws {@link TritonError} Any code, with the model's name; CANCELLED. Nothing that was made may be left then.
    */
-  materialise(model: ListedModel, versions: readonly number[], signal: AbortSignal): Promise<LocalFiles>;
+  materialise(
+    model: ListedModel,
+    versions: readonly number[],
+    signal: AbortSignal,
+    progress?: DownloadProgress,
+  ): Promise<LocalFiles>;
 
   /**
    * Whether a model that was listed, and is not any more, is gone. Without it, what is not listed is gone.
@@ -142,7 +153,7 @@ export interface ModelSource {
    * The entries of which a stamp tells. Without it, or if this returns undefined, a change of any file concerns the
    * whole model.
    */
-  entriesOf?(model: ListedModel, stamp: string): readonly StampedEntry[] | undefined;
+  entriesOf?(model: ListedModel, stamp: string): Promise<readonly StampedEntry[] | undefined>;
 
   /**
    * A digest of a file's content, read in small parts. It has to be compared only with others of this source. Without

@@ -122,12 +122,12 @@ test('missing parts of a tensor are refused with the line of the tensor', () => 
 
 test('every refused field is listed with its line, and the code is UNSUPPORTED', () => {
   const error = tritonErrorOf(() =>
-    prepare(`${tensors}runtime: "libtriton_other.so"\nmodel_repository_agents { agents { } }`),
+    prepare(`${tensors}runtime: "libtriton_other.so"\ninstance_group { passive: true }`),
   );
   assert.equal(error.code, 'UNSUPPORTED');
   assert.match(
     error.message,
-    /config\.pbtxt:4: runtime: not supported.*\nconfig\.pbtxt:5: model_repository_agents\.agents: not supported/,
+    /config\.pbtxt:4: runtime: not supported.*\nconfig\.pbtxt:5: instance_group\[0\]\.passive: not supported/,
   );
   assert.ok(error.cause instanceof AggregateError);
   assert.deepEqual(error.location, { file: 'config.pbtxt', line: 4, field: 'runtime' });
@@ -384,10 +384,10 @@ test('a preferred size without max_batch_size is refused although the size would
 
 test('an entry that is written is not completed, and is refused together with what is not supported', () => {
   const error = tritonErrorOf(() =>
-    prepare('input { name: "x" }\nmodel_repository_agents { agents { } }', completing),
+    prepare('input { name: "x" }\ninstance_group { passive: true }', completing),
   );
   assert.match(error.message, /config\.pbtxt:1: input\[0\]\.data_type: missing/);
-  assert.match(error.message, /config\.pbtxt:2: model_repository_agents\.agents: not supported/);
+  assert.match(error.message, /config\.pbtxt:2: instance_group\[0\]\.passive: not supported/);
 });
 
 test('a model of flat tensors is completed with a reshape', () => {

@@ -52,7 +52,6 @@ for (const [text, path] of [
   ['instance_group { kind: KIND_MODEL }', 'instance_group[0].kind'],
   ['instance_group { passive: true }', 'instance_group[0].passive'],
   ['instance_group { secondary_devices { } }', 'instance_group[0].secondary_devices'],
-  ['model_repository_agents { agents { } }', 'model_repository_agents.agents'],
   [
     'parameters { key: "TRITON_BATCH_STRATEGY_PATH" value { string_value: "x" } }',
     'parameters["TRITON_BATCH_STRATEGY_PATH"]',
@@ -91,7 +90,6 @@ for (const [text, path] of [
     'dynamic_batching { priority_queue_policy { key: 1 value { max_queue_size: 1 } } }',
     'dynamic_batching.priority_queue_policy',
   ],
-  ['instance_group { host_policy: "x" }', 'instance_group[0].host_policy'],
   ['backend: "javascript" batch_input { }', 'batch_input'],
   ['backend: "python" batch_output { }', 'batch_output'],
   ['backend: "of_the_program" batch_input { }', 'batch_input'],

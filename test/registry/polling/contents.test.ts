@@ -25,7 +25,7 @@ class Files {
       read: unused,
       materialise: unused,
       stamp: () => Promise.resolve(this.stamp),
-      entriesOf: (_, stamp) => this.#entriesOf(stamp),
+      entriesOf: (_, stamp) => Promise.resolve(this.#entriesOf(stamp)),
       digest: async (_, { path }) => {
         assert.equal(this.#open++, 0, 'one file is read at a time');
         await new Promise((resolve) => setImmediate(resolve));

@@ -25,8 +25,8 @@ export class MapSource implements ModelSource {
   readonly calls: string[] = [];
   /** The error that each function currently throws. */
   readonly faults: Map<Point, Error> = new Map();
-  /** The promise that each function currently waits for, besides a short delay. */
-  readonly waits: Map<Point, Promise<unknown>> = new Map();
+  /** The promise that each function currently waits for, for all models or for one, besides a short delay. */
+  readonly waits: Map<Point | `${Point} ${string}`, Promise<unknown>> = new Map();
   /** Folders that were made and not removed, by model. */
   readonly local: Map<string, string> = new Map();
   #changes = 0;
@@ -107,7 +107,7 @@ export class MapSource implements ModelSource {
 
   async #begin(point: Point, what: string): Promise<void> {
     this.calls.push(`${point} ${what}`.trim());
-    const wait = this.waits.get(point);
+    const wait = this.waits.get(point) ?? this.waits.get(`${point} ${what}`);
     await sleep(1);
     await wait;
     const fault = this.faults.get(point);

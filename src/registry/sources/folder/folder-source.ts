@@ -12,6 +12,7 @@ import type {
   StampedFiles,
 } from '../model-source.js';
 import { digestOf } from './digest-file.js';
+import { folderTurns } from './folder-turns.js';
 import { isModelGone, listModels } from './list-models.js';
 import { readModel, stampOf } from './read-model.js';
 import { entriesOf } from './stamped-entries.js';
@@ -29,27 +30,34 @@ export class FolderSource implements ModelSource {
   }
 
   list(signal: AbortSignal): Promise<readonly ListedModel[]> {
-    return listModels(this.place, () => signal.aborted);
+    return this.#inTurn(() => listModels(this.place, () => signal.aborted), signal);
   }
 
-  stamp(model: ListedModel): Promise<string> {
-    return stampOf(this.#server, model);
+  stamp(model: ListedModel, signal: AbortSignal): Promise<string> {
+    const stamp = (): Promise<string> => stampOf(this.#server, model);
+    return model.file === undefined ? stamp() : this.#inTurn(stamp, signal);
   }
 
-  read(model: ListedModel): Promise<StampedFiles> {
-    return readModel(this.#server, model);
+  read(model: ListedModel, signal: AbortSignal): Promise<StampedFiles> {
+    const read = (): Promise<StampedFiles> => readModel(this.#server, model);
+    return model.file === undefined ? read() : this.#inTurn(read, signal);
+  }
+
+  /** What takes a thread of the process, and not of the loaders. */
+  #inTurn<T>(look: () => Promise<T>, signal: AbortSignal): Promise<T> {
+    return folderTurns.run(this.place, look, signal);
   }
 
   materialise({ path, file }: ListedModel): Promise<LocalFiles> {
     return Promise.resolve({ directory: path, file });
   }
 
-  async isGone(model: ListedModel): Promise<boolean> {
-    return model.file === undefined && (await isModelGone(model));
+  async isGone(model: ListedModel, signal: AbortSignal): Promise<boolean> {
+    return model.file === undefined && (await this.#inTurn(() => isModelGone(model), signal));
   }
 
-  entriesOf({ file }: ListedModel, stamp: string): readonly StampedEntry[] | undefined {
-    return file === undefined ? entriesOf(stamp) : undefined;
+  async entriesOf({ file }: ListedModel, stamp: string): Promise<readonly StampedEntry[] | undefined> {
+    return file === undefined ? await entriesOf(stamp) : undefined;
   }
 
   digest(model: ListedModel, entry: StampedEntry, signal: AbortSignal): Promise<string | undefined> {

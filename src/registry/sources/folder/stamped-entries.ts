@@ -1,17 +1,21 @@
 /** Reads the stamp of a model's folder, which native/engine/server/model_folder.cc writes. */
 
+import { givingWay } from '../../give-way.js';
 import type { StampedEntry } from '../model-source.js';
 
 /** What Python writes beside the modules that it imports. It says nothing about the model. */
 const written = '__pycache__';
 
 /** The entries of a stamp by path. What Python writes when it loads a model is left out. */
-export function entriesOf(stamp: string): StampedEntry[] {
+export async function entriesOf(stamp: string): Promise<StampedEntry[]> {
+  const step = givingWay();
   // The first text is that of the folder itself, which changes with the names in it.
   const texts = stamp.split('\0').slice(1);
   const entries: StampedEntry[] = [];
   const above: string[] = [];
   for (let at = 0; at + 1 < texts.length; at += 2) {
+    const turn = step();
+    if (turn) await turn;
     const [, slashes = '', name = ''] = /^(\/*)(.*)$/s.exec(texts[at] ?? '') ?? [];
     const text = texts[at + 1] ?? '';
     above.length = slashes.length;

@@ -27,13 +27,14 @@ after(async () => {
 
 /** Models are read by where they are, whatever the repository. */
 const source = new FolderSource(engine, '.');
+const { signal } = new AbortController();
 
 function readModel(model: ListedModel): Promise<StampedFiles> {
-  return source.read(model);
+  return source.read(model, signal);
 }
 
 function stampModel(model: ListedModel): Promise<string> {
-  return source.stamp(model);
+  return source.stamp(model, signal);
 }
 
 /** Folder of the model `m` in a repository. */

@@ -9,9 +9,8 @@
 #include <string>
 #include <thread>
 
-#if defined(__linux__)
-#include <sched.h>
-#endif
+#include "host_policy.h"
+
 #if defined(__unix__) || defined(__APPLE__)
 #include <unistd.h>
 #endif
@@ -93,17 +92,27 @@ uint64_t MemoryQuota(const CgroupFiles&) {
 }
 #endif
 
-uint32_t AvailableCores(const CgroupFiles& files) {
+namespace {
+
+// The cores that the process is not kept from by its affinity mask.
+uint32_t CoresOfMask() {
   uint32_t cores = std::max(1u, std::thread::hardware_concurrency());
 #if defined(__linux__)
-  // On machines with more than 1,024 processors this set is too small. Then the call fails, and the
-  // hardware's count is used.
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof(set), &set) == 0) {
-    cores = static_cast<uint32_t>(std::max(1, CPU_COUNT(&set)));
-  }
+  if (const uint32_t unbound = UnboundCores(); unbound > 0) cores = unbound;
 #endif
+  return cores;
+}
+
+}  // namespace
+
+uint32_t WholeCores(const CgroupFiles& files) {
+  const uint32_t cores = CoresOfMask();
+  const double quota = CpuQuota(files);
+  return quota < cores ? static_cast<uint32_t>(std::max(1.0, std::floor(quota))) : cores;
+}
+
+uint32_t AvailableCores(const CgroupFiles& files) {
+  uint32_t cores = CoresOfMask();
   const double quota = CpuQuota(files);
   if (quota < cores) cores = static_cast<uint32_t>(std::max(1.0, std::ceil(quota)));
   return cores;

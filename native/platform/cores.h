@@ -24,6 +24,10 @@ uint64_t MemoryQuota(const CgroupFiles& files = {});
 // it.
 uint32_t AvailableCores(const CgroupFiles& files = {});
 
+// The same rounded down, at least 1: how many threads may be busy all the time without the quota
+// stopping them. Any thread may call it.
+uint32_t WholeCores(const CgroupFiles& files = {});
+
 // The smaller of the machine's memory and the cgroup's limit, in bytes. Any thread may call it.
 uint64_t AvailableMemory(const CgroupFiles& files = {});
 

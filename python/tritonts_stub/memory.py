@@ -2,7 +2,7 @@
 
 import ctypes
 import os
-from array import array
+from struct import Struct
 
 EXECUTE, STOP, ASK_READY = 1, 2, 3
 ANSWER, PART, CALL, NEXT, CANCEL, READ, ASK_CANCELLED, ASK_ROOM = range(16, 24)
@@ -28,6 +28,21 @@ class Message(ctypes.Structure):
 
 class MemoryFault(Exception):
     """The shared memory has no room, or the server's data in it is invalid."""
+
+
+class _Words(dict):
+    """A struct of 64-bit words for each number of them. Batches of one size have the same numbers again and again."""
+
+    MOST = 256
+
+    def __missing__(self, count):
+        made = Struct("=%dq" % count)
+        if len(self) < self.MOST:
+            self[count] = made
+        return made
+
+
+_words = _Words()
 
 
 def aligned(size):
@@ -122,13 +137,13 @@ class Memory:
         self._lib.tritonts_free(self._stub, place)
 
     def words(self, offset, count):
-        """The 64-bit words at a place, as a list."""
+        """The 64-bit words at a place, as a tuple."""
         if offset % 8 != 0 or offset + 8 * count > self.size:
             raise MemoryFault("protocol violation by the server: the body of a message is outside of the shared memory")
-        return self.bytes[offset : offset + 8 * count].cast("q").tolist()
+        return _words[count].unpack_from(self.bytes, offset)
 
     def put_words(self, place, words):
-        self.bytes[place : place + 8 * len(words)].cast("q")[:] = array("q", words)
+        _words[len(words)].pack_into(self.bytes, place, *words)
 
     def wait_for(self, word):
         """Waits until a Reply has a state. Returns the state, its offset and its size."""

@@ -214,7 +214,8 @@ class Loop:
     def _results(self, requests):
         # The model may modify its list, but halves need the original.
         results = self._execute(list(requests) if self._instance.reruns else requests)
-        if self._asynchronous or inspect.isawaitable(results):
+        # Mostly it is a list, which is not asked.
+        if self._asynchronous or (type(results) is not list and inspect.isawaitable(results)):
             results = self._wait_for(results)
         return results
 

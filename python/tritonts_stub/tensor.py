@@ -31,8 +31,7 @@ class Span:
         shape = (self.count,) + self.shape
         if self.owner is not None:
             return np.asarray(Held(self.memory.base + self.place, dtype.str, shape, self.owner))
-        elements = self.count * self.size // dtype.itemsize
-        return np.frombuffer(self.memory.bytes, dtype, elements, self.place).reshape(shape)
+        return np.ndarray(shape, dtype, self.memory.bytes, self.place)
 
     def data(self, k):
         begin = self.place + k * self.size

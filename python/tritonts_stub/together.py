@@ -65,8 +65,10 @@ def write(batch, columns):
         begin = words[at] = place + head + offset
         if items == 0:
             continue
-        dtype = arrays[0].dtype.newbyteorder("=")
-        target = np.frombuffer(memory.bytes, dtype, items, begin).reshape((rows,) + tail)
+        dtype = arrays[0].dtype
+        if not dtype.isnative:
+            dtype = dtype.newbyteorder("=")
+        target = np.ndarray((rows,) + tail, dtype, memory.bytes, begin)
         if len(arrays) == 1:
             target[...] = arrays[0]
         else:

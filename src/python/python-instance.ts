@@ -1,6 +1,7 @@
 /** One instance of a Python model: its process, which is restarted when it dies, and its channel. */
 
 import { addon } from '../addon/load.js';
+import type { NativeHostPolicy } from '../addon/native/version-config.js';
 import type { NativePython } from '../addon/native/python.js';
 import type { NativeServer } from '../addon/native/server.js';
 import type { PythonSettings } from './settings.js';
@@ -27,6 +28,8 @@ export interface InstanceSource {
   readonly model: string;
   readonly name: string;
   readonly index: number;
+  /** What its process is bound to; undefined: nothing. */
+  readonly hostPolicy?: NativeHostPolicy | undefined;
   /** The number of the version's inboxes. */
   readonly inboxes: number;
   readonly settings: PythonSettings;
@@ -109,8 +112,13 @@ export class PythonInstance {
     await (this.#starting = this.#begin(python));
   }
 
+  /** The id of its process; undefined: none runs. */
+  get pid(): number | undefined {
+    return this.#up ? this.#stub?.pid : undefined;
+  }
+
   async #begin(python: Interpreter): Promise<void> {
-    const { model, name, settings, native, host, log } = this.#source;
+    const { model, name, hostPolicy, settings, native, host, log } = this.#source;
     const channel = this.#makeChannel();
     this.#channel = channel;
     const questions = new Questions(model, native, host);
@@ -126,6 +134,7 @@ export class PythonInstance {
         log,
         answer: questions.answer,
         env: process.env,
+        hostPolicy,
       });
     } catch (error) {
       channel.closeDescriptor();

@@ -3,6 +3,7 @@
 import { addon } from '../addon/load.js';
 import type { NativeServer } from '../addon/native/server.js';
 import type { Environment, PythonSettings } from './settings.js';
+import type { PlacedInstance } from '../scheduling/placed-instance.js';
 import { sequenceTensorsOf, type HiddenTensor, type ModelConfig } from '../config/index.js';
 import { TritonError } from '../errors.js';
 import { codeRerunsInHalves } from '../scheduling/policy.js';
@@ -23,7 +24,7 @@ export interface VersionSource {
   /** The model's file. */
   readonly path: string;
   readonly modelDirectory: string;
-  readonly instances: readonly { readonly name: string; readonly kind: string; readonly device: number }[];
+  readonly instances: readonly PlacedInstance[];
   readonly settings: PythonSettings;
   /** The model's own environment; undefined: it has none. */
   readonly environment: Environment | undefined;
@@ -87,8 +88,8 @@ export class PythonVersion implements RunningVersion {
     const { model, version, instances, modelDirectory, settings } = this.#source;
     const text = configText(config);
     const hidden = sequenceTensorsOf(config);
-    const starts = instances.map(({ name, kind, device }, index) => {
-      const instance = new PythonInstance(this.#instanceSource(index, name));
+    const starts = instances.map(({ name, kind, device, hostPolicy }, index) => {
+      const instance = new PythonInstance({ ...this.#instanceSource(index, name), hostPolicy });
       this.#instances.push(instance);
       return instance.start(python, {
         ...this.#task('serve'),
@@ -121,6 +122,10 @@ export class PythonVersion implements RunningVersion {
   async isReady(): Promise<boolean> {
     const all = await Promise.all(this.#instances.map((instance) => instance.isReady()));
     return all.every(Boolean);
+  }
+
+  processes(): readonly number[] {
+    return this.#instances.flatMap(({ pid }) => pid ?? []);
   }
 
   settle(): void {

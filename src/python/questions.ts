@@ -11,6 +11,7 @@ import type { Question } from './stub-process.js';
 
 /** The used part of a published model. */
 interface Published {
+  readonly lazy?: unknown;
   readonly versions: readonly {
     readonly version: number;
     readonly state: string;
@@ -104,9 +105,10 @@ export class Questions {
     return { revision: read.revision, ready };
   }
 
-  #resolve(model: string, version: number): object {
+  async #resolve(model: string, version: number): Promise<object> {
     // Throws once the server is closing, because published versions then take no calls.
     if (this.#host.handle !== undefined) this.#host.server().model(model);
+    if (this.#sleeps(model)) await this.#wake(model);
     const { revision, ready } = this.#published(model);
     const found =
       version < 0
@@ -124,6 +126,21 @@ export class Questions {
       inputs: stubTensors(config.input),
       outputs: stubTensors(config.output),
     };
+  }
+
+  /** Whether a model is lazy and not loaded. */
+  #sleeps(model: string): boolean {
+    const key = findModel(this.#native, model);
+    const json = key && this.#native.read(key, -1)?.json;
+    if (json === undefined) return false;
+    // `Registry` has written this JSON.
+    const { lazy, versions } = JSON.parse(json) as Published;
+    return lazy !== undefined && !versions.some(({ state }) => state === 'READY');
+  }
+
+  async #wake(model: string): Promise<void> {
+    const key = findModel(this.#native, model);
+    if (key) await this.#host.asker.now(() => this.#host.wake(key));
   }
 
   #notServed(model: string, version: number | undefined): TritonError {

@@ -2,7 +2,9 @@
 
 import { spawn, type ChildProcess, type SpawnOptions } from 'node:child_process';
 import { Duplex } from 'node:stream';
-import { unavailable, type TritonError } from '../errors.js';
+import { addon } from '../addon/load.js';
+import type { NativeHostPolicy } from '../addon/native/version-config.js';
+import { TritonError, unavailable } from '../errors.js';
 import { own } from './own-process.js';
 import { thrownText } from '../thrown-text.js';
 
@@ -24,7 +26,8 @@ export interface StartedProcess {
 /**
  * Starts a process whose descriptor 4 is a pipe. The process emits `error` if the program does not exist.
  *
- * @throws {@link TritonError} UNAVAILABLE if the system lacks a descriptor, a process or memory. Then nothing is
+ * @param hostPolicy - What the process is bound to (default: nothing).
+ * @throws {@link TritonError} INTERNAL if it cannot be bound, UNAVAILABLE if the system lacks a descriptor, a process or memory. Then nothing is
  *   left.
  */
 export function startProcess(
@@ -32,18 +35,29 @@ export function startProcess(
   path: string,
   args: readonly string[],
   options: SpawnOptions,
+  hostPolicy?: NativeHostPolicy,
 ): StartedProcess {
   let child: ChildProcess;
   try {
-    child = own(() => spawn(path, args, options));
+    child = own(() => bound(model, hostPolicy, () => spawn(path, args, options)));
   } catch (error) {
-    throw notStarted(model, path, error);
+    throw error instanceof TritonError ? error : notStarted(model, path, error);
   }
   // Without free descriptors the process has no pipes, and its error is emitted as an event.
   const control: unknown = (child.stdio as ChildProcess['stdio'] | undefined)?.[4];
   if (control instanceof Duplex) return { child, control };
   child.once('error', () => undefined);
   throw notStarted(model, path, { code: 'EMFILE' });
+}
+
+/** Calls a function on a thread that is bound, so that the process that it starts is. */
+function bound<T>(model: string, policy: NativeHostPolicy | undefined, start: () => T): T {
+  if (policy === undefined) return start();
+  const made: T[] = [];
+  const fault = addon().underHostPolicy(policy, () => made.push(start()));
+  const [one] = made;
+  if (one !== undefined) return one;
+  throw new TritonError('INTERNAL', `model '${model}': ${fault}`, { model });
 }
 
 /** Whether the system lacks resources for a process, so that the program itself may be valid. */

@@ -3,6 +3,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
+import type { NativeHostPolicy } from '../addon/native/version-config.js';
 import { TritonError, type TritonErrorCode, reasonNamed, unavailable } from '../errors.js';
 import { errorOf } from '../javascript/batches/failures.js';
 import { logMessage } from '../javascript/model-logger.js';
@@ -45,6 +46,8 @@ export interface StubOptions {
   readonly log: Log;
   /** Answers a question. A rejection is sent as an error. */
   readonly answer: (question: Question) => Promise<unknown>;
+  /** What the process is bound to; undefined: nothing. */
+  readonly hostPolicy?: NativeHostPolicy | undefined;
   /** The environment of the process. */
   readonly env: Readonly<Record<string, string | undefined>>;
 }
@@ -101,12 +104,18 @@ export class StubProcess {
     this.#options = options;
     this.finalizing = new Promise((resolve) => (this.#finalizes = resolve));
     const { python, memory, inputs, env } = options;
-    const { child, control } = startProcess(options.model, python.path, ['-u', stubProgram()], {
-      stdio: ['ignore', 'pipe', 'pipe', memory ?? 'ignore', 'pipe', inputs ?? 'ignore'],
-      env: { ...env, ...(python.environment !== undefined && pathOf(python.environment, env)) },
-      // The process leads a group, which includes the processes that the model starts.
-      detached: true,
-    });
+    const { child, control } = startProcess(
+      options.model,
+      python.path,
+      ['-u', stubProgram()],
+      {
+        stdio: ['ignore', 'pipe', 'pipe', memory ?? 'ignore', 'pipe', inputs ?? 'ignore'],
+        env: { ...env, ...(python.environment !== undefined && pathOf(python.environment, env)) },
+        // The process leads a group, which includes the processes that the model starts.
+        detached: true,
+      },
+      options.hostPolicy,
+    );
     this.#child = child;
     let reason: string | undefined;
     const end = (why: string): void => {

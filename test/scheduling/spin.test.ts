@@ -22,14 +22,14 @@ function withSpin<T>(value: string | undefined, action: () => T): T {
 test('the JS thread keeps a core', () => {
   withSpin(undefined, () => {
     assert.equal(spinCores(1), 0);
-    assert.equal(spinCores(addon().cores()), addon().cores() - 1);
+    assert.equal(spinCores(addon().wholeCores()), addon().wholeCores() - 1);
   });
 });
 
 test('no more cores than there are', () => {
   withSpin(undefined, () => {
     assert.ok(spinCores(1000) < availableParallelism());
-    assert.equal(spinCores(1000), addon().cores() - 1);
+    assert.equal(spinCores(1000), addon().wholeCores() - 1);
   });
 });
 

@@ -19,6 +19,7 @@ using platform::AvailableCores;
 using platform::AvailableMemory;
 using platform::CpuQuota;
 using platform::MemoryQuota;
+using platform::WholeCores;
 
 constexpr uint64_t kNoLimit = UINT64_MAX;
 
@@ -75,6 +76,16 @@ TEST(cores_are_rounded_up_and_at_least_one) {
   }
   groups.Write("app/cpu.max", "99999999900000 100000\n");
   CHECK_EQ(AvailableCores(groups.files), AvailableCores(FakeCgroups("").files));
+}
+
+TEST(whole_cores_are_rounded_down) {
+  FakeCgroups groups("0::/app\n");
+  for (const char* quota : {"100 100000\n", "100000 100000\n", "199999 100000\n"}) {
+    groups.Write("app/cpu.max", quota);
+    CHECK_EQ(WholeCores(groups.files), 1u);
+  }
+  groups.Write("app/cpu.max", "max 100000\n");
+  CHECK_EQ(WholeCores(groups.files), AvailableCores(groups.files));
 }
 
 TEST(cores_follow_the_tightest_of_all_parents) {

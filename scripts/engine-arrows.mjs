@@ -106,6 +106,9 @@ const written = 'backend_table.h';
 const lacking =
   /\bstd::(atomic_ref|jthread|stop_token|thread\((?!\))|thread [a-z_]|format\(|source_location)/;
 
+/** Names by which compilers tell the system. Those of processors and compilers may stand everywhere. */
+const systems = /\b(_WIN32|__linux__|__APPLE__|__GLIBC__|__unix__|__MINGW\w*)\b/;
+
 /** Source files below folders, by their paths below `root`. */
 const filesOf = (...folders) =>
   folders
@@ -166,6 +169,8 @@ for (const file of files) {
     faults.push(
       `${file}: ${named[0]} is not everywhere, or not what it seems (see scripts/engine-arrows.mjs)`,
     );
+  const system = file.startsWith('platform/') ? null : systems.exec(textOf(file));
+  if (system) faults.push(`${file}: ${system[0]}; what differs between systems belongs into platform/`);
   const { found, missing } = includedBy(file);
   for (const path of missing) faults.push(`${file}: includes "${path}", which is no file of native/`);
   for (const target of found) {

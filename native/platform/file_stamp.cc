@@ -18,7 +18,7 @@ std::string StampOf(const std::filesystem::path& path) {
   std::string stamp;
   std::error_code error;
   const auto time = std::filesystem::last_write_time(path, error);
-  if (!error) stamp += ' ' + std::to_string(time.time_since_epoch().count());
+  if (!error) stamp += ' ' + std::to_string(static_cast<int64_t>(time.time_since_epoch().count()));
   const auto size = std::filesystem::file_size(path, error);
   if (!error) stamp += ' ' + std::to_string(size);
   return stamp;

@@ -48,7 +48,8 @@ class SharedMemory {
   char* data_ = nullptr;
   size_t size_ = 0;
   int descriptor_ = -1;
-  int own_ = -1;         // a second descriptor, for Commit
+  // A second descriptor, for Commit. Not every system has shared memory.
+  [[maybe_unused]] int own_ = -1;
   bool sealed_ = false;  // no process can make the file shorter
   std::string where_;    // for messages
 };

@@ -1,21 +1,19 @@
-// Writes the package with the binary for this platform, @tritonts/<platform>-<arch>[-musl]:
+// Writes the package with the binary for a platform, @tritonts/<platform>-<arch>[-musl]:
 //
-//   npm run build && node scripts/package/binary.mjs
+//   npm run build && node scripts/package/binary.mjs [<platform>…]
 //
-// It goes to build/packages/<platform>-<arch>[-musl]. Packages of other platforms stay there.
+// Without names: this platform's, from build/Release. It goes to build/packages/<platform>-<arch>[-musl]. Packages of other
+// platforms stay there.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { target as targetOf } from '../../dist/src/addon/platform.js';
+import { buildFor } from '../cross/build.mjs';
+import { checkBinary } from '../cross/check-binary.mjs';
+import { filesOf, newestGlibc, placeOf } from '../cross/targets.mjs';
 import { floors } from '../glibc-floor.mjs';
 import { addresses, manifest, root, staging } from './paths.mjs';
-
-/** The newest glibc whose symbols a published binary may need: that of onnxruntime-node. */
-const newestGlibc = '2.28';
-
-/** The library that processes of Python models load, on Linux only. */
-const stubLibrary = 'tritonts_python.so';
 
 /** Strips a binary's symbols, and checks that it runs on all supported systems. */
 function strip(file) {
@@ -29,31 +27,32 @@ function strip(file) {
     throw new Error(`${file} needs the libstdc++ of this system: install the static one, and build it anew`);
 }
 
-/** Copies the built addon to a folder without its symbols, and writes its manifest beside it. */
-export function writeBinary(folder) {
-  const built = join(root, 'build', 'Release', 'tritonts.node');
-  if (!existsSync(built)) throw new Error(`${built} is not there: npm run build`);
+/**
+ * Copies a platform's built addon to a folder without its symbols, and writes its manifest beside it. This platform's was
+ * built by `npm run build`; others are built here.
+ */
+export function writeBinary(folder, target = targetOf()) {
+  const own = target === targetOf();
+  const built = own ? join(root, 'build', 'Release') : buildFor(target);
+  if (!existsSync(join(built, 'tritonts.node')))
+    throw new Error(`${join(built, 'tritonts.node')} is not there: npm run build`);
   mkdirSync(folder, { recursive: true });
-  const file = join(folder, 'tritonts.node');
-  copyFileSync(built, file);
-  if (process.platform === 'linux') {
-    const stub = join(folder, stubLibrary);
-    copyFileSync(join(dirname(built), stubLibrary), stub);
-    for (const one of [file, stub]) strip(one);
+  for (const name of filesOf(target)) {
+    copyFileSync(join(built, name), join(folder, name));
+    if (own && process.platform === 'linux') strip(join(folder, name));
+    if (!own) checkBinary(target, join(folder, name));
   }
-  const bytes = readFileSync(file);
+  const bytes = readFileSync(join(folder, 'tritonts.node'));
   const sha256 = createHash('sha256').update(bytes).digest('hex');
   const text = JSON.stringify({ version: manifest.version, bytes: bytes.length, sha256 }, null, 2);
-  writeFileSync(`${file}.json`, `${text}\n`);
+  writeFileSync(join(folder, 'tritonts.node.json'), `${text}\n`);
 }
 
-/** Writes the package of this platform. Returns its folder. */
-export function writeBinaryPackage() {
-  const target = targetOf();
+/** Writes the package of a platform, by default this one. Returns its folder. */
+export function writeBinaryPackage(target = targetOf()) {
   const folder = join(staging, target);
   rmSync(folder, { recursive: true, force: true });
-  writeBinary(folder);
-  const libc = process.platform === 'linux' ? [target.endsWith('-musl') ? 'musl' : 'glibc'] : undefined;
+  writeBinary(folder, target);
   const own = {
     name: `@tritonts/${target}`,
     version: manifest.version,
@@ -61,12 +60,10 @@ export function writeBinaryPackage() {
     license: manifest.license,
     ...addresses(manifest),
     engines: manifest.engines,
-    os: [process.platform],
-    cpu: [process.arch],
-    ...(libc ? { libc } : {}),
+    ...placeOf(target),
     // Yarn keeps packages in archives, but this one must be unpacked.
     preferUnplugged: true,
-    files: ['tritonts.node', 'tritonts.node.json', ...(process.platform === 'linux' ? [stubLibrary] : [])],
+    files: [...filesOf(target), 'tritonts.node.json'],
   };
   writeFileSync(join(folder, 'package.json'), `${JSON.stringify(own, null, 2)}\n`);
   copyFileSync(join(root, 'LICENSE'), join(folder, 'LICENSE'));
@@ -74,4 +71,7 @@ export function writeBinaryPackage() {
   return folder;
 }
 
-if (process.argv[1] === import.meta.filename) console.log(writeBinaryPackage());
+if (process.argv[1] === import.meta.filename) {
+  const names = process.argv.slice(2);
+  for (const target of names.length > 0 ? names : [targetOf()]) console.log(writeBinaryPackage(target));
+}

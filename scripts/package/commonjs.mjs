@@ -12,8 +12,10 @@ import * as client from '../../dist/src/client/index.js';
 import * as config from '../../dist/src/config/public.js';
 import * as grpc from '../../dist/src/endpoints/grpc/serve.js';
 import * as http from '../../dist/src/endpoints/http/serve.js';
+import * as openai from '../../dist/src/endpoints/openai/serve.js';
 import * as javascript from '../../dist/src/javascript/index.js';
 import * as metrics from '../../dist/src/metrics/serve.js';
+import * as testing from '../../dist/src/testing/index.js';
 import { outsideOfBundle } from '../../dist/src/addon/own-file.js';
 import { root } from './paths.mjs';
 
@@ -38,7 +40,21 @@ function typesOf(esm, name, file) {
   return `${types.join('\n')}\n`;
 }
 
-const codeOf = (file) => `'use strict';
+/**
+ * What is exported: the ES module's own, but for delays of test servers. They have the timers of the realm that asks, which
+ * jest's fake timers replace: the ES module is in Node's.
+ */
+const exportsOf = (name, load) =>
+  name === 'tritonts/testing'
+    ? `const testing = ${load};
+module.exports = {
+  ...testing,
+  testServer: (options) =>
+    testing.testServer({ clock: { setTimeout: (call, ms) => globalThis.setTimeout(call, ms) }, ...options }),
+};`
+    : `module.exports = ${load};`;
+
+const codeOf = (name, file) => `'use strict';
 // The process as Node knows it: test runners put their own in its place, with a require that knows no ES modules.
 const { features, getBuiltinModule, versions } = require('node:vm').runInThisContext('process');
 ${runsHere}
@@ -49,7 +65,7 @@ if (!features.require_module && !versions.bun && !versions.deno)
 // A bundler that takes this file does not see what it loads.
 if (!__filename.endsWith('${file}.cjs') || !getBuiltinModule('node:fs').existsSync(__filename.replace(/cjs$/, 'js')))
   throw new Error('tritonts is in a bundle: ${outsideOfBundle}');
-module.exports = getBuiltinModule('node:module').createRequire(__filename)('./${file}.js');
+${exportsOf(name, `getBuiltinModule('node:module').createRequire(__filename)('./${file}.js')`)}
 `;
 
 for (const [name, folder, file, esm] of [
@@ -60,8 +76,10 @@ for (const [name, folder, file, esm] of [
   ['tritonts/http', 'endpoints/http', 'serve', http],
   ['tritonts/javascript', 'javascript', 'index', javascript],
   ['tritonts/metrics', 'metrics', 'serve', metrics],
+  ['tritonts/openai', 'endpoints/openai', 'serve', openai],
+  ['tritonts/testing', 'testing', 'index', testing],
 ]) {
   const base = join(root, 'dist', 'src', folder, file);
-  writeFileSync(`${base}.cjs`, codeOf(file));
+  writeFileSync(`${base}.cjs`, codeOf(name, file));
   writeFileSync(`${base}.d.cts`, typesOf(esm, name, file));
 }

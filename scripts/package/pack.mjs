@@ -1,9 +1,9 @@
-// Writes the tarballs that are published to build/packages: the package, and the one with this platform's
-// binary.
+// Writes the tarballs that are published to build/packages: the package, and one with the binary of each platform.
 //
-//   npm run build && npm run package [-- --carry]
+//   npm run build && npm run package [-- --carry] [-- --platform <name>,… | all]
 //
-// --carry puts this platform's binary into the package itself (prebuilds/), for use without @tritonts/…
+// Without --platform: this platform's binary. Others are built with zig (scripts/cross/), in some minutes each, and packed
+// before this platform's. --carry puts this platform's binary into the package itself (prebuilds/), for use without @tritonts/…
 //
 // The published manifest differs from the repository's. It names a package for each platform in build/packages; in the
 // repository such names would make `npm ci` ask for unpublished packages. It leaves out fields that only building needs.
@@ -22,7 +22,9 @@ import {
 import { dirname, join, posix } from 'node:path';
 import { parseArgs } from 'node:util';
 import { target } from '../../dist/src/addon/platform.js';
+import { targets } from '../cross/targets.mjs';
 import { writeBinary, writeBinaryPackage } from './binary.mjs';
+import { isModule, writeLibrary } from './library.mjs';
 import { addresses, manifest, root, staging } from './paths.mjs';
 
 /** Packs a folder into a tarball beside it. Returns the tarball's path. */
@@ -53,10 +55,19 @@ function withLinks(page, text) {
   });
 }
 
-const { values } = parseArgs({ options: { carry: { type: 'boolean', default: false } } });
+const { values } = parseArgs({
+  options: { carry: { type: 'boolean', default: false }, platform: { type: 'string', default: '' } },
+});
+const wanted = values.platform === 'all' ? Object.keys(targets) : values.platform.split(',');
+const others = wanted.filter((name) => name !== '' && name !== target());
+const unknown = others.find((name) => !Object.hasOwn(targets, name));
+if (unknown !== undefined)
+  throw new RangeError(
+    `--platform: expected ${Object.keys(targets).join(', ')} or all but received ${unknown}`,
+  );
 mkdirSync(staging, { recursive: true });
 for (const name of readdirSync(staging)) if (name.endsWith('.tgz')) rmSync(join(staging, name));
-const binary = writeBinaryPackage();
+const binaries = [...others.map((name) => writeBinaryPackage(name)), writeBinaryPackage()];
 
 const folder = join(staging, 'tritonts');
 rmSync(folder, { recursive: true, force: true });
@@ -64,7 +75,9 @@ rmSync(folder, { recursive: true, force: true });
 const [{ files }] = JSON.parse(
   execFileSync('npm', ['pack', '--json', '--dry-run', '--ignore-scripts'], { cwd: root, encoding: 'utf8' }),
 );
-const published = files.map(({ path }) => path).filter((path) => !path.startsWith('build/'));
+const published = files
+  .map(({ path }) => path)
+  .filter((path) => !path.startsWith('build/') && !isModule(path));
 for (const path of published) {
   mkdirSync(dirname(join(folder, path)), { recursive: true });
   if (/\.c?js$/.test(path)) {
@@ -75,6 +88,7 @@ for (const path of published) {
     writeFileSync(join(folder, path), withLinks(path, readFileSync(join(root, path), 'utf8')));
   } else cpSync(join(root, path), join(folder, path));
 }
+await writeLibrary(folder);
 const unpublished = new Set(['private', 'scripts', 'devDependencies', 'allowScripts']);
 const rest = Object.fromEntries(Object.entries(manifest).filter(([key]) => !unpublished.has(key)));
 writeFileSync(
@@ -82,4 +96,4 @@ writeFileSync(
   `${JSON.stringify({ ...rest, ...addresses(manifest), optionalDependencies: binaryPackages() }, null, 2)}\n`,
 );
 if (values.carry) writeBinary(join(folder, 'prebuilds', target()));
-for (const ready of [binary, folder]) console.log(pack(ready));
+for (const ready of [...binaries, folder]) console.log(pack(ready));

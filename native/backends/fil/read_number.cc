@@ -4,9 +4,8 @@
 #include <cstring>
 #include <limits>
 #include <string>
-#if !defined(__cpp_lib_to_chars)
-#include <xlocale.h>  // macOS: strtod_l
-#endif
+
+#include "../../platform/number_text.h"
 
 namespace tritonts::fil {
 
@@ -92,21 +91,14 @@ const char* ReadName(const char* at, const char* end, double* value) {
 // The nearest value of a number that lies between these places.
 template <typename T>
 T Nearest(const char* begin, const Decimal& number) {
-#if defined(__cpp_lib_to_chars)
   T value = 0;
   if (*begin == '+') begin++;
-  if (std::from_chars(begin, number.end, value).ec != std::errc()) {
+  if (!platform::ReadNumber(begin, number.end, &value)) {
     // Out of range: too large or too small.
     value = number.digits != 0 && number.exponent > 0 ? std::numeric_limits<T>::infinity() : T{0};
     if (number.negative) value = -value;
   }
   return value;
-#else
-  // The locale is null: that of C.
-  const std::string text(begin, number.end);
-  return std::is_same_v<T, float> ? strtof_l(text.c_str(), nullptr, nullptr)
-                                  : static_cast<T>(strtod_l(text.c_str(), nullptr, nullptr));
-#endif
 }
 
 // Whether a double lies in the middle between two floats. Rounding twice could then go astray.

@@ -4,6 +4,7 @@
 #include <new>
 
 #include "platform/cores.h"
+#include "platform/host_policy.h"
 #include "platform/thread.h"
 
 namespace tritonts::fil {
@@ -14,7 +15,9 @@ RowPool& RowPool::OfProcess() {
 }
 
 void RowPool::Run(size_t tasks, size_t workers, const Task& task) {
-  const size_t threads = std::min({workers, tasks, most_workers()});
+  // The pool's threads are not bound, so an instance that is bound does not use them.
+  const size_t most = platform::IsThreadBound() ? 1 : most_workers();
+  const size_t threads = std::min({workers, tasks, most});
   if (threads <= 1) {
     for (size_t i = 0; i < tasks; i++) task(0, i);
     return;
@@ -62,6 +65,7 @@ void RowPool::StartThreads(size_t wanted) {
 
 void RowPool::Work() {
   platform::NameThread("tritonts rows");
+  platform::UnbindThread();
   platform::UseLongSlices();
   std::unique_lock lock(mutex_);
   while (true) {

@@ -3,17 +3,11 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cstdlib>
 #include <mutex>
 #include <thread>
 
-#if defined(_WIN32)
-#include <windows.h>
-#else
-#include <unistd.h>
-#endif
-
 #include "engine/base/clock.h"
+#include "platform/process_exit.h"
 
 namespace tritonts {
 
@@ -40,16 +34,9 @@ void BeginExit() {
 // handler was registered.
 void LeaveRuntimes(int code) {
   BeginExit();
-#if defined(_WIN32)
-  // On Windows, exit handlers of a library run under the loader's lock, after the system has ended
-  // all other threads. A call that was under way never returns, so waiting for it would hang.
-  // PrepareExit's caller has already waited. TerminateProcess is used because _exit would go
-  // through the loader again.
-  if (runtime_calls.load() > 0) TerminateProcess(GetCurrentProcess(), static_cast<UINT>(code));
-#else
-  WaitForRuntimes();
-  if (runtime_calls.load() > 0) _exit(code);
-#endif
+  // Where handlers may not wait, PrepareExit's caller has waited.
+  if (platform::kExitHandlersMayWait) WaitForRuntimes();
+  if (runtime_calls.load() > 0) platform::LeaveAtOnce(code);
 }
 
 }  // namespace
@@ -99,12 +86,7 @@ bool Exiting() {
 }
 
 void OnRuntimeLibraryOpened() {
-#if defined(__GLIBC__)
-  // on_exit passes the code that the process really exits with.
-  on_exit([](int code, void*) { LeaveRuntimes(code); }, nullptr);
-#else
-  std::atexit([] { LeaveRuntimes(exit_code.load()); });
-#endif
+  platform::OnProcessExit(LeaveRuntimes, [] { return exit_code.load(); });
 }
 
 }  // namespace tritonts

@@ -1,37 +1,18 @@
 #include "engine/trace/trace_text.h"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
-#include <cstdio>
 #include <cstring>
-#include <limits>
 #include <span>
 #include <string_view>
-#include <type_traits>
 #include <vector>
+
+#include "platform/number_text.h"
 
 namespace tritonts {
 
 namespace {
 
-template <typename T>
-void AppendNumber(std::string* text, T value) {
-  std::array<char, 40> digits;
-  char* const begin = digits.data();
-#if !defined(__cpp_lib_to_chars)
-  // Only the functions for integers exist.
-  if constexpr (std::is_floating_point_v<T>) {
-    const int size = std::snprintf(begin, digits.size(), "%.*g",
-                                   std::numeric_limits<T>::max_digits10, double{value});
-    text->append(begin, static_cast<size_t>(size));
-    return;
-  } else
-#endif
-  {
-    text->append(begin, std::to_chars(begin, begin + digits.size(), value).ptr);
-  }
-}
+using platform::AppendNumber;
 
 // The content of a JSON string.
 void AppendEscaped(std::string* text, std::string_view from) {

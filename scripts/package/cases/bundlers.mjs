@@ -26,21 +26,30 @@ export const cases = [
       await install(app, 'esbuild');
       const esbuild = join(app, 'node_modules', '.bin', 'esbuild');
       // The bundle lies outside of the project, so that it cannot find node_modules by chance.
-      const out = join(base, 'bundled', 'out.mjs');
-      await run(app, esbuild, [
-        'main.mjs',
-        '--bundle',
-        '--platform=node',
-        '--format=esm',
-        `--outfile=${out}`,
-      ]);
-      const text = await run(join(base, 'bundled'), process.execPath, [out], {
-        MODELS: join(app, 'models'),
-      }).then(
-        () => 'it answered',
-        (/** @type {unknown} */ error) => String(error),
-      );
-      if (!text.includes('--external:tritonts')) throw new Error(text);
+      for (const [format, extension] of [
+        ['esm', 'mjs'],
+        ['cjs', 'cjs'],
+      ]) {
+        const out = join(base, 'bundled', `out.${extension}`);
+        await run(app, esbuild, [
+          'main.mjs',
+          '--bundle',
+          '--platform=node',
+          `--format=${format}`,
+          // Optional packages that are not installed.
+          ...['redis', '@aws-sdk/client-s3', '@azure/*', '@google-cloud/storage'].map(
+            (name) => `--external:${name}`,
+          ),
+          `--outfile=${out}`,
+        ]);
+        const text = await run(join(base, 'bundled'), process.execPath, [out], {
+          MODELS: join(app, 'models'),
+        }).then(
+          () => 'it answered',
+          (/** @type {unknown} */ error) => String(error),
+        );
+        if (!text.includes('--external:tritonts')) throw new Error(`${format}: ${text}`);
+      }
     },
   },
   {

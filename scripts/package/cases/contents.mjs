@@ -36,8 +36,16 @@ export const cases = [
         'dist/src/metrics/serve.cjs',
         'dist/src/metrics/serve.d.cts',
         'dist/src/metrics/serve.d.ts',
-        'dist/src/server/creation/model-thread-entry.cjs',
-        'python/stub.py',
+        'dist/src/testing/index.cjs',
+        'dist/src/testing/index.d.cts',
+        'dist/src/testing/index.d.ts',
+        // What threads and processes run by path.
+        ...readdirSync(join(root, 'src'), { recursive: true })
+          .filter((file) => file.endsWith('.ts'))
+          .flatMap((file) => [
+            ...readFileSync(join(root, 'src', file), 'utf8').matchAll(/ownFile\('([^']+)'/g),
+          ])
+          .map(([, path]) => path),
         'python/triton_python_backend_utils.py',
         'python/tritonts_stub/serve.py',
       ];

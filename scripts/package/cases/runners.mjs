@@ -1,5 +1,7 @@
 // Test runners.
+import { cpSync } from 'node:fs';
 import { join } from 'node:path';
+import { root } from '../paths.mjs';
 import { run, write } from '../project.mjs';
 
 const use = `
@@ -9,6 +11,13 @@ const use = `
   await expect(server.infer('digits', {})).rejects.toBeInstanceOf(TritonError);
   await server.close();
 `;
+
+/** Copies an example of test servers, with the model whose configuration it takes. */
+function copyExample(app, name) {
+  cpSync(join(root, 'examples', name), join(app, name), { recursive: true });
+  cpSync(join(root, 'examples', 'digits', 'models'), join(app, 'digits', 'models'), { recursive: true });
+  return join(app, name);
+}
 
 export const cases = [
   {
@@ -21,6 +30,24 @@ export const cases = [
         'jest.config.json': { rootDir: '.', roots: ['<rootDir>/jest'], transform: {} },
       });
       await run(app, process.execPath, ['node_modules/jest/bin/jest.js', '--ci', '-c', 'jest.config.json']);
+    },
+  },
+  {
+    name: 'examples/testing-jest',
+    quick: false,
+    async run({ app }) {
+      await run(app, 'npm', ['install', '--no-save', '--no-audit', '--no-fund', 'jest@30']);
+      const jest = join(app, 'node_modules', 'jest', 'bin', 'jest.js');
+      await run(copyExample(app, 'testing-jest'), process.execPath, [jest, '--ci']);
+    },
+  },
+  {
+    name: 'examples/testing-vitest',
+    quick: false,
+    async run({ app }) {
+      await run(app, 'npm', ['install', '--no-save', '--no-audit', '--no-fund', 'vitest@4']);
+      const vitest = join(app, 'node_modules', 'vitest', 'vitest.mjs');
+      await run(copyExample(app, 'testing-vitest'), process.execPath, [vitest, 'run']);
     },
   },
   {

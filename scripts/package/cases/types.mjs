@@ -14,6 +14,8 @@ export async function shapes(): Promise<readonly number[]> {
   await grpc.close();
   const http: HttpEndpoint = await serveHttp(server, { port: 0 });
   await http.close();
+  const openai: OpenAIEndpoint = await serveOpenAI(server, { port: 0 });
+  await openai.close();
   const remote: RemoteServer = await connectServer('http://localhost:8000');
   await remote.close();
   const tensor: Tensor<'FP32'> = (outputs['scores'] as AnyTensor).as('FP32');
@@ -41,7 +43,8 @@ import { connectServer, type RemoteServer } from 'tritonts/client';
 import type { ModelConfig } from 'tritonts/config';
 import { serveGrpc, type GrpcEndpoint } from 'tritonts/grpc';
 import { serveHttp, type HttpEndpoint } from 'tritonts/http';
-import { serveMetrics, type MetricsEndpoint } from 'tritonts/metrics';${body}`;
+import { serveMetrics, type MetricsEndpoint } from 'tritonts/metrics';
+import { serveOpenAI, type OpenAIEndpoint } from 'tritonts/openai';${body}`;
 const cjs = `import tritonts = require('tritonts');
 import type { AnyTensor, InferenceServer, InferResult, Tensor } from 'tritonts';
 import client = require('tritonts/client');
@@ -53,11 +56,14 @@ import http_ = require('tritonts/http');
 import type { HttpEndpoint } from 'tritonts/http';
 import metrics = require('tritonts/metrics');
 import type { MetricsEndpoint } from 'tritonts/metrics';
+import openai_ = require('tritonts/openai');
+import type { OpenAIEndpoint } from 'tritonts/openai';
 const { createServer, TritonError } = tritonts;
 const { connectServer } = client;
 const { serveGrpc } = grpc_;
 const { serveHttp } = http_;
-const { serveMetrics } = metrics;${body}`;
+const { serveMetrics } = metrics;
+const { serveOpenAI } = openai_;${body}`;
 
 /** Kinds of modules by the kind of resolution. `bundler` has no CommonJS of its own. */
 const kinds = {

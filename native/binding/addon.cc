@@ -125,6 +125,7 @@ Napi::Value CreateServer(const Napi::CallbackInfo& info) {
   if (info[4].IsObject()) {
     options.coalesce = FlagOf(info[4].As<Napi::Object>().Get("coalesce"));
   }
+  options.namespaces = FlagOf(info[5]);
   std::vector<std::shared_ptr<Server>>& owned = DataOf(info.Env()).owned;
   return ServerWrap::Create(info.Env(), [&] {
     // Reserve first, so that no server is created without an owner.
@@ -151,6 +152,10 @@ Napi::Value KeepBytes(const Napi::CallbackInfo& info) {
 
 Napi::Value Cores(const Napi::CallbackInfo& info) {
   return Napi::Number::New(info.Env(), platform::AvailableCores());
+}
+
+Napi::Value WholeCores(const Napi::CallbackInfo& info) {
+  return Napi::Number::New(info.Env(), platform::WholeCores());
 }
 
 Napi::Value Memory(const Napi::CallbackInfo& info) {
@@ -254,6 +259,25 @@ Napi::Value KeepChildren(const Napi::CallbackInfo& info) {
   return status == napi_ok ? Napi::Value(info.Env(), result) : Napi::Value();
 }
 
+// Binds this thread for good. Returns why it is impossible, or ''.
+Napi::Value BindThread(const Napi::CallbackInfo& info) {
+  return Napi::String::New(info.Env(), platform::BindThread(HostPolicyOf(info[0])));
+}
+
+// Calls the function info[1] on this thread, bound to info[0], so that the processes that it starts
+// are bound. Returns why that is impossible, in which case the function is not called, or ''.
+Napi::Value UnderHostPolicy(const Napi::CallbackInfo& info) {
+  const platform::ScopedHostPolicy bound(HostPolicyOf(info[0]));
+  if (bound.fault().empty()) {
+    napi_value result = nullptr;
+    // What it throws stays pending.
+    const napi_status called =
+        napi_call_function(info.Env(), info.Env().Undefined(), info[1], 0, nullptr, &result);
+    if (called != napi_ok) return {};
+  }
+  return Napi::String::New(info.Env(), bound.fault());
+}
+
 // Unregisters the process info[0], for which the environment has waited.
 void RemoveChild(const Napi::CallbackInfo& info) {
   DataOf(info.Env()).children.Remove(static_cast<int>(NumberOf(info[0])));
@@ -317,9 +341,12 @@ void DefineExports(Napi::Env env, Napi::Object exports) {
   Export<ReleaseInstances>(env, exports, "releaseInstances");
   Export<PythonWrap::Create>(env, exports, "createPython");
   Export<KeepChildren>(env, exports, "keepChildren");
+  Export<BindThread>(env, exports, "bindThread");
+  Export<UnderHostPolicy>(env, exports, "underHostPolicy");
   Export<AddChild>(env, exports, "addChild");
   Export<RemoveChild>(env, exports, "removeChild");
   Export<Cores>(env, exports, "cores");
+  Export<WholeCores>(env, exports, "wholeCores");
   Export<Memory>(env, exports, "memory");
   Export<LatencyBoundsNs>(env, exports, "latencyBoundsNs");
   ExportGpus(env, exports);

@@ -321,6 +321,24 @@ std::vector<BatchInputSpec> BatchInputsOf(const Napi::Value& value) {
   return specs;
 }
 
+platform::HostPolicy HostPolicyOf(const Napi::Value& value) {
+  platform::HostPolicy policy;
+  if (!value.IsObject()) return policy;
+  const Napi::Object object = value.As<Napi::Object>();
+  policy.name = StringOf(object.Get("name"));
+  const Napi::Value node = object.Get("numaNode");
+  if (node.IsNumber()) policy.numa_node = static_cast<int>(NumberOf(node));
+  const Napi::Value cores = object.Get("cores");
+  if (!cores.IsArray()) return policy;
+  const Napi::Array array = cores.As<Napi::Array>();
+  for (uint32_t i = 0; i < array.Length(); i++) {
+    const Napi::Object range = array.Get(i).As<Napi::Object>();
+    policy.cores.emplace_back(static_cast<uint32_t>(NumberOf(range.Get("first"))),
+                              static_cast<uint32_t>(NumberOf(range.Get("last"))));
+  }
+  return policy;
+}
+
 VersionConfig VersionConfigOf(const Napi::Object& object) {
   VersionConfig config;
   config.io.max_batch_size = static_cast<uint32_t>(NumberOf(object.Get("maxBatchSize")));
@@ -355,6 +373,7 @@ VersionConfig VersionConfigOf(const Napi::Object& object) {
         spec.memory = MemoryKind::kDevice;
         spec.device = static_cast<int>(NumberOf(device));
       }
+      spec.host_policy = HostPolicyOf(object.Get("hostPolicy"));
       config.claims.push_back(ClaimOf(object, spec.device));
       config.instances.push_back(std::move(spec));
     }

@@ -56,6 +56,7 @@ std::vector<double> DoublesOf(const Napi::Value& value);
 // Reads a map of NativeBytes by path.
 ModelFiles FilesOf(const Napi::Value& value);
 LatencyPolicy LatencyPolicyOf(const Napi::Value& value);
+platform::HostPolicy HostPolicyOf(const Napi::Value& value);
 VersionConfig VersionConfigOf(const Napi::Object& object);
 
 // Creates an ArrayBuffer over `block`, which it keeps alive. Empty if the runtime forbids external

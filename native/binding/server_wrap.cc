@@ -54,6 +54,7 @@ Napi::Function ServerWrap::Define(Napi::Env env) {
       {"resolveModel", &ServerWrap::ResolveModel},
       {"modelKeys", &ServerWrap::ModelKeys},
       {"retire", &ServerWrap::Retire},
+      {"isIdle", &ServerWrap::IsIdle},
       {"close", &ServerWrap::Close},
       {"join", &ServerWrap::Join},
       {"statistics", &ServerWrap::VersionStatistics},
@@ -119,6 +120,12 @@ void ServerWrap::Open(const Napi::CallbackInfo& info) {
   spec.path = StringOf(info[3]);
   spec.settings = StringsOf(info[4]);
   spec.files = FilesOf(info[6]);
+  std::vector<platform::HostPolicy> policies;
+  if (info[7].IsArray()) {
+    const Napi::Array array = info[7].As<Napi::Array>();
+    for (uint32_t i = 0; i < array.Length(); i++) policies.push_back(HostPolicyOf(array.Get(i)));
+  }
+  spec.host_policy = platform::SharedPolicy(policies);
   Backend* const backend = BackendOf(info);
   if (!backend) return;
   Awaited awaited(info, 5);
@@ -229,8 +236,9 @@ Napi::Value ServerWrap::Read(const Napi::CallbackInfo& info) {
 }
 
 Napi::Value ServerWrap::ResolveModel(const Napi::CallbackInfo& info) {
-  StatusOr<ModelKey> found = server_->ResolveModel(StringOf(info[0]));
-  return found.ok() ? ToJs(info.Env(), found.value()) : ToJs(info.Env(), found.status());
+  StatusOr<std::optional<ModelKey>> found = server_->ResolveModel(StringOf(info[0]));
+  if (!found.ok()) return ToJs(info.Env(), found.status());
+  return found.value() ? ToJs(info.Env(), *found.value()) : info.Env().Undefined();
 }
 
 Napi::Value ServerWrap::ModelKeys(const Napi::CallbackInfo& info) {
@@ -247,6 +255,11 @@ void ServerWrap::Retire(const Napi::CallbackInfo& info) {
                     return std::array<napi_value, 1>{Napi::Boolean::New(env, abandoned)};
                   }));
   awaited.Taken();
+}
+
+Napi::Value ServerWrap::IsIdle(const Napi::CallbackInfo& info) {
+  const auto version = server_->FindServed(static_cast<uint32_t>(NumberOf(info[0])));
+  return Napi::Boolean::New(info.Env(), !version || (!version->used() && version->drained()));
 }
 
 void ServerWrap::Close(const Napi::CallbackInfo& info) {

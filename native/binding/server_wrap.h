@@ -42,6 +42,7 @@ class ServerWrap : public Wrapped<ServerWrap> {
   Napi::Value ResolveModel(const Napi::CallbackInfo& info);
   Napi::Value ModelKeys(const Napi::CallbackInfo& info);
   void Retire(const Napi::CallbackInfo& info);
+  Napi::Value IsIdle(const Napi::CallbackInfo& info);
   void Close(const Napi::CallbackInfo& info);
   void Join(const Napi::CallbackInfo& info);
   Napi::Value VersionStatistics(const Napi::CallbackInfo& info);

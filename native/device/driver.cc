@@ -3,15 +3,12 @@
 #include <memory>
 
 #include "../platform/dynamic_library.h"
+#include "../platform/system.h"
 #include "engine/base/exit.h"
 
 namespace tritonts::device {
 
-#if defined(_WIN32)
-const char* const Driver::kFile = "nvcuda.dll";
-#else
-const char* const Driver::kFile = "libcuda.so.1";
-#endif
+const char* const Driver::kFile = platform::kWindows ? "nvcuda.dll" : "libcuda.so.1";
 
 namespace {
 

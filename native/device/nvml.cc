@@ -3,15 +3,12 @@
 #include <memory>
 
 #include "../platform/dynamic_library.h"
+#include "../platform/system.h"
 #include "engine/base/exit.h"
 
 namespace tritonts::device {
 
-#if defined(_WIN32)
-const char* const Nvml::kFile = "nvml.dll";
-#else
-const char* const Nvml::kFile = "libnvidia-ml.so.1";
-#endif
+const char* const Nvml::kFile = platform::kWindows ? "nvml.dll" : "libnvidia-ml.so.1";
 
 struct Nvml::Utilization {
   unsigned gpu;  // in percent

@@ -43,6 +43,7 @@
 #include "engine/request/response_sink.h"
 #include "engine/request/row_inputs.h"
 #include "engine/request/stream_count.h"
+#include "platform/host_policy.h"
 
 namespace tritonts {
 
@@ -59,6 +60,9 @@ struct ModelSpec {
   // If not empty, these are all files of the version, by their paths in its folder, and nothing is
   // read from disk. `path` is one of these paths.
   ModelFiles files = {};
+  // The policies of all its instances together. A backend binds the thread that loads the model to
+  // it while the runtime starts threads for this model alone, and not while it starts others.
+  platform::HostPolicy host_policy = {};
 };
 
 struct InstanceSpec {
@@ -66,6 +70,8 @@ struct InstanceSpec {
   uint32_t index = 0;  // counted over all instance groups
   MemoryKind memory = MemoryKind::kHost;
   int device = 0;
+  // What the instance's thread is bound to, and the thread that creates the instance.
+  platform::HostPolicy host_policy = {};
 };
 
 // The requests that an instance runs together.

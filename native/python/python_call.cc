@@ -70,7 +70,7 @@ void PythonCall::Take(const Response& response) {
   }
   if (!lost) {
     if (response.unserved) answer.state = kMoved;
-    if ((response.unserved || Place(response, &answer)) && Queue(answer)) return;
+    if ((response.unserved || CopyDown(response, &answer)) && Queue(answer)) return;
     Lose();
   }
   Drop(answer);
@@ -78,7 +78,7 @@ void PythonCall::Take(const Response& response) {
   if (!response.final) Cancel();
 }
 
-bool PythonCall::Place(const Response& response, Answer* answer) {
+bool PythonCall::CopyDown(const Response& response, Answer* answer) {
   try {
     std::vector<uint64_t> words;
     Status status = response.status;

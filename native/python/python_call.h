@@ -63,7 +63,7 @@ class PythonCall final : public ResponseSink, public std::enable_shared_from_thi
   };
   void Take(const Response& response);
   // Copies a response to the heap "down". Returns false if there is no memory.
-  bool Place(const Response& response, Answer* answer);
+  bool CopyDown(const Response& response, Answer* answer);
   // Queues a response for the stub. Returns false if there is no memory.
   bool Queue(const Answer& answer);
   // Notes a response for which there is no memory. The stub gets the earlier ones, then an error.

@@ -4,20 +4,17 @@
 #include <utility>
 
 #include "../../platform/dynamic_library.h"
+#include "../../platform/system.h"
 
 namespace tritonts::onnxruntime {
 
 namespace {
 
-#if defined(_WIN32)
-constexpr const char* kProviderFiles[] = {"onnxruntime_providers_cuda.dll",
-                                          "onnxruntime_providers_shared.dll"};
-constexpr char kTensorRtFile[] = "onnxruntime_providers_tensorrt.dll";
-#else
-constexpr const char* kProviderFiles[] = {"libonnxruntime_providers_cuda.so",
-                                          "libonnxruntime_providers_shared.so"};
-constexpr char kTensorRtFile[] = "libonnxruntime_providers_tensorrt.so";
-#endif
+// The name of a provider's library, whose names differ between systems only in what is around.
+std::string FileOf(const std::string& provider) {
+  const std::string name = "onnxruntime_providers_" + provider;
+  return platform::kWindows ? name + ".dll" : "lib" + name + ".so";
+}
 
 constexpr char kOnTheCpu[] = "; instanceKind: 'cpu' runs the model on the CPU";
 
@@ -108,11 +105,13 @@ Status Append(const Library& library, const GpuPlace& place, const Options& want
 Status FindCudaProvider(const std::string& library_path, bool tensorrt) {
   const auto folder = platform::NativePath(library_path).parent_path();
   std::error_code error;
-  for (const char* file : kProviderFiles) {
+  for (const char* provider : {"cuda", "shared"}) {
+    const std::string file = FileOf(provider);
     if (!std::filesystem::exists(folder / file, error)) return Missing("CUDA", file, folder);
   }
-  if (tensorrt && !std::filesystem::exists(folder / kTensorRtFile, error))
-    return Missing("TensorRT", kTensorRtFile, folder);
+  const std::string file = FileOf("tensorrt");
+  if (tensorrt && !std::filesystem::exists(folder / file, error))
+    return Missing("TensorRT", file, folder);
   return Status::Ok();
 }
 

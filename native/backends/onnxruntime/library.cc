@@ -58,6 +58,11 @@ int MinorVersion(const std::string& version) {
 
 }  // namespace
 
+bool Library::bounds_spins() const {
+  constexpr int kFirst = 26;
+  return MinorVersion(version_) >= kFirst;
+}
+
 StatusOr<Library*> Library::Open(const std::string& path) {
   if (path.empty()) {
     return Status::Unavailable(

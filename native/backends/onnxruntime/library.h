@@ -35,6 +35,9 @@ class Library {
   const Table& table() const { return table_; }
   const std::string& path() const { return path_; }  // of the file that was loaded
   const std::string& version() const { return version_; }
+  // Whether sessions may bound how long their threads spin. Older versions ignore the setting, and
+  // their threads spin until the run ends.
+  bool bounds_spins() const;
 
   // Returns the environment. The first call creates it, with a shared pool of `global_threads`
   // threads (0: the runtime's default) that do not spin. Later calls return the same environment.

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "../../platform/dynamic_library.h"
+#include "../../platform/host_policy.h"
 #include "cuda_provider.h"
 
 namespace tritonts::onnxruntime {
@@ -12,9 +13,37 @@ namespace {
 
 constexpr char kIntraOpSpinning[] = "session.intra_op.allow_spinning";
 constexpr char kInterOpSpinning[] = "session.inter_op.allow_spinning";
+// For the following two: threads spin only while a run is under way, and then at most so long, in
+// microseconds. The parts of a run that use one thread are a few microseconds long; a wake-up takes
+// about 30. If runs of several models share the cores, a spin takes time from the others.
+constexpr char kStopSpinning[] = "session.force_spinning_stop";
+constexpr char kIntraOpSpinTime[] = "session.intra_op.spin_duration_us";
+constexpr char kSpinTime[] = "50";
+// A model whose files are smaller has no work for several threads, or hardly any.
+constexpr uint64_t kLargeModel = 256 * 1024;
 constexpr char kExternalFolder[] = "session.model_external_initializers_file_folder_path";
 // A folder that cannot contain a file.
 constexpr char kNoFolder[] = "/dev/null/none";
+
+// The bytes of the model's files, up to kLargeModel or a little more.
+uint64_t BytesOf(const ModelSpec& spec) {
+  uint64_t bytes = 0;
+  if (!spec.files.empty()) {
+    for (const auto& [path, content] : spec.files) bytes += content->size();
+    return bytes;
+  }
+  // Weights may be in files beside the model's.
+  const std::filesystem::path folder = ModelFile(spec.path).parent_path();
+  std::error_code error;
+  std::filesystem::directory_iterator entry(folder, error);
+  while (!error && entry != std::filesystem::directory_iterator() && bytes < kLargeModel) {
+    std::error_code none;
+    const uintmax_t size = entry->file_size(none);
+    if (!none) bytes += size;
+    entry.increment(error);
+  }
+  return bytes;
+}
 
 }  // namespace
 
@@ -51,12 +80,23 @@ Session::~Session() {
 }
 
 Status Session::Load(const ModelSpec& spec) {
+  const Settings given = settings_;
+  Status status = Make(spec);
+  if (status.ok() || !own_threads_.taken()) return status;
+  // The system may have no more threads. The shared ones are there.
+  own_threads_.Return();
+  settings_ = given;
+  settings_.spin_in_runs = false;
+  return Make(spec);
+}
+
+Status Session::Make(const ModelSpec& spec) {
   const bool in_memory = !spec.files.empty();
   const std::filesystem::path file =
       in_memory ? std::filesystem::path(platform::NativePath(spec.path)) : ModelFile(spec.path);
   Handle<OrtSessionOptions, kReleaseSessionOptions> options(table());
   Status status = library_.Take(table().Call(kCreateSessionOptions, options.out()));
-  if (status.ok()) status = SetThreads(options.get());
+  if (status.ok()) status = SetThreads(spec, options.get());
   if (status.ok()) status = SetOptions(options.get());
   if (status.ok() && device_ != kCpu) {
     status = Place();
@@ -68,6 +108,9 @@ Status Session::Load(const ModelSpec& spec) {
     status = AppendGpuProviders(library_, *place_, settings_, options.get());
   }
   if (status.ok()) {
+    // The threads of the session's own pool inherit it.
+    const platform::ScopedHostPolicy bound(spec.host_policy);
+    if (!bound.fault().empty()) return Status::Internal(bound.fault());
     status = in_memory ? LoadFromMemory(spec, options.get())
                        : library_.Take(table().Call(kCreateSession, environment_.env, file.c_str(),
                                                     options.get(), &session_));
@@ -123,17 +166,26 @@ Status Session::LoadFromMemory(const ModelSpec& spec, OrtSessionOptions* options
                                     &session_));
 }
 
-Status Session::SetThreads(OrtSessionOptions* options) {
+bool Session::TakeThreads(const ModelSpec& spec) {
+  if (!settings_.spin_in_runs || device_ != kCpu || settings_.fallback_threads < 2) return false;
+  // The thread that asks for a run is one of them.
+  return BytesOf(spec) >= kLargeModel &&
+         own_threads_.Take(spec.name, settings_.fallback_threads - 1);
+}
+
+Status Session::SetThreads(const ModelSpec& spec, OrtSessionOptions* options) {
   const bool wanted = settings_.shared_pool;
-  settings_.shared_pool = wanted && environment_.shared_pool;
+  const bool may_spin = settings_.spin_in_runs;
+  settings_.spin_in_runs = may_spin && library_.bounds_spins();
+  settings_.shared_pool = wanted && environment_.shared_pool && !TakeThreads(spec);
   if (settings_.shared_pool) {
     return library_.Take(table().Call(kDisablePerSessionThreads, options));
   }
   if (wanted) {
-    // Give the session's own pool the properties of the shared one, with fewer threads.
+    // There is no shared pool, or the model is better off with its own.
     settings_.intra_op_threads = settings_.fallback_threads;
-    settings_.allow_spinning = false;
   }
+  if (wanted || may_spin) settings_.allow_spinning = settings_.spin_in_runs;
   Status status;
   if (settings_.intra_op_threads) {
     status =
@@ -143,13 +195,18 @@ Status Session::SetThreads(OrtSessionOptions* options) {
     status =
         library_.Take(table().Call(kSetInterOpNumThreads, options, *settings_.inter_op_threads));
   }
-  if (status.ok() && settings_.allow_spinning) {
+  const auto set = [&](const char* key, const char* value) {
+    if (status.ok())
+      status = library_.Take(table().Call(kAddSessionConfigEntry, options, key, value));
+  };
+  if (settings_.allow_spinning) {
     const char* value = *settings_.allow_spinning ? "1" : "0";
-    for (const char* key : {kIntraOpSpinning, kInterOpSpinning}) {
-      if (status.ok()) {
-        status = library_.Take(table().Call(kAddSessionConfigEntry, options, key, value));
-      }
-    }
+    set(kIntraOpSpinning, value);
+    set(kInterOpSpinning, settings_.spin_in_runs ? "0" : value);
+  }
+  if (settings_.spin_in_runs) {
+    set(kStopSpinning, "1");
+    set(kIntraOpSpinTime, kSpinTime);
   }
   return status;
 }
@@ -205,12 +262,13 @@ std::map<std::string, std::string> Session::Info() const {
   for (const auto& [key, value] : settings_.session_config) {
     if (!settings_.shared_pool && key == kIntraOpSpinning) spinning = value == "1";
   }
+  const char* when = settings_.spin_in_runs ? "within runs" : "always";
   return {
       {"library", library_.path()},
       {"version", library_.version()},
       {"shared_pool", settings_.shared_pool ? "1" : "0"},
       {"intra_op_threads", std::to_string(threads)},  // 0: the runtime chooses
-      {"spinning", spinning && threads != 1 ? "1" : "0"},
+      {"spinning", spinning && threads != 1 ? when : "off"},
   };
 }
 

@@ -12,6 +12,7 @@
 #include "engine/base/status.h"
 #include "gpu_place.h"
 #include "library.h"
+#include "pool_threads.h"
 #include "settings.h"
 
 namespace tritonts::onnxruntime {
@@ -45,7 +46,7 @@ class Session {
   const Settings& settings() const { return settings_; }
 
   // The facts that model.runtimeInfo() shows: library, version, shared_pool, intra_op_threads,
-  // spinning.
+  // spinning ("off", "within runs", "always").
   std::map<std::string, std::string> Info() const;
   // Adds the memory of the session: weights, and the memory that its arenas took from the system.
   // Adds nothing if the runtime does not report it.
@@ -59,18 +60,23 @@ class Session {
         device_(device) {}
 
   Status Load(const ModelSpec& spec);
+  // Creates the runtime's session with the present settings.
+  Status Make(const ModelSpec& spec);
   // Creates the place on the GPU.
   Status Place();
   // The bytes that the session has allocated in this memory; 0: none, or unknown.
   uint64_t Allocated(const OrtMemoryInfo* memory) const;
   Status LoadFromMemory(const ModelSpec& spec, OrtSessionOptions* options);
   // Chooses the threads, and writes the choice back to the settings.
-  Status SetThreads(OrtSessionOptions* options);
+  Status SetThreads(const ModelSpec& spec, OrtSessionOptions* options);
+  // Whether the model gets threads of its own instead of the shared ones.
+  bool TakeThreads(const ModelSpec& spec);
   Status SetOptions(OrtSessionOptions* options) const;
 
   Library& library_;
   const Environment& environment_;
   Settings settings_;
+  PoolThreads own_threads_;  // beside the shared pool's
   const int device_;
   std::unique_ptr<GpuPlace> place_;
   std::mutex run_mutex_;

@@ -76,6 +76,7 @@ Status ReadSetting(const std::string& key, const std::string& value, Settings* s
   if (key == "inter_op_threads") return ReadNumber(key, value, &settings->inter_op_threads);
   if (key == "execution_mode") return ReadNumber(key, value, &settings->execution_mode);
   if (key == "allow_spinning") return ReadSwitch(key, value, &settings->allow_spinning);
+  if (key == "spin_in_runs") return ReadSwitch(key, value, &settings->spin_in_runs);
   if (key == "graph_optimization_level") {
     return ReadNumber(key, value, &settings->graph_optimization_level);
   }
@@ -139,6 +140,9 @@ StatusOr<Settings> ReadSettings(const std::map<std::string, std::string>& string
   if (settings.max_concurrency < 1) return Refuse("max_concurrency", "a number of at least 1", "0");
   if (!settings.use_tensorrt && !settings.tensorrt.empty()) {
     return Status::InvalidArg("the onnxruntime settings tensorrt.<key> need tensorrt 1");
+  }
+  if (settings.spin_in_runs && settings.allow_spinning) {
+    return Refuse("spin_in_runs", "0 beside allow_spinning", "1");
   }
   if (settings.shared_pool &&
       (settings.intra_op_threads || settings.inter_op_threads ||

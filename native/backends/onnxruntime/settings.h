@@ -14,6 +14,11 @@
 //   inter_op_threads        number of the session's own threads that run operators in parallel
 //   execution_mode          "0": operators run one after the other, "1": in parallel
 //   allow_spinning          "1": the session's own threads spin when they wait, "0": they sleep
+//   spin_in_runs            "1": threads of the session's own spin while they wait within a run,
+//   and
+//                           sleep between runs, if the runtime can bound how long they spin. With
+//                           shared_pool, large models get such threads, as far as the process has
+//                           some left (pool_threads.h)
 //   graph_optimization_level  the runtime's number: "0" none, "1", "2", "3", "99" all
 //   enable_cpu_mem_arena    "0" or "1"
 //   enable_mem_pattern      "0" or "1"
@@ -56,6 +61,7 @@ struct Settings {
   std::optional<int> inter_op_threads;
   std::optional<int> execution_mode;
   std::optional<bool> allow_spinning;
+  bool spin_in_runs = false;
   std::optional<int> graph_optimization_level;
   std::optional<bool> enable_cpu_mem_arena;
   std::optional<bool> enable_mem_pattern;

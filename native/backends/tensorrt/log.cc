@@ -40,7 +40,7 @@ class Logger10 {
 };
 
 // The logger for TensorRT 11.
-class Logger11 final : public NamedObject {
+class Logger11 : public NamedObject {
  public:
   Logger11() : NamedObject("ILogger") {}
   virtual void Log(int32_t severity, const char* text) noexcept { Keep(severity, text); }

@@ -11,7 +11,7 @@
 namespace tritonts::tensorrt {
 
 // TensorRT calls it on the enqueuing thread, before enqueueV3 returns.
-class OutputAllocator final : public NamedObject {
+class OutputAllocator : public NamedObject {
  public:
   OutputAllocator() : NamedObject("IOutputAllocator") {}
 

@@ -31,6 +31,7 @@ struct InstanceRunner {
         name(spec.name),
         memory(spec.memory),
         device(spec.device),
+        host_policy(spec.host_policy),
         instance(std::move(backend_instance)),
         asynchronous(instance->asynchronous()),
         lost_(instance->lost()) {}
@@ -67,6 +68,7 @@ struct InstanceRunner {
   const std::string name;
   const MemoryKind memory;
   const int device;
+  const platform::HostPolicy host_policy;  // its thread binds itself to it
   BlockPool pool{kIdleBytes};
   const std::unique_ptr<Instance> instance;
   const bool asynchronous;

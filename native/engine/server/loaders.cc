@@ -7,6 +7,7 @@
 #include <new>
 #include <utility>
 
+#include "engine/base/clock.h"
 #include "engine/base/exit.h"
 #include "engine/base/insist.h"
 #include "engine/base/thread_group.h"
@@ -28,8 +29,9 @@ struct Loaders::State {
 
   struct Load {
     Task task;
-    Clock::time_point since;  // when it was added
-    bool refused = false;     // the task must not begin
+    Clock::time_point since;    // when it was added
+    bool refused = false;       // the task must not begin
+    Clock::time_point begun{};  // when its thread took it
     size_t thread = 0;
     bool abandoned = false;
     bool telling = false;  // the task has returned and cannot be abandoned any more
@@ -48,19 +50,51 @@ struct Loaders::State {
   std::condition_variable overdue;  // the other threads wait until a task is overdue
   Loads queue;
   Loads running;
-  size_t started = 0;      // threads that run or start
-  size_t idle_beyond = 0;  // of the other threads, those that wait for a task
-  size_t refusing = 0;     // tasks that a thread is refusing
+  std::condition_variable rested;  // threads rest that are too many now
+  size_t started = 0;              // threads that run or start, without those that rest
+  size_t resting = 0;              // threads that rest, without those that were called
+  size_t called = 0;               // threads that rested, and are wanted again
+  size_t idle_beyond = 0;          // of the other threads, those that wait for a task
+  size_t refusing = 0;             // tasks that a thread is refusing
   bool closed = false;
+
+  // How many threads there may be: one more for each task that hangs.
+  size_t MostThreads() const {
+    const auto now = Clock::now();
+    const auto hanging = std::count_if(running.begin(), running.end(), [&](const auto& load) {
+      return now - load->begun >= (load->task.is_short ? options.short_patience : options.patience);
+    });
+    return options.most_threads + std::min<size_t>(hanging, options.most_in_place);
+  }
+
+  // Counts one more thread, if there may be one. False: one that rested is that, or none is wanted.
+  bool WantsThread() {
+    if (started >= std::min(MostThreads(), queue.size() + running.size())) return false;
+    started++;
+    if (resting == 0) return true;
+    resting--;
+    called++;
+    rested.notify_one();
+    return false;
+  }
 
   // Waits until there is a task for this thread. Called with the lock held, which is released
   // during the wait. False: no task will come.
   bool Await(size_t thread, std::unique_lock<std::mutex>* lock) {
-    if (thread < options.cores) {
+    if (thread < std::min(options.cores, options.most_threads)) {
       wanted.wait(*lock, [&] { return !queue.empty() || closed; });
       return !queue.empty();
     }
     while (!closed) {
+      if (started > options.most_threads && started > MostThreads()) {
+        started--;
+        resting++;
+        // What it was woken for is for another one.
+        if (idle_beyond > 0) overdue.notify_one();
+        rested.wait(*lock, [&] { return called > 0 || closed; });
+        if (called > 0) called--;
+        continue;
+      }
       if (queue.empty()) {
         idle_beyond++;
         overdue.wait(*lock);
@@ -78,7 +112,7 @@ struct Loaders::State {
 };
 
 Loaders::Loaders(const Options& options, std::function<void()> changed)
-    : state_(std::make_shared<State>()) {
+    : state_(std::make_shared<State>()), watch_(this) {
   state_->changed = std::move(changed);
   state_->options = options;
 }
@@ -115,15 +149,16 @@ void Loaders::Add(Task task) {
   State::Loads one{load};
   bool refused = false;
   bool start = false;
+  bool watch = false;
   {
     std::lock_guard lock(state_->mutex);
     State& state = *state_;
     refused = state.closed;
     if (!refused) {
       state.queue.splice(state.queue.end(), one);
-      const size_t wanted = state.queue.size() + state.running.size();
-      start = state.started < std::min<size_t>(state.options.most_threads, wanted);
-      if (start) state.started++;
+      start = state.WantsThread();
+      // With a thread for each task none waits for those that hang.
+      watch = !start && state.started < state.queue.size() + state.running.size();
       state.wanted.notify_one();
       if (state.idle_beyond > 0) state.overdue.notify_one();
     }
@@ -133,7 +168,32 @@ void Loaders::Add(Task task) {
   } else if (start) {
     // If the system cannot start a thread, the existing threads take the task.
     (void)StartThread();
+  } else if (watch) {
+    WatchOn();
   }
+}
+
+void Loaders::WatchOn() {
+  const Options& options = state_->options;
+  constexpr uint64_t kMs = 1'000'000;
+  if (options.timer) {
+    options.timer->Schedule(&watch_, NowNs() + options.short_patience.count() * kMs);
+  }
+}
+
+void Loaders::Watch::OnTimer(uint64_t) {
+  if (loaders_->StartInPlace()) loaders_->WatchOn();
+}
+
+bool Loaders::StartInPlace() {
+  bool start = false;
+  {
+    std::lock_guard lock(state_->mutex);
+    if (state_->closed || state_->queue.empty()) return false;
+    start = state_->WantsThread();
+  }
+  if (start) (void)StartThread();
+  return true;
 }
 
 void Loaders::CancelQueued() {
@@ -170,6 +230,7 @@ void Loaders::Close() {
   state_->closed = true;
   state_->wanted.notify_all();
   state_->overdue.notify_all();
+  state_->rested.notify_all();
 }
 
 bool Loaders::idle() const {
@@ -204,6 +265,7 @@ std::vector<std::string> Loaders::Abandon() {
 }
 
 void Loaders::Join() {
+  if (state_->options.timer) state_->options.timer->Remove(&watch_);
   state_->threads.Join();
 }
 
@@ -223,6 +285,7 @@ void Loaders::Run(const std::shared_ptr<State>& state, size_t thread) {
       state->running.splice(state->running.end(), state->queue, at);
       load = *at;
       load->thread = thread;
+      load->begun = State::Clock::now();
       refused = load->refused || state->closed;
     }
     {

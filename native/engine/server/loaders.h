@@ -9,6 +9,10 @@
 // threads. So threads beyond the number of cores take only tasks that have waited in the queue for
 // a while.
 //
+// A task may hang: one that reads a folder on a dead network mount, or a load. Once tasks have run
+// for long, and others wait, further threads are started, one for each of them up to a limit. When
+// the tasks that hung have returned, as many threads rest.
+//
 // The server owns it. Any thread may call any function, but only the owner may call Start, Join and
 // the destructor. Tasks and callbacks run with no lock held.
 #pragma once
@@ -21,6 +25,7 @@
 #include <vector>
 
 #include "engine/base/status.h"
+#include "engine/base/timer.h"
 
 namespace tritonts {
 
@@ -36,6 +41,8 @@ class Loaders {
     std::function<void(const Status&)> refuse;
     // Called if `run` returns after it was abandoned.
     std::function<void()> discard;
+    // Whether it only reads a folder, which takes milliseconds unless the folder hangs.
+    bool is_short = false;
   };
 
   struct Options {
@@ -43,6 +50,13 @@ class Loaders {
     uint32_t cores = 1;
     // Threads beyond the number of cores may take a task that has waited this long.
     std::chrono::milliseconds overdue{20};
+    // A task that has run for longer counts as one that hangs.
+    std::chrono::milliseconds patience{60'000};
+    std::chrono::milliseconds short_patience{2'000};
+    // How many threads there may be in place of those that hang.
+    uint32_t most_in_place = 64;
+    // Looks for tasks that hang; it outlives this object. Null: only Add does.
+    Timer* timer = nullptr;
   };
 
   // `changed` is called after each task.
@@ -75,8 +89,23 @@ class Loaders {
   static void Run(const std::shared_ptr<State>& state, size_t thread);
   // Starts a thread. False: the system could not start it.
   bool StartThread();
+  // Starts a thread if tasks wait for those that hang. False: nothing waits.
+  bool StartInPlace();
+
+  // Has StartInPlace called.
+  class Watch final : public TimerClient {
+   public:
+    explicit Watch(Loaders* loaders) : loaders_(loaders) {}
+    void OnTimer(uint64_t now_ns) override;
+
+   private:
+    Loaders* const loaders_;
+  };
+  // Asks for the next call of it.
+  void WatchOn();
 
   const std::shared_ptr<State> state_;  // shared with the threads
+  Watch watch_;
 };
 
 }  // namespace tritonts

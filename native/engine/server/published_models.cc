@@ -8,6 +8,7 @@ namespace tritonts {
 
 void PublishedModels::Set(const ModelKey& model, std::string json) {
   std::lock_guard lock(mutex_);
+  if (namespaces_) seen_.insert(model.name);
   models_[model] = {std::move(json), ++revision_};
 }
 
@@ -29,19 +30,24 @@ PublishedModels::Snapshot PublishedModels::Read(const ModelKey& model,
   return snapshot;
 }
 
-StatusOr<ModelKey> PublishedModels::Resolve(std::string_view name) const {
+StatusOr<std::optional<ModelKey>> PublishedModels::Resolve(std::string_view name) const {
   std::lock_guard lock(mutex_);
   const auto [first, end] = models_.equal_range(name);
-  if (first == end) return Status::NotFound("unknown model '" + std::string(name) + "'");
-  if (std::next(first) == end) return first->first;
-  std::string namespaces;
-  for (auto at = first; at != end; ++at) {
-    namespaces += (at == first ? "'" : ", '") + at->first.model_namespace + "'";
-  }
+  const auto count = std::distance(first, end);
+  const std::string shown(name);
+  if (count == 1) return std::optional(first->first);
   // src/model-key.ts has the same text.
-  return Status::InvalidArg("there are " + std::to_string(std::distance(first, end)) + " models '" +
-                            std::string(name) + "', in the namespaces " + namespaces +
-                            ": the model namespace must be provided to resolve the ambiguity");
+  if (count > 1) {
+    return Status::InvalidArg("There are " + std::to_string(count) + " identifiers of model '" +
+                              shown +
+                              "' in global map, model namespace must be provided to resolve "
+                              "ambiguity.");
+  }
+  if (!namespaces_) return std::optional<ModelKey>();
+  if (seen_.contains(name)) {
+    return Status::NotFound("Identifier of model '" + shown + "' is not found in global map");
+  }
+  return Status::InvalidArg("Request for unknown model: '" + shown + "' is not found");
 }
 
 bool PublishedModels::IsCurrent(std::string_view name, uint64_t revision) const {

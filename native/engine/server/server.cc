@@ -68,7 +68,9 @@ void Server::TerminateAll() {
 
 Server::Server(const ServerOptions& options)
     : options_(options),
-      loaders_({.most_threads = options.load_concurrency, .cores = platform::AvailableCores()},
+      loaders_({.most_threads = options.load_concurrency,
+                .cores = platform::AvailableCores(),
+                .timer = &timer_},
                [this] { WakeReaper(); }),
       destroyer_([this] { WakeReaper(); }),
       reaper_({&versions_, &ports_, &loaders_, &destroyer_,
@@ -106,7 +108,7 @@ Server::Snapshot Server::Read(const ModelKey& model, uint64_t known_revision) co
   return published_.Read(model, known_revision);
 }
 
-StatusOr<ModelKey> Server::ResolveModel(std::string_view name) const {
+StatusOr<std::optional<ModelKey>> Server::ResolveModel(std::string_view name) const {
   return published_.Resolve(name);
 }
 

@@ -61,6 +61,8 @@ struct ServerOptions {
   std::shared_ptr<RemoteCache> remote = {};
   // Whether equal requests in flight to a cached model share one run.
   bool coalesce = true;
+  // Whether several models may have the same name, in different namespaces.
+  bool namespaces = false;
 };
 
 struct OpenResult {
@@ -132,7 +134,7 @@ class Server : public std::enable_shared_from_this<Server>, public PortHost {
   // The text and its revision, if the model is published and the revision is not `known_revision`.
   Snapshot Read(const ModelKey& model, uint64_t known_revision) const;
   // See the functions of PublishedModels.
-  StatusOr<ModelKey> ResolveModel(std::string_view name) const;
+  StatusOr<std::optional<ModelKey>> ResolveModel(std::string_view name) const;
   bool IsCurrent(std::string_view name, uint64_t revision) const;
   std::vector<ModelKey> ModelKeys() const;
 
@@ -204,7 +206,7 @@ class Server : public std::enable_shared_from_this<Server>, public PortHost {
   Loaders loaders_;
   Budget budget_{options_.max_in_flight_bytes};
   RegionTable regions_;
-  PublishedModels published_;
+  PublishedModels published_{options_.namespaces};
   PortList ports_;
   VersionTable versions_;
   Destroyer destroyer_;

@@ -1,4 +1,5 @@
 // The tasks that a server queues for its loader threads.
+#include <algorithm>
 #include <new>
 #include <utility>
 
@@ -44,6 +45,7 @@ void Server::ReadFolder(std::string model, std::string path, uint64_t most_confi
     task.model = std::move(model);
     task.refuse = refuse;
     task.discard = [] {};
+    task.is_short = true;
     const auto cancelled = CancelledFromNow();
     task.run = [name = task.model, path = std::move(path), most_config_bytes, cancelled,
                 done]() -> std::function<void()> {
@@ -147,6 +149,8 @@ std::optional<Status> Server::StartAtOnce(uint32_t uid, VersionConfig* config) {
   if (!version || !version->starts_at_once() || !config->warmup.empty()) return std::nullopt;
   // Starting takes time for each instance and tensor.
   const size_t tensors = config->io.inputs.size() + config->io.outputs.size();
+  const auto bound = [](const InstanceSpec& one) { return !one.host_policy.empty(); };
+  if (std::any_of(config->instances.begin(), config->instances.end(), bound)) return std::nullopt;
   if (config->instances.size() > kFewInstances || tensors > kFewTensors) return std::nullopt;
   // Loaders refuse tasks of a closing server in the same way.
   Status status = MakeStatus(

@@ -105,10 +105,14 @@ Status ModelVersion::CreateInstances(VersionConfig config) {
   std::vector<std::unique_ptr<InstanceRunner>> runners;
   std::vector<InstanceRunner*> all;
   std::vector<std::unique_ptr<GpuTotals>> gpus;
+  bool bound = false;
   for (const InstanceSpec& spec : config.instances) {
+    const platform::ScopedHostPolicy policy(spec.host_policy);
+    if (!policy.fault().empty()) return Status::Internal(policy.fault());
     auto instance =
         Guarded(name_, "to make an instance", [&] { return model_->CreateInstance(spec); });
     if (!instance.ok()) return instance.status();
+    bound = bound || !spec.host_policy.empty();
     runners.push_back(std::make_unique<InstanceRunner>(spec, instance.take()));
     if (config.gate) {
       const size_t number = runners.size() - 1;
@@ -132,9 +136,10 @@ Status ModelVersion::CreateInstances(VersionConfig config) {
   const bool by_bytes = std::any_of(
       io_.inputs.begin(), io_.inputs.end(),
       [](const TensorSpec& input) { return input.datatype == DataType::kBytes || input.ragged; });
-  // A decoupled model may wait until the JS thread reads its responses.
-  const bool may_run_inline =
-      backend_->may_run_on_js_thread() && !model_->time_depends_on_data() && !config.decoupled;
+  // A decoupled model may wait until the JS thread reads its responses. One with a host policy runs
+  // on its own threads alone, because others are not bound.
+  const bool may_run_inline = backend_->may_run_on_js_thread() && !model_->time_depends_on_data() &&
+                              !config.decoupled && !bound;
   const uint64_t budget = may_run_inline ? config.inline_budget_ns : 0;
   const uint64_t guest_budget = may_run_inline ? config.guest_budget_ns : 0;
   auto dispatcher = std::make_unique<Dispatcher>(MakeScheduler(&config), std::move(all), &context_,

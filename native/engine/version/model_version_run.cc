@@ -1,5 +1,7 @@
 // How a version's batches run: on instances' threads, on the thread that submitted them, or handed
 // over to asynchronous instances.
+#include <new>
+#include <optional>
 #include <utility>
 
 #include "engine/base/clock.h"
@@ -9,6 +11,22 @@
 #include "platform/thread.h"
 
 namespace tritonts {
+
+namespace {
+
+void BindInstanceThread(const InstanceRunner& runner) {
+  // The thread that starts it may be bound to the policy of another instance.
+  platform::UnbindThread();
+  try {
+    // A thread was bound in the same way to make the instance. If the cores were taken from the
+    // process since, its batches run all the same.
+    (void)platform::BindThread(runner.host_policy);
+  } catch (const std::bad_alloc&) {
+    // There is no memory for the text that says so.
+  }
+}
+
+}  // namespace
 
 void ModelVersion::Execute(InstanceRunner* runner, PooledRun* run, uint64_t now_ns) {
   // Handing over a batch does not count as a run that takes a core: the receiving thread may spin
@@ -85,8 +103,11 @@ ModelVersion::Ran ModelVersion::RunBatch(InstanceRunner* runner, PooledRun** run
 void ModelVersion::RunInstance(InstanceRunner* runner) {
   platform::NameThread("tritonts-model");
   platform::UseLongSlices();
+  BindInstanceThread(*runner);
   InlineTime guests;
-  const InstanceTimeScope scope(&guests);
+  // A bound thread takes no batches of other models: its cores are for this one.
+  std::optional<InstanceTimeScope> scope;
+  if (!platform::IsThreadBound()) scope.emplace(&guests);
   std::unique_lock lock(mutex_);
   while (true) {
     const uint64_t began = NowNs();
@@ -108,6 +129,7 @@ void ModelVersion::RunInstance(InstanceRunner* runner) {
 }
 
 void ModelVersion::StartThread(InstanceRunner* runner) {
+  // Two pointers fit into a std::function without an allocation, which could fail here.
   const bool started = runner->thread.Start([this, runner] { RunInstance(runner); });
   Orders orders;
   {

@@ -60,7 +60,7 @@ int AddOne(unsigned blocks, unsigned threads, Stream* stream, void** arguments) 
   auto* const target = reinterpret_cast<float*>(ShadowOf("add_one", to, count * sizeof(float)));
   const auto* const source =
       reinterpret_cast<const float*>(ShadowOf("add_one", from, count * sizeof(float)));
-  stream->Put(Kind::kKernel, [=] {
+  stream->PutTouching(Kind::kKernel, [=] {
     for (uint32_t i = 0; i < count; i++) target[i] = source[i] + 1;
   });
   return 0;
@@ -104,7 +104,7 @@ EXPORTED int cuLaunchKernel(const char* const* function, unsigned blocks, unsign
   uint64_t table = 0;
   std::memcpy(&table, arguments[0], sizeof(table));
   if (blocks == 0 || slices == 0 || threads == 0) return kInvalidValue;
-  stream->Put(Kind::kKernel, [=] {
+  stream->PutTouching(Kind::kKernel, [=] {
     Gather(reinterpret_cast<const Piece*>(Reachable(table, blocks * sizeof(Piece))), blocks);
   });
   return 0;

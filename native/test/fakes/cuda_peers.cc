@@ -76,7 +76,7 @@ EXPORTED int cuMemcpyPeerAsync(uint64_t to, Context* to_context, uint64_t from,
   if (from_context->lost) return kLaunchFailed;
   char* const target = ShadowOf("cuMemcpyPeerAsync", to, bytes, to_context);
   const char* const source = ShadowOf("cuMemcpyPeerAsync", from, bytes, from_context);
-  stream->Put(Kind::kOther, [=] { std::memcpy(target, source, bytes); });
+  stream->PutTouching(Kind::kOther, [=] { std::memcpy(target, source, bytes); });
   return 0;
 }
 

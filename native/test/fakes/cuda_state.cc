@@ -208,6 +208,7 @@ EXPORTED void fakeCudaFail(const char* function, int result, int after) {
 
 // The device stops working, and each call for it fails.
 EXPORTED void fakeCudaLose(int id) {
+  const std::lock_guard lock(Here().touches);
   Here().contexts[id].lost = true;
 }
 

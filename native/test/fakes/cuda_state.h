@@ -7,6 +7,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <shared_mutex>
@@ -55,6 +56,9 @@ struct State {
   std::map<int, int> priorities;  // of streams
   int events = 0;
   int graphs = 0;
+  // Held by work that touches memory. The loss of a device waits for it: afterwards, the memory is
+  // its owner's.
+  std::shared_mutex touches;
 };
 State& Here();
 
@@ -103,6 +107,8 @@ inline constexpr int kKinds = 4;
 using Work = std::function<void()>;
 
 struct Event {
+  // Work that refers to an event keeps it, because events may be destroyed before they pass.
+  std::shared_ptr<Event> self;
   Context* context = nullptr;
   bool timed = true;
   std::mutex mutex;  // guards all below
@@ -133,6 +139,8 @@ class Stream {
   Stream(Context* context, int priority);
   ~Stream();
   void Put(Kind kind, Work work);
+  // The same for work that reads or writes memory.
+  void PutTouching(Kind kind, Work work);
   // Waits until all enqueued work is done; on a lost device it returns without that.
   void Synchronize();
   Context* context() const { return context_; }

@@ -81,6 +81,13 @@ void Stream::Put(Kind kind, Work work) {
   changed_.notify_all();
 }
 
+void Stream::PutTouching(Kind kind, Work work) {
+  Put(kind, [context = context_, work = std::move(work)] {
+    const std::shared_lock lock(Here().touches);
+    if (!context->lost) work();
+  });
+}
+
 void Stream::Synchronize() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [target = put_, this] { return done_ >= target; });
@@ -173,7 +180,7 @@ EXPORTED int cuStreamWaitEvent(Stream* stream, Event* event, unsigned) {
   const uint64_t target = event->recorded;
   lock.unlock();
   Context* const context = stream->context();
-  stream->Put(Kind::kOther, [=] {
+  stream->Put(Kind::kOther, [=, event = event->self] {
     std::unique_lock waiting(event->mutex);
     // A lost device passes no more events.
     while (event->passed < target && !context->lost)
@@ -187,7 +194,7 @@ EXPORTED int cuMemsetD8Async(uint64_t to, unsigned char value, size_t bytes, Str
   if (const int result = call.Begin()) return result;
   CheckContext("cuMemsetD8Async", stream);
   char* const target = ShadowOf("cuMemsetD8Async", to, bytes);
-  stream->Put(Kind::kOther, [=] { std::memset(target, value, bytes); });
+  stream->PutTouching(Kind::kOther, [=] { std::memset(target, value, bytes); });
   return 0;
 }
 
@@ -196,7 +203,7 @@ EXPORTED int cuMemcpyHtoDAsync_v2(uint64_t to, const void* from, size_t bytes, S
   if (const int result = call.Begin()) return result;
   CheckContext("cuMemcpyHtoDAsync_v2", stream);
   char* const target = ShadowOf("cuMemcpyHtoDAsync_v2", to, bytes);
-  stream->Put(Kind::kUp, [=] { std::memcpy(target, from, bytes); });
+  stream->PutTouching(Kind::kUp, [=] { std::memcpy(target, from, bytes); });
   return 0;
 }
 
@@ -205,7 +212,7 @@ EXPORTED int cuMemcpyDtoHAsync_v2(void* to, uint64_t from, size_t bytes, Stream*
   if (const int result = call.Begin()) return result;
   CheckContext("cuMemcpyDtoHAsync_v2", stream);
   const char* const source = ShadowOf("cuMemcpyDtoHAsync_v2", from, bytes);
-  stream->Put(Kind::kDown, [=] { std::memcpy(to, source, bytes); });
+  stream->PutTouching(Kind::kDown, [=] { std::memcpy(to, source, bytes); });
   return 0;
 }
 
@@ -215,14 +222,16 @@ EXPORTED int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, Stre
   CheckContext("cuMemcpyDtoDAsync_v2", stream);
   char* const target = ShadowOf("cuMemcpyDtoDAsync_v2", to, bytes, CurrentContext());
   const char* const source = ShadowOf("cuMemcpyDtoDAsync_v2", from, bytes, CurrentContext());
-  stream->Put(Kind::kOther, [=] { std::memcpy(target, source, bytes); });
+  stream->PutTouching(Kind::kOther, [=] { std::memcpy(target, source, bytes); });
   return 0;
 }
 
 EXPORTED int cuEventCreate(Event** event, unsigned flags) {
   static Call call("cuEventCreate");
   if (const int result = call.Begin()) return result;
-  *event = new Event();
+  const auto made = std::make_shared<Event>();
+  made->self = made;
+  *event = made.get();
   (*event)->context = CurrentContext();
   (*event)->timed = (flags & kWithoutTiming) == 0;
   State& state = Here();
@@ -235,7 +244,7 @@ EXPORTED int cuEventDestroy_v2(Event* event) {
   static Call call("cuEventDestroy_v2");
   const int result = call.Begin();
   if (!Ends(result)) return result;
-  delete event;
+  event->self.reset();
   State& state = Here();
   const std::lock_guard lock(state.mutex);
   state.events--;
@@ -254,7 +263,7 @@ EXPORTED int cuEventRecord(Event* event, Stream* stream) {
     if (stream->capture) return 0;
     event->recorded++;
   }
-  stream->Put(Kind::kOther, [event] {
+  stream->Put(Kind::kOther, [event = event->self] {
     const std::lock_guard lock(event->mutex);
     event->passed++;
     event->passed_ns = Now();
@@ -314,7 +323,7 @@ EXPORTED int fakeCudaLaunch(Stream* stream, const std::function<void()>* kernel)
   static Call call("fakeCudaLaunch");
   if (const int result = call.Begin()) return result;
   CheckContext("fakeCudaLaunch", stream);
-  stream->Put(Kind::kKernel, *kernel);
+  stream->PutTouching(Kind::kKernel, *kernel);
   return 0;
 }
 

@@ -1,6 +1,8 @@
 // The onnxruntime backend: loading, describing, errors.
 #include "backends/onnxruntime/library.h"
+#include "backends/onnxruntime/pool_threads.h"
 #include "onnxruntime_fixture.h"
+#include "platform/cores.h"
 #include "platform/dynamic_library.h"
 
 namespace tritonts::test {
@@ -224,6 +226,7 @@ RUNTIME_TEST(onnxruntime_refuses_settings_it_does_not_know) {
   CHECK(refused({{"intra_op_threads", "-1"}}));
   CHECK(refused({{"execution_mode", "2"}}));
   CHECK(refused({{"allow_spinning", "yes"}}));
+  CHECK(refused({{"allow_spinning", "1"}, {"spin_in_runs", "1"}}));
   CHECK(refused({{"shared_pool", "1"}, {"inter_op_threads", "2"}}));
 }
 
@@ -246,7 +249,7 @@ RUNTIME_TEST(onnxruntime_passes_settings_to_the_runtime) {
     auto info = ready.model->Info();
     CHECK_EQ(info["intra_op_threads"], "2");
     CHECK_EQ(info["shared_pool"], "0");
-    CHECK_EQ(info["spinning"], "0");
+    CHECK_EQ(info["spinning"], "off");
     CHECK(info["version"].starts_with("1."));
     CHECK(std::filesystem::equivalent(info["library"], LibraryPath()));
     RecordingBatch batch;
@@ -272,8 +275,63 @@ RUNTIME_TEST(onnxruntime_shares_one_pool_of_threads) {
     auto info = ready->model->Info();
     CHECK_EQ(info["shared_pool"], "1");
     CHECK_EQ(info["intra_op_threads"], first.model->Info()["intra_op_threads"]);
-    CHECK_EQ(info["spinning"], "0");
+    CHECK_EQ(info["spinning"], "off");
   }
+}
+
+RUNTIME_TEST(onnxruntime_gives_large_models_threads_that_spin_within_runs) {
+  const SettingMap settings = {{"shared_pool", "1"},
+                               {"global_threads", "2"},
+                               {"fallback_threads", "2"},
+                               {"spin_in_runs", "1"}};
+  Ready small(Doubling(), DoublingIo(), settings);
+  CHECK_EQ(small.status.message(), "");
+  CHECK_EQ(small.model->Info()["shared_pool"], "1");
+  CHECK_EQ(small.model->Info()["spinning"], "off");
+
+  auto own = settings;
+  own.erase("shared_pool");
+  own["intra_op_threads"] = "2";
+  Ready ready(Doubling(), DoublingIo(), own);
+  CHECK_EQ(ready.status.message(), "");
+  auto info = ready.model->Info();
+  auto library = onnxruntime::Library::Open(LibraryPath());
+  CHECK_EQ(info["spinning"], library.value()->bounds_spins() ? "within runs" : "off");
+  RecordingBatch batch;
+  ready.instance->Execute(batch.Add().Floats({1, 2}, {1, 2}));
+  CHECK_EQ(batch.status.message(), "");
+}
+
+TEST(pool_threads_are_limited_and_come_back) {
+  const int most = std::max(16, 4 * static_cast<int>(platform::AvailableCores()));
+  onnxruntime::PoolThreads first;
+  CHECK(!first.Take("a", most + 1));
+  {
+    onnxruntime::PoolThreads all;
+    CHECK(all.Take("a", most));
+    onnxruntime::PoolThreads none;
+    CHECK(!none.Take("b", 1));
+    CHECK(!none.taken());
+  }
+  CHECK(first.Take("b", most));
+  first.Return();
+  CHECK(first.Take("c", most));
+}
+
+TEST(pool_threads_stay_with_a_model_that_is_reloaded) {
+  const int most = std::max(16, 4 * static_cast<int>(platform::AvailableCores()));
+  onnxruntime::PoolThreads next;
+  {
+    onnxruntime::PoolThreads old;
+    CHECK(old.Take("a", most));
+    CHECK(next.Take("a", most));
+    onnxruntime::PoolThreads third;
+    CHECK(!third.Take("a", most));
+  }
+  onnxruntime::PoolThreads other;
+  CHECK(!other.Take("b", 1));
+  next.Return();
+  CHECK(other.Take("b", 1));
 }
 
 RUNTIME_TEST(onnxruntime_makes_own_pools_in_an_environment_of_somebody_else) {
@@ -295,7 +353,7 @@ RUNTIME_TEST(onnxruntime_makes_own_pools_in_an_environment_of_somebody_else) {
   auto info = ready.model->Info();
   CHECK_EQ(info["shared_pool"], "0");
   CHECK_EQ(info["intra_op_threads"], "2");
-  CHECK_EQ(info["spinning"], "0");
+  CHECK_EQ(info["spinning"], "off");
   RecordingBatch batch;
   ready.instance->Execute(batch.Add().Floats({1, 2}, {1, 2}));
   CHECK(batch.status.ok());

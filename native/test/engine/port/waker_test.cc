@@ -62,6 +62,27 @@ TEST(waker_counts_a_wait_from_when_the_batch_had_its_thread) {
   CHECK(looks);
 }
 
+// Whether the JS thread looks after it has slept through some batches of this length.
+bool LooksAfterBatchesOf(uint64_t batch_ns) {
+  Waker waker([] {}, 8);
+  uint64_t now = NowNs();
+  for (int i = 0; i < 20; i++) {
+    waker.BeginWait(now);
+    if (waker.Look() == Looked::kNothing) return true;
+    BatchTimings timings;
+    timings.exec_start_ns = now;
+    timings.exec_end_ns = now += batch_ns;
+    waker.Signal(&timings);
+    CHECK(waker.TakeSignal());
+  }
+  return false;
+}
+
+TEST(waker_counts_no_wake_ups_that_a_look_spares) {
+  CHECK(LooksAfterBatchesOf(150'000));
+  CHECK(!LooksAfterBatchesOf(170'000));
+}
+
 TEST(waker_wakes_nobody_when_it_is_closed) {
   for (int round = 0; round < 200; round++) {
     std::atomic<int> wakes{0};

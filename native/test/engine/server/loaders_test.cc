@@ -94,6 +94,85 @@ TEST(loaders_beyond_the_cores_take_what_comes_when_the_others_hang) {
   CHECK(Eventually([&] { return work.done() == 3 && loaders.idle(); }));
 }
 
+TEST(loaders_start_threads_in_place_of_those_that_hang) {
+  Work work;
+  std::atomic<bool> over{false};
+  Timer timer;
+  CHECK(timer.Start());
+  {
+    Loaders loaders({.most_threads = 2,
+                     .cores = 1,
+                     .overdue = milliseconds(1),
+                     .patience = hours(1),
+                     .short_patience = milliseconds(20),
+                     .timer = &timer},
+                    [] {});
+    CHECK(loaders.Start());
+    const auto hang = [&] {
+      while (!over) std::this_thread::sleep_for(milliseconds(1));
+    };
+    for (int i = 0; i < 5; i++) {
+      Loaders::Task task = work.Load(hang);
+      task.is_short = true;
+      loaders.Add(std::move(task));
+    }
+    loaders.Add(work.Load());
+    // Nothing is added any more.
+    CHECK(Eventually([&] { return work.done() == 1; }));
+    CHECK_EQ(work.at_once(), 5);
+    over = true;
+    CHECK(Eventually([&] { return work.done() == 6 && loaders.idle(); }));
+    // Then there are as many threads as before.
+    over = false;
+    for (int i = 0; i < 5; i++) loaders.Add(work.Load(hang));
+    CHECK(Eventually([&] { return work.at_once() == 2; }));
+    std::this_thread::sleep_for(milliseconds(60));
+    CHECK_EQ(work.at_once(), 2);
+    over = true;
+    CHECK(Eventually([&] { return work.done() == 11 && loaders.idle(); }));
+    // Those that rest are called again.
+    over = false;
+    for (int i = 0; i < 4; i++) {
+      Loaders::Task task = work.Load(hang);
+      task.is_short = true;
+      loaders.Add(std::move(task));
+    }
+    CHECK(Eventually([&] { return work.at_once() == 4; }));
+    over = true;
+    CHECK(Eventually([&] { return work.done() == 15 && loaders.idle(); }));
+  }
+  timer.Stop();
+}
+
+TEST(loaders_start_no_more_threads_in_place_than_the_limit) {
+  Work work;
+  std::atomic<bool> over{false};
+  Timer timer;
+  CHECK(timer.Start());
+  {
+    Loaders loaders({.most_threads = 1,
+                     .cores = 1,
+                     .overdue = milliseconds(1),
+                     .patience = milliseconds(5),
+                     .short_patience = milliseconds(5),
+                     .most_in_place = 2,
+                     .timer = &timer},
+                    [] {});
+    CHECK(loaders.Start());
+    for (int i = 0; i < 6; i++) {
+      loaders.Add(work.Load([&] {
+        while (!over) std::this_thread::sleep_for(milliseconds(1));
+      }));
+    }
+    CHECK(Eventually([&] { return work.at_once() == 3; }));
+    std::this_thread::sleep_for(milliseconds(50));
+    CHECK_EQ(work.at_once(), 3);
+    over = true;
+    CHECK(Eventually([&] { return work.done() == 6 && loaders.idle(); }));
+  }
+  timer.Stop();
+}
+
 TEST(loaders_do_with_the_threads_that_the_system_has) {
   if (kWatched) SKIP("a sanitizer needs memory at any time");
   Work work;

@@ -52,8 +52,10 @@ TEST(published_models_of_one_name_in_two_namespaces_are_two_models) {
 }
 
 TEST(published_models_resolve_a_name_that_one_namespace_has) {
-  PublishedModels models;
-  CHECK(models.Resolve("m").status().code() == Code::kNotFound);
+  PublishedModels models(true);
+  const Status never = models.Resolve("m").status();
+  CHECK(never.code() == Code::kInvalidArg);
+  CHECK_EQ(never.message(), "Request for unknown model: 'm' is not found");
   models.Set({"b", "m"}, "");
   // Neighbours in the order of names.
   models.Set({"a", "l"}, "");
@@ -63,12 +65,23 @@ TEST(published_models_resolve_a_name_that_one_namespace_has) {
   const Status ambiguous = models.Resolve("m").status();
   CHECK(ambiguous.code() == Code::kInvalidArg);
   CHECK_EQ(ambiguous.message(),
-           "there are 2 models 'm', in the namespaces '', 'b': the model namespace must be "
-           "provided to resolve the ambiguity");
+           "There are 2 identifiers of model 'm' in global map, model namespace must be provided "
+           "to resolve ambiguity.");
   models.Remove({"b", "m"});
   CHECK(models.Resolve("m").value() == (ModelKey{"", "m"}));
   models.Remove({"", "m"});
-  CHECK(models.Resolve("m").status().code() == Code::kNotFound);
+  const Status gone = models.Resolve("m").status();
+  CHECK(gone.code() == Code::kNotFound);
+  CHECK_EQ(gone.message(), "Identifier of model 'm' is not found in global map");
+}
+
+TEST(published_models_without_namespaces_resolve_an_unknown_name_to_nothing) {
+  PublishedModels models;
+  CHECK(!models.Resolve("m").value());
+  models.Set({"", "m"}, "");
+  CHECK(models.Resolve("m").value() == (ModelKey{"", "m"}));
+  models.Remove({"", "m"});
+  CHECK(!models.Resolve("m").value());
 }
 
 TEST(version_table_never_gives_a_uid_twice) {

@@ -28,6 +28,7 @@ import { Refusals } from './errors/refusals.js';
 import { DoomedGroup, Rejections } from './errors/rejections.js';
 import { isAborted } from './ending/signal-listeners.js';
 import { keepStack } from './errors/stacks.js';
+import { AwaitedLoads } from './requests/awaited-load.js';
 import { resendSome } from './requests/moved.js';
 import type { Owner } from './owner.js';
 import { SentStream, type Canceller } from './responses/streams.js';
@@ -51,6 +52,7 @@ export class EngineConnection implements Owner, Canceller {
   readonly #rejections: Rejections;
   readonly #refusals: Refusals;
   readonly #hold: LoopHold;
+  readonly #awaited: AwaitedLoads = new AwaitedLoads(this);
   #flushScheduled = false;
   #detached = false;
   /**
@@ -235,6 +237,7 @@ export class EngineConnection implements Owner, Canceller {
 
   /** Cancels and rejects the requests in flight that belong to `owner`. */
   cancelAll(owner: object): void {
+    this.#awaited.cancelAll(owner);
     if (!this.#detached) this.#cancellation.cancelAll(owner);
   }
 
@@ -262,6 +265,11 @@ export class EngineConnection implements Owner, Canceller {
   settled(group: Group, first: number, count: number, waited: number): void {
     this.#hold.settled(waited);
     this.#cancellation.settled(group, first, count);
+  }
+
+  /** @internal */
+  holdForLoad(group: Group, first: number, count: number): boolean {
+    return !this.#detached && this.#awaited.hold(group, first, count);
   }
 
   /** @internal */

@@ -14,6 +14,13 @@ export interface Owner {
    */
   settled(group: Group, first: number, count: number, waited: number): void;
   /**
+   * Called if the version was unloaded before it accepted `count` adjacent requests of a group. They wait for its model if that
+   * is lazy, and are not of the group any more.
+   *
+   * @returns Whether they wait.
+   */
+  holdForLoad(group: Group, first: number, count: number): boolean;
+  /**
    * Called if the version was unloaded before it accepted the group. Sends the group to the version's successor
    * if that is allowed.
    *

@@ -74,10 +74,17 @@ export interface DispatchTarget {
   /**
    * The version that serves this version's requests after its unload, if it accepts them unchanged.
    *
+   * @param isPinned - Whether it has to have the same number.
    * @throws {@link TritonError} The error for a request that no version serves, or that the successor does not
    *   accept.
    */
-  successor(shapes: readonly (readonly number[] | undefined)[]): DispatchTarget;
+  successor(shapes: readonly (readonly number[] | undefined)[], isPinned?: boolean): DispatchTarget;
+  /**
+   * Has the model loaded again, if it is lazy and not served. The promise rejects with the reason why it cannot be.
+   *
+   * @returns Undefined if there is nothing to wait for.
+   */
+  reload?(): Promise<void> | undefined;
 }
 
 export type { RegionRange } from '../tensor/region-tensor.js';

@@ -7,7 +7,7 @@ import { show } from '../../argument-checks.js';
 import { performance } from 'node:perf_hooks';
 import { invalidArgument } from '../../errors.js';
 import { longestTimerMs } from '../../time-limit.js';
-import { clearTimeout, setTimeout } from './timers.js';
+import { clearTimeout, setTimeout } from '../../timers.js';
 
 /** A deadline fires late by at most 1/64 of its time, or 1 ms. */
 const parts = 64;

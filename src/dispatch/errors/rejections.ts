@@ -9,7 +9,7 @@ import { performance } from 'node:perf_hooks';
 import type { TritonError } from '../../errors.js';
 import { withFrames, withoutStack, withStack } from './request-errors.js';
 import type { Group } from '../requests/group.js';
-import { setImmediate } from '../ending/timers.js';
+import { setImmediate } from '../../timers.js';
 import type { DispatchRequest, Waiter } from '../types.js';
 
 /** The longest time that a slice may hold the event loop, in milliseconds. */

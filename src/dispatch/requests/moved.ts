@@ -56,7 +56,7 @@ export function resendSome(
 }
 
 /** The inputs of a sent request, as views of its group's range in a slab. */
-function inputsOf(group: Group, position: number): EncodedInputs {
+export function inputsOf(group: Group, position: number): EncodedInputs {
   const { shapes, views, lengths, byteLengths } = group;
   const inputs = new EncodedInputs(shapes.length);
   for (const [i, shape] of shapes.entries()) {

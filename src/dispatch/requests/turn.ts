@@ -8,7 +8,7 @@
  */
 
 import { performance } from 'node:perf_hooks';
-import { setImmediate } from '../ending/timers.js';
+import { setImmediate } from '../../timers.js';
 
 /**
  * How long responses may be delivered in one turn, in milliseconds. A timer may be late by this time and the

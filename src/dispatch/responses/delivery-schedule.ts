@@ -6,7 +6,7 @@
 import { performance } from 'node:perf_hooks';
 import { lookAgain, looksNoMore, type NativePort } from '../../addon/native/port.js';
 import type { PromiseSettler } from './settle-promises.js';
-import { setImmediate } from '../ending/timers.js';
+import { setImmediate } from '../../timers.js';
 import { turnIsYoung } from '../requests/turn.js';
 
 /** The maximum number of responses delivered between two turns of the event loop. */

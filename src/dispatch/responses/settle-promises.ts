@@ -186,6 +186,11 @@ export class PromiseSettler {
     if ((flags & (countedBit | emptyBit)) !== 0) {
       this.#readStreamed(group, first, flags, view, page, position, end, timings);
     } else if (code !== 0) {
+      if (unserved && this.#owner.holdForLoad(group, first, all)) {
+        if (all === group.count) this.#groups.unstage(group);
+        this.#groups.ended(group, all);
+        return count;
+      }
       if (unserved && all === group.count) {
         const why = this.#owner.resend(group);
         if (group.generation !== generation) return count;

@@ -26,8 +26,11 @@ export interface StreamWaiter<T> extends Waiter<T> {
   /** Called when there are no more responses. */
   end(): void;
   /** Called when the request was sent again, before its first response. */
-  moved(stream: SentStream): void;
+  moved(stream: ToldStream): void;
 }
+
+/** What is told of the reader of a stream: a request of this process, or of another one. */
+export type ToldStream = Pick<SentStream, 'begin' | 'read' | 'cancel'>;
 
 /** Whether a waiter accepts more than one response. */
 export function isStreamWaiter<T>(waiter: Waiter<T>): waiter is StreamWaiter<T> {

@@ -98,10 +98,18 @@ const calls: Readonly<Record<string, Call>> = {
   ServerReady: (service) => ({ ready: service.ready() }),
   ModelReady: async (service, request) => ({ ready: await service.modelReady(...model(request)) }),
   ServerMetadata: (service) => service.metadata(),
-  ModelMetadata: (service, request) => service.modelMetadata(...model(request)),
-  ModelConfig: (service, request) => ({ config: service.modelConfig(...model(request)) }),
-  ModelStatistics: (service, request) => {
+  ModelMetadata: async (service, request) => {
+    await service.whenAwake(...model(request))?.loaded;
+    return service.modelMetadata(...model(request));
+  },
+  ModelConfig: async (service, request) => {
+    await service.whenAwake(...model(request))?.loaded;
+    return { config: service.modelConfig(...model(request)) };
+  },
+  ModelStatistics: async (service, request) => {
     const [name, version] = model(request);
+    // Clients ask for these before their first request.
+    if (name !== '') await service.whenAwake(name, version)?.loaded;
     return service.statistics(name === '' ? undefined : name, version);
   },
   RepositoryIndex: (service, request) => {

@@ -4,6 +4,7 @@ import { constants, type Http2Session } from 'node:http2';
 import { Leak } from '../../protocol/grpc/leak.js';
 import type { CheckedGrpcOptions } from './options.js';
 import { pongBytes, Probe } from './probe.js';
+import { clearTimeout, setTimeout } from '../../timers.js';
 
 /** The least time between pings of a client without calls, unless the options permit more. As in gRPC. */
 const idlePingMs = 7_200_000;

@@ -6,6 +6,8 @@ import { Connection } from './connection.js';
 import type { GrpcHandler } from './handler.js';
 import type { CheckedGrpcOptions } from './options.js';
 import { mostTicks, type Traffic } from './rpc.js';
+import { replaceStreamTable } from './stream-table.js';
+import { clearInterval, setInterval } from '../../timers.js';
 
 /** How often connections are checked for life. */
 const probeMs = 5000;
@@ -29,6 +31,7 @@ export class Connections {
       socket.once('close', () => this.#sockets.delete(socket));
     });
     http.on('session', (session) => {
+      replaceStreamTable(session);
       const connection = new Connection(session, this.#options);
       this.#all.add(connection);
       session.once('close', () => this.#all.delete(connection));

@@ -7,6 +7,7 @@ import type { InferenceService } from '../service/service.js';
 import { Messages } from '../../protocol/protobuf/messages.js';
 import type { Rpc } from './rpc.js';
 import { framed, OneMessage } from './unary.js';
+import { clearInterval, setInterval } from '../../timers.js';
 
 /** The most fields of a request. It has one known field, but unknown fields count, too. */
 const mostFields = 256;

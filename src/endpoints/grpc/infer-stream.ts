@@ -34,6 +34,17 @@ interface Place {
 /** A request with its trace; undefined: requests are not traced. */
 type TracedRequest = GrpcInferRequest & { readonly trace?: FrontTrace | undefined };
 
+/** A request that waits for its turn. */
+interface LaterRequest {
+  readonly reader: InferRequestReader;
+  readonly bytes: number;
+  readonly trace: FrontTrace | undefined;
+  /** Undefined: it could not be read. */
+  readonly request?: TracedRequest;
+  /** Why it is refused. */
+  readonly error?: unknown;
+}
+
 /** See the head of this file. */
 export class InferStream implements RpcHandler {
   readonly endless = true;
@@ -49,6 +60,8 @@ export class InferStream implements RpcHandler {
   #readers: (() => void)[] = [];
   #underWay = 0;
   #inputEnded = false;
+  /** The last request waits for the load of a lazy model, or for such a request before it. It does not reject. */
+  #behind: Promise<void> | undefined;
   #gone = false;
   #watching = false;
   /** Since when the next request is waited for; of the clock of time stamps. Set only while requests may be traced. */
@@ -68,19 +81,56 @@ export class InferStream implements RpcHandler {
     const trace = this.#context.service.traces ? this.#traceOf() : undefined;
     try {
       const request = this.#read(reader, bytes, trace);
-      if (this.#context.service.isDecoupled(request.model, request.version)) {
-        const responses = this.#context.service.stream(request);
-        this.#streams.add(responses);
-        void this.#forward(request, responses, bytes.length);
-      } else this.#infer(request, bytes.length);
+      const load = this.#context.service.whenAwake(request.model, request.version, bytes.length)?.loaded;
+      if (load === undefined && this.#behind === undefined) this.#begin(request, bytes.length);
+      else this.#beginLater(load, { reader, bytes: bytes.length, trace, request });
     } catch (error) {
       // Bytes that are not a message end the call.
       if (error instanceof UnreadableMessage) throw error;
-      const place: Place = { bytes: bytes.length, answer: undefined, error: undefined, trace };
-      this.#places.push(place);
-      this.#settle(place, reader, error);
+      const refused = { reader, bytes: bytes.length, trace, error };
+      if (this.#behind === undefined) this.#refuse(refused);
+      else this.#beginLater(undefined, refused);
     }
     this.#setFlow();
+  }
+
+  /**
+   * Begins a request when its lazy model is loaded, and those before it have begun: answers have the order of requests.
+   *
+   * @param load - Undefined: it waits only for those before it.
+   */
+  #beginLater(load: Promise<void> | undefined, one: LaterRequest): void {
+    const turn = Promise.allSettled([load, this.#behind]).then(([loaded]) => {
+      if (this.#behind === turn) this.#behind = undefined;
+      if (this.#gone) {
+        one.trace?.end();
+        return;
+      }
+      try {
+        if (one.request === undefined) throw one.error;
+        if (loaded.status === 'rejected') throw loaded.reason;
+        this.#begin(one.request, one.bytes);
+      } catch (error) {
+        this.#refuse({ ...one, error });
+      }
+    });
+    this.#behind = turn;
+  }
+
+  #refuse({ reader, bytes, trace, error }: LaterRequest): void {
+    const place: Place = { bytes, answer: undefined, error: undefined, trace };
+    this.#places.push(place);
+    this.#settle(place, reader, error);
+  }
+
+  #begin(request: TracedRequest, bytes: number): void {
+    if (!this.#context.service.isDecoupled(request.model, request.version)) {
+      this.#infer(request, bytes);
+      return;
+    }
+    const responses = this.#context.service.stream(request);
+    this.#streams.add(responses);
+    void this.#forward(request, responses, bytes);
   }
 
   ended(): void {

@@ -1,13 +1,17 @@
 /**
  * Finds dead connections. When a client breaks a rule of HTTP/2 (headers that cannot be decoded, data for no call),
  * nghttp2 sends GOAWAY, and then neither reads nor writes. Node emits no event, not even when the client closes, so the
- * connection would stay for ever. A ping on such a connection stays in its queue, which reveals it.
+ * connection would stay for ever. A ping on such a connection stays in its queue, which reveals it. On a connection that
+ * ends with its last call, Node sends no pings. There, settings without a change are sent instead.
  */
 
 import type { Http2Session } from 'node:http2';
 
 /** The size of an answer to a ping: a frame's header, and eight bytes. */
 export const pongBytes: number = 9 + 8;
+
+/** The size of an answer to settings: a frame's header. */
+const settingsTakenBytes = 9;
 
 /** See the head of this file. */
 export class Probe {
@@ -48,13 +52,18 @@ export class Probe {
     } else if (isQuiet && bytesRead !== this.#worked) {
       this.#worked = bytesRead;
       this.#pinged = bytesWritten;
+      if (session.closed) session.settings({}, this.#onSettingsTaken);
       // Node allows ten unanswered pings. Then the client answers none, and the connection is dead.
-      if (!session.ping(this.#onPong)) return Infinity;
+      else if (!session.ping(this.#onPong)) return Infinity;
     }
     return -1;
   }
 
   readonly #onPong = (error: Error | null): void => {
     if (error === null) this.#worked += pongBytes;
+  };
+
+  readonly #onSettingsTaken = (error: Error | null): void => {
+    if (error === null) this.#worked += settingsTakenBytes;
   };
 }

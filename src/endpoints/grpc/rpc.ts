@@ -9,6 +9,7 @@ import { RpcError, status } from '../../protocol/grpc/status.js';
 import { longestTimerMs } from '../../time-limit.js';
 import type { Answer } from './infer-response.js';
 import { Outgoing } from './outgoing.js';
+import { clearTimeout, setImmediate, setTimeout } from '../../timers.js';
 
 /** Does the work of a call. */
 export interface RpcHandler {

@@ -12,6 +12,7 @@ import { Connections } from './connections.js';
 import { GrpcHandler } from './handler.js';
 import { checkGrpcOptions, type CheckedGrpcOptions, type ServeGrpcOptions } from './options.js';
 import { thrownText } from '../../thrown-text.js';
+import { clearTimeout, setTimeout } from '../../timers.js';
 
 export type { GrpcRestrictedGroup } from './methods.js';
 export type { RestrictedRpcs, ServeGrpcOptions } from './options.js';

@@ -3,7 +3,8 @@
 import type { InferResult, RequestedOutput } from '../../api/results.js';
 import type { FrontTrace } from '../service/front-trace.js';
 import { Client } from '../service/client.js';
-import type { InferenceService } from '../service/service.js';
+import type { AwaitedModel } from '../../server/lazy/lazy-loads.js';
+import type { InferenceService, ServiceRequest } from '../service/service.js';
 import type { Waiter } from '../../dispatch/types.js';
 import { answerCall } from './calls.js';
 import { prefixBytes } from '../../protocol/grpc/framing.js';
@@ -61,6 +62,9 @@ export class UnaryInfer extends OneMessage implements Waiter<InferResult> {
   readonly #context: CallContext;
   readonly #client: Client = new Client();
   readonly #trace: FrontTrace | undefined;
+  /** The wait for a lazy model, and the request that waits. It goes with the call, so that its bytes do. */
+  #awaited: AwaitedModel | undefined;
+  #waiting: ServiceRequest | undefined;
   /** The request's list of outputs. */
   #asked: readonly RequestedOutput[] | undefined;
 
@@ -89,10 +93,30 @@ export class UnaryInfer extends OneMessage implements Waiter<InferResult> {
     const asked =
       trace === undefined && parameters === request.parameters ? request : { ...request, parameters, trace };
     this.#asked = request.outputs;
-    this.#context.service.infer(asked, this.#client, this);
+    const { service } = this.#context;
+    const awaited = service.whenAwake(request.model, request.version, bytes.length);
+    if (awaited === undefined) service.infer(asked, this.#client, this);
+    else this.#inferWhen(awaited, asked);
+  }
+
+  /** Sends the request when its lazy model is loaded. */
+  #inferWhen(awaited: AwaitedModel, asked: ServiceRequest): void {
+    this.#awaited = awaited;
+    this.#waiting = asked;
+    awaited.loaded
+      .then(() => {
+        const request = this.#waiting;
+        this.#waiting = undefined;
+        if (request && !this.#rpc.finished) this.#context.service.infer(request, this.#client, this);
+      })
+      .catch((error: unknown) => {
+        this.reject(error);
+      });
   }
 
   override gone(): void {
+    this.#waiting = undefined;
+    this.#awaited?.leave();
     this.#client.end();
   }
 

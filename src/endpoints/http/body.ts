@@ -17,6 +17,14 @@ export type BodyTaker = (error: TritonError | undefined, body: Buffer) => void;
 
 const nothing = Buffer.alloc(0);
 
+/** Errors of bodies that are too large. */
+const tooLarge: WeakSet<TritonError> = new WeakSet();
+
+/** Whether an error says that a body is too large. */
+export function isTooLarge(error: TritonError): boolean {
+  return tooLarge.has(error);
+}
+
 /** Reads the bodies of an endpoint's requests. */
 export class BodyReader {
   readonly memory: BodyMemory = new BodyMemory();
@@ -104,9 +112,11 @@ export class BodyReader {
   }
 
   #tooLarge(size: string): TritonError {
-    return invalidArgument(
+    const error = invalidArgument(
       `the request's body has ${size}, over the limit of ${this.#maxBytes} bytes (maxRequestBytes)`,
     );
+    tooLarge.add(error);
+    return error;
   }
 
   #full(): TritonError {

@@ -60,6 +60,10 @@ export class Connection {
   #answers = 0;
   /** Their bytes. */
   #unread = 0;
+  /** Whether there was a request. */
+  #asked = false;
+  /** Whether the head of a plain request was read, and its body has not arrived. */
+  #arriving = false;
   #lastRequest: IncomingMessage | undefined;
   #lastResponse: ServerResponse | undefined;
   #paused = false;
@@ -79,8 +83,22 @@ export class Connection {
     else socket.once('close', gone);
   }
 
+  /** Keeps the connection for a plain request whose body has not arrived. Another parser may begin the request. */
+  arriving(): void {
+    this.#arriving = true;
+  }
+
+  /** Counts a plain request. The connection has no other one meanwhile. */
+  began(): void {
+    this.#asked = true;
+    this.#arriving = false;
+    this.#answers++;
+  }
+
   /** Counts a request. */
   begin(request: IncomingMessage, response: ServerResponse): void {
+    this.#asked = true;
+    this.#arriving = false;
     this.#lastRequest = request;
     this.#lastResponse = response;
     if (++this.#answers < mostRequests || this.#paused) return;
@@ -106,7 +124,14 @@ export class Connection {
       this.#paused = false;
       this.#socket.resume();
     }
-    if (this.#answers === 0 && this.#ending) this.#socket.destroySoon();
+    if (this.#ending && this.idle) this.#socket.destroySoon();
+  }
+
+  /** Ends a plain request as {@link end} does. */
+  endPlain(size: number): void {
+    this.end(size);
+    // Node does the same after its answers. Otherwise the limit of `watch` would end an idle connection.
+    if (this.#answers === 0 && (this.#socket.timeout ?? 0) > 0) this.#socket.setTimeout(0);
   }
 
   /** The error if no answer may be made, because clients read too slowly; undefined if it may. */
@@ -135,9 +160,9 @@ export class Connection {
     if (this.#unread > 0 && this.#socket.timeout !== timeoutMs) this.#socket.setTimeout(timeoutMs);
   }
 
-  /** Whether the connection has had requests, and all of them have been answered. */
+  /** Whether the connection has had requests, all of them have been answered, and no other one is known to arrive. */
   get idle(): boolean {
-    return this.#answers === 0 && this.#lastRequest !== undefined;
+    return this.#answers === 0 && this.#asked && !this.#arriving;
   }
 
   /** Whether the client would take bytes written now for the answer to an earlier request. */

@@ -4,10 +4,12 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { TritonError } from '../../errors.js';
 import type { FrontTrace } from '../service/front-trace.js';
 import type { Client } from '../service/client.js';
-import { asTritonError, httpStatus, reasonHeader } from '../../protocol/statuses.js';
+import { asTritonError, reasonHeader } from '../../protocol/statuses.js';
 import type { InferAnswer } from './infer-response.js';
 import type { BodyReader } from './body.js';
-import { compress, type Encoding } from './compression.js';
+import { answerEncoding, compress, type Encoding } from './compression.js';
+import type { InferExchange } from './infer-exchange.js';
+import { tritonErrors, type ErrorForm } from './error-form.js';
 import { dropMemoryOf } from './output-memory.js';
 import type { Connection } from './connection.js';
 
@@ -18,7 +20,7 @@ type HeaderList = string[];
  * See the head of this file. A request is answered once. Later answers, or answers to a client that left, are
  * dropped.
  */
-export class Exchange {
+export class Exchange implements InferExchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly client: Client;
@@ -29,6 +31,7 @@ export class Exchange {
   readonly #closing: () => boolean;
   /** Whether only this endpoint has the response, so that no other code can read the written buffers later. */
   readonly #owned: boolean;
+  readonly #errors: ErrorForm;
   /** Bytes of the answer that were counted. */
   #answerBytes = 0;
   /** The request's body, and the reader that counts it. */
@@ -44,6 +47,7 @@ export class Exchange {
     connection: Connection,
     closing: () => boolean,
     owned: boolean,
+    errors: ErrorForm = tritonErrors,
   ) {
     this.request = request;
     this.response = response;
@@ -51,6 +55,7 @@ export class Exchange {
     this.#connection = connection;
     this.#closing = closing;
     this.#owned = owned;
+    this.#errors = errors;
     connection.begin(request, response);
     response.on('close', () => {
       this.#endTrace();
@@ -71,9 +76,21 @@ export class Exchange {
     this.#body = undefined;
   }
 
+  get rawHeaders(): readonly string[] {
+    return this.request.rawHeaders;
+  }
+
+  get encoding(): Encoding {
+    return answerEncoding(this.request.headers['accept-encoding']);
+  }
+
+  get gone(): boolean {
+    return this.client.gone || this.response.destroyed;
+  }
+
   /** Whether the request was not answered yet, and its client is still connected. */
   get open(): boolean {
-    return !this.client.gone && !this.response.headersSent && !this.response.destroyed;
+    return !this.gone && !this.response.headersSent;
   }
 
   /** Counts bytes of the answer as waiting for the client. */
@@ -123,13 +140,14 @@ export class Exchange {
   sendError(error: unknown, status?: number, more: HeaderList = []): void {
     const coded = asTritonError(error);
     const headers = coded.reason === undefined ? more : [...more, reasonHeader, coded.reason];
-    this.#sendText(status ?? httpStatus(coded), JSON.stringify({ error: coded.message }), headers);
+    const answered = status ?? this.#errors.status(coded);
+    this.#sendText(answered, this.#errors.text(coded.message, answered, coded), headers);
   }
 
   /** Answers a request that is not a call, or is not allowed. Its body is discarded. */
   refuse(status: number, text: string, headers: HeaderList = []): void {
     this.request.resume();
-    this.#sendText(status, JSON.stringify({ error: text }), headers);
+    this.#sendText(status, this.#errors.text(text, status), headers);
   }
 
   /** The error if no answer may be made, because clients read too slowly; undefined if it may. */
@@ -189,7 +207,8 @@ export class Exchange {
   }
 }
 
-function inferHeaders(json: number, total: number, compressed: number | undefined): HeaderList {
+/** The headers of an answer with outputs, as names and values in turn. */
+export function inferHeaders(json: number, total: number, compressed: number | undefined): HeaderList {
   const length = String(compressed ?? total);
   if (total === json) return ['Content-Type', 'application/json', 'Content-Length', length];
   return [

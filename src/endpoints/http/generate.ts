@@ -10,6 +10,7 @@ import { inOrder } from '../../tensor/named-values.js';
 import type { ParameterValue, Parameters } from '../../protocol/parameters.js';
 import { asTritonError } from '../../protocol/statuses.js';
 import { namingModel } from '../service/request-errors.js';
+import { eventHeaders, writeEvent } from './event-stream.js';
 import type { Exchange } from './exchange.js';
 import { JsonText, member, readObject, readParameter, readString, wrongType } from './json.js';
 import { elementsText, parameterText } from './json-output.js';
@@ -157,13 +158,6 @@ export async function sendGenerated(
   }
 }
 
-const eventHeaders: readonly string[] = [
-  'Content-Type',
-  'text/event-stream; charset=utf-8',
-  'Cache-Control',
-  'no-cache',
-];
-
 /**
  * Sends each response as an event. While the socket is full, no response is read, and the model waits. The first
  * event decides the status.
@@ -186,7 +180,7 @@ export async function sendEvents(
       if (text === undefined) break; // This ends the request.
       const event = `data: ${text}\n\n`;
       if (!begin(200)) break; // This ends the request.
-      await written(exchange, event);
+      await writeEvent(exchange, event);
     }
     begin(200);
   } catch (error) {
@@ -196,22 +190,4 @@ export async function sendEvents(
   }
   response.end();
   exchange.finish();
-}
-
-/** Writes an event. Resolves when the socket takes more, or is gone. */
-async function written(exchange: Exchange, event: string): Promise<void> {
-  const { response, client } = exchange;
-  if (response.write(event)) return;
-  exchange.wrote(event.length);
-  await new Promise<void>((resolve) => {
-    const done = (): void => {
-      response.off('drain', done).off('close', done);
-      forget();
-      resolve();
-    };
-    const forget = client.onGone(done);
-    response.once('drain', done).once('close', done);
-    if (client.gone || response.destroyed) done();
-  });
-  exchange.left(event.length);
 }

@@ -5,6 +5,7 @@ import type { Socket } from 'node:net';
 import { invalidArgument, TritonError } from '../../errors.js';
 import type { InferenceServer } from '../../server/inference-server.js';
 import type { InferResult } from '../../api/results.js';
+import type { AwaitedModel } from '../../server/lazy/lazy-loads.js';
 import { GroupAccess } from '../service/access.js';
 import type { LogChanges } from '../service/log-settings.js';
 import type { TraceChanges } from '../service/trace-settings.js';
@@ -12,7 +13,7 @@ import type { Parameters, ParameterValue } from '../../protocol/parameters.js';
 import { namingModel } from '../service/request-errors.js';
 import { InferenceService } from '../service/service.js';
 import { BodyReader } from './body.js';
-import { answerEncoding, requestEncoding } from './compression.js';
+import { requestEncoding } from './compression.js';
 import { AnswerBytes, Connections, type Connection } from './connection.js';
 import {
   readIndexRequest,
@@ -23,6 +24,9 @@ import {
 } from './control-request.js';
 import { answerWith, finishWith } from './answer-later.js';
 import { Exchange } from './exchange.js';
+import type { InferExchange } from './infer-exchange.js';
+import { PlainExchange, type PlainEnd } from './plain-exchange.js';
+import { readPlainHead, type PlainHead } from './plain-head.js';
 import { readGenerateRequest, sendEvents, sendGenerated } from './generate.js';
 import { readInferRequest, readRawRequest, type HttpInferRequest } from './infer-request.js';
 import { writeInferAnswer } from './infer-response.js';
@@ -115,6 +119,35 @@ export class HttpHandler {
     else exchange.refuse(403, `This API is restricted, expecting header '${header}'`);
   }
 
+  /** Whether requests to infer may be plain ones, whose headers have no effect. */
+  get plain(): boolean {
+    return !this.#service.traces && this.#forwarded === undefined && !this.#access.restricts('inference');
+  }
+
+  /** The head of a plain request; undefined for any other. */
+  plainHead(text: string): PlainHead | undefined {
+    return readPlainHead(text, this.#routes, this.#bodies.maxBytes);
+  }
+
+  /** Answers a plain request. */
+  handlePlain(socket: Socket, { route, jsonSize }: PlainHead, body: Buffer, end: PlainEnd): void {
+    const why = this.#bodies.hold(body.length, body.length, 0);
+    const held = why === undefined ? body.length : 0;
+    const exchange = new PlainExchange(socket, this.#connections.of(socket), this.#bodies, held, end);
+    const refusal = why ?? exchange.refusal();
+    if (refusal !== undefined) {
+      exchange.sendError(refusal);
+      return;
+    }
+    try {
+      const awaited = this.#service.whenAwake(route.model, route.version, body.length);
+      if (awaited === undefined) this.#infer(exchange, route, body, jsonSize);
+      else this.#inferLater(exchange, route, body, jsonSize, awaited);
+    } catch (error) {
+      exchange.sendError(error);
+    }
+  }
+
   #answer(exchange: Exchange, route: Route): void {
     const { call } = route;
     try {
@@ -149,14 +182,23 @@ export class HttpHandler {
       exchange.sendJson(200, JSON.stringify(this.#service.metadata()));
     },
     modelMetadata: (exchange, { model, version }) => {
-      exchange.sendJson(200, JSON.stringify(this.#service.modelMetadata(model, version)));
+      this.#whenAwake(exchange, model, version, () => {
+        exchange.sendJson(200, JSON.stringify(this.#service.modelMetadata(model, version)));
+      });
     },
     config: (exchange, { model, version }) => {
-      exchange.sendJson(200, this.#service.modelConfigJson(model, version));
+      this.#whenAwake(exchange, model, version, () => {
+        exchange.sendJson(200, this.#service.modelConfigJson(model, version));
+      });
     },
     statistics: (exchange, { model, version }) => {
-      const statistics = this.#service.statistics(model === '' ? undefined : model, version);
-      exchange.sendJson(200, JSON.stringify(statistics));
+      const name = model === '' ? undefined : model;
+      const send = (): void => {
+        exchange.sendJson(200, JSON.stringify(this.#service.statistics(name, version)));
+      };
+      // Clients ask for these before their first request.
+      if (name === undefined) send();
+      else this.#whenAwake(exchange, name, version, send);
     },
     systemStatus: (exchange, { model: name }) => {
       const regions = this.#service.regions.systemStatus(name === '' ? undefined : name);
@@ -219,11 +261,45 @@ export class HttpHandler {
     });
   }
 
+  /** Calls a function when a lazy model is loaded; at once, if there is nothing to wait for. */
+  #whenAwake(exchange: Exchange, model: string, version: string | undefined, use: () => void): void {
+    const awaited = this.#service.whenAwake(model, version);
+    if (awaited === undefined) use();
+    else this.#await(exchange, awaited, use);
+  }
+
+  /** Calls a function when a lazy model is loaded, unless the client has gone. */
+  #await(exchange: InferExchange, awaited: AwaitedModel, use: () => void): void {
+    // Nothing else here refers to the body, so that it goes with its client.
+    let then: (() => void) | undefined = use;
+    const forget = exchange.client.onGone(() => {
+      then = undefined;
+      awaited.leave();
+      exchange.finish();
+    });
+    const fail = (error: unknown): void => {
+      forget();
+      exchange.sendError(error);
+    };
+    awaited.loaded.then(() => {
+      forget();
+      // As for calls that do not wait.
+      try {
+        if (exchange.open) then?.();
+        else exchange.finish();
+      } catch (error) {
+        fail(error);
+      }
+    }, fail);
+  }
+
   #useBody(exchange: Exchange, route: Route, body: Buffer, jsonSize: number | undefined): void {
     const { call, model } = route;
-    if (call === 'infer') this.#infer(exchange, route, body, jsonSize);
-    else if (call === 'generate' || call === 'generateStream') this.#generate(exchange, route, body);
-    else if (call === 'load') finishWith(exchange, this.#service.load(model, readLoadRequest(body)));
+    if (call === 'infer' || call === 'generate' || call === 'generateStream') {
+      const awaited = this.#service.whenAwake(model, route.version, body.length);
+      if (awaited === undefined) this.#request(exchange, route, body, jsonSize);
+      else this.#requestLater(exchange, route, body, jsonSize, awaited);
+    } else if (call === 'load') finishWith(exchange, this.#service.load(model, readLoadRequest(body)));
     else if (call === 'unload') finishWith(exchange, this.#service.unload(model, readUnloadRequest(body)));
     else if (call === 'logging') this.#changeLog(exchange, readLogRequest(body));
     else if (call === 'trace') this.#changeTrace(exchange, route, readTraceRequest(body));
@@ -235,6 +311,37 @@ export class HttpHandler {
     } else exchange.sendJson(200, JSON.stringify(this.#service.index(readIndexRequest(body))));
   }
 
+  #request(exchange: Exchange, route: Route, body: Buffer, jsonSize: number | undefined): void {
+    if (route.call === 'infer') this.#infer(exchange, route, body, jsonSize);
+    else this.#generate(exchange, route, body);
+  }
+
+  /** Apart, because a function in the caller would cost each request an allocation. */
+  #requestLater(
+    exchange: Exchange,
+    route: Route,
+    body: Buffer,
+    jsonSize: number | undefined,
+    awaited: AwaitedModel,
+  ): void {
+    this.#await(exchange, awaited, () => {
+      this.#request(exchange, route, body, jsonSize);
+    });
+  }
+
+  /** Apart for the same reason. */
+  #inferLater(
+    exchange: InferExchange,
+    route: Route,
+    body: Buffer,
+    jsonSize: number | undefined,
+    awaited: AwaitedModel,
+  ): void {
+    this.#await(exchange, awaited, () => {
+      this.#infer(exchange, route, body, jsonSize);
+    });
+  }
+
   #changeLog(exchange: Exchange, changes: LogChanges): void {
     answerWith(exchange, this.#service.changeLog(changes));
   }
@@ -243,13 +350,12 @@ export class HttpHandler {
     answerWith(exchange, this.#service.changeTrace(changes, model));
   }
 
-  #infer(exchange: Exchange, route: Route, body: Buffer, jsonSize: number | undefined): void {
+  #infer(exchange: InferExchange, route: Route, body: Buffer, jsonSize: number | undefined): void {
     const { model, version } = route;
-    const { headers } = exchange.request;
     const read = this.#read(route, body, jsonSize);
-    const encoding = answerEncoding(headers['accept-encoding']);
+    const { encoding } = exchange;
     const { id, inputs, outputs, binary, targets } = read;
-    const parameters = this.#withHeaders(exchange.request, read.parameters);
+    const parameters = this.#withHeaders(exchange.rawHeaders, read.parameters);
     const { trace } = exchange;
     const fail = (error: unknown): void => {
       exchange.sendError(error);
@@ -314,7 +420,7 @@ export class HttpHandler {
   #generate(exchange: Exchange, { model, version, call }: Route, body: Buffer): void {
     const metadata = this.#service.modelMetadata(model, version);
     const { id, inputs, parameters: given } = readGenerateRequest(body, metadata);
-    const parameters = this.#withHeaders(exchange.request, given);
+    const parameters = this.#withHeaders(exchange.rawHeaders, given);
     const { trace } = exchange;
     const request = { model, version, id, inputs, parameters, outputs: undefined, targets: undefined, trace };
     const responses: AsyncIterableIterator<InferResult> = this.#service.stream(request);
@@ -328,7 +434,7 @@ export class HttpHandler {
   }
 
   /** Returns the parameters with the forwarded headers added. */
-  #withHeaders({ rawHeaders }: IncomingMessage, parameters: Parameters): Parameters {
+  #withHeaders(rawHeaders: readonly string[], parameters: Parameters): Parameters {
     const pattern = this.#forwarded;
     if (pattern === undefined) return parameters;
     const all = new Map<string, ParameterValue>(parameters);

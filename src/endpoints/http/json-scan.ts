@@ -37,6 +37,8 @@ export interface JsonTraits {
    * them.
    */
   readonly notFinite: boolean;
+  /** How many arrays, objects, members and elements there are; strings are not looked into. */
+  readonly parts: number;
 }
 
 /**
@@ -116,7 +118,7 @@ export function scanJson(bytes: Uint8Array): JsonTraits {
     );
   }
   if (bits >= 0x80 && !isUtf8(bytes)) throw invalidArgument('the JSON is not UTF-8');
-  return { longNumbers, fractions, shapeFractions, notFinite };
+  return { longNumbers, fractions, shapeFractions, notFinite, parts: parts + commas };
 }
 
 /** Whether a string is "shape", or begins like "shape" and continues with an escape. */

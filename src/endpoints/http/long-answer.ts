@@ -4,7 +4,7 @@ import { atOnce, inSlices, type Sliced } from '../../slices.js';
 import { StoredTensor } from '../../tensor/region-tensor.js';
 import { elementCount } from '../../tensor/shape.js';
 import type { AnyTensor } from '../../tensor/tensor.js';
-import type { Exchange } from './exchange.js';
+import type { InferExchange } from './infer-exchange.js';
 
 /** Answers of more elements are written in slices. */
 const mostAtOnce = 4096;
@@ -26,8 +26,8 @@ function elementsOf(outputs: Outputs, inJson: (name: string) => boolean): number
 }
 
 /** Runs `work` while the client is connected; otherwise ends without a result. */
-function* whileOpen<T>(exchange: Exchange, work: Sliced<T>): Sliced<T | undefined> {
-  while (!exchange.client.gone && !exchange.response.destroyed) {
+function* whileOpen<T>(exchange: InferExchange, work: Sliced<T>): Sliced<T | undefined> {
+  while (!exchange.gone) {
     const next = work.next();
     if (next.done === true) return next.value;
     yield;
@@ -44,7 +44,7 @@ function* whileOpen<T>(exchange: Exchange, work: Sliced<T>): Sliced<T | undefine
  *   slowly.
  */
 export function writeAnswer<T>(
-  exchange: Exchange,
+  exchange: InferExchange,
   outputs: Outputs,
   inJson: (name: string) => boolean,
   work: Sliced<T>,

@@ -6,6 +6,7 @@ import { invalidArgument } from '../../errors.js';
 import { longestTimerMs } from '../../time-limit.js';
 import { readRestrictions } from '../service/access.js';
 import { checkClientSharedMemory, checkMaxConnections, checkReusePort } from '../service/listen-options.js';
+import type { HttpListenOptions } from './http-server.js';
 import { restrictedGroups, type RestrictedGroup } from './routes.js';
 
 /**
@@ -62,6 +63,8 @@ export interface ServeHttpOptions extends HttpHandlerOptions {
    * is closed as soon as it is accepted; the others are not affected.
    */
   readonly maxConnections?: number | undefined;
+  /** Whether to serve a web page at `/ui/` that shows the server (default false): docs/ui.md. */
+  readonly ui?: boolean | undefined;
   /** Certificate, key and other options of `tls.createServer` (default: no TLS). */
   readonly tls?: TlsOptions | undefined;
   /**
@@ -82,14 +85,8 @@ export interface CheckedHandlerOptions {
 }
 
 /** Checked options of an endpoint. */
-export interface CheckedServeOptions extends CheckedHandlerOptions {
-  readonly port: number;
-  readonly host: string;
-  readonly reusePort: boolean;
-  readonly maxConnections: number | undefined;
-  readonly tls: TlsOptions | undefined;
-  readonly requestTimeoutMs: number;
-  readonly signal: AbortSignal | undefined;
+export interface CheckedServeOptions extends CheckedHandlerOptions, HttpListenOptions {
+  readonly ui: boolean;
 }
 
 const handlerKeys = [
@@ -98,8 +95,9 @@ const handlerKeys = [
   'headerForwardPattern',
   'clientSharedMemory',
 ] as const satisfies readonly (keyof HttpHandlerOptions)[];
-const serveKeys = [
-  ...handlerKeys,
+type ListenKey = Exclude<keyof ServeHttpOptions, keyof HttpHandlerOptions | 'ui'>;
+/** The options of how an endpoint over HTTP listens. */
+export const listenKeys: readonly ListenKey[] = [
   'port',
   'host',
   'reusePort',
@@ -107,6 +105,11 @@ const serveKeys = [
   'tls',
   'requestTimeoutMs',
   'signal',
+];
+const serveKeys = [
+  ...handlerKeys,
+  ...listenKeys,
+  'ui',
 ] as const satisfies readonly (keyof ServeHttpOptions)[];
 
 /** Triton's default, 64 MiB. */
@@ -116,19 +119,19 @@ const mostRequestBytes = 2 ** 29 - 25;
 /** Node's default. */
 const defaultRequestTimeoutMs = 300_000;
 
+/** @throws {@link TritonError} INVALID_ARG for a size that no body can have. */
+export function checkRequestBytes(value: unknown = defaultRequestBytes): number {
+  if (typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= mostRequestBytes)
+    return value;
+  throw expected(`an integer from 1 to ${mostRequestBytes}`, 'options.maxRequestBytes', value);
+}
+
 function readHandlerOptions({
-  maxRequestBytes = defaultRequestBytes,
+  maxRequestBytes,
   restricted,
   headerForwardPattern,
   clientSharedMemory = false,
 }: Given<HttpHandlerOptions>): CheckedHandlerOptions {
-  if (
-    typeof maxRequestBytes !== 'number' ||
-    !Number.isInteger(maxRequestBytes) ||
-    maxRequestBytes < 1 ||
-    maxRequestBytes > mostRequestBytes
-  )
-    throw expected(`an integer from 1 to ${mostRequestBytes}`, 'options.maxRequestBytes', maxRequestBytes);
   if (headerForwardPattern !== undefined && !(headerForwardPattern instanceof RegExp))
     throw expected('a RegExp', 'options.headerForwardPattern', headerForwardPattern);
   if (headerForwardPattern?.global === true || headerForwardPattern?.sticky === true) {
@@ -137,7 +140,7 @@ function readHandlerOptions({
     );
   }
   return {
-    maxRequestBytes,
+    maxRequestBytes: checkRequestBytes(maxRequestBytes),
     restricted: readRestrictions(restricted, restrictedGroups),
     headerForwardPattern,
     clientSharedMemory: checkClientSharedMemory(clientSharedMemory),
@@ -160,13 +163,17 @@ function checkTls(tls: unknown): asserts tls is TlsOptions {
 }
 
 /**
+ * Checks how an endpoint listens.
+ *
  * @throws {@link TritonError} INVALID_ARG for wrong options, UNSUPPORTED for options that this Node does not
  *   support.
  */
-export function checkServeOptions(options: unknown): CheckedServeOptions {
-  const given = readOptions<ServeHttpOptions>(options, serveKeys, 'HTTP options');
+export function readListening(
+  given: Given<Pick<ServeHttpOptions, ListenKey>>,
+  defaultPort: number,
+): HttpListenOptions {
   const {
-    port = 8000,
+    port = defaultPort,
     host = '127.0.0.1',
     reusePort = false,
     maxConnections,
@@ -183,7 +190,6 @@ export function checkServeOptions(options: unknown): CheckedServeOptions {
   if (signal !== undefined && !(signal instanceof AbortSignal))
     throw expected('an AbortSignal', 'options.signal', signal);
   return {
-    ...readHandlerOptions(given),
     port,
     host,
     reusePort: checkReusePort(reusePort),
@@ -192,4 +198,12 @@ export function checkServeOptions(options: unknown): CheckedServeOptions {
     requestTimeoutMs,
     signal,
   };
+}
+
+/** @throws {@link TritonError} As {@link checkHandlerOptions} and {@link readListening}. */
+export function checkServeOptions(options: unknown): CheckedServeOptions {
+  const given = readOptions<ServeHttpOptions>(options, serveKeys, 'HTTP options');
+  const { ui = false } = given;
+  if (typeof ui !== 'boolean') throw expected('true or false', 'options.ui', ui);
+  return { ...readHandlerOptions(given), ...readListening(given, 8000), ui };
 }

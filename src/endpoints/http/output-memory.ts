@@ -1,6 +1,6 @@
 /** Frees the memory of large outputs when their answer has left. */
 
-import { addon } from '../../addon/load.js';
+import { addonUnlessSpared } from '../../addon/load.js';
 
 /** Smaller outputs are left to V8, at little cost. */
 const least = 1 << 16;
@@ -14,6 +14,6 @@ export function dropMemoryOf(blobs: readonly Buffer[]): void {
   for (const { buffer, byteLength } of blobs) {
     // Other code may still use the rest of a buffer of which this output is a part.
     if (byteLength < least || buffer.byteLength !== byteLength || !(buffer instanceof ArrayBuffer)) continue;
-    addon().dropMemory(buffer);
+    addonUnlessSpared()?.dropMemory(buffer);
   }
 }

@@ -12,6 +12,7 @@
  * - `logging`: settings of the log
  * - `shared-memory`: status, register, unregister
  * - `trace`: settings of traces
+ * - `ui`: what the web page reads, and the requests of its form; Triton has no such group
  */
 export type RestrictedGroup =
   | 'health'
@@ -22,7 +23,8 @@ export type RestrictedGroup =
   | 'model-repository'
   | 'statistics'
   | 'trace'
-  | 'logging';
+  | 'logging'
+  | 'ui';
 
 /** A call of the protocol. */
 export type Call =
@@ -76,7 +78,7 @@ const groups: Readonly<Record<Call, RestrictedGroup>> = {
 };
 
 /** All groups. */
-export const restrictedGroups: readonly RestrictedGroup[] = [...new Set(Object.values(groups))];
+export const restrictedGroups: readonly RestrictedGroup[] = [...new Set(Object.values(groups)), 'ui'];
 
 /** The call of a path. */
 export interface Route {

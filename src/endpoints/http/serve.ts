@@ -1,24 +1,26 @@
 /** KServe v2 over HTTP: `tritonts/http`. */
 
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { createServer as createTlsServer } from 'node:https';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { channel } from 'node:diagnostics_channel';
+import { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
 import { expected } from '../../argument-checks.js';
-import { TritonError } from '../../errors.js';
 import type { InferenceServer } from '../../index.js';
-import { longestTimerMs } from '../../time-limit.js';
-import { openEndpoint } from '../service/life.js';
 import { InferenceServer as ServerClass } from '../../server/inference-server.js';
-import type { Connection } from './connection.js';
+import { tritonErrors } from './error-form.js';
 import { HttpHandler } from './handler.js';
+import { answerBroken, keepAliveMs, openHttp, type HttpRequests } from './http-server.js';
+import { PlainConnection, type PlainAnswers } from './plain-connection.js';
 import {
   checkHandlerOptions,
   checkServeOptions,
-  type CheckedServeOptions,
+  type CheckedHandlerOptions,
   type HttpHandlerOptions,
   type ServeHttpOptions,
 } from './options.js';
-import { thrownText } from '../../thrown-text.js';
+import { GroupAccess } from '../service/access.js';
+import { UiHandler } from '../ui/ui-handler.js';
+import { clearInterval, setInterval } from '../../timers.js';
 
 export type { HttpHandlerOptions, RestrictedCalls, ServeHttpOptions } from './options.js';
 export type { RestrictedGroup } from './routes.js';
@@ -84,6 +86,41 @@ export function httpHandler(server: InferenceServer, options: HttpHandlerOptions
 }
 
 /**
+ * Makes a handler that serves a web page which shows the server: its models, charts, loads, and a form for requests. The
+ * page is at `/ui/`, and needs nothing but the paths below. Its data and requests have the checks of `restricted`, whose
+ * groups `ui`, `metadata`, `statistics`, `model-repository`, `model-config` and `inference` concern it. docs/ui.md.
+ *
+ * @param server - The server to show.
+ * @param options - As for {@link httpHandler}; give both the same `restricted`.
+ * @throws {@link TritonError} INVALID_ARG for wrong options.
+ *
+ * @example
+ * import { httpHandler, uiHandler } from 'tritonts/http';
+ * app.use(uiHandler(server)); // paths under /ui
+ * app.use(httpHandler(server)); // paths under /v2
+ */
+export function uiHandler(server: InferenceServer, options: HttpHandlerOptions = {}): HttpRequestHandler {
+  checkServer(server, 'uiHandler');
+  const checked = checkHandlerOptions(options);
+  const ui = uiOf(server, checked, new HttpHandler(server, checked, () => false, false));
+  return (request, response, next) => {
+    if (ui.handle(request, response)) return;
+    if (next !== undefined) next();
+    else response.writeHead(404).end();
+  };
+}
+
+function uiOf(
+  server: InferenceServer,
+  { restricted }: CheckedHandlerOptions,
+  handler: HttpHandler,
+): UiHandler {
+  return new UiHandler(server, new GroupAccess(restricted), (request, response) => {
+    handler.handle(request, response, undefined);
+  });
+}
+
+/**
  * Serves a server over HTTP/1.1 as Triton does: KServe v2 with the extensions for binary tensors, classification,
  * generate, statistics and model control. Triton's clients work unchanged. Requests that arrive together run in one
  * batch; a client that disconnects cancels its requests.
@@ -106,113 +143,86 @@ export async function serveHttp(
   // A closed server has none.
   server.metadata();
   let closing = false;
-  const handler = new HttpHandler(server, checked, () => closing, true);
-  const connections = new Set<Connection>();
-  const http = createHttpServer(checked, (request, response) => {
-    handler.handle(request, response, undefined);
-  });
-  const onConnection = (socket: Socket): void => {
-    const connection = handler.connectionOf(socket);
-    connections.add(connection);
-    socket.once('close', () => connections.delete(connection));
-  };
-  http.on('connection', onConnection).on('secureConnection', onConnection);
-  http.on('clientError', (error: Error & { code?: string }, stream) => {
-    // The streams of an HTTP server are sockets.
-    const socket = stream as Socket;
-    const connection = handler.connectionOf(socket);
-    if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT' && connection.paused) return;
-    // An answer now would be sent before or inside another answer.
-    if (connection.answering) socket.destroy();
-    else answerBroken(error, socket);
-  });
-  http.on('timeout', (socket: Socket) => {
-    // No byte came or left for this time. Other connections wait for their model, and are kept.
-    if (socket.writableLength > 0 || handler.connectionOf(socket).idle) socket.destroy();
-  });
-  // A periodic check is cheaper than a timeout for each answer, as few clients leave answers unread.
-  let sweep: NodeJS.Timeout | undefined;
-  http.once('listening', () => {
-    sweep = setInterval(() => {
-      for (const connection of connections) connection.watch(checked.requestTimeoutMs);
-    }, checked.requestTimeoutMs).unref();
-  });
-  http.once('close', () => {
-    clearInterval(sweep);
-  });
-  return openEndpoint({
+  const isClosing = (): boolean => closing;
+  const handler = new HttpHandler(server, checked, isClosing, true);
+  const ui = checked.ui ? uiOf(server, checked, handler) : undefined;
+  const requests: HttpRequests =
+    ui === undefined
+      ? handler
+      : {
+          handle(request, response, next) {
+            if (!ui.handle(request, response)) handler.handle(request, response, next);
+          },
+          connectionOf: (socket) => handler.connectionOf(socket),
+        };
+  const sweepMs = Math.min(mostSweepMs, Math.ceil(checked.requestTimeoutMs / 4));
+  let plainSweep: NodeJS.Timeout | undefined;
+  return openHttp({
     caller: 'serveHttp',
     what: 'HTTP',
-    server: http,
-    listening: checked,
-    drain(timeoutMs) {
+    options: checked,
+    errors: tritonErrors,
+    handler: requests,
+    prepare(http) {
+      const sweep = checked.tls === undefined ? beginPlain(http, handler, sweepMs, isClosing) : undefined;
+      if (sweep === undefined) return;
+      http.once('listening', () => {
+        plainSweep = setInterval(sweep, sweepMs).unref();
+      });
+      http.once('close', () => {
+        clearInterval(plainSweep);
+      });
+    },
+    onClosing() {
       closing = true;
-      return drain(http, connections, timeoutMs);
     },
   });
 }
 
-/** How long an idle connection is kept: longer than clients keep theirs, so that the client closes it first. */
-const keepAliveMs = 75_000;
+/** How often connections with plain requests are checked. */
+const mostSweepMs = 1000;
+/** Node publishes these for each request. Plain requests have no objects to publish. */
+const observed = ['request.start', 'response.created', 'response.finish'].map((name) =>
+  channel(`http.server.${name}`),
+);
 
-function createHttpServer(
-  { tls, requestTimeoutMs }: CheckedServeOptions,
-  listener: (request: IncomingMessage, response: ServerResponse) => void,
-): Server {
-  const options = {
-    keepAliveTimeout: keepAliveMs,
-    requestTimeout: requestTimeoutMs,
-    headersTimeout: Math.min(requestTimeoutMs, 60_000),
-    // How often Node checks for requests that take too long.
-    connectionsCheckingInterval: Math.min(requestTimeoutMs, 10_000),
+/** Whether a subscriber, or instrumentation that has replaced `emit`, sees each request. Then all requests are Node's. */
+function isObserved(http: Server): boolean {
+  for (const one of observed) if (one.hasSubscribers) return true;
+  return http.emit !== EventEmitter.prototype.emit;
+}
+
+/** Lets connections begin with plain requests. Returns a function that is to be called every `sweepMs`. */
+function beginPlain(http: Server, handler: HttpHandler, sweepMs: number, closing: () => boolean): () => void {
+  const [toNode] = http.listeners('connection');
+  const connections = new Set<PlainConnection>();
+  const answers: PlainAnswers = {
+    plain: () => handler.plain && !isObserved(http),
+    head: (text) => handler.plainHead(text),
+    answer: (socket, head, body, end) => {
+      handler.handlePlain(socket, head, body, end);
+    },
+    arriving: (socket) => {
+      handler.connectionOf(socket).arriving();
+    },
+    handOver: (socket) => {
+      toNode?.call(http, socket);
+    },
+    broken: (socket) => {
+      answerBroken(new Error('the connection ended inside the request'), socket, tritonErrors);
+    },
+    timedOut: (socket) => http.emit('timeout', socket),
+    closing,
+    keepAlive: `Connection: keep-alive\r\nKeep-Alive: timeout=${keepAliveMs / 1000}\r\n`,
   };
-  if (tls === undefined) return createServer(options, listener);
-  try {
-    return createTlsServer({ ...tls, ...options }, listener);
-  } catch (cause) {
-    const why = thrownText(cause);
-    throw new TritonError('INVALID_ARG', `options.tls cannot be used: ${why}`, { cause });
-  }
-}
-
-/** Statuses by the code of the parser's error; other codes become 400. */
-const brokenStatuses: Readonly<Record<string, string>> = {
-  HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
-  ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
-};
-
-/** Answers bytes that are not HTTP, and ends the connection, because later bytes cannot be trusted. */
-function answerBroken(error: Error & { code?: string }, socket: Socket): void {
-  if (!socket.writable || error.code === 'ECONNRESET') {
-    socket.destroy();
-    return;
-  }
-  const status = brokenStatuses[error.code ?? ''] ?? '400 Bad Request';
-  const body = JSON.stringify({ error: `the request is not valid HTTP: ${error.message}` });
-  socket.end(
-    `HTTP/1.1 ${status}\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
-    () => {
-      socket.destroy();
-    },
-  );
-}
-
-function drain(http: Server, connections: ReadonlySet<Connection>, timeoutMs: number): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(
-      () => {
-        // Includes connections in their TLS handshake, which `closeAllConnections` misses.
-        for (const connection of connections) connection.destroy();
-      },
-      Math.min(timeoutMs, longestTimerMs),
-    );
-    // close() calls this. Node's own version would cut off answers that have not left yet.
-    http.closeIdleConnections = () => {
-      for (const connection of connections) connection.endSoon();
-    };
-    http.close(() => {
-      clearTimeout(timer);
-      resolve();
-    });
+  http.removeAllListeners('connection');
+  http.on('connection', (socket: Socket) => {
+    const connection = new PlainConnection(socket, answers);
+    connections.add(connection);
+    socket.once('close', () => connections.delete(connection));
   });
+  const mostIdle = Math.ceil(keepAliveMs / sweepMs);
+  return () => {
+    for (const connection of connections) connection.sweep(mostIdle);
+  };
 }

@@ -86,6 +86,11 @@ export class GroupAccess {
     );
   }
 
+  /** Whether calls of a group need a secret. */
+  restricts(group: string): boolean {
+    return this.#secrets.has(group);
+  }
+
   /** The header that is missing or wrong; undefined if the call may be made. */
   refusedFor(group: string, headers: IncomingHttpHeaders): string | undefined {
     const secret = this.#secrets.get(group);

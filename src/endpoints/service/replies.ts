@@ -1,6 +1,6 @@
 /** Converts the library's results and errors to Triton's form and words. */
 
-import { TritonError } from '../../errors.js';
+import { failedToPoll, TritonError } from '../../errors.js';
 import type { ModelStatistics } from '../../api/metadata.js';
 
 /** Triton's reply to a request for statistics. */
@@ -19,9 +19,11 @@ export function tritonStatistics(all: readonly ModelStatistics[]): ServiceStatis
 export function loadFailure(model: string, error: unknown): unknown {
   if (!(error instanceof TritonError)) return error;
   if (error.code === 'NOT_FOUND') {
-    const text = `failed to load '${model}', failed to poll from model repository: ${error.message}`;
+    const text = `${failedToPoll(model)}: ${error.message}`;
     return new TritonError('NOT_FOUND', text, { model, cause: error });
   }
+  // A repository agent refuses the model. What it says is in the log alone.
+  if (error.message === failedToPoll(model)) return error;
   return new TritonError('INVALID_ARG', `load failed for model '${model}': ${error.message}`, {
     model,
     reason: error.reason,

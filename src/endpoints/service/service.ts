@@ -3,6 +3,7 @@
  * endpoints only translate.
  */
 
+import type { AwaitedModel } from '../../server/lazy/lazy-loads.js';
 import type { IncomingHttpHeaders } from 'node:http';
 import { printConfigJson, type ModelConfig } from '../../config/index.js';
 import type { Waiter } from '../../dispatch/types.js';
@@ -121,6 +122,20 @@ export class InferenceService {
     };
   }
 
+  /**
+   * Has a lazy model loaded, which the caller waits for before anything else about the model. Undefined: there is nothing to wait for.
+   * The promise rejects with the reason why it cannot be loaded.
+   *
+   * @param bytes - The size of a request that waits; undefined: it has none that counts.
+   */
+  whenAwake(model: string, version: string | undefined, bytes?: number): AwaitedModel | undefined {
+    try {
+      return this.#handle(model, version).awake(bytes);
+    } catch {
+      return undefined; // The call itself tells what is wrong.
+    }
+  }
+
   /** @throws {@link TritonError} NOT_FOUND or UNAVAILABLE for a model or version that is not served. */
   modelMetadata(model: string, version: string | undefined): ModelMetadata {
     return this.#handle(model, version).metadata;
@@ -134,6 +149,11 @@ export class InferenceService {
   /** Whether a model is decoupled. @throws {@link TritonError} As {@link modelMetadata}. */
   isDecoupled(model: string, version: string | undefined): boolean {
     return isDecoupled(this.#handle(model, version));
+  }
+
+  /** The template of a model's chats; undefined if it has none. @throws {@link TritonError} As {@link modelMetadata}. */
+  chatTemplate(model: string): ModelHandle['chatTemplate'] {
+    return this.#handle(model, undefined).chatTemplate;
   }
 
   /** {@link modelConfig} as JSON text with Triton's field names. */

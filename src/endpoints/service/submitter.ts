@@ -7,6 +7,7 @@
  * them.
  */
 
+import { setImmediate } from '../../timers.js';
 import { TritonError } from '../../errors.js';
 import type { Waiter } from '../../dispatch/types.js';
 import type { CheckedOptions } from '../../server/requests/infer-options.js';

@@ -50,6 +50,11 @@ function looked(t: Context, endpoint: GrpcEndpoint): Promise<void> {
   return closed(socket);
 }
 
+/** How many requests run or wait. */
+function pendingOf(server: Awaited<ReturnType<typeof serve>>): string {
+  return /^nv_inference_pending_request_count\{.*\} (\d+)$/m.exec(server.metrics())?.[1] ?? '';
+}
+
 for (const [what, bytes] of Object.entries(breaks))
   test(`ends after ${what}`, async (t) => {
     const server = await serve(t, { m: onnx() });
@@ -81,16 +86,14 @@ test('its calls end with it', async (t) => {
     inputs: [{ name: 'x', datatype: 'FP32', shape: [1, 16] }],
     raw_input_contents: [Buffer.from(row().buffer)],
   });
-  const pending = (): string =>
-    /^nv_inference_pending_request_count\{.*\} (\d+)$/m.exec(server.metrics())?.[1] ?? '';
   const call = (id: number): Buffer =>
     Buffer.concat([frame(1, 4, id, headers), frame(0, 1, id, framed(request))]);
   const socket = socketOf(t, endpoint);
   socket.write(Buffer.concat([preface, settingsTaken, call(1), call(3), call(5)]));
-  await until(() => pending() === '2');
+  await until(() => pendingOf(server) === '2');
   socket.write(frame(1, 4, 7, Buffer.alloc(20, 0xff)));
   await closed(socket);
-  await until(() => pending() === '0');
+  await until(() => pendingOf(server) === '0');
 });
 
 test('ends where the break comes in one piece with the answer to the ping', async (t) => {
@@ -188,4 +191,40 @@ test('an idle connection is pinged once and stays; so does one whose client does
   const { status } = await answer;
   assert.equal(status, 0);
   assert.ok(seen > 4 * count, String(seen));
+});
+
+/** A call of a model of 16 numbers. */
+function callBytes(id: number, request: Buffer): Buffer {
+  return Buffer.concat([frame(1, 4, id, headers), frame(0, 1, id, framed(request))]);
+}
+
+test('a connection that ends with its last call is checked, and stays until then', async (t) => {
+  const server = await serve(t, {
+    slow: identity({ delayMs: 1500, batching: false }),
+    slower: identity({ delayMs: 60_000, batching: false }),
+  });
+  const endpoint = await endpointOf(t, server, { requestTimeoutMs: 800 });
+  const { messages } = await foreign(t, endpoint);
+  const request = (model_name: string): Buffer =>
+    messages.write('inference.ModelInferRequest', {
+      model_name,
+      inputs: [{ name: 'x', datatype: 'FP32', shape: [1, 16] }],
+      raw_input_contents: [Buffer.from(row().buffer)],
+    });
+  const working = session(t, endpoint);
+  const stream = open(working);
+  const answer = answerOf(stream);
+  stream.end(framed(request('slow')));
+  const broken = socketOf(t, endpoint);
+  broken.write(Buffer.concat([preface, settingsTaken, callBytes(1, request('slower'))]));
+  // Both calls have come.
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  const begun = performance.now();
+  const ended = endpoint.close({ timeoutMs: 20_000 });
+  const gone = closed(broken);
+  broken.write(noHeaders);
+  assert.equal((await answer).status, 0);
+  await gone;
+  await ended;
+  assert.ok(performance.now() - begun < 15_000, 'it ended before the close cut it off');
 });

@@ -7,5 +7,7 @@
 import timers from 'node:timers';
 
 export const setImmediate: typeof timers.setImmediate = timers.setImmediate;
+export const setInterval: typeof timers.setInterval = timers.setInterval;
+export const clearInterval: typeof timers.clearInterval = timers.clearInterval;
 export const setTimeout: typeof timers.setTimeout = timers.setTimeout;
 export const clearTimeout: typeof timers.clearTimeout = timers.clearTimeout;

@@ -11,7 +11,7 @@ import { endpointLoads } from '../endpoints/endpoint-server.js';
 import { grpcConnections } from '../endpoints/grpc-client.js';
 import { grpcLoads, inferPath } from '../endpoints/grpc-server.js';
 import { describeMachine } from '../measuring/machine.js';
-import { grouped, significant } from '../reports/numbers.js';
+import { grouped, significant } from '../../src/perf/plot/numbers.js';
 import { machineText } from '../reports/report.js';
 import { turnOrder } from '../measuring/rounds.js';
 import { estimate, ratio } from '../reports/statistics.js';

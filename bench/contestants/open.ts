@@ -117,7 +117,7 @@ export function describeHow({ model }: Ours, contestants: readonly Contestant[],
   const { instances, intraOpThreads, spinning, library } = model.runtimeInfo();
   const parts = [
     `tritonts: ${instances.length} instance(s)` +
-      (library ? ` on ${intraOpThreads} thread(s), ${spinning ? 'spinning' : 'not spinning'}` : ''),
+      (library ? ` on ${intraOpThreads} thread(s), spinning: ${spinning}` : ''),
     `batches of at most ${model.config.max_batch_size}`,
   ];
   const names = new Set(contestants.map(({ name }) => name));

@@ -16,7 +16,7 @@ import { describeMachine } from '../measuring/machine.js';
 import { models, type BenchModel } from '../measuring/models.js';
 import { turnOrder } from '../measuring/rounds.js';
 import { count } from '../options.js';
-import { significant } from '../reports/numbers.js';
+import { significant } from '../../src/perf/plot/numbers.js';
 import { machineText } from '../reports/report.js';
 import { estimate, ratio, reaches } from '../reports/statistics.js';
 import { table } from '../reports/table.js';

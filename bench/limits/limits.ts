@@ -2,7 +2,7 @@
  * Single figures with a limit, other than the throughput of a load: memory, start, strings. All functions are
  * pure.
  */
-import { significant } from '../reports/numbers.js';
+import { significant } from '../../src/perf/plot/numbers.js';
 import { reaches, staysBelow, type Estimate } from '../reports/statistics.js';
 import { table } from '../reports/table.js';
 

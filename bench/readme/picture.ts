@@ -1,7 +1,8 @@
 /** The README's picture, self-contained: throughput on the left, the event loop's delay on the right. */
-import { escape, height, svg, width, type Plot, type Point } from '../reports/plot.js';
-import { palette, plotStyle } from '../reports/plot-style.js';
-import { plotsOf, short, styles } from '../reports/plots.js';
+import { escape, height, svg, width, type Plot, type Point } from '../../src/perf/plot/plot.js';
+import { card } from '../../src/perf/plot/card.js';
+import { short } from '../../src/perf/plot/numbers.js';
+import { plotsOf, styles } from '../reports/plots.js';
 import { columns, drawn, watched } from './rows.js';
 import type { DelayRow, DelaySample } from '../reports/results.js';
 import type { Stored } from './stored.js';
@@ -21,23 +22,15 @@ export function picture(stored: Stored): string {
   if (!throughput || delay.series.length === 0)
     throw new Error('the stored results lack what the picture draws');
   const label = `Throughput of tritonts beside others, ${drawn.title}, and how late timers come beside a ${watched.title}`;
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${full.width} ${full.height}" role="img" aria-label="${escape(label)}">
-<style>
-${palette}
-text { font-family: system-ui, -apple-system, 'Segoe UI', 'Helvetica Neue', Arial, sans-serif; }
-${plotStyle}
-.title { fill: var(--ink); font-size: 15px; font-weight: 600; }
-.name { fill: var(--ink); font-size: 13px; }
-.card { fill: var(--paper); stroke: var(--grid); }
-</style>
-<rect class="card" x="0.5" y="0.5" width="${full.width - 1}" height="${full.height - 1}" rx="8"/>
-${legend()}
+  return card(
+    full,
+    label,
+    `${legend()}
 ${title(margin, `Requests a second: ${drawn.title}`)}
 ${title(right, `Delay of the event loop: ${watched.title}`)}
 ${svg({ ...throughput, y: { ...throughput.y, scale: 'linear' } }, { x: margin, y: top })}
-${svg(delay, { x: right, y: top })}
-</svg>
-`;
+${svg(delay, { x: right, y: top })}`,
+  );
 }
 
 /** The lateness of timers, over the time for which all contestants were watched. */

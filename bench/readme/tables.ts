@@ -1,5 +1,5 @@
 /** The tables of the README and of docs/performance.md, as Markdown. */
-import { grouped, significant } from '../reports/numbers.js';
+import { grouped, significant } from '../../src/perf/plot/numbers.js';
 import type { ContestantName, ContestantRow } from '../reports/results.js';
 import { columns, readmeRows, watched, type ReadmeRow } from './rows.js';
 import type { Stored } from './stored.js';

@@ -1,7 +1,7 @@
 /** Writes results as a page with plots, which loads nothing else. */
 import type { Verdict } from './figures.js';
-import { escape, svg, type Plot } from './plot.js';
-import { palette, plotStyle } from './plot-style.js';
+import { escape, svg, type Plot } from '../../src/perf/plot/plot.js';
+import { palette, plotStyle } from '../../src/perf/plot/plot-style.js';
 import { delayPlot, plotsOf } from './plots.js';
 import { byLoad, report } from './report.js';
 import type { Results } from './results.js';

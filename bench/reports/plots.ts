@@ -1,7 +1,7 @@
 /** Chooses the plots of a run and makes series of its rows. All functions are pure. */
 import { meanSize } from './histogram.js';
-import type { Axis, Plot, Point, Series } from './plot.js';
-import { significant } from './numbers.js';
+import type { Axis, Plot, Point, Series } from '../../src/perf/plot/plot.js';
+import { short, significant, trimmed } from '../../src/perf/plot/numbers.js';
 import type { ContestantName, ContestantRow, DelayRow, DelaySample, LoadRow } from './results.js';
 
 /** Colour and dash of each contestant, as a class of the page's style sheet, in the order of the legend. */
@@ -17,17 +17,6 @@ export const styles: readonly (readonly [name: ContestantName, style: string])[]
 ];
 
 const outstanding: Axis = { label: 'requests outstanding', scale: 'log2', format: String };
-
-/** A number such as 1.5k or 2M. */
-export function short(value: number): string {
-  if (value >= 1e6) return `${trimmed(value / 1e6)}M`;
-  if (value >= 1e3) return `${trimmed(value / 1e3)}k`;
-  return trimmed(value);
-}
-
-function trimmed(value: number): string {
-  return String(Number(value.toPrecision(3)));
-}
 
 /** A series for each contestant that has at least one point. */
 function seriesOf(

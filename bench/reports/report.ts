@@ -4,7 +4,7 @@ import type { Figure, Verdict } from './figures.js';
 import type { ContestantRow, DelayRow, LoadRow, Machine, Part, Results, Setup } from './results.js';
 import type { Estimate } from './statistics.js';
 import { isMet, limitsTable, limitText, type Measured } from '../limits/limits.js';
-import { grouped, significant } from './numbers.js';
+import { grouped, significant } from '../../src/perf/plot/numbers.js';
 import { table } from './table.js';
 
 const inlineOff = 'tritonts, inline off';

@@ -4,11 +4,12 @@
  */
 import { execFile } from 'node:child_process';
 import { createRequire } from 'node:module';
-import { pathToFileURL } from 'node:url';
+import { join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { parseArgs, promisify } from 'node:util';
 import { describeMachine } from '../measuring/machine.js';
 import { count } from '../options.js';
-import { significant } from '../reports/numbers.js';
+import { significant } from '../../src/perf/plot/numbers.js';
 import { machineText } from '../reports/report.js';
 import { servers, firstAnswer } from './serve-start.js';
 import { turnOrder } from '../measuring/rounds.js';
@@ -26,8 +27,13 @@ const usage = `npm run bench -- start [--rounds <n>]
 
 const run = promisify(execFile);
 
+const root = fileURLToPath(new URL('../../../', import.meta.url));
+/** The package as it is published, in few files. */
+const published = join(root, 'build', 'bench', 'package');
+
 const packages = [
-  { name: 'tritonts', url: new URL('../../src/index.js', import.meta.url).href },
+  { name: 'tritonts', url: pathToFileURL(join(published, 'dist', 'src', 'index.js')).href },
+  { name: 'the same in a file for each module', url: new URL('../../src/index.js', import.meta.url).href },
   {
     name: 'onnxruntime-node',
     url: pathToFileURL(createRequire(import.meta.url).resolve('onnxruntime-node')).href,
@@ -44,6 +50,7 @@ console.log(performance.now() - start);`;
 }
 
 async function main(rounds: number): Promise<void> {
+  await run(process.execPath, [join(root, 'scripts', 'package', 'library.mjs'), published]);
   const times = packages.map((entry) => ({ ...entry, milliseconds: [] as number[] }));
   // Round -1 fills the disk's cache, and is not kept.
   for (let round = -1; round < rounds; round++) {
@@ -59,7 +66,7 @@ async function main(rounds: number): Promise<void> {
       if (round >= 0) milliseconds.push(time);
     }
   }
-  const [ours = [], theirs = []] = times.map(({ milliseconds }) => milliseconds);
+  const [ours = [], , theirs = []] = times.map(({ milliseconds }) => milliseconds);
   const share = ratio(ours, theirs);
   const rows = times.map(({ name, milliseconds }) => {
     const { median, spread } = estimate(milliseconds);

@@ -6,7 +6,7 @@
  */
 import { parseArgs } from 'node:util';
 import { describeMachine } from '../measuring/machine.js';
-import { significant } from '../reports/numbers.js';
+import { significant } from '../../src/perf/plot/numbers.js';
 import { count } from '../options.js';
 import { machineText } from '../reports/report.js';
 import { turnOrder } from '../measuring/rounds.js';

@@ -9,7 +9,7 @@ import { createServer } from '../../src/index.js';
 import { writeRepository } from '../../test/support/repository.js';
 import { BareLoopProgram, buildProgram, sizes } from '../contestants/bare-loop.js';
 import { configOf, models } from '../measuring/models.js';
-import { significant } from '../reports/numbers.js';
+import { significant } from '../../src/perf/plot/numbers.js';
 import { estimate, ratio } from '../reports/statistics.js';
 import { table } from '../reports/table.js';
 

@@ -19,7 +19,7 @@ import { passAs, takeFrom } from '../measuring/literals.js';
 import { measure } from '../measuring/measure.js';
 import { configOf, models, type BenchModel, type Items } from '../measuring/models.js';
 import { describeMachine } from '../measuring/machine.js';
-import { significant } from '../reports/numbers.js';
+import { significant } from '../../src/perf/plot/numbers.js';
 import { count } from '../options.js';
 import { machineText } from '../reports/report.js';
 import { turnOrder } from '../measuring/rounds.js';

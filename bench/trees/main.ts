@@ -15,7 +15,7 @@ import { createServer, type Model } from '../../src/index.js';
 import { describeMachine } from '../measuring/machine.js';
 import { turnOrder } from '../measuring/rounds.js';
 import { count } from '../options.js';
-import { significant } from '../reports/numbers.js';
+import { significant } from '../../src/perf/plot/numbers.js';
 import { machineText } from '../reports/report.js';
 import { estimate, ratio, reaches } from '../reports/statistics.js';
 import { table } from '../reports/table.js';

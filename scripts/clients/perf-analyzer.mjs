@@ -1,45 +1,10 @@
-// Triton's load generator, perf_analyzer, from its wheel on PyPI. It needs two libraries that the wheel lacks: one comes
-// from PyPI, the other from a Debian package, which is unpacked but not installed.
-import { spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
+// Triton's load generator, perf_analyzer, against both endpoints.
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { root } from '../python-environment.mjs';
+import { env, missing, program } from './perf-analyzer-program.mjs';
 import { run, serving } from './serving.mjs';
 
-const packages = ['tritonclient==2.50.0', 'nvidia-cuda-runtime-cu12==12.6.77'];
-const place = join(root, 'build', 'clients', 'perf-analyzer');
-const program = join(place, 'bin', 'perf_analyzer');
-const debian = join(place, 'debian');
-const env = {
-  ...process.env,
-  LD_LIBRARY_PATH: [
-    join(place, 'nvidia', 'cuda_runtime', 'lib'),
-    join(debian, 'usr', 'lib', 'x86_64-linux-gnu'),
-  ].join(':'),
-};
-
-const runs = (file, args, options = {}) =>
-  spawnSync(file, args, { stdio: 'ignore', timeout: 180_000, ...options }).status === 0;
-
-function getLibrary() {
-  mkdirSync(debian, { recursive: true });
-  const get = () => runs('apt-get', ['download', 'libb64-0d'], { cwd: debian });
-  if (!get() && !(runs('apt-get', ['update', '-qq']) && get())) return false;
-  const file = readdirSync(debian).find((name) => name.endsWith('.deb'));
-  return file !== undefined && runs('dpkg', ['-x', join(debian, file), debian]);
-}
-
-export function missing() {
-  if (process.platform !== 'linux' || process.arch !== 'x64') return 'there is one for Linux on x64 alone';
-  const starts = () => runs(program, ['--version'], { env });
-  if (existsSync(program) && starts()) return undefined;
-  mkdirSync(place, { recursive: true });
-  const pip = ['-m', 'pip', 'install', '--quiet', '--no-deps', '--upgrade', '--target', place, ...packages];
-  if (!runs('python3', pip)) return `python3 -m pip cannot install ${packages.join(' and ')}`;
-  chmodSync(program, 0o755);
-  if (!starts() && !getLibrary()) return "apt-get cannot download Debian's package libb64-0d";
-  return starts() ? undefined : `${program} does not start`;
-}
+export { missing };
 
 /** The arguments of each run. */
 const loads = [

@@ -1,9 +1,9 @@
-// Triton's Python client, from PyPI, and the documentation's programs in Python.
+// Triton's Python client and OpenAI's, from PyPI, and the documentation's programs in Python.
 import { spawn, spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pythonWith, root } from '../python-environment.mjs';
-import { run, serving } from './serving.mjs';
+import { run, serving, servingOpenAI } from './serving.mjs';
 
 /** The reason why it cannot run here; undefined if it can. */
 export function missing() {
@@ -31,6 +31,9 @@ export async function check(folder, { repository, model }) {
   await serving(repository, { modelControlMode: 'explicit', loadModels: ['*'] }, async (ports) => {
     await run(python, [test('triton_http.py'), String(ports.http), model]);
     await run(python, [test('triton_grpc.py'), String(ports.grpc), model]);
+  });
+  await servingOpenAI(folder, async (port) => {
+    await run(python, [test('openai_client.py'), String(port)]);
   });
   await serving(
     repository,

@@ -6,6 +6,8 @@ import { join } from 'node:path';
 import { createServer } from '../../dist/src/index.js';
 import { serveGrpc } from '../../dist/src/endpoints/grpc/serve.js';
 import { serveHttp } from '../../dist/src/endpoints/http/serve.js';
+import { serveOpenAI } from '../../dist/src/endpoints/openai/serve.js';
+import { counting, embedding, telling } from '../../dist/test/endpoints/openai/harness.js';
 import { identity, onnx } from '../../dist/test/support/harness.js';
 import { addModel } from '../../dist/test/support/models.js';
 import { tellsSequence } from '../../dist/test/support/sequences.js';
@@ -79,6 +81,20 @@ export async function serving(repository, options, use, { clientSharedMemory = f
   } finally {
     await http.close({ timeoutMs: 0 });
     await grpc.close({ timeoutMs: 0 });
+    await server.close({ timeoutMs: 0 });
+  }
+}
+
+/** Calls `use` with the port of the front end for OpenAI's clients, whose calls of models need the key 'key'. */
+export async function servingOpenAI(folder, use) {
+  const models = { counting, embedding, telling };
+  const server = await createServer(await writeRepository(join(folder, 'texts'), models));
+  const restricted = [{ protocols: ['inference'], header: 'authorization', value: 'Bearer key' }];
+  const endpoint = await serveOpenAI(server, { port: 0, restricted });
+  try {
+    await use(endpoint.address.port);
+  } finally {
+    await endpoint.close({ timeoutMs: 0 });
     await server.close({ timeoutMs: 0 });
   }
 }

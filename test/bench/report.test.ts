@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { judge, type Figure } from '../../bench/reports/figures.js';
 import { json, resultsFrom } from '../../bench/reports/json.js';
 import type { Measured } from '../../bench/limits/limits.js';
-import { grouped, significant } from '../../bench/reports/numbers.js';
+import { grouped, significant } from '../../src/perf/plot/numbers.js';
 import { page } from '../../bench/reports/page.js';
 import { report } from '../../bench/reports/report.js';
 import type { LoadRow, Part, Results } from '../../bench/reports/results.js';

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { escape, scaleOf, svg, type Plot } from '../../bench/reports/plot.js';
-import { delayPlot, plotsOf, short } from '../../bench/reports/plots.js';
+import { escape, scaleOf, svg, type Plot } from '../../src/perf/plot/plot.js';
+import { short } from '../../src/perf/plot/numbers.js';
+import { delayPlot, plotsOf } from '../../bench/reports/plots.js';
 import type { ContestantRow, DelayRow, LoadRow } from '../../bench/reports/results.js';
 import { estimate } from '../../bench/reports/statistics.js';
 
@@ -143,4 +144,20 @@ test('every measured contestant is drawn, and the idle loop, too; the calmest co
 
 test('large numbers on an axis are short', () => {
   assert.deepEqual([0.001, 20, 1500, 2e6].map(short), ['0.001', '20', '1.5k', '2M']);
+});
+
+test('a label stands above its point, or below it at the upper edge', () => {
+  const axis = { label: 'x', scale: 'linear', format: String } as const;
+  const points = [
+    { x: 1, y: 1, label: 'low' },
+    { x: 2, y: 10, label: '<high>' },
+  ];
+  const text = svg({ title: 't', x: axis, y: axis, series: [{ name: 'n', style: 'ours', points }] });
+  const labels = [...text.matchAll(/<text class="point" x="[\d.]+" y="([\d.]+)"[^>]*>([^<]*)<\/text>/g)];
+  const circles = [...text.matchAll(/<circle cx="[\d.]+" cy="([\d.]+)"/g)].map(([, top]) => Number(top));
+  const places = labels.map(([, y, word], i) => [word, Number(y) - (circles[i] ?? NaN)]);
+  assert.deepEqual(places, [
+    ['low', -8],
+    ['&lt;high&gt;', 18],
+  ]);
 });

@@ -17,6 +17,8 @@ export interface Point {
   readonly y: number;
   readonly low?: number;
   readonly high?: number;
+  /** A word beside its mark. */
+  readonly label?: string;
 }
 
 /** How an axis is labelled and divided. */
@@ -47,6 +49,9 @@ export interface Place {
 /** The height of every plot. */
 export const height = 300;
 
+/** A label of a point that is closer to the upper edge stands below the point. */
+const labelRoom = 24;
+
 /** The width of a plot that is not wide. */
 export const width = 520;
 
@@ -66,8 +71,9 @@ export interface Scale {
  */
 export function scaleOf(kind: Axis['scale'], values: readonly number[], from: number, to: number): Scale {
   const finite = values.filter((value) => Number.isFinite(value) && (kind === 'linear' || value > 0));
-  const least = Math.min(...finite);
-  const greatest = Math.max(...finite);
+  // As arguments of one call, many values would be too many.
+  const least = finite.reduce((most, value) => Math.min(most, value), Infinity);
+  const greatest = finite.reduce((most, value) => Math.max(most, value), -Infinity);
   if (finite.length === 0) return { ticks: [], place: () => from };
   if (kind === 'linear') {
     const top = greatest > 0 ? greatest : 1;
@@ -167,7 +173,11 @@ function lineOf(
             ? `<line x1="${left}" x2="${left}" y1="${round(up.place(low))}" y2="${round(up.place(high))}"/>`
             : '';
         const words = `${name}: ${y.format(point.y)} at ${x.format(point.x)}`;
-        return `${spread}<circle cx="${left}" cy="${top}" r="3"><title>${escape(words)}</title></circle>`;
+        const label =
+          point.label === undefined
+            ? ''
+            : `<text class="point" x="${left}" y="${round(top < labelRoom ? top + 18 : top - 8)}" text-anchor="middle">${escape(point.label)}</text>`;
+        return `${spread}${label}<circle cx="${left}" cy="${top}" r="3"><title>${escape(words)}</title></circle>`;
       });
   return `<g class="series ${style}"><path d="${path}"><title>${escape(name)}</title></path>${marks.join('')}</g>`;
 }
@@ -176,10 +186,12 @@ function round(value: number): number {
   return Math.round(value * 10) / 10;
 }
 
+/** Characters that XML does not have in any form: most control characters, and halves of pairs. */
+const notInXml = /[^\t\n\r\u{20}-\u{d7ff}\u{e000}-\u{fffd}\u{10000}-\u{10ffff}]/gu;
+
 /** Text for XML. */
 export function escape(text: string): string {
-  return text.replace(
-    /[&<>"]/g,
-    (sign) => ({ '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' })[sign] ?? sign,
-  );
+  return text
+    .replaceAll(notInXml, '\ufffd')
+    .replace(/[&<>"]/g, (sign) => ({ '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' })[sign] ?? sign);
 }

@@ -1,0 +1,291 @@
+/** What the flags of `tritonts perf` ask for, checked as far as that needs no server. */
+
+import { readFileSync } from 'node:fs';
+import { invalidArgument } from '../../errors.js';
+import type { ServerOptions } from '../../options.js';
+import type { LevelRange } from '../../perf/measure/levels.js';
+import type { WindowPlan } from '../../perf/measure/profile.js';
+import type { PerfLoad } from '../../perf/load/perf-load.js';
+import type { PerfOptions } from '../../perf/run.js';
+import { thrownText } from '../../thrown-text.js';
+import { headersOf } from '../flags/headers.js';
+import type { FlagValues } from '../flags/parse-flags.js';
+
+/** The files that are read and written. */
+export interface PerfFiles {
+  readonly csv: string | undefined;
+  readonly verboseCsv: boolean;
+  readonly json: string | undefined;
+  readonly plot: string | undefined;
+  readonly compare: string | undefined;
+}
+
+/** See the head of this file. */
+export interface PerfSettings {
+  readonly options: PerfOptions;
+  readonly files: PerfFiles;
+  readonly verbose: boolean;
+  /** Flags that were given and have no effect, each with the reason. */
+  readonly ignored: readonly string[];
+}
+
+const schemes = /^(https?|grpcs?):\/\//;
+
+function isUrl(text: string): boolean {
+  return schemes.test(text);
+}
+
+/** The first fault of several parts of the command line is not enough: all are listed. */
+class Faults {
+  readonly #faults: string[] = [];
+
+  add(text: string): void {
+    this.#faults.push(text);
+  }
+
+  /** Adds the message of what a reader throws. */
+  read<T>(reader: () => T, otherwise: T): T {
+    try {
+      return reader();
+    } catch (error) {
+      this.add(thrownText(error));
+      return otherwise;
+    }
+  }
+
+  check(): void {
+    if (this.#faults.length > 0) throw invalidArgument(this.#faults.join('\n'));
+  }
+}
+
+/**
+ * Reads the flags.
+ *
+ * @throws {@link TritonError} INVALID_ARG with a list of all faults.
+ */
+export function perfSettings(values: FlagValues): PerfSettings {
+  const faults = new Faults();
+  const place = placeOf(values, faults);
+  const plan = planOf(values);
+  const load = loadOf(values, plan, faults);
+  const headers = faults.read(() => headersOf(values.list('header')), {});
+  const parameters = faults.read(() => parametersOf(values.list('request-parameter')), {});
+  const shapes = faults.read(() => shapesOf(values.list('shape')), new Map<string, readonly number[]>());
+  const ids = faults.read(() => idRange(values.text('sequence-id-range') ?? ''), {
+    first: 1,
+    last: 2 ** 53 - 1,
+  });
+  const model = values.text('model-name');
+  if (place !== undefined && model === undefined) faults.add('perf needs a model: -m <name>');
+  faults.check();
+  if (place === undefined || model === undefined) throw new RangeError('faults were checked');
+  return {
+    options: {
+      place,
+      model,
+      version: values.text('model-version'),
+      headers,
+      parameters,
+      composing: values
+        .list('bls-composing-models')
+        .flatMap((names) => names.split(',').filter((name) => name !== '')),
+      load,
+      plan,
+      sequences: {
+        length: values.givenInteger('sequence-length'),
+        variation: values.integer('sequence-length-variation'),
+        firstId: ids.first,
+        lastId: ids.last,
+        atOnce: values.integer('num-of-sequences'),
+      },
+      streaming: values.has('streaming'),
+      batch: values.integer('batch-size'),
+      shapes,
+      inputData: values.list('input-data'),
+      stringLength: values.integer('string-length'),
+      stringData: values.text('string-data'),
+      seed: values.integer('random-seed'),
+    },
+    files: {
+      csv: values.text('latency-report-file'),
+      verboseCsv: values.has('verbose-csv'),
+      json: values.text('json'),
+      plot: values.text('plot'),
+      compare: values.text('compare'),
+    },
+    verbose: values.has('verbose'),
+    ignored: values.hints.map(({ name, text }) => `--${name} has no effect: ${text}`),
+  };
+}
+
+function placeOf(values: FlagValues, faults: Faults): PerfOptions['place'] | undefined {
+  const alone = values.list('model-repository');
+  const repositories = alone.filter((one) => !isUrl(one));
+  const urls = [...values.list('url'), ...alone.filter(isUrl)];
+  const inProcess = repositories.length > 0 || values.text('service-kind') === 'triton_c_api';
+  if (inProcess && urls.length > 0) {
+    faults.add(
+      `perf measures one place: ${urls[0] ?? ''}, or this process with ${repositories[0] ?? '--service-kind=triton_c_api'}`,
+    );
+    return undefined;
+  }
+  if (inProcess && repositories.length === 0) {
+    faults.add('--service-kind=triton_c_api measures in this process, and needs --model-repository');
+    return undefined;
+  }
+  if (urls.length > 1) {
+    faults.add(`perf measures one server, but received ${urls.join(', ')}`);
+    return undefined;
+  }
+  if (repositories.length > 0) {
+    const server: ServerOptions = {
+      modelRepository: repositories,
+      instanceKind: values.has('instance-kind') ? 'cpu' : undefined,
+      backendDirectory: values.text('backend-directory'),
+      ...(values.has('library') && {
+        backendConfig: { onnxruntime: { library: values.text('library') ?? '' } },
+      }),
+    };
+    return { server };
+  }
+  for (const name of ['backend-directory', 'instance-kind', 'library']) {
+    if (values.has(name)) faults.add(`--${name} is for models of this process: it needs --model-repository`);
+  }
+  const protocol = values.text('protocol') ?? 'http';
+  const [given = protocol === 'grpc' ? 'localhost:8001' : 'localhost:8000'] = urls;
+  const url = isUrl(given) ? given : `${protocol}://${given}`;
+  if (!URL.canParse(url))
+    faults.add(`expected a URL such as http://localhost:8000 for --url but received '${given}'`);
+  else if (isUrl(given) && values.has('protocol') && !given.startsWith(protocol))
+    faults.add(`--protocol=${protocol} does not fit --url=${given}`);
+  return { url };
+}
+
+function planOf(values: FlagValues): WindowPlan {
+  return {
+    mode: values.text('measurement-mode') === 'count_windows' ? 'count' : 'time',
+    intervalMs: values.integer('measurement-interval'),
+    requests: values.integer('measurement-request-count'),
+    trials: values.integer('max-trials'),
+    stabilityPercentage: values.integer('stability-percentage'),
+    percentile: values.givenInteger('percentile'),
+    latencyThresholdMs: values.integer('latency-threshold'),
+    requestCount: values.integer('request-count'),
+    warmup: values.integer('warmup-request-count'),
+  };
+}
+
+/** A level of the range must be at least this. */
+const leastRate = 0.001;
+
+function rangeOf(name: string, text: string, integers: boolean): LevelRange {
+  const parts = text.split(':');
+  const [start = NaN, end = start, step = 1] = parts.map((part) => (part.trim() === '' ? NaN : Number(part)));
+  const isFine = (value: number): boolean =>
+    integers ? Number.isSafeInteger(value) : Number.isFinite(value);
+  const least = integers ? 1 : leastRate;
+  const open = parts.length > 1 && end === 0;
+  const valid =
+    parts.length <= 3 &&
+    [start, end, step].every(isFine) &&
+    start >= least &&
+    step >= least &&
+    (open || end >= start);
+  const kind = integers ? 'integers' : 'numbers';
+  if (!valid)
+    throw invalidArgument(
+      `expected start:end:step for --${name}, ${kind} of at least ${least} with start ≤ end, or end 0, but received '${text}'`,
+    );
+  return { start, end: open ? Infinity : end, step };
+}
+
+function loadOf(values: FlagValues, plan: WindowPlan, faults: Faults): PerfLoad {
+  const ways = ['concurrency-range', 'request-rate-range', 'request-intervals'].filter((name) =>
+    values.has(name),
+  );
+  if (ways.length > 1) faults.add(`perf makes one kind of load, but received --${ways.join(' and --')}`);
+  const file = values.text('request-intervals');
+  if (values.has('request-distribution') && !values.has('request-rate-range'))
+    faults.add('--request-distribution needs --request-rate-range');
+  if (file !== undefined) {
+    const intervalsMs = faults.read(() => intervalsOf(file), [1]);
+    return { mode: 'intervals', intervalsMs };
+  }
+  const isRate = values.has('request-rate-range');
+  const name = isRate ? 'request-rate-range' : 'concurrency-range';
+  const range = faults.read(() => rangeOf(name, values.text(name) ?? '1', !isRate), {
+    start: 1,
+    end: 1,
+    step: 1,
+  });
+  const binary = values.has('binary-search');
+  const { latencyThresholdMs: threshold } = plan;
+  if (threshold === 0 && (range.end === Infinity || binary))
+    faults.add(`${binary ? '--binary-search' : `--${name}=${range.start}:0`} needs --latency-threshold`);
+  if (binary && range.end === Infinity) faults.add(`--binary-search needs the end of --${name}`);
+  const search = binary ? 'binary' : 'linear';
+  if (!isRate) return { mode: 'concurrency', range, search };
+  return { mode: 'rate', range, search, poisson: values.text('request-distribution') === 'poisson' };
+}
+
+function intervalsOf(file: string): readonly number[] {
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch (error) {
+    throw invalidArgument(`--request-intervals: ${file} cannot be read: ${thrownText(error)}`, {
+      cause: error,
+    });
+  }
+  const lines = text.split(/\s+/).filter((line) => line !== '');
+  const wrong = lines.find((line) => !(Number(line) >= 0 && Number(line) <= Number.MAX_SAFE_INTEGER));
+  if (wrong !== undefined)
+    throw invalidArgument(
+      `--request-intervals: expected microseconds in ${file} but received '${wrong.slice(0, 40)}'`,
+    );
+  const intervalsMs = lines.map((line) => Number(line) / 1000);
+  if (!(intervalsMs.reduce((sum, one) => sum + one, 0) > 0))
+    throw invalidArgument(`--request-intervals: ${file} has no time above 0`);
+  return intervalsMs;
+}
+
+function parametersOf(given: readonly string[]): Readonly<Record<string, string | number | boolean>> {
+  return Object.fromEntries(
+    given.map((text): [string, string | number | boolean] => {
+      const [, name, value = '', type] = /^([^:]+):(.*):(bool|int|float|string)$/.exec(text) ?? [];
+      const wrong = (): Error =>
+        invalidArgument(
+          `expected name:value:type for --request-parameter, with the type bool, int, float or string, but received '${text}'`,
+        );
+      if (name === undefined) throw wrong();
+      if (type === 'string') return [name, value];
+      if (type === 'bool' && /^(true|false)$/.test(value)) return [name, value === 'true'];
+      const number = value === '' ? NaN : Number(value);
+      if (type === 'bool' || !(type === 'int' ? Number.isSafeInteger(number) : Number.isFinite(number)))
+        throw wrong();
+      return [name, number];
+    }),
+  );
+}
+
+function shapesOf(given: readonly string[]): ReadonlyMap<string, readonly number[]> {
+  return new Map(
+    given.map((text): [string, readonly number[]] => {
+      const [, name, dims] = /^(.+):(\d+(?:,\d+)*)$/.exec(text) ?? [];
+      if (name === undefined || dims === undefined)
+        throw invalidArgument(`expected name:d1,d2,… for --shape but received '${text}'`);
+      return [name, dims.split(',').map(Number)];
+    }),
+  );
+}
+
+function idRange(text: string): { readonly first: number; readonly last: number } {
+  const [first = NaN, last = 2 ** 53 - 1] = text
+    .split(':')
+    .map((part) => (part === '' ? undefined : Number(part)));
+  if (Number.isSafeInteger(first) && Number.isSafeInteger(last) && first >= 1 && last >= first)
+    return { first, last };
+  throw invalidArgument(
+    `expected start:end for --sequence-id-range, with 1 ≤ start ≤ end, but received '${text}'`,
+  );
+}

@@ -1,0 +1,15 @@
+/** Random numbers that are the same in each run with the same seed. */
+
+/** Returns the next number, from 0 to less than 1. */
+export type Random = () => number;
+
+/** Makes a generator (mulberry32). */
+export function randomOf(seed: number): Random {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}

@@ -5,11 +5,14 @@ import { Exposition } from './exposition.js';
 import { addon } from '../addon/load.js';
 import type { NativeCacheCounts, NativeResource } from '../addon/native/statistics.js';
 import { addCache } from './cache-families.js';
+import { addLazy, type LazyNumbers } from './lazy-families.js';
+import { addLoads } from './load-families.js';
 import { addResources } from './resource-families.js';
 import { addGpus, addPools, type GpuInUse } from './gpu-families.js';
 import type { Machine } from './machine.js';
 import type { ResolvedMetrics } from './metrics-config.js';
 import { addModels, type VersionSample } from './model-families.js';
+import type { LoadTimes } from './load-times.js';
 import type { Sliced } from '../slices.js';
 
 /** The sources of the text. */
@@ -25,12 +28,17 @@ export interface MetricsSources {
   readonly resources: readonly NativeResource[];
   /** The response cache; undefined: there is none. */
   readonly cache: NativeCacheCounts | undefined;
+  /** Undefined: this server has loaded nothing. */
+  readonly loads: LoadTimes | undefined;
+  /** Undefined: no model was lazy so far, or another environment loads them. */
+  readonly lazy: LazyNumbers | undefined;
   readonly custom: CustomMetrics;
 }
 
 /** Prometheus' text format, version 0.0.4: models, machine, server, application. */
 export function* metricsText(sources: MetricsSources): Sliced<string> {
-  const { config, boundsNs, versions, machine, gpus, inFlightBytes, resources, cache, custom } = sources;
+  const { config, boundsNs, versions, machine, gpus, inFlightBytes, resources, cache, loads, lazy, custom } =
+    sources;
   const text = new Exposition();
   yield* addModels(text, versions, config, boundsNs);
   const { utilization, totalBytes, usedBytes } = machine.sample();
@@ -46,6 +54,8 @@ export function* metricsText(sources: MetricsSources): Sliced<string> {
   gauge('tritonts_in_flight_bytes', 'Bytes of requests in flight', inFlightBytes);
   addResources(text, resources);
   addCache(text, cache);
+  addLoads(text, loads);
+  addLazy(text, lazy);
   yield* custom.addTo(text);
   return yield* text.text();
 }

@@ -1,18 +1,15 @@
 /** Serves metrics over HTTP, for Prometheus: `tritonts/metrics`. */
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { expected, readOptions } from '../argument-checks.js';
 import { listen } from '../listen.js';
-import { thrownText } from '../thrown-text.js';
+import { contentType, scrapeText, type MetricsSource } from './scrape-text.js';
+import { Turns } from './turns.js';
 
-/** A source of metrics, such as an `InferenceServer`. */
-export interface MetricsSource {
-  /** Prometheus' text format, version 0.0.4. */
-  metrics(): string;
-  /** The same text, made in slices of the event loop; preferred if present. */
-  scrape?(): Promise<string>;
-}
+export type { MetricsSource } from './scrape-text.js';
+export { serveTop } from './serve-top.js';
+export type { ServeTopOptions, TopEndpoint, TopServer } from './serve-top.js';
 
 /** Options of {@link serveMetrics}. */
 export interface ServeMetricsOptions {
@@ -32,9 +29,6 @@ export interface MetricsEndpoint {
 
 /** How long answers under way may take when the endpoint is closed, in milliseconds. */
 const lastAnswersMs = 2000;
-
-/** The content type that Prometheus expects. */
-const contentType = 'text/plain; version=0.0.4; charset=utf-8';
 
 function checkOptions(options: unknown): { port: number; host: string } {
   const known = ['port', 'host'] as const satisfies readonly (keyof ServeMetricsOptions)[];
@@ -85,7 +79,7 @@ export async function serveMetrics(
     } else if (request.url?.split('?', 1)[0] !== '/metrics') {
       response.writeHead(200).end();
     } else {
-      void textOf(server).then(([status, text]) => {
+      void scrapeText(server).then(([status, text]) => {
         // The client may have left by now.
         if (!response.destroyed) response.writeHead(status, { 'Content-Type': contentType }).end(text);
       });
@@ -110,45 +104,4 @@ export async function serveMetrics(
         http.closeIdleConnections();
       })),
   };
-}
-
-/** With this number of unanswered requests, reading from a connection pauses. */
-const mostRequests = 64;
-
-/** Answers the requests of each connection one by one. A text is made when the previous answer has left. */
-class Turns {
-  readonly #lines: WeakMap<Socket, (() => void)[]> = new WeakMap();
-
-  take(socket: Socket, response: ServerResponse, answer: () => void): void {
-    const line = this.#lineOf(socket);
-    response.once('close', () => {
-      line.shift();
-      if (socket.destroyed) return;
-      if (line.length === mostRequests - 1) socket.resume();
-      line[0]?.();
-    });
-    line.push(answer);
-    if (line.length === 1) answer();
-    else if (line.length >= mostRequests) socket.pause();
-  }
-
-  #lineOf(socket: Socket): (() => void)[] {
-    const known = this.#lines.get(socket);
-    if (known !== undefined) return known;
-    const line: (() => void)[] = [];
-    this.#lines.set(socket, line);
-    // Node resumes the socket to read the bodies of requests.
-    socket.on('resume', () => {
-      if (line.length >= mostRequests) socket.pause();
-    });
-    return line;
-  }
-}
-
-async function textOf(server: MetricsSource): Promise<[number, string]> {
-  try {
-    return [200, server.scrape === undefined ? server.metrics() : await server.scrape()];
-  } catch (error) {
-    return [503, `${thrownText(error)}\n`];
-  }
 }

@@ -30,11 +30,18 @@ const bounds = [
 
 /** The text's lines, with placeholders for numbers that depend on time. */
 function timeless(text: string): string[] {
-  return text
-    .replaceAll(/^((?:nv_\w+_us|nv_model_load_duration_secs|nv_cpu_\w+)(?:\{.*\})?) [\d.e+-]+$/gm, '$1 TIME')
-    .replaceAll(/^(nv_\w+_bucket\{.*le="[\d.]+".*\}) \d+$/gm, '$1 SOME')
-    .trim()
-    .split('\n');
+  return (
+    text
+      .replaceAll(
+        /^((?:nv_\w+_us|nv_model_load_duration_secs|nv_cpu_\w+)(?:\{.*\})?) [\d.e+-]+$/gm,
+        '$1 TIME',
+      )
+      .replaceAll(/^(nv_\w+_bucket\{.*le="[\d.]+".*\}) \d+$/gm, '$1 SOME')
+      // The phases of loads have a test of their own.
+      .replaceAll(/^(?:# \w+ )?tritonts_model_load_phase_.*\n/gm, '')
+      .trim()
+      .split('\n')
+  );
 }
 
 test('the text of a server after known requests', async (t) => {
@@ -109,6 +116,25 @@ test('the text of a server after known requests', async (t) => {
     ...family('tritonts_in_flight_bytes', 'gauge', 'Bytes of requests in flight'),
     'tritonts_in_flight_bytes 0',
   ]);
+});
+
+test('each phase of a load is counted, also of one that fails', async (t) => {
+  const server = await serve(t, { add: onnx(), echo: identity() });
+  const counts = (): Record<string, number> => {
+    const series = seriesOf(server.metrics());
+    const name = 'tritonts_model_load_phase_duration_secs_count';
+    const phases = ['listing', 'reading', 'agents', 'download', 'open', 'start'];
+    return Object.fromEntries(phases.map((phase) => [phase, series.get(`${name}{phase="${phase}"}`) ?? NaN]));
+  };
+  const before = { listing: 1, reading: 2, agents: 0, download: 2, open: 2, start: 2 };
+  assert.deepEqual(counts(), before);
+  await server.rescan();
+  assert.deepEqual(counts(), { ...before, listing: 2 });
+  const bad = await serve(t, { add: onnx(new Uint8Array(9)) }, { exitOnError: false });
+  const series = seriesOf(bad.metrics());
+  const bucket = 'tritonts_model_load_phase_duration_secs_bucket';
+  assert.equal(series.get(`${bucket}{le="+Inf",phase="open"}`), 1);
+  assert.equal(series.get(`${bucket}{le="+Inf",phase="start"}`), 0);
 });
 
 test('durations and their histograms are what the statistics say', async (t) => {

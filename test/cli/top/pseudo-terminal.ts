@@ -1,0 +1,138 @@
+/** Runs the command on a pseudo-terminal, and shows what a terminal would show: xterm.js, without a window. */
+
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import xterm from '@xterm/headless';
+import { until } from '../../support/harness.js';
+import type { Context } from '../../support/repository.js';
+
+/** Copies between pipes and a pseudo-terminal. A line of standard input is `["keys", text]` or `["size", rows, columns]`. */
+const program = `
+import fcntl, json, os, pty, select, signal, struct, sys, termios
+rows, columns = int(sys.argv[1]), int(sys.argv[2])
+pid, fd = pty.fork()
+if pid == 0:
+    fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack('HHHH', rows, columns, 0, 0))
+    os.execvp(sys.argv[3], sys.argv[3:])
+def onterm(*_):
+    os.kill(pid, signal.SIGTERM)
+signal.signal(signal.SIGTERM, onterm)
+pending = b''
+while True:
+    ready, _, _ = select.select([fd, 0], [], [])
+    if fd in ready:
+        try:
+            data = os.read(fd, 65536)
+        except OSError:
+            break
+        if not data:
+            break
+        os.write(1, data)
+    if 0 in ready:
+        data = os.read(0, 65536)
+        if not data:
+            break
+        pending += data
+        while b'\\n' in pending:
+            line, pending = pending.split(b'\\n', 1)
+            what, *rest = json.loads(line)
+            if what == 'keys':
+                os.write(fd, rest[0].encode())
+            else:
+                fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack('HHHH', rest[0], rest[1], 0, 0))
+_, status = os.waitpid(pid, 0)
+sys.exit(os.waitstatus_to_exitcode(status) & 255)
+`;
+
+const main = fileURLToPath(new URL('../../../command/main.js', import.meta.url));
+
+/** Why there are no pseudo-terminals here; undefined: there are. */
+export const noTerminals: string | undefined =
+  process.platform === 'win32'
+    ? 'pseudo-terminals are of Unix'
+    : spawnSync('python3', ['-c', 'import pty, os; os.waitstatus_to_exitcode']).status === 0
+      ? undefined
+      : 'there is no python3 with pty';
+
+/** A command on a terminal. */
+export interface OnTerminal {
+  /** All that was written to the terminal. */
+  raw(): string;
+  /** The lines of the screen. */
+  screen(): string[];
+  /** Whether the screen is the terminal's other page. */
+  isOtherPage(): boolean;
+  /** Resolves when the screen's text matches. */
+  shows(what: RegExp): Promise<void>;
+  keys(text: string): void;
+  resize(rows: number, columns: number): void;
+  readonly child: ChildProcess;
+  /** The exit code. */
+  readonly ended: Promise<number | null>;
+}
+
+/** Starts `tritonts` on a terminal. It is killed after the test. */
+export function onTerminal(
+  t: Context,
+  args: readonly string[],
+  {
+    rows = 24,
+    columns = 120,
+    env = {},
+  }: { rows?: number; columns?: number; env?: Record<string, string> } = {},
+): OnTerminal {
+  const terminal = new xterm.Terminal({ rows, cols: columns, allowProposedApi: true });
+  const child = spawn(
+    'python3',
+    ['-c', program, String(rows), String(columns), process.execPath, main, ...args],
+    { stdio: ['pipe', 'pipe', 'inherit'], env: { ...process.env, TERM: 'xterm-256color', ...env } },
+  );
+  let raw = '';
+  child.stdout.on('data', (bytes: Buffer) => {
+    raw += bytes.toString('utf8');
+    terminal.write(bytes);
+  });
+  child.stdin.on('error', () => undefined);
+  const ended = new Promise<number | null>((resolve, reject) => {
+    child.on('error', reject);
+    child.on('close', resolve);
+  });
+  t.after(async () => {
+    // Python passes it on, and ends when the command has.
+    child.kill('SIGTERM');
+    child.stdin.end();
+    await ended;
+    terminal.dispose();
+  });
+  const say = (...what: readonly unknown[]): void => {
+    child.stdin.write(`${JSON.stringify(what)}\n`);
+  };
+  const screen = (): string[] => {
+    const { active } = terminal.buffer;
+    return Array.from(
+      { length: terminal.rows },
+      (_, i) => active.getLine(active.viewportY + i)?.translateToString(true) ?? '',
+    );
+  };
+  return {
+    child,
+    ended,
+    raw: () => raw,
+    screen,
+    isOtherPage: () => terminal.buffer.active.type === 'alternate',
+    shows: async (what) => {
+      try {
+        await until(() => what.test(screen().join('\n')), 30_000);
+      } catch (cause) {
+        throw new Error(`the screen does not show ${String(what)}:\n${screen().join('\n')}`, { cause });
+      }
+    },
+    keys: (text) => {
+      say('keys', text);
+    },
+    resize: (newRows, newColumns) => {
+      terminal.resize(newColumns, newRows);
+      say('size', newRows, newColumns);
+    },
+  };
+}

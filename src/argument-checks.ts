@@ -65,6 +65,9 @@ export function readOptions<T>(
   const read: Partial<Record<keyof T, unknown>> = {};
   const given = value ?? {};
   checkObject(given, path);
+  const odd = [Map, Set, Promise, Date, RegExp].find((kind) => given instanceof kind);
+  // Whatever it holds is in none of its keys, and would be ignored.
+  if (odd) throw invalidArgument(`expected an object with keys for ${path} but received a ${odd.name}`);
   checkKeys(given, known, path, why);
   for (const key of known) {
     const member: unknown = (given as Given<T>)[key];

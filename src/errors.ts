@@ -300,3 +300,8 @@ export function withModel(error: TritonError, model: string): TritonError {
 export function codeNamed(value: unknown): TritonErrorCode | undefined {
   return errorCodes.find((code) => code === value);
 }
+
+/** Triton's words for a model of which nothing more than its configuration could be looked at. */
+export function failedToPoll(model: string): string {
+  return `failed to load '${model}', failed to poll from model repository`;
+}

@@ -21,13 +21,14 @@ export type {
   BatchReason,
   ExplainedBatch,
   ExplainedCache,
+  ExplainedLazy,
   ExplainedResource,
   ExplainedSequences,
   Explanation,
 } from './server/reports/explain.js';
 export type { CloseOptions } from './server/creation/server-arguments.js';
 export type { UnloadModelOptions } from './api/load-options.js';
-export type { ModelServer } from './api/server.js';
+export type { ModelChoice, ModelServer } from './api/server.js';
 export type { ServerHandle } from './server-handle.js';
 export type { Model, TypedModel } from './api/model.js';
 export type {
@@ -40,6 +41,7 @@ export type {
   RegistryOptions,
   SignatureFor,
   SignatureOf,
+  SingleInputsOf,
   TensorOf,
   WantedOf,
 } from './tensor/signature.js';
@@ -100,16 +102,19 @@ export type {
   TraceMode,
 } from './trace-config.js';
 export type { TraceSetting, TraceUpdate, Tracing } from './server/trace/server-trace.js';
+export { registerRepositoryAgent } from './registry/agents/registered-agents.js';
+export type { AgentContext, AgentPlace, RepositoryAgent } from './registry/agents/repository-agent.js';
 export { registerCache } from './cache/registered-caches.js';
 export type { CachedAnswer, CachedValue, ResponseCache, ResponseCacheMaker } from './cache/response-cache.js';
 export type { RedisCacheOptions, RedisTlsOptions } from './cache/redis/options.js';
 export type { CacheConfig, LocalCacheOptions } from './cache-config.js';
+export type { HostPolicyOptions } from './scheduling/host-policy.js';
 export type { RateLimitOptions, RateLimitResource } from './scheduling/rate-limit.js';
 export type { BackendConfig, GivenFiles, GivenModel, LoadEvent, ServerOptions } from './options.js';
 export type { ModelMessage } from './registry/entries/model-events.js';
 export type { RequestMessage } from './server/requests/request-channels.js';
 export type { SequenceMessage } from './server/sequences/sequence-channels.js';
-export type { LoadModelOptions, LoadOutcome } from './api/load-options.js';
+export type { LoadModelOptions, LoadOutcome, RegisterRepositoryOptions } from './api/load-options.js';
 export type { RescannedModel, RescanResult } from './api/rescan.js';
 export type { ModelState } from './api/metadata.js';
 export { Tensor } from './tensor/tensor.js';

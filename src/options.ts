@@ -2,12 +2,14 @@
 
 import type { NativeCacheOptions } from './addon/native/addon.js';
 import type { CacheConfig, RemoteCacheSetup } from './cache-config.js';
+import type { HostPolicies, HostPolicyOptions } from './scheduling/host-policy.js';
 import type { RateLimitOptions, RateLimitResource } from './scheduling/rate-limit.js';
 import type { ModelCode } from './javascript/model-code.js';
 import type { ModelModule, ModelObject, WorkersOptions } from './api/javascript-model.js';
-import type { InlineOption, ModelConfigInput } from './config/index.js';
+import type { InlineOption, LoadOption, ModelConfigInput } from './config/index.js';
 import type { Log, Logger } from './logger.js';
 import type { MetricsConfig, ResolvedMetrics } from './metrics/metrics-config.js';
+import type { RepositoryAgent } from './registry/agents/repository-agent.js';
 import type { ResolvedTrace, TraceConfig } from './trace-config.js';
 
 /** Options of one backend, by key. Triton: `--backend-config=<backend>,<key>=<value>`. */
@@ -17,13 +19,21 @@ export type BackendConfig = Readonly<Record<string, string | number | boolean>>;
 export interface LoadEvent {
   /** Name of the model. */
   readonly model: string;
+  /** The model's namespace; absent for the default one, which is the only one without {@link ServerOptions.modelNamespacing}. */
+  readonly namespace?: string | undefined;
   /** The model's version; absent until its versions are known. */
   readonly version?: string | undefined;
   /**
-   * The current state of the version, or of the model. A version is 'WARMING_UP' while it runs the samples of
+   * The current state of the version, or of the model. A model is 'DOWNLOADING' while files of an object store are
+   * copied to this machine. A version is 'WARMING_UP' while it runs the samples of
    * its `model_warmup`.
    */
-  readonly state: 'LOADING' | 'WARMING_UP' | 'READY' | 'UNAVAILABLE';
+  readonly state: 'LOADING' | 'DOWNLOADING' | 'WARMING_UP' | 'READY' | 'UNAVAILABLE';
+  /**
+   * The bytes that were downloaded, and of how many, while the state is 'DOWNLOADING'; absent in the other states. A model of
+   * an object store has this state at the start and the end of its download, and from time to time in between.
+   */
+  readonly download?: { readonly done: number; readonly total: number } | undefined;
   /** Number of models that are ready or have failed. */
   readonly done: number;
   /** Number of models to load. */
@@ -64,11 +74,24 @@ export interface GivenFiles {
  */
 export interface ServerOptions {
   /**
-   * Folders of models, as paths or file URLs. At least one is required unless {@link models} is given. A model
+   * Folders of models, as paths or file URLs, or in object stores, as `s3://bucket/path`, `gs://bucket/path` or
+   * `as://account/container/path` (docs/stores.md). At least one is required unless {@link models} is given. A model
    * file such as `digits.onnx` may take the place of a folder: it is served under its name, as version 1.
    * Triton: `--model-repository`.
    */
   readonly modelRepository?: string | URL | readonly (string | URL)[] | undefined;
+  /**
+   * Folder, as a path or file URL, for files of object stores. Servers and restarts share it; it may be deleted when none runs.
+   * The default is `tritonts-models` in the folder that TRITON_AWS_MOUNT_DIRECTORY, TRITON_GCS_MOUNT_DIRECTORY or
+   * TRITON_AZURE_MOUNT_DIRECTORY names, or else `tritonts-models-<user id>` in the system's folder for temporary files.
+   * Triton has no such option.
+   */
+  readonly repositoryCacheDirectory?: string | URL | undefined;
+  /**
+   * How many bytes of files of object stores are kept (default 10,737,418,240, 10 GiB). The files that were used longest ago are
+   * removed when others need room; those of loaded models stay, even if they are more. Triton has no such option.
+   */
+  readonly repositoryCacheBytes?: number | undefined;
   /** Models that the program passes, by name (default: none). Triton has no such option. */
   readonly models?: Readonly<Record<string, GivenModel>> | undefined;
   /**
@@ -88,10 +111,32 @@ export interface ServerOptions {
    */
   readonly repositoryPollMs?: number | undefined;
   /**
+   * Whether models of different repositories may have the same name (default false: such models are not loaded). Each
+   * repository is a namespace then, named as it is given here. docs/repository.md says which model a name means. Triton:
+   * `--model-namespacing`.
+   */
+  readonly modelNamespacing?: boolean | undefined;
+  /**
    * The models to load at start in explicit mode (default: none); `['*']` alone means all. Triton:
    * `--load-model`.
    */
   readonly loadModels?: readonly string[] | undefined;
+  /**
+   * When models are loaded. 'eager' (default): before `createServer` resolves. 'lazy': at the first request of each, which
+   * waits for the load, as do the requests meanwhile. A lazy model counts as ready before that. In mode 'explicit' it is for
+   * the models of {@link loadModels}, and for those that were loaded since. A model's own parameter `load` takes
+   * precedence. docs/many-models.md explains it. Triton has no such option.
+   *
+   * @example
+   * const server = await createServer('./models', { load: 'lazy', memoryBudgetBytes: 4 * 2 ** 30 });
+   */
+  readonly load?: LoadOption | undefined;
+  /**
+   * How many bytes of memory lazy models may take together (default: no limit). Before a load that would not fit, the
+   * lazy models that were idle for the longest time are unloaded, except those with the parameter `pinned`. It is measured by how
+   * the memory of the process has grown since the start, without the heap of JavaScript. docs/many-models.md explains it. Triton has no such option.
+   */
+  readonly memoryBudgetBytes?: number | undefined;
   /** The server's name in its metadata (default: 'tritonts'). Triton: `--id`. */
   readonly id?: string | undefined;
   /**
@@ -146,6 +191,15 @@ export interface ServerOptions {
    */
   readonly rateLimit?: RateLimitOptions | undefined;
   /**
+   * The cores and NUMA nodes that the threads of instances are bound to, by the name of the policy (default: none). An
+   * instance has the policy that `instance_group.host_policy` names, else `cpu`, `gpu_<id>` or `model`, by its kind.
+   * docs/performance.md explains it. Triton: `--host-policy`.
+   *
+   * @example
+   * const hostPolicies = { cpu: { cpuCores: '0-3' }, gpu_0: { numaNode: 0 } };
+   */
+  readonly hostPolicies?: Readonly<Record<string, HostPolicyOptions>> | undefined;
+  /**
    * The response cache, for models that say `response_cache { enable: true }` (default: there is none, and they run
    * each request). docs/cache.md explains it. Triton: `--cache-config`.
    *
@@ -174,11 +228,18 @@ export interface ServerOptions {
    * if it had been passed to {@link registerBackend}. Triton: `--backend-directory`.
    */
   readonly backendDirectory?: string | URL | undefined;
+  /**
+   * Folder of repository agents, as a path or file URL (default: none). The default export of
+   * `<repositoryAgentDirectory>/<name>/agent.js` (.mjs, .cjs, .ts) is the agent that models name, as if it had been passed
+   * to {@link registerRepositoryAgent}. It runs on the event loop of the environment that creates the server. Triton:
+   * `--repoagent-directory`.
+   */
+  readonly repositoryAgentDirectory?: string | URL | undefined;
   /** Options of the threads that run JavaScript models (default: none). Triton has no such option. */
   readonly workers?: WorkersOptions | undefined;
   /**
    * How long a model's `finalize` may take when the model is unloaded or the server closes, in milliseconds
-   * (default 5000). It applies to JavaScript and Python models, and to models that the program passes. After
+   * (default 5000), and each function of a repository agent besides `load`. It applies to JavaScript and Python models, and to models that the program passes. After
    * that time the model's thread or process is ended, or is no longer waited for, and a warning names the
    * model. An endless loop in a model on the program's event loop cannot be ended. Triton has no such option.
    */
@@ -252,13 +313,22 @@ export interface GpuMemoryLimits {
 
 /** Options with every default filled in, as the rest of the code receives them. */
 export interface ResolvedOptions {
+  /** Absolute paths, and addresses of object stores. */
   readonly repositories: readonly string[];
+  readonly modelNamespacing: boolean;
+  /** The namespaces of these repositories, which are the texts that the user gave; undefined: there are none. */
+  readonly namespaces: ReadonlyMap<string, string> | undefined;
+  readonly repositoryCacheDirectory: string | undefined;
+  readonly repositoryCacheBytes: number;
   /** Models that the program passed, by name. Their content is not checked yet. */
   readonly models: ReadonlyMap<string, GivenModel>;
   readonly exitOnError: boolean;
   readonly modelControlMode: 'none' | 'poll' | 'explicit';
   readonly repositoryPollMs: number;
   readonly loadModels: readonly string[];
+  readonly load: LoadOption;
+  /** Infinity: there is no limit. */
+  readonly memoryBudgetBytes: number;
   readonly id: string;
   readonly strictReadiness: boolean;
   readonly autoCompleteConfig: boolean;
@@ -268,6 +338,7 @@ export interface ResolvedOptions {
   readonly modelLoadConcurrency: number;
   /** The resources that the user gives; undefined: there is no rate limiter. */
   readonly rateLimit: readonly RateLimitResource[] | undefined;
+  readonly hostPolicies: HostPolicies;
   /** The response cache; undefined: there is none. */
   readonly cache: NativeCacheOptions | undefined;
   /** The cache outside of the engine; undefined: the cache is the engine's own, or there is none. */
@@ -277,9 +348,14 @@ export interface ResolvedOptions {
   readonly backendDirectory: string | undefined;
   /** Backends that the program registered before the server was created. */
   readonly registeredBackends: ReadonlyMap<string, ModelCode>;
+  readonly repositoryAgentDirectory: string | undefined;
+  /** Repository agents that the program registered before the server was created. */
+  readonly registeredAgents: ReadonlyMap<string, RepositoryAgent>;
   readonly workers: WorkersOptions;
   readonly finalizeTimeoutMs: number;
   readonly threads: number;
+  /** How many cores idle threads may spin on. */
+  readonly spinCores: number;
   readonly maxInFlightBytes: number;
   readonly inline: InlineOption;
   readonly batchAcrossShapes: boolean;

@@ -4,7 +4,7 @@
  * Control characters: C0 except line feeds, DEL, C1, and characters that change the direction of writing. A
  * terminal acts on them, and a file's or model's name may contain them.
  */
-const control = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
+const control = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 
 function escape(character: string): string {
   return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;

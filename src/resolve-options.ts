@@ -3,17 +3,27 @@
 import { checkCacheConfig } from './cache-config.js';
 import { registeredCaches } from './cache/registered-caches.js';
 import type { ResponseCache, ResponseCacheMaker } from './cache/response-cache.js';
+import { checkHostPolicies } from './scheduling/host-policy.js';
 import { checkRateLimit } from './scheduling/rate-limit.js';
+import { spinCores } from './scheduling/spin.js';
 import { fileURLToPath } from 'node:url';
 import { isAbsolute, resolve } from 'node:path';
 import { addon } from './addon/load.js';
 import { backends } from './backends/index.js';
 import { checkKeys, checkObject, expected, readList, readOptions, show } from './argument-checks.js';
-import { inlineExpected, type InlineOption, readInline } from './config/index.js';
+import { inlineExpected, type InlineOption, loadExpected, readInline, readLoad } from './config/index.js';
 import { invalidArgument } from './errors.js';
 import { mostThreads } from './most-threads.js';
 import { resolveLogger } from './logger.js';
+import { registeredAgents } from './registry/agents/registered-agents.js';
+import type { RepositoryAgent } from './registry/agents/repository-agent.js';
 import { resolveMetrics } from './metrics/metrics-config.js';
+import {
+  isOtherAddress,
+  isStoreAddress,
+  readStorePlace,
+  shownAddress,
+} from './registry/sources/store/store-place.js';
 import { checkTraceConfig } from './trace-config.js';
 import type { ModelCode } from './javascript/model-code.js';
 import { registeredBackends } from './javascript/versions/registered-backends.js';
@@ -32,7 +42,12 @@ const keys = [
   'exitOnError',
   'modelControlMode',
   'repositoryPollMs',
+  'modelNamespacing',
+  'repositoryCacheDirectory',
+  'repositoryCacheBytes',
   'loadModels',
+  'load',
+  'memoryBudgetBytes',
   'id',
   'strictReadiness',
   'autoCompleteConfig',
@@ -42,10 +57,12 @@ const keys = [
   'cudaMemoryPoolByteSize',
   'modelLoadConcurrency',
   'rateLimit',
+  'hostPolicies',
   'cacheConfig',
   'backendConfig',
   'trustedFolders',
   'backendDirectory',
+  'repositoryAgentDirectory',
   'workers',
   'finalizeTimeoutMs',
   'threads',
@@ -133,6 +150,13 @@ function filePath(value: string | URL, path: string): string {
 }
 
 function folderPath(value: unknown, path: string, base: string): string {
+  const folder = anyPath(value, path, base);
+  // No system has such a path, and each function that gets it would throw an error of its own.
+  if (folder.includes('\0')) throw expected('a path without a zero character', path, value);
+  return folder;
+}
+
+function anyPath(value: unknown, path: string, base: string): string {
   if (value instanceof URL) {
     if (value.protocol !== 'file:') throw expected('a path or a file: URL', path, value.href);
     return filePath(value, path);
@@ -141,6 +165,46 @@ function folderPath(value: unknown, path: string, base: string): string {
   if (value.startsWith('file://')) return filePath(value, path);
   if (/^[a-z][a-z0-9+.-]+:\/\//i.test(value)) throw expected('a local folder', path, value);
   return resolvePath(value, path, base);
+}
+
+/**
+ * Checks a repository.
+ *
+ * @param path - How messages name the value.
+ * @param base - The folder that a relative path starts from; empty: a relative path is refused.
+ * @returns Its folder, or the address of an object store without what does not matter in it, and its namespace on a server
+ *   with namespaces: as in Triton the text that the user gave.
+ * @throws {@link TritonError} INVALID_ARG for what is no path, no file: URL and no address of a store.
+ */
+export function repositoryOf(
+  value: unknown,
+  path: string,
+  base: string,
+): { readonly folder: string; readonly namespace: string } {
+  const folder = repositoryPlace(value, path, base);
+  return { folder, namespace: typeof value === 'string' && !value.startsWith('file://') ? value : folder };
+}
+
+/** The parser of URLs escapes what a key may have, and takes a colon away: `s3://http://host` has an empty port. */
+function unescaped(url: string): string {
+  const href = url.replace(/^(s3|as):\/\/(https?)\/\//i, '$1://$2://');
+  try {
+    return decodeURI(href);
+  } catch {
+    return href;
+  }
+}
+
+/** The path of a folder, or the address of an object store without what does not matter in it. */
+function repositoryPlace(value: unknown, path: string, base: string): string {
+  const text = value instanceof URL && value.protocol !== 'file:' ? unescaped(value.href) : value;
+  if (typeof text === 'string' && isStoreAddress(text)) return readStorePlace(text, path).url;
+  if (typeof text === 'string' && isOtherAddress(text) && !text.startsWith('file://')) {
+    throw invalidArgument(
+      `expected a path, a file: URL, or an address that begins with s3://, gs:// or as://, for ${path} but received ${shownAddress(text)}`,
+    );
+  }
+  return folderPath(value, path, base);
 }
 
 function checkBackendConfig(value: unknown, base: string): Readonly<Record<string, BackendConfig>> {
@@ -248,6 +312,7 @@ function checkWorkers(value: unknown): WorkersOptions {
  *   paths are refused.
  * @param registered - The registered backends.
  * @param caches - The registered response caches.
+ * @param agents - The registered repository agents.
  * @throws {@link TritonError} INVALID_ARG; it names the option, what was expected and what was received.
  */
 export function resolveOptions(
@@ -255,6 +320,7 @@ export function resolveOptions(
   base: string = process.cwd(),
   registered: ReadonlyMap<string, ModelCode> = registeredBackends(),
   caches: ReadonlyMap<string, ResponseCache | ResponseCacheMaker> = registeredCaches(),
+  agents: ReadonlyMap<string, RepositoryAgent> = registeredAgents(),
 ): ResolvedOptions {
   // Unlike other functions, this one requires the options object.
   checkObject(given, 'options');
@@ -269,18 +335,14 @@ export function resolveOptions(
     : [repository];
   if (list.length === 0 && models.size === 0)
     throw invalidArgument('expected at least one folder for options.modelRepository but received none');
-  // As in Triton, a folder that is given twice counts once.
-  const repositories = [
-    ...new Set(
-      list.map((entry, i) =>
-        folderPath(
-          entry,
-          Array.isArray(repository) ? `options.modelRepository[${i}]` : 'options.modelRepository',
-          base,
-        ),
-      ),
-    ),
-  ];
+  const repositories = new Map<string, string>();
+  for (const [i, entry] of list.entries()) {
+    const path = Array.isArray(repository) ? `options.modelRepository[${i}]` : 'options.modelRepository';
+    const { folder, namespace } = repositoryOf(entry, path, base);
+    // As in Triton, a folder that is given twice counts once.
+    if (!repositories.has(folder)) repositories.set(folder, namespace);
+  }
+  const modelNamespacing = boolean(options.modelNamespacing ?? false, 'options.modelNamespacing');
 
   const mode: unknown = options.modelControlMode ?? 'none';
   if (mode !== 'none' && mode !== 'poll' && mode !== 'explicit')
@@ -291,6 +353,12 @@ export function resolveOptions(
     );
   }
 
+  const threads = integer(
+    options.threads ?? Math.min(addon().cores(), mostThreads),
+    1,
+    'options.threads',
+    mostThreads,
+  );
   const instanceKind: unknown = options.instanceKind;
   if (instanceKind !== undefined && instanceKind !== 'cpu') {
     throw expected("'cpu'", 'options.instanceKind', instanceKind);
@@ -311,6 +379,9 @@ export function resolveOptions(
     );
   }
 
+  const load = readLoad(options.load ?? 'eager');
+  if (load === undefined) throw expected(loadExpected, 'options.load', options.load);
+
   const id: unknown = options.id ?? 'tritonts';
   if (typeof id !== 'string' || id === '') throw expected('a name', 'options.id', id);
 
@@ -325,13 +396,29 @@ export function resolveOptions(
   }
 
   return Object.freeze({
-    repositories,
+    repositories: [...repositories.keys()],
+    modelNamespacing,
+    namespaces: modelNamespacing ? repositories : undefined,
+    repositoryCacheDirectory:
+      options.repositoryCacheDirectory === undefined
+        ? undefined
+        : folderPath(options.repositoryCacheDirectory, 'options.repositoryCacheDirectory', base),
+    repositoryCacheBytes: integer(
+      options.repositoryCacheBytes ?? 10 * 2 ** 30,
+      1,
+      'options.repositoryCacheBytes',
+    ),
     models,
     exitOnError: boolean(options.exitOnError ?? true, 'options.exitOnError'),
     modelControlMode: mode,
     repositoryPollMs: integer(options.repositoryPollMs ?? 15_000, 0, 'options.repositoryPollMs', mostTimerMs),
     // Each entry is checked above.
     loadModels: loadModels as readonly string[],
+    load,
+    memoryBudgetBytes:
+      (options.memoryBudgetBytes ?? undefined) === undefined
+        ? Infinity
+        : integer(options.memoryBudgetBytes, 1, 'options.memoryBudgetBytes'),
     id,
     strictReadiness: boolean(options.strictReadiness ?? true, 'options.strictReadiness'),
     autoCompleteConfig: boolean(options.autoCompleteConfig ?? true, 'options.autoCompleteConfig'),
@@ -345,6 +432,7 @@ export function resolveOptions(
       mostThreads,
     ),
     rateLimit: checkRateLimit(options.rateLimit),
+    hostPolicies: checkHostPolicies(options.hostPolicies),
     ...checkCacheConfig(options.cacheConfig, caches),
     backendConfig: checkBackendConfig(options.backendConfig ?? {}, base),
     trustedFolders: trusted.map((folder, i) => folderPath(folder, `options.trustedFolders[${i}]`, base)),
@@ -353,14 +441,15 @@ export function resolveOptions(
         ? undefined
         : folderPath(options.backendDirectory, 'options.backendDirectory', base),
     registeredBackends: registered,
+    repositoryAgentDirectory:
+      options.repositoryAgentDirectory === undefined
+        ? undefined
+        : folderPath(options.repositoryAgentDirectory, 'options.repositoryAgentDirectory', base),
+    registeredAgents: agents,
     workers: checkWorkers(options.workers ?? {}),
     finalizeTimeoutMs: integer(options.finalizeTimeoutMs ?? 5000, 0, 'options.finalizeTimeoutMs'),
-    threads: integer(
-      options.threads ?? Math.min(addon().cores(), mostThreads),
-      1,
-      'options.threads',
-      mostThreads,
-    ),
+    threads,
+    spinCores: spinCores(threads),
     maxInFlightBytes: integer(
       options.maxInFlightBytes ?? Math.floor(Math.min(2 ** 30, addon().memory() / 4)),
       1,

@@ -1,6 +1,6 @@
 /** Identifies a server to other environments than the one that created it. */
 
-import { addon } from './addon/load.js';
+import { functionsOf } from './addon/engine-functions.js';
 import type { NativeServer } from './addon/native/server.js';
 import type { ResolvedMetrics } from './metrics/metrics-config.js';
 
@@ -30,6 +30,8 @@ export interface ServerHandle {
   readonly metrics: ResolvedMetrics;
   /** Memory that tells all environments whether requests may be traced. */
   readonly trace: SharedArrayBuffer;
+  /** Name of the channel through which environments ask for lazy models. */
+  readonly lazyChannel: string;
   /** The same as in {@link ServerMetadata}. */
   readonly devices: readonly string[];
 }
@@ -43,23 +45,24 @@ export type OwnHandle = Omit<ServerHandle, 'devices'>;
 /** The server's options that every environment's connection needs. */
 export type SharedOptions = Pick<
   ServerHandle,
-  'captureStacks' | 'name' | 'strictReadiness' | 'metrics' | 'trace'
+  'captureStacks' | 'name' | 'strictReadiness' | 'metrics' | 'trace' | 'lazyChannel'
 >;
 
 /** Makes the handle of a server, without its devices. */
 export function ownHandle(
   native: NativeServer,
-  { captureStacks, name, strictReadiness, metrics, trace }: SharedOptions,
+  { captureStacks, name, strictReadiness, metrics, trace, lazyChannel }: SharedOptions,
 ): OwnHandle {
   return {
     tritonts: 'server',
     process: process.pid,
-    engine: addon().engineId(),
+    engine: functionsOf(native).engineId(),
     id: native.id(),
     captureStacks,
     name,
     strictReadiness,
     metrics,
     trace,
+    lazyChannel,
   };
 }

@@ -4,7 +4,7 @@
  */
 
 import { performance } from 'node:perf_hooks';
-import { setImmediate } from './dispatch/ending/timers.js';
+import { setImmediate } from './timers.js';
 import { Queue } from './queue.js';
 
 /** Work that yields wherever it can be interrupted, at least every few tenths of a millisecond. */

@@ -135,10 +135,10 @@ void suite('a wrong repository', () => {
     [7, /received 7 of type number/],
     [[], /expected at least one folder for options\.modelRepository but received none/],
     [['a', null], /options\.modelRepository\[1\] but received null/],
-    [new URL('https://models.example/a'), /file: URL .* 'https:\/\/models\.example\/a'/],
+    [new URL('https://models.example/a'), /begins with s3:.* received 'https:\/\/models\.example\/a'/],
     [
-      's3://bucket/models',
-      /expected a local folder for options\.modelRepository but received 's3:\/\/bucket/,
+      's3://bucket/../models',
+      /expected s3:\/\/<bucket>\/<path> .* for options\.modelRepository but received 's3:\/\/bucket/,
     ],
   ];
   for (const [value, message] of cases) {

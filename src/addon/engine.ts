@@ -19,6 +19,8 @@ export function createEngine(options: {
   readonly rateLimit: readonly NativeGivenResource[] | undefined;
   /** The response cache; undefined: there is none. */
   readonly cache: NativeCacheOptions | undefined;
+  /** Whether each repository has a namespace of its own (default false). */
+  readonly modelNamespacing?: boolean;
 }): NativeServer {
   const engine = addon().createServer(
     options.modelLoadConcurrency,
@@ -26,6 +28,7 @@ export function createEngine(options: {
     options.spinCores,
     options.rateLimit,
     options.cache,
+    options.modelNamespacing ?? false,
   );
   if (!engine) throw unavailable('NO_MEMORY', 'the system has no memory or thread left for another server');
   return engine;

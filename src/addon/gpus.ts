@@ -1,6 +1,6 @@
 /** The GPUs of this process. Nothing here makes the JS thread wait for the driver. */
 
-import { addon } from './load.js';
+import { addon, addonUnlessSpared } from './load.js';
 import { insistOnAnswer } from './memory.js';
 import type { NativeGpu, NativeGpus } from './native/gpus.js';
 import type { NativeServer } from './native/server.js';
@@ -34,7 +34,7 @@ export async function findGpus(server: NativeServer): Promise<NativeGpus> {
 
 /** The GPUs that {@link findGpus} has found in this process. */
 export function knownGpus(): NativeGpus {
-  return addon().gpus() ?? unasked;
+  return addonUnlessSpared()?.gpus() ?? unasked;
 }
 
 /**
@@ -42,11 +42,7 @@ export function knownGpus(): NativeGpus {
  * models have left it.
  */
 export function lostGpus(): ReadonlyMap<number, string> {
-  return new Map(
-    addon()
-      .lostGpus()
-      .map(({ id, reason }) => [id, reason]),
-  );
+  return new Map((addonUnlessSpared()?.lostGpus() ?? []).map(({ id, reason }) => [id, reason]));
 }
 
 /** Sets the limits of the process's memory pools for GPUs. */

@@ -12,6 +12,7 @@ import { target } from './platform.js';
 const require = createRequire(import.meta.url);
 let loaded: NativeAddon | undefined;
 let loadedFile = '';
+let spared = false;
 
 /**
  * The addon of this environment. The first call loads it, and adds an exit listener that lets running batches
@@ -46,6 +47,31 @@ export function addon(): NativeAddon {
     return loaded;
   }
   throw loadFailure(wanted, attempts);
+}
+
+/**
+ * The addon, for a question that a server with another engine answers without it: the first such server spares the addon. A
+ * later {@link addon} loads it.
+ *
+ * @returns Undefined if it was spared and is not loaded.
+ * @throws {@link TritonError} As {@link addon}.
+ */
+export function addonUnlessSpared(): NativeAddon | undefined {
+  return spared ? loaded : addon();
+}
+
+/** A server with another engine is created: the addon is loaded only if something needs it. */
+export function spareAddon(): void {
+  spared = true;
+}
+
+/**
+ * Loads the addon if a server with another engine has spared it: a server with the addon's engine is created.
+ *
+ * @throws {@link TritonError} As {@link addon}.
+ */
+export function loadSpared(): void {
+  if (spared) addon();
 }
 
 /**

@@ -23,6 +23,7 @@ const platformPackages: Readonly<Partial<Record<string, () => string>>> = {
   'darwin-arm64': () => require.resolve('@tritonts/darwin-arm64/tritonts.node'),
   'darwin-x64': () => require.resolve('@tritonts/darwin-x64/tritonts.node'),
   'win32-x64': () => require.resolve('@tritonts/win32-x64/tritonts.node'),
+  'win32-arm64': () => require.resolve('@tritonts/win32-arm64/tritonts.node'),
 };
 const ownFiles: Readonly<Partial<Record<string, () => string>>> = {
   'linux-x64': () => require.resolve('../../../prebuilds/linux-x64/tritonts.node'),
@@ -32,6 +33,7 @@ const ownFiles: Readonly<Partial<Record<string, () => string>>> = {
   'darwin-arm64': () => require.resolve('../../../prebuilds/darwin-arm64/tritonts.node'),
   'darwin-x64': () => require.resolve('../../../prebuilds/darwin-x64/tritonts.node'),
   'win32-x64': () => require.resolve('../../../prebuilds/win32-x64/tritonts.node'),
+  'win32-arm64': () => require.resolve('../../../prebuilds/win32-arm64/tritonts.node'),
 };
 
 /** The places to search for a target (`linux-x64`), in order. */

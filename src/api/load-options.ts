@@ -70,3 +70,18 @@ export interface UnloadModelOptions {
    */
   readonly parent?: ModelRequest | undefined;
 }
+
+/**
+ * Options of {@link InferenceServer.registerRepository}.
+ *
+ * @example
+ * await server.registerRepository('/srv/tenant-a', { names: { digits: 'digits_a' } });
+ */
+export interface RegisterRepositoryOptions {
+  /**
+   * Names of models by the names of their folders in the repository (default: each model has the name of its folder).
+   * Such a name replaces the `name` of the model's configuration, and the model cannot be loaded under its folder's name.
+   * Triton: the name mapping of `TRITONSERVER_ServerRegisterModelRepository`.
+   */
+  readonly names?: Readonly<Record<string, string>> | undefined;
+}

@@ -232,13 +232,27 @@ export interface RuntimeInfo {
     readonly kind: string;
     /** Id of the GPU; 0 on the CPU. */
     readonly device: number;
+    /** What its threads are bound to; undefined: nothing. See {@link ServerOptions.hostPolicies}. */
+    readonly hostPolicy?:
+      | {
+          /** The policy's name. */
+          readonly name: string;
+          /** The first and the last core of each range; empty: all cores. */
+          readonly cores: readonly { readonly first: number; readonly last: number }[];
+          /** The NUMA node of its memory; undefined: any. */
+          readonly numaNode?: number | undefined;
+        }
+      | undefined;
   }[];
   /** How many threads a run may use; 0 if unknown. */
   readonly intraOpThreads: number;
   /** Whether these threads are the runtime's single pool that all models share. */
   readonly sharedPool: boolean;
-  /** Whether these threads spin before they sleep. */
-  readonly spinning: boolean;
+  /**
+   * When these threads spin before they sleep: not at all, also between runs, or only while a run is under way. The last one is the
+   * default for large ONNX models with one instance, if ONNX Runtime is 1.26 or newer and more than one core is there.
+   */
+  readonly spinning: 'off' | 'always' | 'within runs';
   /**
    * Why no batch of this version ever runs on the JS thread, whatever the option `inline` says. The reason is
    * that its time may depend on the data, such as "the model has the operator Loop". Undefined if its batches

@@ -14,7 +14,7 @@ import type {
   RequestedOutputs,
 } from './results.js';
 import type { Sequence, SequenceOptions, TypedSequence } from './sequence.js';
-import type { InputsOf, ModelSignature, OutputNames, WantedOf } from '../tensor/signature.js';
+import type { InputsOf, ModelSignature, OutputNames, SingleInputsOf, WantedOf } from '../tensor/signature.js';
 
 /**
  * A {@link Model} with a known signature, which types its inputs and outputs by name.
@@ -84,7 +84,7 @@ export interface TypedModel<S extends ModelSignature> {
    * const scores = outputs.scores?.as('FP32').data;                 // a Float32Array
    */
   infer<const W extends RequestedOutputs<OutputNames<S>> | undefined = undefined>(
-    inputs: InputsOf<S>,
+    inputs: SingleInputsOf<S>,
     options?: InferOptions<OutputNames<S>, W>,
   ): Promise<InferResult<WantedOf<S, W>>>;
 
@@ -133,7 +133,7 @@ export interface TypedModel<S extends ModelSignature> {
    * for await (const { outputs } of model.map(items)) console.log(outputs.scores?.toArray());
    */
   map<const W extends RequestedOutputs<OutputNames<S>> | undefined = undefined>(
-    items: Iterable<InputsOf<S>> | AsyncIterable<InputsOf<S>>,
+    items: Iterable<SingleInputsOf<S>> | AsyncIterable<SingleInputsOf<S>>,
     options?: MapOptions<OutputNames<S>, W> & {
       readonly ordered?: true | undefined;
       readonly onError?: 'throw' | undefined;
@@ -147,7 +147,7 @@ export interface TypedModel<S extends ModelSignature> {
    * for await (const { item, result } of model.map(items, { withItem: true })) save(item, result.outputs);
    */
   map<const W extends RequestedOutputs<OutputNames<S>> | undefined = undefined>(
-    items: Iterable<InputsOf<S>> | AsyncIterable<InputsOf<S>>,
+    items: Iterable<SingleInputsOf<S>> | AsyncIterable<SingleInputsOf<S>>,
     options: MapOptions<OutputNames<S>, W> & {
       readonly onError?: 'throw' | undefined;
       readonly withItem: true;
@@ -160,7 +160,7 @@ export interface TypedModel<S extends ModelSignature> {
    * for await (const { index, result } of model.map(items, { ordered: false })) save(index, result.outputs);
    */
   map<const W extends RequestedOutputs<OutputNames<S>> | undefined = undefined>(
-    items: Iterable<InputsOf<S>> | AsyncIterable<InputsOf<S>>,
+    items: Iterable<SingleInputsOf<S>> | AsyncIterable<SingleInputsOf<S>>,
     options: MapOptions<OutputNames<S>, W> & {
       readonly ordered: false;
       readonly onError?: 'throw' | undefined;
@@ -173,7 +173,7 @@ export interface TypedModel<S extends ModelSignature> {
    * for await (const { index, error } of model.map(items, { onError: 'yield' })) if (error) console.error(index, error);
    */
   map<const W extends RequestedOutputs<OutputNames<S>> | undefined = undefined>(
-    items: Iterable<InputsOf<S>> | AsyncIterable<InputsOf<S>>,
+    items: Iterable<SingleInputsOf<S>> | AsyncIterable<SingleInputsOf<S>>,
     options: MapOptions<OutputNames<S>, W> & { readonly onError: 'yield' },
   ): AsyncIterableIterator<MapOutcome<InferResult<WantedOf<S, W>>>>;
   /**
@@ -183,7 +183,7 @@ export interface TypedModel<S extends ModelSignature> {
    * const outcomes = model.map(items, options); // options: MapOptions
    */
   map<const W extends RequestedOutputs<OutputNames<S>> | undefined = undefined>(
-    items: Iterable<InputsOf<S>> | AsyncIterable<InputsOf<S>>,
+    items: Iterable<SingleInputsOf<S>> | AsyncIterable<SingleInputsOf<S>>,
     options?: MapOptions<OutputNames<S>, W>,
   ): AsyncIterableIterator<InferResult<WantedOf<S, W>> | MapOutcome<InferResult<WantedOf<S, W>>>>;
 

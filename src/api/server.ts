@@ -7,6 +7,7 @@ import type {
   ModelRegistry,
   OutputNames,
   SignatureOf,
+  SingleInputsOf,
   WantedOf,
 } from '../tensor/signature.js';
 import type { LoadModelOptions, LoadOutcome, UnloadModelOptions } from './load-options.js';
@@ -18,6 +19,22 @@ import type { InferOptions, InferResult, RequestedOutputs } from './results.js';
 /** The version of a model to use (default: the newest ready one). */
 interface OfVersion {
   readonly version?: string | number | undefined;
+}
+
+/**
+ * Which model of a name is meant, and which version of it.
+ *
+ * @example
+ * server.model('digits', { namespace: './tenant-a', version: 2 });
+ */
+export interface ModelChoice {
+  /** The version (default: each request takes the newest ready one). */
+  readonly version?: string | number | undefined;
+  /**
+   * The repository whose model it is, as the text that was given (default: the only one that has the name). Without
+   * `modelNamespacing` there is only the namespace ''.
+   */
+  readonly namespace?: string | undefined;
 }
 
 /**
@@ -34,15 +51,18 @@ export interface ModelServer {
   /** Whether every model that should be served is ready. */
   readonly ready: boolean;
   /** Returns a model's handle by its name: {@link InferenceServer.model}. */
-  model<N extends keyof ModelRegistry>(name: N, version?: string | number): TypedModel<SignatureOf<N>>;
-  model(name: ModelName, version?: string | number): Model;
+  model<N extends keyof ModelRegistry>(
+    name: N,
+    which?: string | number | ModelChoice,
+  ): TypedModel<SignatureOf<N>>;
+  model(name: ModelName, which?: string | number | ModelChoice): Model;
   /** Runs a model: {@link InferenceServer.infer}. */
   infer<
     N extends keyof ModelRegistry,
     const W extends RequestedOutputs<OutputNames<SignatureOf<N>>> | undefined = undefined,
   >(
     name: N,
-    inputs: InputsOf<SignatureOf<N>>,
+    inputs: SingleInputsOf<SignatureOf<N>>,
     options?: InferOptions<OutputNames<SignatureOf<N>>, W> & OfVersion,
   ): Promise<InferResult<WantedOf<SignatureOf<N>, W>>>;
   infer(name: ModelName, inputs: Inputs, options?: InferOptions & OfVersion): Promise<InferResult>;

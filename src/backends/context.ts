@@ -20,11 +20,15 @@ export interface BackendContext {
   readonly options: BackendConfig;
   /** Number of cores that the server may use. */
   readonly cores: number;
+  /** How many of them idle threads may spin on; 0: none may spin. */
+  readonly spinCores: number;
   /**
    * Makes the error for a field of `config`, with its location. `text` says what was expected and what was
    * received. The code is INVALID_ARG, or UNSUPPORTED for a value that may have a meaning elsewhere.
    */
   readonly fault: (field: string, text: string, code?: 'INVALID_ARG' | 'UNSUPPORTED') => TritonError;
+  /** How many cores the instances are bound to, if none may run on all. */
+  readonly boundCores: number | undefined;
   /** The device of each instance of the version: the id of a GPU, or {@link cpu}. */
   readonly devices: readonly number[];
   /** Why no GPU can be used, in the driver's words if it gives any; undefined if one can. */

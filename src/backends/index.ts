@@ -1,6 +1,7 @@
 /** The backends of the addon, by name. */
 
-import { addon } from '../addon/load.js';
+import { addonUnlessSpared } from '../addon/load.js';
+import type { NativeAddon } from '../addon/native/addon.js';
 import type { RulesOfBackends } from '../config/index.js';
 import type { Backend } from './backend.js';
 import { table } from './table.generated.js';
@@ -8,20 +9,24 @@ import { table } from './table.generated.js';
 const described = new Map<string, Backend>(table.map((backend) => [backend.name, backend]));
 let rules: RulesOfBackends | undefined;
 let present: ReadonlyMap<string, Backend> | undefined;
+/** The addon that {@link present} is of. */
+let presentOf: NativeAddon | undefined;
 
 /**
- * The addon's backends, by the name in a configuration's `backend`.
+ * The addon's backends, by the name in a configuration's `backend`; without an addon, all that the package describes.
  *
  * @throws {@link TritonError} UNAVAILABLE if the addon cannot be loaded.
  */
 export function backends(): ReadonlyMap<string, Backend> {
-  present ??= new Map(
-    addon()
-      .backends()
-      .flatMap((name) => {
-        const backend = described.get(name);
-        return backend === undefined ? [] : [[name, backend]];
-      }),
+  const native = addonUnlessSpared();
+  if (native === undefined) return described;
+  if (present !== undefined && presentOf === native) return present;
+  presentOf = native;
+  present = new Map(
+    native.backends().flatMap((name) => {
+      const backend = described.get(name);
+      return backend === undefined ? [] : [[name, backend]];
+    }),
   );
   return present;
 }

@@ -6,14 +6,7 @@ import type { ModelConfig, ParsedConfig, PreparedConfig } from '../config/index.
 import type { ModelCode } from '../javascript/model-code.js';
 import type { VersionHost } from '../javascript/model-server.js';
 import type { ResolvedOptions } from '../options.js';
-
-/** An instance of a version, and where it is. */
-export interface PlacedInstance {
-  readonly name: string;
-  readonly kind: string;
-  /** Id of a GPU; 0 on the CPU. */
-  readonly device: number;
-}
+import type { PlacedInstance } from '../scheduling/placed-instance.js';
 
 /** What a version is opened from. */
 export interface VersionSource {

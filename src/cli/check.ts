@@ -6,6 +6,7 @@ import { printConfig } from '../config/index.js';
 import { sharedReason } from '../registry/loading/shared-reasons.js';
 import { printable, printableLine } from '../printable.js';
 import { checkOptions, parsed, repositoryHelp, repositoryOptions } from './repository-arguments.js';
+import { downloadText } from './byte-text.js';
 import { tensorLines } from './tensor-lines.js';
 
 const commandOptions = {
@@ -79,8 +80,16 @@ export async function check(args: readonly string[]): Promise<number> {
   }
   const options = checkOptions('check', help, positionals, values);
   const terminal = process.stderr.isTTY && !values.json;
-  const models = await checkRepository(options, (model, done, total) => {
-    if (terminal) process.stderr.write(`\r\u001b[Kchecking ${done + 1} of ${total}: ${printableLine(model)}`);
+  const models = await checkRepository(options, (model, done, total, download) => {
+    const bytes = download && `, downloading ${downloadText(download)}`;
+    if (terminal) {
+      process.stderr.write(
+        `\r\u001b[Kchecking ${done + 1} of ${total}: ${printableLine(model)}${bytes ?? ''}`,
+      );
+    } else if (!values.json && download?.done === 0) {
+      // A log gets one line of each download.
+      console.error(`${printableLine(model)}: downloading ${downloadText(download)}`);
+    }
   });
   if (terminal) process.stderr.write('\r\u001b[K');
   const ok = models.every((model) => model.ok);

@@ -15,6 +15,8 @@ Usage:
   tritonts init <file> …                          make a model repository of an ONNX file, or of code
   tritonts init digits [repository]               copy an example model, and print a program that uses it
   tritonts types <repository>… [--output <file>]  declare the models to TypeScript, by name
+  tritonts perf -m <model> <repository or url> …  measure a model: requests a second, latencies
+  tritonts top [<url or socket>]                  show what a running server does: requests a second, latencies, queues
   tritonts --version
   tritonts --help
 
@@ -27,6 +29,8 @@ const commands: Readonly<Record<string, (args: readonly string[]) => Promise<num
   backends: async (args) => (await import('./backends.js')).backends(args),
   'build-backend': async (args) => (await import('./build-backend.js')).buildBackend(args),
   init: async (args) => (await import('./init.js')).init(args),
+  perf: async (args) => (await import('./perf/perf.js')).perf(args),
+  top: async (args) => (await import('./top/top.js')).top(args),
   types: async (args) => (await import('./declare-models.js')).types(args),
 };
 

@@ -57,13 +57,16 @@ function members(
  * @param strict - Whether any other model name is a type error.
  */
 export function declareModels(models: readonly CheckedModel[], strict = false): string {
+  const names = models.map(({ name }) => name);
   const lines = models.flatMap(({ name, config }) =>
-    config === undefined
+    // A name that several namespaces have means none of their models.
+    config === undefined || names.indexOf(name) !== names.lastIndexOf(name)
       ? []
       : [
           `    ${key(name)}: {`,
           `      inputs: ${members(config.input, name)};`,
           `      outputs: ${members(config.output, name)};`,
+          ...(config.model_transaction_policy?.decoupled === true ? ['      decoupled: true;'] : []),
           '    };',
         ],
   );

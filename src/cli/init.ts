@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { invalidArgument } from '../errors.js';
 import { printable } from '../printable.js';
+import { isOtherAddress, isStoreAddress, shownAddress } from '../registry/sources/store/store-place.js';
 import { didYouMean } from '../suggest.js';
 import {
   exampleRequest,
@@ -98,6 +99,15 @@ and run it:
 digits/config.pbtxt says what the model takes and answers. 'npx tritonts init my.onnx' puts a model of yours beside it.`);
 }
 
+/** @throws {@link TritonError} INVALID_ARG for an address: files are written here. */
+function checkFolder(repository: string): void {
+  if (isStoreAddress(repository) || isOtherAddress(repository)) {
+    throw invalidArgument(
+      `expected a folder as the repository but received ${shownAddress(repository)}: make the model in a folder, and copy the folder to the store`,
+    );
+  }
+}
+
 /** Quotes a word for a shell's command line. */
 function shellWord(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
@@ -156,6 +166,7 @@ export async function init(args: readonly string[]): Promise<number> {
       const too = repository === undefined ? rest : more;
       throw invalidArgument(`init takes one repository, but received '${too.join("', '")}' too`);
     }
+    checkFolder(folder);
     await initDigits(folder);
     return 0;
   }
@@ -166,6 +177,7 @@ export async function init(args: readonly string[]): Promise<number> {
     );
   }
   const into = repository ?? './models';
+  checkFolder(into);
   printModel(into, await initModel({ files: [first, ...more], repository: into, name, labels }));
   return 0;
 }

@@ -9,28 +9,38 @@ import { thrownText } from '../thrown-text.js';
 /** The options of all such commands, for `parseArgs`. */
 export const repositoryOptions = {
   'disable-auto-complete-config': { type: 'boolean', default: false },
+  'model-namespacing': { type: 'boolean', default: false },
   'instance-kind': { type: 'string' },
   library: { type: 'string' },
   'trusted-folder': { type: 'string', multiple: true },
   'backend-directory': { type: 'string' },
+  'repoagent-directory': { type: 'string' },
+  'repository-cache-directory': { type: 'string' },
   help: { type: 'boolean', short: 'h', default: false },
 } as const;
 
 /** The lines of these options in a command's help. */
 export const repositoryHelp = `  --disable-auto-complete-config  complete nothing from the model's file (as Triton's flag)
+  --model-namespacing             let models of different repositories have the same name (as Triton's flag)
   --instance-kind cpu             take KIND_GPU models on the CPU
   --library <file>                an ONNX Runtime library to use instead of that of onnxruntime-node
   --trusted-folder <folder>       the server's trustedFolders; may be given several times
   --backend-directory <folder>    the server's backendDirectory (as Triton's flag)
+  --repoagent-directory <folder>  the server's repositoryAgentDirectory (as Triton's flag)
+  --repository-cache-directory <folder>
+                                  the server's repositoryCacheDirectory, for s3://, gs:// and as://
   --help`;
 
 /** Values of {@link repositoryOptions}. */
 interface RepositoryValues {
   readonly 'disable-auto-complete-config': boolean;
+  readonly 'model-namespacing': boolean;
   readonly 'instance-kind'?: string | undefined;
   readonly library?: string | undefined;
   readonly 'trusted-folder'?: readonly string[] | undefined;
   readonly 'backend-directory'?: string | undefined;
+  readonly 'repoagent-directory'?: string | undefined;
+  readonly 'repository-cache-directory'?: string | undefined;
 }
 
 /**
@@ -105,9 +115,12 @@ export function checkOptions(
   return {
     modelRepository: repositories,
     autoCompleteConfig: !values['disable-auto-complete-config'],
+    modelNamespacing: values['model-namespacing'],
     instanceKind: kind,
     trustedFolders: values['trusted-folder'] ?? [],
     backendDirectory: values['backend-directory'],
+    repositoryAgentDirectory: values['repoagent-directory'],
+    repositoryCacheDirectory: values['repository-cache-directory'],
     ...(values.library === undefined ? {} : { backendConfig: { onnxruntime: { library: values.library } } }),
   };
 }

@@ -20,6 +20,9 @@ export type {
   RemoteSequenceInferOptions,
   RemoteServer,
   RemoteStatistics,
+  TypedRemoteModel,
+  TypedRemoteOptions,
+  TypedRemoteSequence,
 } from './types.js';
 
 function addressOf(url: unknown): URL {

@@ -8,17 +8,26 @@ import type {
   InferOptions,
   InferResult,
   Inputs,
+  InputsOf,
   LoadModelOptions,
   MapOptions,
   MapOutcome,
   Model,
   ModelConfig,
   ModelMetadata,
+  ModelName,
+  ModelRegistry,
+  ModelSignature,
   ModelStatistics,
   ModelStatus,
+  OutputNames,
+  RequestedOutputs,
   SequenceOptions,
   ServerMetadata,
+  SignatureOf,
+  SingleInputsOf,
   UnloadModelOptions,
+  WantedOf,
 } from '../index.js';
 
 /** The result of a remote request: an {@link InferResult} without `timings`, which the protocol does not carry. */
@@ -187,6 +196,145 @@ export interface RemoteModel extends Pick<Model, 'name' | 'version'> {
 }
 
 /**
+ * Options of a request to a {@link TypedRemoteModel}: those of {@link RemoteModel.infer}, with names of the model's outputs.
+ *
+ * @example
+ * const options: TypedRemoteOptions<'label' | 'scores', ['label']> = { outputs: ['label'] };
+ */
+export interface TypedRemoteOptions<N extends string, W extends RequestedOutputs<N> | undefined> extends Omit<
+  InferOptions<N, W>,
+  'parent' | 'outputs'
+> {
+  /** The outputs to return (default: all). */
+  readonly outputs?: W | undefined;
+}
+
+/**
+ * A {@link RemoteSequence} whose inputs and outputs are typed by name.
+ *
+ * @typeParam S - The signature.
+ *
+ * @example
+ * await using sequence = recogniser.sequence(); // if the name is in ModelRegistry
+ */
+export interface TypedRemoteSequence<S extends ModelSignature> extends Omit<RemoteSequence, 'infer' | 'end'> {
+  /**
+   * Runs the next request of the sequence: {@link RemoteSequence.infer}.
+   *
+   * @throws {@link TritonError} As there.
+   *
+   * @example
+   * const { outputs } = await sequence.infer({ chunk });
+   */
+  infer<const W extends RequestedOutputs<OutputNames<S>> | undefined = undefined>(
+    inputs: SingleInputsOf<S>,
+    options?: Omit<TypedRemoteOptions<OutputNames<S>, W>, 'sequence' | 'outputs'> & {
+      readonly outputs?: W | undefined;
+    },
+  ): Promise<Omit<InferResult<WantedOf<S, W>>, 'timings'>>;
+  /**
+   * Ends the sequence without a request: {@link RemoteSequence.end}.
+   *
+   * @example
+   * await sequence.end();
+   */
+  end(): Promise<void>;
+  /**
+   * Runs the last request of the sequence, and ends it.
+   *
+   * @throws {@link TritonError} As {@link infer}.
+   *
+   * @example
+   * const { outputs } = await sequence.end({ chunk: last });
+   */
+  end<const W extends RequestedOutputs<OutputNames<S>> | undefined = undefined>(
+    inputs: SingleInputsOf<S>,
+    options?: Omit<TypedRemoteOptions<OutputNames<S>, W>, 'sequence' | 'outputs'> & {
+      readonly outputs?: W | undefined;
+    },
+  ): Promise<Omit<InferResult<WantedOf<S, W>>, 'timings'>>;
+}
+
+/**
+ * A {@link RemoteModel} with a known signature, which types its inputs and outputs by name. `npx tritonts types` writes the
+ * signatures of a repository's models.
+ *
+ * @typeParam S - The signature.
+ *
+ * @example
+ * const digits = await server.model('digits'); // a TypedRemoteModel, if 'digits' is in ModelRegistry
+ * const { outputs } = await digits.infer({ image: new Float32Array(64) });
+ * outputs.scores.data; // a Float32Array
+ */
+export interface TypedRemoteModel<S extends ModelSignature> extends Omit<
+  RemoteModel,
+  'infer' | 'stream' | 'map' | 'sequence'
+> {
+  /**
+   * Runs the model: {@link RemoteModel.infer}.
+   *
+   * @throws {@link TritonError} As there.
+   *
+   * @example
+   * const { outputs } = await digits.infer({ image });
+   */
+  infer<const W extends RequestedOutputs<OutputNames<S>> | undefined = undefined>(
+    inputs: SingleInputsOf<S>,
+    options?: TypedRemoteOptions<OutputNames<S>, W>,
+  ): Promise<Omit<InferResult<WantedOf<S, W>>, 'timings'>>;
+  /**
+   * Runs a decoupled model and yields its responses: {@link RemoteModel.stream}.
+   *
+   * @throws {@link TritonError} As there.
+   *
+   * @example
+   * for await (const { outputs } of writer.stream({ prompt: ['Once'] })) console.log(outputs.text.strings());
+   */
+  stream<const W extends RequestedOutputs<OutputNames<S>> | undefined = undefined>(
+    inputs: InputsOf<S>,
+    options?: TypedRemoteOptions<OutputNames<S>, W>,
+  ): AsyncIterableIterator<Omit<InferResult<WantedOf<S, W>>, 'timings'>>;
+  /**
+   * Runs the model on every item of a data set: {@link RemoteModel.map}.
+   *
+   * @throws {@link TritonError} As there.
+   *
+   * @example
+   * for await (const { outputs } of digits.map(items)) console.log(outputs.scores.toArray());
+   */
+  map<const W extends RequestedOutputs<OutputNames<S>> | undefined = undefined>(
+    items: Iterable<SingleInputsOf<S>> | AsyncIterable<SingleInputsOf<S>>,
+    options?: Omit<MapOptions<OutputNames<S>, W>, 'parent' | 'outputs'> & {
+      readonly outputs?: W | undefined;
+      readonly ordered?: true | undefined;
+      readonly onError?: 'throw' | undefined;
+      readonly withItem?: false | undefined;
+    },
+  ): AsyncIterableIterator<Omit<InferResult<WantedOf<S, W>>, 'timings'>>;
+  /**
+   * {@link map} that yields `{ index, result }` or `{ index, error }`.
+   *
+   * @example
+   * for await (const { index, error } of digits.map(items, { onError: 'yield' })) if (error) console.error(index, error);
+   */
+  map<const W extends RequestedOutputs<OutputNames<S>> | undefined = undefined>(
+    items: Iterable<SingleInputsOf<S>> | AsyncIterable<SingleInputsOf<S>>,
+    options: Omit<MapOptions<OutputNames<S>, W>, 'parent' | 'outputs'> & {
+      readonly outputs?: W | undefined;
+    },
+  ): AsyncIterableIterator<MapOutcome<Omit<InferResult<WantedOf<S, W>>, 'timings'>>>;
+  /**
+   * Begins a sequence: {@link RemoteModel.sequence}.
+   *
+   * @throws {@link TritonError} As there.
+   *
+   * @example
+   * await using sequence = recogniser.sequence();
+   */
+  sequence(options?: SequenceOptions): TypedRemoteSequence<S>;
+}
+
+/**
  * A server in another process: an {@link InferenceServer} whose answers are promises. It lacks `handle`,
  * `explain`, `metric` and `metrics`, which exist only in the server's own process.
  *
@@ -205,7 +353,11 @@ export interface RemoteServer extends AsyncDisposable {
    * @example
    * const pinned = await server.model('digits', 2);
    */
-  model(name: string, version?: string | number): Promise<RemoteModel>;
+  model<N extends keyof ModelRegistry>(
+    name: N,
+    version?: string | number,
+  ): Promise<TypedRemoteModel<SignatureOf<N>>>;
+  model(name: ModelName, version?: string | number): Promise<RemoteModel>;
   /**
    * Runs a model by its name.
    *
@@ -214,8 +366,18 @@ export interface RemoteServer extends AsyncDisposable {
    * @example
    * const { outputs } = await server.infer('digits', { image });
    */
+  infer<
+    N extends keyof ModelRegistry,
+    const W extends RequestedOutputs<OutputNames<SignatureOf<N>>> | undefined = undefined,
+  >(
+    name: N,
+    inputs: SingleInputsOf<SignatureOf<N>>,
+    options?: TypedRemoteOptions<OutputNames<SignatureOf<N>>, W> & {
+      readonly version?: string | number | undefined;
+    },
+  ): Promise<Omit<InferResult<WantedOf<SignatureOf<N>, W>>, 'timings'>>;
   infer(
-    name: string,
+    name: ModelName,
     inputs: Inputs,
     options?: RemoteInferOptions & { readonly version?: string | number | undefined },
   ): Promise<RemoteResult>;

@@ -1,30 +1,39 @@
 /** The class of servers: their models, and the end of their life. */
 
-import { addon } from '../addon/load.js';
+import { functionsOf } from '../addon/engine-functions.js';
 import type { NativeServer } from '../addon/native/server.js';
-import { checkObject, readOptions } from '../argument-checks.js';
+import { checkObject } from '../argument-checks.js';
 import type { CacheOwner } from '../cache/cache-owner.js';
 import type { EngineConnection } from '../dispatch/engine-connection.js';
 import { invalidArgument, TritonError, unavailable } from '../errors.js';
 import type { ServerOptions } from '../options.js';
 import type { Metric, MetricOptions } from '../api/metric.js';
-import type { LoadModelOptions, LoadOutcome } from '../api/load-options.js';
+import type { LoadModelOptions, LoadOutcome, RegisterRepositoryOptions } from '../api/load-options.js';
 import type { Registry } from '../registry/registry.js';
+import type { Repositories } from '../registry/repositories.js';
 import type { RescanResult } from '../api/rescan.js';
-import type { ModelServer } from '../api/server.js';
+import type { ModelChoice, ModelServer } from '../api/server.js';
 import type { Inputs } from '../tensor/inputs.js';
 import { packageVersion } from '../version.js';
 import { closeConnection, closeServer } from './closing.js';
 import { forgetServer, watchServer } from './models/dropped.js';
 import { resourcesOf } from '../scheduling/rate-limit.js';
 import { isCached } from '../cache-config.js';
-import { explainedCache, explanationOf, type Explanation } from './reports/explain.js';
+import {
+  explainedCache,
+  explainedLazy,
+  explanationAsleep,
+  explanationOf,
+  type Explanation,
+} from './reports/explain.js';
 import type { ModelStatistics, ModelStatus, ServerMetadata } from '../api/metadata.js';
 import type { Model, TypedModel } from '../api/model.js';
 import { ServerRegions, type SharedMemory } from './memory/shared-memory.js';
 import { ServerTrace, type Tracing } from './trace/server-trace.js';
 import { TraceState } from './trace/trace-state.js';
 import { ModelHandles } from './models/model-handles.js';
+import { LazyLoads } from './lazy/lazy-loads.js';
+import { answerWakes, ChannelWaker } from './lazy/wake-channel.js';
 import { ModelTable } from './models/model-table.js';
 import { indexOf, isReady } from './reports/repository-index.js';
 import type { InferOptions, InferResult, RequestedOutputs } from '../api/results.js';
@@ -34,6 +43,7 @@ import type {
   ModelRegistry,
   OutputNames,
   SignatureOf,
+  SingleInputsOf,
   WantedOf,
 } from '../tensor/signature.js';
 import {
@@ -43,6 +53,7 @@ import {
   checkOptionalName,
   checkUnloadOptions,
   checkVersion,
+  readModelChoice,
   type CloseOptions,
 } from './creation/server-arguments.js';
 import type { UnloadModelOptions } from '../api/load-options.js';
@@ -106,6 +117,8 @@ export class InferenceServer implements ModelServer, AsyncDisposable {
   /** Undefined on an attached server, which cannot change the settings. */
   readonly #trace: ServerTrace | undefined;
   #closing: Promise<void> | undefined;
+  /** Ends the answers to other environments that ask for lazy models. */
+  #endWakes: (() => void) | undefined;
 
   private constructor(key: symbol, parts: ServerParts) {
     // JavaScript programs can call a private constructor.
@@ -115,29 +128,40 @@ export class InferenceServer implements ModelServer, AsyncDisposable {
       );
     }
     const { native, connection, registry, cache, explicit, repositories, devices, caller } = parts;
-    const { captureStacks, name, strictReadiness, metrics, trace, tracing } = parts;
+    const { captureStacks, name, strictReadiness, metrics, trace, tracing, lazyChannel } = parts;
     this.#native = native;
     this.#connection = connection;
     const state = new TraceState(this, trace);
-    this.#table = new ModelTable(native, connection, state, caller);
+    const lazy = lazyLoads(parts);
+    this.#table = new ModelTable(native, connection, state, lazy, caller);
     this.#handles = new ModelHandles(native, this.#table);
     this.#registry = registry;
     this.#cache = cache;
     // The first request of a model that was warmed up is not to read what was published of it.
     const table = new WeakRef(this.#table);
     if (registry) {
+      registry.onLazy = (): void => {
+        this.#endWakes = answerWakes(lazyChannel, new WeakRef(registry));
+      };
       registry.onWarmed = (model): void => {
         table.deref()?.entry(model);
       };
     }
     this.#explicit = explicit;
-    this.#shared = { captureStacks, name, strictReadiness, metrics, trace };
+    this.#shared = { captureStacks, name, strictReadiness, metrics, trace, lazyChannel };
     this.#devices = devices;
     this.#regions = new ServerRegions(this, native, connection);
     const handles = this.#handles;
     this.#trace =
       tracing && new ServerTrace(this, tracing, native, state, (model) => handles.of(model, undefined).ready);
-    this.#metrics = new ServerMetrics(this, native, this.#table, metrics, devices);
+    this.#metrics = new ServerMetrics(
+      this,
+      native,
+      this.#table,
+      metrics,
+      devices,
+      () => registry?.lazyFigures,
+    );
     watchServer(this.#table, { native, connection, repositories, cache });
   }
 
@@ -168,26 +192,34 @@ export class InferenceServer implements ModelServer, AsyncDisposable {
    */
   get ready(): boolean {
     if (this.#closing || this.#connection.closed) return false;
-    return !this.#shared.strictReadiness || isReady(indexOf(this.#table));
+    return !this.#shared.strictReadiness || isReady(this.#table);
   }
 
   /**
    * Returns a model's handle. It stays valid when the model is reloaded.
    *
    * @param name - The model's name.
-   * @param version - The version to pin it to (default: each request takes the newest ready version).
+   * @param which - The version to pin it to (default: each request takes the newest ready version); or an object with it, and
+   *   with the namespace of a model that several repositories have: see {@link ModelChoice}.
    * @returns The model. Its inputs and outputs are typed by name if it is in {@link ModelRegistry}.
-   * @throws {@link TritonError} NOT_FOUND if no repository knows the name, UNAVAILABLE after `close()`,
-   *   INVALID_ARG for a name or version of the wrong type.
+   * @throws {@link TritonError} NOT_FOUND if no repository knows the name, or the namespace has none of it, UNAVAILABLE after
+   *   `close()`, INVALID_ARG for a name, version or namespace of the wrong type, and without a namespace for a name that
+   *   several have.
    *
    * @example
    * const model = server.model('digits');
    * const pinned = server.model('digits', 2);
+   * const own = server.model('digits', { namespace: './tenant-a' });
    */
-  model<N extends keyof ModelRegistry>(name: N, version?: string | number): TypedModel<SignatureOf<N>>;
-  model(name: ModelName, version?: string | number): Model;
-  model(name: string, version?: string | number): Model {
-    return this.#handles.of(name, version);
+  model<N extends keyof ModelRegistry>(
+    name: N,
+    which?: string | number | ModelChoice,
+  ): TypedModel<SignatureOf<N>>;
+  model(name: ModelName, which?: string | number | ModelChoice): Model;
+  model(name: string, which?: string | number | ModelChoice): Model {
+    if (typeof which !== 'object') return this.#handles.of(name, which);
+    const { version, namespace } = readModelChoice(which);
+    return this.#handles.of(name, version, namespace);
   }
 
   /**
@@ -209,7 +241,7 @@ export class InferenceServer implements ModelServer, AsyncDisposable {
     const W extends RequestedOutputs<OutputNames<SignatureOf<N>>> | undefined = undefined,
   >(
     name: N,
-    inputs: InputsOf<SignatureOf<N>>,
+    inputs: SingleInputsOf<SignatureOf<N>>,
     options?: InferOptions<OutputNames<SignatureOf<N>>, W> & {
       readonly version?: string | number | undefined;
     },
@@ -290,7 +322,7 @@ export class InferenceServer implements ModelServer, AsyncDisposable {
       extensions: this.#explicit
         ? ['model_repository', 'model_configuration', 'statistics']
         : ['model_configuration', 'statistics'],
-      backends: addon().backends(),
+      backends: functionsOf(this.#native).backends(),
       devices: [...this.#devices()],
     };
   }
@@ -314,7 +346,8 @@ export class InferenceServer implements ModelServer, AsyncDisposable {
 
   /**
    * Loads a model, or loads it again if its files have changed: their content, times, or what links lead to. Requests are served meanwhile. If the load
-   * fails, the old versions go on serving. Triton: `TRITONSERVER_ServerLoadModel`.
+   * fails, the old versions go on serving. A lazy model can be loaded before its first request, in each mode and without
+   * options. Triton: `TRITONSERVER_ServerLoadModel`.
    *
    * @param name - The model's name.
    * @param options - A configuration, or files, to use instead of the repository's. The model is then
@@ -330,6 +363,9 @@ export class InferenceServer implements ModelServer, AsyncDisposable {
    * await server.loadModel('digits', { config: { max_batch_size: 16 } });
    */
   async loadModel(name: string, options: LoadModelOptions = {}): Promise<LoadOutcome> {
+    // Nothing may be waited for before the registry has read the options, and has taken note of the order of the calls.
+    const lazy = this.#loadLazy(name, options);
+    if (lazy !== undefined) return await lazy;
     const registry = this.#control('loaded');
     checkModelName(name);
     return { changed: await registry.load(name, options) };
@@ -363,8 +399,9 @@ export class InferenceServer implements ModelServer, AsyncDisposable {
    * so after a change the second call loads it, and unloads what was removed. If a load fails, what was served is served as before; each call tries
    * it again, and the polls of a period do after pauses that get longer, and at once when the files change. A repository that cannot be listed changes nothing.
    *
-   * Polls never overlap. A call during a poll has another one follow it, which all calls meanwhile share. Triton:
-   * `TRITONSERVER_ServerPollModelRepository`.
+   * A call during a poll has another one follow it, or begin after 10 s, which all calls meanwhile share. It waits for the loads
+   * that its own poll begins: a load that never ends holds up this call until the server closes. It waits 10 s for a repository
+   * or a model's folder that does not answer: those are left alone. Triton: `TRITONSERVER_ServerPollModelRepository`.
    *
    * @returns What has changed. Requests that unloaded models have accepted may still run.
    * @throws {@link TritonError} UNSUPPORTED on an attached server, UNAVAILABLE after `close()` (`CLOSED`) and if a model
@@ -380,6 +417,41 @@ export class InferenceServer implements ModelServer, AsyncDisposable {
       'UNSUPPORTED',
       'an attached server cannot look at the repositories: this is for the thread that called createServer',
     );
+  }
+
+  /**
+   * Adds a model repository to the running server. Its models become known, and are loaded on request. Triton:
+   * `TRITONSERVER_ServerRegisterModelRepository`.
+   *
+   * @param path - The repository's folder, as a path or a file URL, or its address in an object store. With `modelNamespacing` this text is its namespace.
+   * @param options - Names for some of its models: see {@link RegisterRepositoryOptions}.
+   * @throws {@link TritonError} UNSUPPORTED unless `modelControlMode` is 'explicit', and on an attached server;
+   *   INVALID_ARG for wrong options and for a folder that does not exist or cannot be listed; ALREADY_EXISTS for a
+   *   repository that the server has, and for a name that was given to another folder; UNAVAILABLE after `close()`,
+   *   CANCELLED if `close()`, or `unregisterRepository` for it, is called meanwhile.
+   *
+   * @example
+   * await server.registerRepository('/srv/tenant-a', { names: { digits: 'digits_a' } });
+   * await server.loadModel('digits_a');
+   */
+  async registerRepository(path: string | URL, options: RegisterRepositoryOptions = {}): Promise<void> {
+    await this.#repositories('registration').register(path, options);
+  }
+
+  /**
+   * Forgets a model repository and the names of its models, also one that is being registered. What was loaded from it is served until it is unloaded, and
+   * cannot be loaded again. Triton: `TRITONSERVER_ServerUnregisterModelRepository`.
+   *
+   * @param path - The repository's folder or address: one that was registered, or one that the server began with.
+   * @throws {@link TritonError} UNSUPPORTED unless `modelControlMode` is 'explicit', and on an attached server;
+   *   INVALID_ARG for a repository that the server does not have; UNAVAILABLE after `close()`.
+   *
+   * @example
+   * await server.unregisterRepository('/srv/tenant-a');
+   */
+  async unregisterRepository(path: string | URL): Promise<void> {
+    this.#repositories('unregistration').unregister(path);
+    return Promise.resolve();
   }
 
   /**
@@ -403,21 +475,25 @@ export class InferenceServer implements ModelServer, AsyncDisposable {
    * whether or not somebody asks. Batches of a warm-up are left out. Triton has no counterpart.
    *
    * @param name - The model's name.
-   * @param options - The version (default: the newest ready one).
+   * @param options - The version (default: the newest ready one), and the namespace of a model that several repositories have:
+   *   see {@link ModelChoice}.
    * @throws {@link TritonError} NOT_FOUND or UNAVAILABLE for a model or version that is not served, UNAVAILABLE after
-   *   `close()`, UNSUPPORTED for an ensemble, which forms no batches, INVALID_ARG for wrong options.
+   *   `close()`, UNSUPPORTED for an ensemble, which forms no batches, INVALID_ARG for wrong options, and without a namespace for
+   *   a name that several have. A lazy model that is not loaded has no figures but those of `lazy`.
    *
    * @example
    * console.log(server.explain('digits').summary);
    */
-  explain(name: string, options: { readonly version?: string | number | undefined } = {}): Explanation {
+  explain(name: string, options: ModelChoice = {}): Explanation {
     this.#table.checkOpen();
     checkModelName(name);
-    const asked = readOptions<typeof options>(options, ['version'], 'explain options');
-    const { uid, version, config, unbatched } = this.#table.resolve(
-      this.#table.keyOf(name),
-      checkVersion(asked.version, name),
-    );
+    const { version: asked, namespace } = readModelChoice(options, 'explain options');
+    const key = namespace === undefined ? this.#table.keyOf(name) : this.#table.keyIn({ namespace, name });
+    const number = checkVersion(asked, name);
+    const lazy = explainedLazy(this.#registry?.lazyTold(key));
+    const found = this.#table.resolveAwake(key, number);
+    if (!found) return explanationAsleep(name, number ?? '', lazy);
+    const { uid, version, config, unbatched } = found;
     const step = config.ensemble_scheduling?.step[0];
     if (step) {
       const message = `model '${name}' is an ensemble, which forms no batches: explain its steps, such as '${step.model_name}'`;
@@ -433,6 +509,7 @@ export class InferenceServer implements ModelServer, AsyncDisposable {
       isCached(config)
         ? explainedCache(this.#native.cache(), this.#native.statistics(uid), this.#cache?.up)
         : undefined,
+      lazy,
     );
   }
 
@@ -535,14 +612,48 @@ export class InferenceServer implements ModelServer, AsyncDisposable {
 
   async #close(timeoutMs: number): Promise<void> {
     forgetServer(this.#connection);
+    this.#table.lazy.close();
     try {
       if (this.#registry)
         await closeServer(this.#native, this.#connection, this.#registry, timeoutMs, this.#cache);
       else await closeConnection(this.#connection, timeoutMs);
       this.#regions.close();
     } finally {
+      this.#endWakes?.();
       await this.#trace?.close();
     }
+  }
+
+  #repositories(what: string): Repositories {
+    this.#table.checkOpen();
+    if (!this.#registry) {
+      throw new TritonError(
+        'UNSUPPORTED',
+        'an attached server cannot register repositories: this is for the thread that called createServer',
+      );
+    }
+    if (!this.#explicit) {
+      throw new TritonError(
+        'UNSUPPORTED',
+        `repository ${what} is not allowed if model control mode is not EXPLICIT`,
+      );
+    }
+    return this.#registry.repositories;
+  }
+
+  /** Loads a lazy model as its first request would; undefined if others are to be loaded, or in other ways. */
+  #loadLazy(name: string, options: LoadModelOptions): Promise<LoadOutcome> | undefined {
+    this.#table.checkOpen();
+    // Options that are no object are refused with those that are wrong.
+    const given: unknown = options;
+    if (this.#explicit || typeof given !== 'object' || given === null) return undefined;
+    if (Object.keys(given).length > 0) return undefined;
+    const keys = this.#registry?.lazyNamed(name) ?? [];
+    if (keys.length === 0) return undefined;
+    const asleep = keys.filter((key) => this.#table.entry(key)?.sleeps === true);
+    for (const key of asleep) this.#registry?.endPause(key);
+    const loads = asleep.map((key) => this.#table.lazy.wake(key));
+    return Promise.all(loads).then(() => ({ changed: asleep.length > 0 }));
   }
 
   #control(what: string): Registry {
@@ -561,6 +672,16 @@ export class InferenceServer implements ModelServer, AsyncDisposable {
     }
     return this.#registry;
   }
+}
+
+/** How an environment asks for lazy models: the owner its registry, the others the owner. */
+function lazyLoads({ connection, registry, lazyChannel, waiting, caller, by }: ServerParts): LazyLoads {
+  const isUrgent = caller !== undefined;
+  if (registry) return new LazyLoads(registry, connection, waiting, isUrgent);
+  const waker = new ChannelWaker(lazyChannel, by);
+  return new LazyLoads(waker, connection, waiting, isUrgent, () => {
+    waker.close();
+  });
 }
 
 /** What callers call: their frames are below this in a stack. */

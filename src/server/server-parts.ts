@@ -3,6 +3,7 @@
 import type { NativeServer } from '../addon/native/server.js';
 import type { CacheOwner } from '../cache/cache-owner.js';
 import type { EngineConnection } from '../dispatch/engine-connection.js';
+import type { ModelKey } from '../model-key.js';
 import type { Registry } from '../registry/registry.js';
 import type { SharedOptions } from '../server-handle.js';
 import type { TracingParts } from './trace/server-trace.js';
@@ -17,10 +18,14 @@ export interface ServerParts extends SharedOptions {
   readonly cache?: CacheOwner | undefined;
   /** Whether models are loaded and unloaded on request. */
   readonly explicit: boolean;
+  /** How many bytes requests may hold that wait for the loads of lazy models. */
+  readonly waiting: number;
   /** How requests are traced at the start; undefined for a connection to another environment's server. */
   readonly tracing: TracingParts | undefined;
   /** Returns the engine's number of the batch of a model that makes a call, where the call does not say it; 0: none. */
   readonly caller?: (() => number) | undefined;
+  /** The model whose thread has the connection; undefined: the thread is the program's. */
+  readonly by?: ModelKey | undefined;
   /** The repositories of the server, for messages; undefined for a connection. */
   readonly repositories: readonly string[] | undefined;
   /**

@@ -53,6 +53,8 @@ export interface ModelSignature {
   readonly inputs: Readonly<Record<string, Datatype | undefined>>;
   /** The datatype of each output. */
   readonly outputs: Readonly<Record<string, Datatype | undefined>>;
+  /** true: a request gets any number of responses, so that only `stream` runs the model (default: `infer` does, too). */
+  readonly decoupled?: boolean | undefined;
 }
 
 /** The signature that a model was declared with; any signature, if it is not in {@link ModelRegistry}. */
@@ -77,6 +79,14 @@ export type InputsOf<S extends ModelSignature> = string extends keyof S['inputs'
       readonly [N in keyof S['inputs']]:
         TensorInputOf<NonNullable<S['inputs'][N]>> | (undefined extends S['inputs'][N] ? undefined : never);
     };
+
+/**
+ * What `infer` and `map` take of a model with signature `S`: its inputs, or nothing that could be passed, if the model is
+ * decoupled.
+ */
+export type SingleInputsOf<S extends ModelSignature> = S extends { readonly decoupled: true }
+  ? { readonly 'a decoupled model: call stream': never }
+  : InputsOf<S>;
 
 /** The tensor of a datatype. For a union of datatypes, the union of their tensors. */
 export type TensorOf<D extends Datatype> = { [E in D]: Tensor<E> }[D];

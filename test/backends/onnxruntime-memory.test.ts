@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { dirname } from 'node:path';
 import { after, test, type TestContext } from 'node:test';
+import { addon } from '../../src/addon/load.js';
 import type { BackendConfig, InferenceServer } from '../../src/index.js';
 import { buildCustomOps, reportModel } from '../support/custom-ops.js';
 import { addModel } from '../support/models.js';
@@ -129,18 +130,28 @@ test('what the session is configured with is what was asked for', async (t) => {
   }
 });
 
-test('threads of a model do not spin unless it says so', async (t) => {
+test('threads of a model spin within runs, for a short time, or as it says', async (t) => {
   const plain = await serveReport(t, { intra_op_thread_count: 2 });
   if (!plain) return;
   const report = await run(plain);
-  assert.equal(report['config session.intra_op.allow_spinning'], '0');
+  const spins = addon().cores() > 1;
+  assert.equal(report['config session.intra_op.allow_spinning'], spins ? '1' : '0');
+  assert.equal(report['config session.force_spinning_stop'], spins ? '1' : undefined);
+  assert.equal(report['config session.intra_op.spin_duration_us'], spins ? '50' : undefined);
   assert.equal(report['config session.inter_op.allow_spinning'], '0');
   assert.equal(report['config session.use_device_allocator_for_initializers'], undefined);
-  assert.equal(plain.model('m').runtimeInfo().spinning, false);
+  assert.equal(plain.model('m').runtimeInfo().spinning, spins ? 'within runs' : 'off');
+
+  const sleeping = await serveReport(t, { 'session.intra_op.allow_spinning': 0, intra_op_thread_count: 2 });
+  assert.ok(sleeping);
+  const told = await run(sleeping);
+  assert.equal(told['config session.intra_op.allow_spinning'], '0');
+  assert.equal(told['config session.force_spinning_stop'], undefined);
+  assert.equal(sleeping.model('m').runtimeInfo().spinning, 'off');
 
   // This option alone gives the session its own threads, without a count.
   const spinning = await serveReport(t, { 'session.intra_op.allow_spinning': 1, intra_op_thread_count: 2 });
-  assert.equal(spinning?.model('m').runtimeInfo().spinning, true);
+  assert.equal(spinning?.model('m').runtimeInfo().spinning, 'always');
   const server = await serve(t, {
     m: onnx(addModel(), { parameters: { 'session.intra_op.allow_spinning': 1 } }),
   });

@@ -2,9 +2,12 @@ import assert from 'node:assert/strict';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { addon } from '../../src/addon/load.js';
 import type { BackendConfig, InferenceServer, RuntimeInfo } from '../../src/index.js';
+import { addModel } from '../support/models.js';
 import { graph } from '../support/onnx/graph.js';
 import { temporaryFolder, writeRepository, type RepositoryModel } from '../support/repository.js';
+import { skipBefore } from '../support/runtime.js';
 import { onnx, rejection, row, serve, start, threadCount, until, type Context } from '../support/harness.js';
 
 /**
@@ -99,7 +102,7 @@ const linux = { skip: process.platform === 'linux' ? false : 'threads are counte
 
 test('a model without settings runs on the shared pool', linux, async (t) => {
   const { info, threads } = await load(await warm(t, { m: model() }), 'm');
-  assert.deepEqual([info.sharedPool, info.intraOpThreads, info.spinning, threads], [true, 2, false, 0]);
+  assert.deepEqual([info.sharedPool, info.intraOpThreads, info.spinning, threads], [true, 2, 'off', 0]);
 });
 
 test('intra_op_thread_count gives a model threads of its own, which end with it', linux, async (t) => {
@@ -109,9 +112,71 @@ test('intra_op_thread_count gives a model threads of its own, which end with it'
   const before = await threadCount();
   const { info, threads } = await load(server, 'm');
   // The thread that runs the model is one of the five.
-  assert.deepEqual([info.sharedPool, info.intraOpThreads, info.spinning, threads], [false, 5, false, 4]);
+  assert.deepEqual([info.sharedPool, info.intraOpThreads, info.spinning, threads], [false, 5, 'off', 4]);
   await server.unloadModel('m');
   await until(async () => (await threadCount()) === before);
+});
+
+/** A model of which more than one thread can work at a run. */
+function large(): RepositoryModel {
+  const files = { 'model.onnx': addModel(), weights: new Uint8Array(300_000) };
+  return { ...model(), versions: { '1': files } };
+}
+
+const bounded = skipBefore(26, 'threads that spin within runs');
+
+const twoCores = {
+  skip: linux.skip || bounded || (addon().cores() > 1 ? false : 'threads that spin need a second core'),
+};
+
+const unbounded = {
+  skip: linux.skip || (bounded === false ? 'the installed ONNX Runtime bounds how long threads spin' : false),
+};
+
+test(
+  'an older runtime cannot bound spinning, so a large model runs on the shared pool',
+  unbounded,
+  async (t) => {
+    const { info, threads } = await load(await warm(t, { m: large() }), 'm');
+    assert.deepEqual([info.sharedPool, info.intraOpThreads, info.spinning, threads], [true, 2, 'off', 0]);
+  },
+);
+
+test('a large model has threads that spin within its runs, and end with it', twoCores, async (t) => {
+  const server = await warm(t, { m: large() });
+  const { info, threads } = await load(server, 'm');
+  assert.deepEqual(
+    [info.sharedPool, info.intraOpThreads, info.spinning, threads],
+    [false, 2, 'within runs', 1],
+  );
+});
+
+test('a large model runs on the shared pool if nothing may spin, or it asks for that', linux, async (t) => {
+  const before = process.env['TRITONTS_SPIN'];
+  process.env['TRITONTS_SPIN'] = '0';
+  try {
+    assert.equal((await load(await warm(t, { m: large() }), 'm')).info.sharedPool, true);
+  } finally {
+    if (before === undefined) delete process.env['TRITONTS_SPIN'];
+    else process.env['TRITONTS_SPIN'] = before;
+  }
+  const shared = await warm(t, { m: large() }, { 'enable-global-threadpool': 1 });
+  assert.equal((await load(shared, 'm')).info.sharedPool, true);
+  const sleeping = await warm(t, { m: large() }, { 'session.intra_op.allow_spinning': 0 });
+  assert.equal((await load(sleeping, 'm')).info.sharedPool, true);
+});
+
+test('more large models than the process has threads for use the shared pool', twoCores, async (t) => {
+  const most = Math.max(16, 4 * addon().cores());
+  const names = Array.from({ length: most + 1 }, (_, i) => `m${i}`);
+  const server = await warm(t, Object.fromEntries(names.map((name) => [name, large()])));
+  // Each has one thread besides the one that asks for the run.
+  for (const name of names) await server.loadModel(name);
+  const isShared = (name: string): boolean => server.model(name).runtimeInfo().sharedPool;
+  assert.deepEqual(names.filter(isShared), [`m${most}`]);
+  await server.unloadModel('m0');
+  await server.loadModel(`m${most}`, { force: true });
+  await until(() => Promise.resolve(!isShared(`m${most}`)));
 });
 
 test('several instances share a pool of the threads that they leave', linux, async (t) => {

@@ -18,7 +18,7 @@ const completed: RepositoryModel = { versions: { '1': addModel() } };
 
 /** A model with three faults, on lines 2, 3 and 8. */
 const faulty: RepositoryModel = {
-  config: configText({ more: 'model_repository_agents { agents { } }' })
+  config: configText({ more: 'instance_group [ { kind: KIND_CPU passive: true } ]' })
     .replace('max_batch_size: 64', 'max_batch_size: -1')
     .replace('dims: [ 16 ]', 'dims: [ 0 ]'),
   versions: { '1': addModel() },
@@ -133,7 +133,7 @@ test('a bad model is followed by all of its problems, with file and line; exit c
     [
       `       INVALID_ARG: ${file}:2: max_batch_size`,
       `       INVALID_ARG: ${file}:3: input[0].dims`,
-      `       UNSUPPORTED: ${file}:7: model_repository_agents.agents`,
+      `       UNSUPPORTED: ${file}:7: instance_group[1].passive`,
     ],
   );
   assert.match(problems[0] ?? '', /: 3 problems$/);
@@ -162,7 +162,7 @@ test('--json prints one object with all of it', async (t) => {
     [
       ['INVALID_ARG', 2, 'max_batch_size'],
       ['INVALID_ARG', 3, 'input[0].dims'],
-      ['UNSUPPORTED', 7, 'model_repository_agents.agents'],
+      ['UNSUPPORTED', 7, 'instance_group[1].passive'],
     ],
   );
 });

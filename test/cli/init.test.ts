@@ -57,6 +57,11 @@ test('a wrong command line is reported; exit code 2', async (t) => {
     [['digits', 'a', '--repository', 'b'], /init takes one repository, but received 'a' too/],
     [['my.h5'], /\.onnx, .* but received 'my\.h5'\n/],
     [['nowhere.onnx'], /NOT_FOUND: there is no file 'nowhere\.onnx'/],
+    [
+      ['digits', 's3://bucket/models'],
+      /expected a folder as the repository but received 's3:\/\/bucket\/models'/,
+    ],
+    [['my.onnx', '--repository', 'az://me?sig=hidden'], /but received one that is not shown here/],
     [['digits', 'a', 'b'], /init takes one repository, but received 'b' too/],
     [['digits', '--force'], /unknown option --force/],
   ] as const) {

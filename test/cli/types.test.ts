@@ -17,6 +17,45 @@ const typed = {
   ),
 };
 
+/** Models in JavaScript, of each kind. */
+const code = { '1': { 'model.js': 'export default { execute: (requests) => requests.map(() => ({})) };' } };
+const kinds = {
+  words: {
+    config: `backend: "javascript" model_transaction_policy { decoupled: true }
+      input { name: "text" data_type: TYPE_STRING dims: 1 } output { name: "word" data_type: TYPE_STRING dims: 1 }`,
+    versions: code,
+  },
+  sums: {
+    config: `backend: "javascript" max_batch_size: 4
+      input { name: "x" data_type: TYPE_INT32 dims: 1 } output { name: "y" data_type: TYPE_INT32 dims: 1 }
+      sequence_batching {
+        control_input { name: "START" control { kind: CONTROL_SEQUENCE_START int32_false_true: [ 0, 1 ] } }
+        state { input_name: "sum_in" output_name: "sum_out" data_type: TYPE_INT32 dims: 1 }
+      }`,
+    versions: code,
+  },
+  reshaped: {
+    config: `backend: "javascript" max_batch_size: 2
+      input { name: "x" data_type: TYPE_FP32 dims: 4 reshape { shape: [ 2, 2 ] } }
+      output { name: "y" data_type: TYPE_FP32 dims: 4 reshape { shape: [ 2, 2 ] } }`,
+    versions: code,
+  },
+};
+
+test('types declares which models are decoupled, and nothing of what the server adds to tensors', async (t) => {
+  const repository = await writeRepository(await temporaryFolder(t), kinds);
+  const { code: exit, stdout } = await tritonts('types', repository);
+  assert.equal(exit, 0);
+  assert.match(
+    stdout,
+    / {4}words: \{\n {6}inputs: \{ text: 'BYTES' \};\n {6}outputs: \{ word: 'BYTES' \};\n {6}decoupled: true;\n {4}\};/,
+  );
+  assert.match(
+    stdout,
+    / {4}sums: \{\n {6}inputs: \{ x: 'INT32' \};\n {6}outputs: \{ y: 'INT32' \};\n {4}\};/,
+  );
+});
+
 test('types declares names, inputs, outputs and element types', async (t) => {
   const repository = await writeRepository(await temporaryFolder(t), { typed, 'a-b': identity() });
   const { code, stdout, stderr } = await tritonts('types', repository);
@@ -44,16 +83,17 @@ declare module 'tritonts' {
 
 test("a program is compiled with what types wrote, and with the package's own types", async (t) => {
   const folder = await temporaryFolder(t);
-  const repository = await writeRepository(await temporaryFolder(t), { typed });
-  const { code } = await command(t, 'types', repository, '--output', join(folder, 'models.d.ts'));
-  assert.equal(code, 0);
+  const repository = await writeRepository(await temporaryFolder(t), { typed, ...kinds });
+  const { code: exit } = await command(t, 'types', repository, '--output', join(folder, 'models.d.ts'));
+  assert.equal(exit, 0);
   await linkPackages(folder, 'onnxruntime-node', 'onnxruntime-common', '@types');
   await writeFile(join(folder, 'package.json'), '{ "type": "module" }');
   await copyFile(join(root, 'test', 'types', 'consumer', 'use.ts'), join(folder, 'use.ts'));
+  await copyFile(join(root, 'test', 'types', 'consumer', 'kinds.ts'), join(folder, 'kinds.ts'));
   const options = ['--noEmit', '--strict', '--target', 'es2022', '--types', 'node'];
   // ONNX Runtime's own types need the lib of the DOM.
   const libraries = ['--lib', 'es2023,esnext.disposable,dom'];
-  const files = ['use.ts', 'models.d.ts'];
+  const files = ['use.ts', 'kinds.ts', 'models.d.ts'];
   // Other kinds of modules are tried with the tarball, by npm test -- package: a compiler takes seconds.
   const modules = ['--module', 'nodenext', '--exactOptionalPropertyTypes'];
   assert.equal(await compile(folder, ...options, ...libraries, ...modules, ...files), '');

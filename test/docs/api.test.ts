@@ -21,6 +21,7 @@ void suite('the comments of the public names', () => {
       'createServer',
       'registerBackend',
       'registerCache',
+      'registerRepositoryAgent',
     ]);
   });
 

@@ -294,7 +294,10 @@ export const errorSituations: Readonly<Record<string, readonly Situation[]>> = {
   ),
   UNSUPPORTED: list(
     ({ folder }) =>
-      configured(folder, configText({ backend: 'identity', more: 'model_repository_agents { agents { } }' })),
+      configured(
+        folder,
+        configText({ backend: 'identity', more: 'instance_group [ { kind: KIND_CPU passive: true } ]' }),
+      ),
     async ({ server }) => {
       await using attached = await attachServer(server.handle);
       await attached.loadModel('echo');
@@ -327,9 +330,24 @@ export const errorSituations: Readonly<Record<string, readonly Situation[]>> = {
     ({ server }) => server.infer('scripted', { x: row(2) }),
     ({ server }) => server.infer('scripted', { x: row(3) }),
     ({ server }) => server.infer('scripted', { x: row(4) }),
+    ({ folder }) =>
+      configured(
+        folder,
+        configText({
+          backend: 'identity',
+          more: 'model_repository_agents { agents { name: "checksum" parameters { key: "MD5:labels.txt" } } }',
+        }),
+      ),
     ({ server }) => server.infer('scripted', { x: row(5) }),
   ),
-  ALREADY_EXISTS: list(() => {
-    for (let i = 0; i < 2; i++) registerBackend('twice', { execute: () => [] });
-  }),
+  ALREADY_EXISTS: list(
+    () => {
+      for (let i = 0; i < 2; i++) registerBackend('twice', { execute: () => [] });
+    },
+    async ({ folder }) => {
+      const repository = await writeRepository(folder, { echo: identity() });
+      await using server = await createServer(repository, { modelControlMode: 'explicit' });
+      await server.registerRepository(repository);
+    },
+  ),
 };

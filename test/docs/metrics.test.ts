@@ -34,9 +34,13 @@ test('the page lists every metric with its type, and no other', async (t) => {
   );
   const inSequences = identity({ batching: false, more: 'sequence_batching { }' });
   const cached = identity({ more: 'response_cache { enable: true }' });
-  const models = { echo: { ...model, config: limited }, sequences: inSequences, cached };
+  const later = identity({ parameters: { load: 'lazy' } });
+  const models = { echo: { ...model, config: limited }, sequences: inSequences, cached, later };
   const cacheConfig = { local: { size: 4096 } };
-  const server = await serve(t, models, { metricsConfig, rateLimit, cacheConfig });
+  const server = await serve(t, models, {
+    ...{ metricsConfig, rateLimit, cacheConfig },
+    memoryBudgetBytes: 2 ** 30,
+  });
   await server.infer('echo', { x: row() });
   const shown = [...server.metrics().matchAll(/^# TYPE (\w+) (\w+)$/gm)].map(
     ([, name, type]) => `${name} ${type}`,

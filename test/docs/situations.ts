@@ -69,7 +69,7 @@ export const situations: Readonly<Record<string, Situation>> = {
   'other-type': changed('TYPE_FP32', 'TYPE_FP64'),
 
   // Fields that are not supported.
-  unsupported: configured(`${good}model_repository_agents { agents { } }\n`),
+  unsupported: configured(`${good}instance_group [ { kind: KIND_CPU passive: true } ]\n`),
   gpu: configured(`${good}instance_group [ { kind: KIND_GPU } ]\n`),
 
   // Faults of requests.

@@ -1,24 +1,24 @@
 /** Runs operations in sequence for scarce.test.ts, which limits this process' file descriptors meanwhile. */
 
-import { createServer, TritonError, type InferenceServer } from '../../src/index.js';
+import { createServer, TritonError, type ServerOptions, type InferenceServer } from '../../src/index.js';
 import { connectServer } from '../../src/client/index.js';
 import { serveMetrics } from '../../src/metrics/serve.js';
 import { row } from '../support/harness.js';
 import { withPython } from '../python/harness.js';
 
 const [root = ''] = process.argv.slice(2);
-const open = (autoCompleteConfig: boolean): Promise<InferenceServer> =>
+const open = (options: ServerOptions): Promise<InferenceServer> =>
   createServer(
     root,
     withPython({
       modelControlMode: 'explicit',
-      autoCompleteConfig,
+      ...options,
       logger: { error: () => undefined, warn: () => undefined },
     }),
   );
-const server = await open(true);
+const server = await open({});
 /** A server that does not complete configurations in a process, so that sharing memory comes first. */
-const written = await open(false);
+const written = await open({ autoCompleteConfig: false });
 
 const load =
   (name: string, on = server) =>
@@ -32,6 +32,15 @@ const actions: Readonly<Record<string, () => Promise<void>>> = {
   'python, written': load('python', written),
   javascript: load('javascript'),
   onnx: load('onnx'),
+  // Each model is unloaded for the next one. A new server has no pause after a load that failed.
+  lazy: async () => {
+    const lazy = await open({ modelControlMode: 'none', load: 'lazy', memoryBudgetBytes: 1 });
+    try {
+      for (const name of ['onnx', 'javascript', 'onnx']) await lazy.infer(name, { x: row() });
+    } finally {
+      await lazy.close();
+    }
+  },
   restart: async () => {
     // The model ends its process. Restarts are repeated until the needed resources are available.
     await server.infer('dies', { x: row(1) });
@@ -47,7 +56,7 @@ const actions: Readonly<Record<string, () => Promise<void>>> = {
   },
   prepare: () => server.loadModel('dies').then(() => undefined),
   server: async () => {
-    await (await open(true)).close();
+    await (await open({})).close();
   },
   metrics: async () => {
     const endpoint = await serveMetrics(server, { port: 0, host: '127.0.0.1' });

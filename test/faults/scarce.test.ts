@@ -72,7 +72,7 @@ test('whatever finds no file descriptor is an error of its model or request', { 
     execFileSync('prlimit', ['--pid', String(pid), `--nofile=${limit}:`]);
   };
   assert.ok((await answer()).ok);
-  for (const name of ['python', 'python, written', 'javascript', 'onnx', 'metrics', 'server']) {
+  for (const name of ['python', 'python, written', 'javascript', 'onnx', 'lazy', 'metrics', 'server']) {
     assert.deepEqual(await act(name), { ok: true }, name);
     let count = 0;
     for (; count < most; count++) {

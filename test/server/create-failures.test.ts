@@ -132,10 +132,10 @@ test('one failed version of several makes the whole model fail', async (t) => {
 });
 
 test('what a config asks for and the server lacks is UNSUPPORTED, with the field', async (t) => {
-  const config = configText({ batching: false, more: 'model_repository_agents { agents { } }' });
+  const config = configText({ batching: false, more: 'instance_group [ { kind: KIND_CPU passive: true } ]' });
   const error = await rejection(serve(t, { chat: { config, versions: { '1': addModel() } } }));
   assert.equal(error.code, 'UNSUPPORTED');
-  assert.match(error.message, /model_repository_agents\.agents/);
+  assert.match(error.message, /instance_group\[1\]\.passive/);
 });
 
 test('a config that does not fit the model names both sides', async (t) => {

@@ -5,6 +5,7 @@ import type { NativeGpus, NativeGpuPools, NativeGpuSample } from './gpus.js';
 import type { NativeInstance } from './instance.js';
 import type { NativePythonOptions, NativePython } from './python.js';
 import type { NativeServer } from './server.js';
+import type { NativeHostPolicy } from './version-config.js';
 
 /** How often the engine's own code used the system, over all threads; see `native/binding/counts.h`. */
 export interface NativeCounts {
@@ -68,7 +69,8 @@ export interface NativeAddon {
   /**
    * Creates a server; undefined if the system has no thread for it. `spinCores` is the number of cores that
    * idle instance threads may spin on. If 0, neither instance threads nor JS threads spin. With `resources`, which
-   * may be empty, instances pass a rate limiter. With `cache` there is a response cache.
+   * may be empty, instances pass a rate limiter. With `cache` there is a response cache. With `namespaces` several models
+   * may have the same name.
    */
   createServer(
     loadConcurrency: number,
@@ -76,6 +78,7 @@ export interface NativeAddon {
     spinCores: number,
     resources: readonly NativeGivenResource[] | undefined,
     cache: NativeCacheOptions | undefined,
+    namespaces: boolean,
   ): NativeServer | undefined;
   findServer(id: number): NativeServer | undefined;
   /**
@@ -144,6 +147,8 @@ export interface NativeAddon {
   ): NativePython | string | undefined;
   /** The number of cores that this process may use: the minimum of CPU affinity and cgroup quota. */
   cores(): number;
+  /** The same, but a fraction of a core by a cgroup quota does not count, unless there is nothing else: then it is 1. */
+  wholeCores(): number;
   /** Bytes of memory that this process may use. */
   memory(): number;
   /**
@@ -188,6 +193,13 @@ export interface NativeAddon {
    * them if the environment is terminated within the function, when nobody learns their ids.
    */
   keepChildren<T>(start: () => T): T;
+  /** Binds the calling thread for good. Returns why that is impossible, or ''. */
+  bindThread(policy: NativeHostPolicy): string;
+  /**
+   * Calls a function while the calling thread is bound, as are the processes that it starts. Returns why that is
+   * impossible, in which case the function is not called, or ''.
+   */
+  underHostPolicy(policy: NativeHostPolicy, call: () => unknown): string;
   /** Records that the environment has waited for the child. */
   removeChild(pid: number): void;
   /**

@@ -8,7 +8,7 @@ import type { NativePort } from './port.js';
 import type { NativeStatistics, NativeMetrics, NativeBatches, NativeCacheCounts, NativeResource } from './statistics.js';
 import type { NativeStatus } from './status.js';
 import type { NativeTracing } from './trace.js';
-import type { NativeDescription, NativeEnsemblePlan, NativeVersionConfig, NativeLatencyPolicy } from './version-config.js';
+import type { NativeDescription, NativeEnsemblePlan, NativeHostPolicy, NativeVersionConfig, NativeLatencyPolicy } from './version-config.js';
 
 /** A region of shared memory. */
 export interface NativeRegion {
@@ -38,6 +38,8 @@ export interface NativeServer extends NativeTracing {
     done: (error: NativeStatus | null, uid: number, description: NativeDescription) => void,
     /** The version's files. If given, `path` names one of them, and nothing is read from disk. */
     files?: Readonly<Record<string, NativeBytes>>,
+    /** What each instance's threads are bound to. The thread that loads the model is bound to all of it. */
+    hostPolicies?: readonly (NativeHostPolicy | undefined)[],
   ): void;
   /** Lets a version serve. `done` may be called before this returns. */
   start(uid: number, config: NativeVersionConfig, done: (error: NativeStatus | null) => void): void;
@@ -89,13 +91,16 @@ export interface NativeServer extends NativeTracing {
     knownRevision: number,
   ): { readonly revision: number; readonly json?: string } | undefined;
   /**
-   * The published model that a name alone means: the one namespace's that has it. A status is NOT_FOUND if there is
-   * none, INVALID_ARG if several namespaces have it.
+   * The published model that a name alone means: the one namespace's that has it. Undefined if there is none. With
+   * namespaces it is a status then: INVALID_ARG for a name that was never published, NOT_FOUND for one that has gone;
+   * and INVALID_ARG if several namespaces have it.
    */
-  resolveModel(name: string): ModelKey | NativeStatus;
+  resolveModel(name: string): ModelKey | NativeStatus | undefined;
   /** The published models, sorted by name, then by namespace. */
   modelKeys(): ModelKey[];
   retire(uid: number, done: (abandoned: boolean) => void): void;
+  /** Whether a version has no request, no run and no ensemble that uses it. True for one that has ended. */
+  isIdle(uid: number): boolean;
   /** Closes the server. `done` receives the names of abandoned models, at most 2 s after the time limit. */
   close(timeoutMs: number, done: (abandoned: readonly string[]) => void): void;
   join(): void;

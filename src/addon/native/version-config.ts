@@ -140,11 +140,22 @@ export interface NativeSequencePolicy {
   readonly states: readonly NativeSequenceState[];
 }
 
+/** What a thread is bound to; see `native/platform/host_policy.h`. */
+export interface NativeHostPolicy {
+  readonly name: string;
+  /** Empty: all cores. */
+  readonly cores: readonly { readonly first: number; readonly last: number }[];
+  /** Undefined: any. */
+  readonly numaNode?: number | undefined;
+}
+
 /** An instance of a version. */
 export interface NativeInstanceSpec {
   readonly name: string;
   /** Id of a GPU, or -1 for the CPU. */
   readonly device: number;
+  /** What its threads are bound to; undefined: nothing. */
+  readonly hostPolicy?: NativeHostPolicy | undefined;
   /** What a batch of it needs of the rate limiter. */
   readonly resources: readonly { readonly name: string; readonly global: boolean; readonly count: number }[];
   readonly priority: number;

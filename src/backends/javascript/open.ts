@@ -1,13 +1,13 @@
 /** Opens a version of a JavaScript model: finds its code, and lets it complete its configuration. */
 
 import { pathToFileURL } from 'node:url';
+import { functionsOf } from '../../addon/engine-functions.js';
 import { concurrencyOf } from './concurrency.js';
 import { invalidArgument, TritonError } from '../../errors.js';
 import { JavaScriptVersion } from '../../javascript/versions/javascript-version.js';
 import type { ModelCode } from '../../javascript/model-code.js';
 import type { Connection } from '../../javascript/model-server.js';
 import type { ResolvedOptions } from '../../options.js';
-import { spinCores } from '../../scheduling/spin.js';
 import { openInstances } from '../open-instances.js';
 import type { OpenedInstances, VersionSource } from '../version-source.js';
 
@@ -24,17 +24,22 @@ export async function openJavaScript(source: VersionSource): Promise<OpenedInsta
   const fault = code === undefined && backendCode === undefined && file !== undefined && faultOfCode(file);
   if (fault) throw invalidArgument(`model '${model}', version ${version}: ${await fault}`, { model });
   const opened = new JavaScriptVersion({
+    functions: functionsOf(source.server),
     model,
     version,
     code: codeOf(source, model),
     directory: source.code === undefined && source.file !== undefined ? source.directory : '',
     instances,
     concurrency: concurrencyOf(backend),
-    cores: spinCores(options.threads),
+    cores: options.spinCores,
     workers: options.workers,
     finalizeTimeoutMs: options.finalizeTimeoutMs,
     log: options.log,
-    connection: host.handle && { handle: host.handle, options: connectionOptions(options) },
+    connection: host.handle && {
+      handle: host.handle,
+      by: host.key,
+      options: connectionOptions(options),
+    },
     server: () => host.server(),
     asker: host.asker,
   });

@@ -71,10 +71,14 @@ function profilePrefix(read: SettingsReader, context: BackendContext): string | 
 const mostThreads = 1024;
 
 /**
- * Threads of a session. By default, a version with one instance uses the runtime's single pool for all models.
- * A version with more instances has its own pool of max(1, cores − instances + 1) threads.
+ * Threads of a session. By default, a version with one instance uses the runtime's single pool for all models, or, if it is
+ * large, a pool of its own whose threads spin within runs (see native/backends/onnxruntime/settings.h). A version with more
+ * instances has its own pool of max(1, cores − instances + 1) threads. So has one with a host policy, on the cores of
+ * the policy.
  */
-function threads(read: SettingsReader, { cores, devices }: BackendContext): Record<string, string> {
+function threads(read: SettingsReader, context: BackendContext): Record<string, string> {
+  const { boundCores, devices } = context;
+  const cores = Math.min(context.cores, boundCores ?? context.cores);
   const instances = devices.length;
   const own = Math.max(1, cores - instances + 1);
   const intra = read.integer('intra_op_thread_count', mostThreads) ?? 0;
@@ -82,13 +86,21 @@ function threads(read: SettingsReader, { cores, devices }: BackendContext): Reco
   const mode = read.flag('execution_mode');
   const spinning = read.flag('session.intra_op.allow_spinning');
   const pool = read.generalFlag('enable-global-threadpool');
-  const settings: Record<string, string> = { global_threads: String(cores), fallback_threads: String(own) };
-  const wantsOwn = intra > 0 || inter > 0 || mode === '1' || spinning === '1';
+  const settings: Record<string, string> = {
+    global_threads: String(context.cores),
+    fallback_threads: String(own),
+  };
+  // Threads beyond the cores would only spin in each other's way.
+  const count = intra > 0 ? intra : own;
+  const maySpin = context.spinCores > 0 && count <= context.spinCores + 1 && devices[0] === cpu;
+  const spinsInRuns = maySpin && spinning === undefined && mode !== '1' && instances === 1 && pool !== '1';
+  if (spinsInRuns) settings['spin_in_runs'] = '1';
+  const wantsOwn = boundCores !== undefined || intra > 0 || inter > 0 || mode === '1' || spinning === '1';
   // As in Triton, a model's thread counts are ignored if it uses the global pool.
   if (pool === '1' || (pool === undefined && !wantsOwn && instances === 1))
     return { ...settings, shared_pool: '1' };
-  settings['intra_op_threads'] = String(intra > 0 ? intra : own);
-  settings['allow_spinning'] = spinning ?? '0';
+  settings['intra_op_threads'] = String(count);
+  if (!spinsInRuns) settings['allow_spinning'] = spinning ?? '0';
   if (mode !== undefined) settings['execution_mode'] = mode;
   if (mode === '1' && inter > 0) settings['inter_op_threads'] = String(inter);
   return settings;

@@ -3,6 +3,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
+import { describePlatform, target } from '../../addon/platform.js';
 import { unavailable } from '../../errors.js';
 import type { BackendConfig } from '../../options.js';
 
@@ -71,6 +72,14 @@ export function outsideOfArchive(file: string): string {
  * @throws {@link TritonError} UNAVAILABLE; it says what was searched, where, and what to install.
  */
 export function findOnnxRuntimeLibrary(): string {
+  if (target().endsWith('-musl')) {
+    throw unavailable(
+      'MISSING',
+      `onnxruntime-node carries no ONNX Runtime for musl, and this is ${describePlatform()}: use a system with glibc, ` +
+        'such as the image node:22-slim, or name a library that was built for musl with ' +
+        'backendConfig.onnxruntime.library',
+    );
+  }
   const help =
     "install it with 'npm install onnxruntime-node' (ONNXRUNTIME_NODE_INSTALL=skip keeps it from downloading CUDA " +
     'files), or name a library with backendConfig.onnxruntime.library';

@@ -53,7 +53,7 @@ export const rules: BackendRules = {
     ),
     'session.intra_op.allow_spinning': parameterRow(
       'acted',
-      '1: threads of its own that wait actively (not in Triton)',
+      '1: threads of its own that spin between runs, too; 0: threads that sleep; default: large models spin within runs (not in Triton)',
       { integer: true },
     ),
     profile_file_prefix: parameterRow(

@@ -2,7 +2,6 @@
 
 import { invalidArgument, TritonError } from '../../errors.js';
 import { PythonVersion } from '../../python/python-version.js';
-import { spinCores } from '../../scheduling/spin.js';
 import { openInstances } from '../open-instances.js';
 import type { OpenedInstances, VersionSource } from '../version-source.js';
 import { environmentOf } from './environment.js';
@@ -29,7 +28,7 @@ export async function openPython(source: VersionSource): Promise<OpenedInstances
     instances,
     settings: pythonSettings(backend.options),
     environment: environmentOf(backend),
-    cores: spinCores(options.threads),
+    cores: options.spinCores,
     unloadTimeoutMs: options.workers.unloadTimeoutMs,
     finalizeTimeoutMs: options.finalizeTimeoutMs,
     log: options.log,

@@ -1,6 +1,17 @@
-/** The flags of the endpoints: HTTP, gRPC and metrics. */
+/** The flags of the endpoints: HTTP, gRPC, metrics, and OpenAI's protocol. */
 
-import { bool, choice, hint, integer, port, text, use, useAll, type FlagGroup } from './flag.js';
+import {
+  bool,
+  choice,
+  hint,
+  integer,
+  port,
+  refuse,
+  text,
+  use,
+  useAll,
+  type FlagGroup,
+} from '../flags/flag.js';
 
 /** Each thread has its own event loop and memory. */
 const mostThreads = 128;
@@ -23,7 +34,7 @@ const http: FlagGroup = {
     useAll(
       'http-restricted-api',
       apis,
-      'calls that need the header <key>: health, metadata, inference, model-config, model-repository, statistics, shared-memory, trace, logging',
+      'calls that need the header <key>: health, metadata, inference, model-config, model-repository, statistics, shared-memory, trace, logging, ui',
     ),
     use(
       'http-header-forward-pattern',
@@ -106,5 +117,43 @@ const metrics: FlagGroup = {
   ],
 };
 
+const ownTemplates = "a chat's template comes from the model's folder, or from --chat-template";
+const noTools = "calls of tools are not read out of a model's text";
+
+const openAI: FlagGroup = {
+  title: 'OpenAI',
+  flags: [
+    use(
+      'allow-openai',
+      bool,
+      undefined,
+      "serve OpenAI's protocol (default: true if --openai-port is given, else false)",
+    ),
+    use('openai-address', text('address'), '0.0.0.0', 'where to listen; Triton: --host'),
+    use('openai-port', port, '9000', 'where to listen; 0 picks a port'),
+    useAll(
+      'openai-restricted-api',
+      apis,
+      'calls that need the header <key>: inference, model-repository, metrics, health',
+    ),
+    use(
+      'default-max-tokens',
+      integer(1, 2 ** 31 - 1),
+      '16',
+      'the limit of tokens of a request that gives none',
+    ),
+    use(
+      'chat-template',
+      text('file'),
+      undefined,
+      "a template in Jinja for the chats of all models (default: each model's own)",
+    ),
+    refuse('tokenizer', 'name', ownTemplates),
+    refuse('tool-call-parser', 'name', noTools),
+    refuse('max-tool-call-parse-bytes', 'n', noTools),
+    refuse('lora-separator', 'text', 'models have no LoRA adapters here'),
+  ],
+};
+
 /** See the head of this file. */
-export const endpointGroups: readonly FlagGroup[] = [http, grpc, metrics];
+export const endpointGroups: readonly FlagGroup[] = [http, grpc, metrics, openAI];

@@ -2,6 +2,7 @@
 
 import type { ServeGrpcOptions } from '../../endpoints/grpc/serve.js';
 import type { ServeHttpOptions } from '../../endpoints/http/serve.js';
+import type { ServeOpenAIOptions } from '../../endpoints/openai/serve.js';
 import { provideHost } from '../../endpoints/service/host.js';
 import { lazy } from '../../lazy.js';
 import type { ServeMetricsOptions } from '../../metrics/serve.js';
@@ -9,6 +10,7 @@ import type { InferenceServer } from '../../server/inference-server.js';
 import type { Endpoint } from './endpoint.js';
 import { grpcOptions } from './grpc-settings.js';
 import type { Log } from './log.js';
+import { openAIOptions } from './openai-settings.js';
 import type { ServeSettings } from './settings.js';
 
 /** The options of each endpoint; undefined if it is not served. */
@@ -16,6 +18,7 @@ interface Options {
   readonly grpc: ServeGrpcOptions | undefined;
   readonly http: ServeHttpOptions | undefined;
   readonly metrics: ServeMetricsOptions | undefined;
+  readonly openAI: ServeOpenAIOptions | undefined;
 }
 
 /** Starts an endpoint, and logs its address; undefined if it is not served. */
@@ -23,29 +26,36 @@ type Starter = (server: InferenceServer, options: Options, log: Log) => Promise<
 
 const grpcModule = lazy(() => import('../../endpoints/grpc/serve.js'));
 const httpModule = lazy(() => import('../../endpoints/http/serve.js'));
+const openAIModule = lazy(() => import('../../endpoints/openai/serve.js'));
 const metricsModule = lazy(() => import('../../metrics/serve.js'));
 /** Imported only on demand: few servers use threads. */
 const threadsModule = lazy(() => import('./threads/endpoint-thread.js'));
 const portsModule = lazy(() => import('./threads/shared-ports.js'));
 
-/** Settings whose TLS files were read and checked. */
-export interface PreparedSettings extends Omit<ServeSettings, 'grpc'> {
+/** Settings whose files were read and checked. */
+export interface PreparedSettings extends Omit<ServeSettings, 'grpc' | 'openAI'> {
   readonly grpc: ServeGrpcOptions | undefined;
+  readonly openAI: ServeOpenAIOptions | undefined;
 }
 
 /**
- * Reads and checks the TLS files, because a wrong one should be reported before the models are loaded. Starts to import
+ * Reads and checks the files of TLS and of the chat template, because a wrong one should be reported before the models are loaded. Starts to import
  * the endpoints' modules, which goes on while models are loaded.
  *
- * @throws {@link TritonError} INVALID_ARG for a TLS file that cannot be read, or that TLS does not accept.
+ * @throws {@link TritonError} INVALID_ARG for a file that cannot be read, or that TLS does not accept.
  */
 export async function prepareEndpoints(settings: ServeSettings): Promise<PreparedSettings> {
-  const { grpc, http, metrics } = settings;
+  const { grpc, http, metrics, openAI } = settings;
   const nothing = (): void => undefined; // An error is reported when the module is used.
   if (grpc !== undefined) grpcModule().catch(nothing);
   if (http !== undefined) httpModule().catch(nothing);
   if (metrics !== undefined) metricsModule().catch(nothing);
-  return { ...settings, grpc: grpc && (await grpcOptions(grpc)) };
+  if (openAI !== undefined) openAIModule().catch(nothing);
+  return {
+    ...settings,
+    grpc: grpc && (await grpcOptions(grpc)),
+    openAI: openAI && (await openAIOptions(openAI)),
+  };
 }
 
 async function startHttp(
@@ -84,14 +94,26 @@ async function startMetrics(
   return { close: () => endpoint.close() };
 }
 
-const starters: readonly Starter[] = [startGrpc, startHttp, startMetrics];
+async function startOpenAI(
+  server: InferenceServer,
+  { openAI }: Options,
+  log: Log,
+): Promise<Endpoint | undefined> {
+  if (openAI === undefined) return undefined;
+  const { serveOpenAI } = await openAIModule();
+  const endpoint = await serveOpenAI(server, openAI);
+  log.info(`Started OpenAI Service at ${place(endpoint.address)}`);
+  return { close: (timeoutMs) => endpoint.close({ timeoutMs }) };
+}
+
+const starters: readonly Starter[] = [startGrpc, startHttp, startMetrics, startOpenAI];
 
 function place({ host, port }: { readonly host: string; readonly port: number }): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
 /** The endpoints' options, with ports that threads can share if there are several threads. */
-async function optionsOf({ http, grpc, metrics, threads }: PreparedSettings): Promise<Options> {
+async function optionsOf({ http, grpc, metrics, openAI, threads }: PreparedSettings): Promise<Options> {
   const { sharedPort } = threads.http > 1 || threads.grpc > 1 ? await portsModule() : {};
   const shared = async <T extends ServeHttpOptions | ServeGrpcOptions>(
     what: string,
@@ -105,6 +127,7 @@ async function optionsOf({ http, grpc, metrics, threads }: PreparedSettings): Pr
     http: await shared('HTTP', threads.http, http),
     grpc: await shared('gRPC', threads.grpc, grpc),
     metrics,
+    openAI,
   };
 }
 

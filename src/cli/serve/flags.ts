@@ -6,8 +6,21 @@
 import { mostTraceCount, mostTraceRate } from '../../trace-config.js';
 import { mostThreads } from '../../most-threads.js';
 import { endpointGroups } from './endpoint-flags.js';
-import { alone, bool, choice, hint, integer, only, refuse, text, use, useAll, type Flag } from './flag.js';
-import type { FlagGroup } from './flag.js';
+import {
+  alone,
+  bool,
+  byName,
+  choice,
+  hint,
+  integer,
+  only,
+  refuse,
+  text,
+  use,
+  useAll,
+  type Flag,
+} from '../flags/flag.js';
+import type { FlagGroup } from '../flags/flag.js';
 import { logFormats } from '../../endpoints/service/log-settings.js';
 
 const noVertex = 'there is no endpoint for Vertex AI';
@@ -16,7 +29,11 @@ const noSageMaker = 'there is no endpoint for SageMaker';
 const models: FlagGroup = {
   title: 'Models',
   flags: [
-    useAll('model-repository', 'folder', 'a local folder of models; the folder may also stand alone'),
+    useAll(
+      'model-repository',
+      'folder',
+      'a folder of models, or s3://, gs:// or as:// and a place in an object store; it may also stand alone',
+    ),
     useAll('model-store', 'folder', 'the old name of --model-repository'),
     use(
       'model-control-mode',
@@ -31,6 +48,18 @@ const models: FlagGroup = {
       "the time between two looks at the repositories in mode 'poll'; 0: never",
     ),
     useAll('load-model', 'name', "a model to load at the start in mode 'explicit'; '*' alone loads all"),
+    use(
+      'load',
+      choice('eager', 'lazy'),
+      'eager',
+      "when models are loaded: at the start, or lazily, at their first request; a model's parameter 'load' goes first",
+    ),
+    use(
+      'memory-budget-bytes',
+      integer(1),
+      undefined,
+      'bytes of memory that lazy models may take together; the least recently used ones are unloaded',
+    ),
     use('exit-on-error', bool, 'true', 'exit with 1 if a model cannot be loaded at the start'),
     use(
       'strict-readiness',
@@ -71,7 +100,12 @@ const models: FlagGroup = {
     ),
     refuse('model-config-name', 'name', 'a model has one configuration here, config.pbtxt'),
     only('model-load-retry-count', integer(0), '0', 'a load that failed is tried again only by polls'),
-    only('model-namespacing', bool, 'false', 'a name stands for one model in all repositories'),
+    use(
+      'model-namespacing',
+      bool,
+      'false',
+      'let models of different repositories have the same name; each repository is a namespace',
+    ),
     refuse('model-load-gpu-limit', 'gpu:fraction', 'the memory that loads take of a GPU cannot be limited'),
     use(
       'rate-limit',
@@ -85,6 +119,11 @@ const models: FlagGroup = {
       'how many units of a resource there are (default: what the instance needs that needs the most)',
     ),
     useAll(
+      'host-policy',
+      'policy,setting=value',
+      'binds the threads of instances: cpu,cpu-cores=0-3, or gpu_0,numa-node=0',
+    ),
+    useAll(
       'cache-config',
       'cache,key=value',
       'the response cache: local,size=<bytes>, or redis,host=<name> and redis,port=<number>; docs/cache.md has more keys',
@@ -95,7 +134,12 @@ const models: FlagGroup = {
       '0',
       'the old form of --cache-config=local,size=<bytes>; 0: none',
     ),
-    hint('repoagent-directory', text('folder'), 'there are no repository agents'),
+    use(
+      'repoagent-directory',
+      text('folder'),
+      undefined,
+      'a folder of repository agents in JavaScript: <name>/agent.js',
+    ),
   ],
 };
 
@@ -148,6 +192,12 @@ const process: FlagGroup = {
 const own: FlagGroup = {
   title: 'Not in Triton',
   flags: [
+    use(
+      'ui',
+      alone,
+      undefined,
+      'serve a web page at /ui/ of the HTTP port: models, charts, loads, a form for requests; docs/ui.md',
+    ),
     use('instance-kind', choice('cpu'), undefined, 'run KIND_GPU models on the CPU'),
     use(
       'threads',
@@ -168,7 +218,20 @@ const own: FlagGroup = {
       'how many connections over HTTP are open at most, of each thread; one more is closed at once',
     ),
     use('grpc-max-connections', integer(1), undefined, 'the same over gRPC'),
+    use('openai-max-connections', integer(1), undefined, "the same by OpenAI's protocol"),
     use('finalize-timeout-msecs', integer(0), '5000', 'how long finalize of a model may take'),
+    use(
+      'repository-cache-directory',
+      text('folder'),
+      undefined,
+      'where files of object stores are kept (default: a folder in that for temporary files)',
+    ),
+    use(
+      'repository-cache-byte-size',
+      integer(1),
+      '10737418240',
+      'bytes of files of object stores that are kept',
+    ),
     useAll('trusted-folder', 'folder', "a folder that models' configurations may name files in"),
   ],
 };
@@ -188,7 +251,6 @@ const elsewhere: FlagGroup = {
     hint('cuda-virtual-address-size', text('gpu:bytes'), 'memory of GPUs is not mapped in advance'),
     hint('enable-peer-access', bool, 'GPUs do not read the memory of others'),
     hint('buffer-manager-thread-count', integer(0), 'instances copy their inputs themselves'),
-    refuse('host-policy', 'policy,setting=value', 'bind the process instead, with taskset or numactl'),
   ],
 };
 
@@ -196,8 +258,4 @@ const elsewhere: FlagGroup = {
 export const flagGroups: readonly FlagGroup[] = [models, ...endpointGroups, process, own, elsewhere];
 
 /** All flags by name. */
-export const flags: ReadonlyMap<string, Flag> = new Map(
-  flagGroups.flatMap((group): [string, Flag][] =>
-    group.flags.map((flag): [string, Flag] => [flag.name, flag]),
-  ),
-);
+export const flags: ReadonlyMap<string, Flag> = byName(flagGroups);

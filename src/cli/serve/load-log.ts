@@ -1,6 +1,7 @@
 /** Logs which models are being loaded, and which of them take long. */
 
 import type { LoadEvent } from '../../options.js';
+import { downloadText } from '../byte-text.js';
 
 /** A load that takes longer than this is logged, and again each time this has passed. */
 export const slowMs = 5000;
@@ -9,6 +10,7 @@ export const slowMs = 5000;
 interface Load {
   readonly since: number;
   state: LoadEvent['state'];
+  download?: LoadEvent['download'];
 }
 
 /** See the head of this file. */
@@ -25,7 +27,7 @@ export class LoadLog {
   }
 
   /** Takes a step of a load, as a server's `onProgress` receives it. */
-  step({ model, version, state, done, total }: LoadEvent): void {
+  step({ model, version, state, download, done, total }: LoadEvent): void {
     if (state === 'READY' || state === 'UNAVAILABLE') {
       this.#loads.delete(model);
       if (this.#loads.size === 0) this.end();
@@ -34,6 +36,8 @@ export class LoadLog {
     const known = this.#loads.get(model);
     if (known !== undefined) {
       known.state = state;
+      known.download = download;
+      if (download?.done === 0) this.#write(`model '${model}': downloading ${downloadText(download)}`);
       return;
     }
     if (version !== undefined) return;
@@ -52,11 +56,16 @@ export class LoadLog {
 
   #tell(): void {
     const now = performance.now();
-    for (const [model, { since, state }] of this.#loads) {
+    for (const [model, { since, state, download }] of this.#loads) {
       const ms = now - since;
       // A load that has just begun is logged at the next interval.
       if (ms < this.#slowMs / 2) continue;
-      const doing = state === 'WARMING_UP' ? 'still warming up' : 'still loading';
+      const doing =
+        download !== undefined
+          ? `downloaded ${downloadText(download)}`
+          : state === 'WARMING_UP'
+            ? 'still warming up'
+            : 'still loading';
       this.#write(`model '${model}': ${doing} after ${Math.round(ms / 1000)} s`);
     }
   }

@@ -1,145 +1,34 @@
-/** Parses a command line according to the table of flags. */
+/** Parses the command line of `tritonts serve`. */
 
-import { invalidArgument } from '../../errors.js';
-import { didYouMean } from '../../suggest.js';
-import type { Flag } from './flag.js';
+import { parseFlags as parse, type FlagValues } from '../flags/parse-flags.js';
 import { flags } from './flags.js';
 
-/** The parsed command line. */
-export class FlagValues {
-  readonly #given: ReadonlyMap<string, readonly string[]>;
-  /** The given flags that have no effect here. */
-  readonly hints: readonly Flag[];
-
-  constructor(given: ReadonlyMap<string, readonly string[]>, hints: readonly Flag[]) {
-    this.#given = given;
-    this.hints = hints;
-  }
-
-  /** All values of a flag that may be given several times. */
-  list(name: string): readonly string[] {
-    if (!flags.has(name)) throw new RangeError(`there is no flag --${name}`);
-    return this.#given.get(name) ?? [];
-  }
-
-  /** Whether the flag is on the command line. */
-  has(name: string): boolean {
-    return this.list(name).length > 0;
-  }
-
-  /** The flag's last value, or its default. */
-  text(name: string): string | undefined {
-    return this.list(name).at(-1) ?? flags.get(name)?.otherwise;
-  }
-
-  boolean(name: string): boolean {
-    return readBoolean(this.text(name) ?? 'false') === true;
-  }
-
-  /** NaN if the flag is not given and has no default. */
-  integer(name: string): number {
-    return Number(this.text(name) ?? NaN);
-  }
-
-  /** Undefined if the flag is not given. */
-  givenInteger(name: string): number | undefined {
-    return this.has(name) ? this.integer(name) : undefined;
-  }
-}
-
-/** Parses a boolean as Triton does: true, false, 1 or 0, in any case. */
-function readBoolean(value: string): boolean | undefined {
-  const lower = value.toLowerCase();
-  if (lower === 'true' || lower === '1') return true;
-  return lower === 'false' || lower === '0' ? false : undefined;
-}
-
-/** What is wrong with a flag's value; undefined if it is valid. */
-function fault({ name, kind, effect, otherwise, text }: Flag, value: string): string | undefined {
-  const expected = (what: string): string => `expected ${what} for --${name} but received '${value}'`;
-  if (kind.type === 'boolean' && readBoolean(value) === undefined) return expected('true or false');
-  if (kind.type === 'integer') {
-    const number = /^[+-]?\d+$/.test(value) ? Number(value) : NaN;
-    const { least, most } = kind;
-    const range = most === Number.MAX_SAFE_INTEGER ? `of at least ${least}` : `from ${least} to ${most}`;
-    if (!(number >= least && number <= most)) return expected(`an integer ${range}`);
-  }
-  if (kind.type === 'choice' && !kind.of.includes(value)) {
-    return expected(kind.of.length === 1 ? `'${kind.of.join()}'` : `one of ${kind.of.join(', ')}`);
-  }
-  if (kind.type === 'text' && value === '' && effect === 'used') return expected(kind.shows);
-  if (effect !== 'only' || otherwise === undefined || isEqual(kind.type, value, otherwise)) return undefined;
-  return `--${name}=${value} is not supported, only ${otherwise}: ${text}`;
-}
-
-function isEqual(type: Flag['kind']['type'], a: string, b: string): boolean {
-  if (type === 'boolean') return readBoolean(a) === readBoolean(b);
-  return type === 'integer' ? Number(a) === Number(b) : a === b;
-}
-
-/** The flag that was probably meant, at the end of a message. */
-function nearFlag(written: string): string {
-  const name = written.replace(/^-+/, '').replace(/=.*$/s, '');
-  return didYouMean(
-    `--${name}`,
-    [...flags.keys()].map((flag) => `--${flag}`),
-  );
-}
+export type { FlagValues } from '../flags/parse-flags.js';
 
 /**
- * Parses a command line: `--flag=value` or `--flag value`. Any other argument is a model repository.
+ * Parses a command line. Arguments that stand alone are model repositories.
  *
  * @throws {@link TritonError} INVALID_ARG with a list of all faults.
  */
 export function parseFlags(args: readonly string[]): FlagValues {
-  const given = new Map<string, string[]>();
-  const hints: Flag[] = [];
-  const faults: string[] = [];
-  const add = (name: string, value: string): void => {
-    const values = given.get(name);
-    if (values) values.push(value);
-    else given.set(name, [value]);
-  };
+  return parse(flags, 'model-repository', inOne(args));
+}
+
+/** The flag that Triton's front end for OpenAI's clients takes with three arguments. */
+const ofThree = '--openai-restricted-api';
+
+/** Writes `--openai-restricted-api <apis> <key> <value>` as `--openai-restricted-api=<apis>:<key>=<value>`. */
+function inOne(args: readonly string[]): string[] {
+  const written: string[] = [];
   for (let i = 0; i < args.length; i++) {
     const arg = args[i] ?? '';
-    if (arg === '-h') {
-      add('help', 'true');
-      continue;
-    }
-    if (!arg.startsWith('--')) {
-      if (arg.startsWith('-')) faults.push(`unknown flag ${arg}${nearFlag(arg)}`);
-      else add('model-repository', arg);
-      continue;
-    }
-    const equals = arg.indexOf('=');
-    const name = arg.slice(2, equals < 0 ? undefined : equals);
-    const flag = flags.get(name);
-    if (flag === undefined) {
-      faults.push(`unknown flag --${name}${nearFlag(name)}`);
-      // The next argument may be the unknown flag's value, so it is skipped.
-      if (equals < 0 && args[i + 1]?.startsWith('-') === false) i++;
-      continue;
-    }
-    let value = equals < 0 ? undefined : arg.slice(equals + 1);
-    if (flag.kind.type === 'switch') {
-      if (value === undefined) add(name, 'true');
-      else faults.push(`--${name} takes no value`);
-      continue;
-    }
-    const next = args[i + 1];
-    if (value === undefined && next !== undefined && !next.startsWith('--')) {
-      value = next;
-      i++;
-    }
-    if (flag.effect === 'refused') {
-      faults.push(`--${name} is not supported: ${flag.text}`);
-      continue;
-    }
-    const wrong = value === undefined ? `--${name} needs a value` : fault(flag, value);
-    if (wrong !== undefined) faults.push(wrong);
-    else add(name, value ?? '');
-    if (flag.effect === 'hint') hints.push(flag);
+    const [apis, key, value] = args.slice(i + 1, i + 4);
+    const isOfThree =
+      arg === ofThree && value !== undefined && [apis, key].every((one) => /^[\w,.-]+$/.test(one ?? '-='));
+    if (isOfThree && key?.startsWith('-') === false) {
+      written.push(`${ofThree}=${apis}:${key}=${value}`);
+      i += 3;
+    } else written.push(arg);
   }
-  if (faults.length > 0) throw invalidArgument([...new Set(faults)].join('\n'));
-  return new FlagValues(given, hints);
+  return written;
 }

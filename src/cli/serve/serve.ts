@@ -3,6 +3,7 @@
 import { resolve } from 'node:path';
 import { TritonError } from '../../errors.js';
 import { printable } from '../../printable.js';
+import { isStoreAddress } from '../../registry/sources/store/store-place.js';
 import { createServer } from '../../server/creation/create-server.js';
 import type { InferenceServer } from '../../server/inference-server.js';
 import { packageVersion } from '../../version.js';
@@ -18,6 +19,9 @@ import { settingsOf, type ServeSettings } from './settings.js';
 
 /** How long answers may take to be sent after their requests have ended, in milliseconds. */
 const lastAnswersMs = 2000;
+
+/** What ends the server: SIGHUP is of a terminal that is closed, SIGQUIT of its Ctrl-\. Node would end without a word. */
+const endSignals = ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT'] as const;
 
 /**
  * Waits for the first signal, or for the end of the package manager that runs the command. As in Triton,
@@ -38,16 +42,16 @@ function firstEnd(onEnd: (what: string) => void): {
       onEnd(what);
       resolve();
     };
-    const listener = (signal: 'SIGTERM' | 'SIGINT'): void => {
+    const listener = (signal: NodeJS.Signals): void => {
       end(`Signal (${signal}) received`);
     };
     const launcher = new Launcher((what) => {
       end(`${what}, which started this process, has ended`);
     });
-    process.on('SIGTERM', listener).on('SIGINT', listener);
+    for (const signal of endSignals) process.on(signal, listener);
     forget = () => {
       launcher.end();
-      process.off('SIGTERM', listener).off('SIGINT', listener);
+      for (const signal of endSignals) process.off(signal, listener);
     };
   });
   return {
@@ -111,7 +115,10 @@ async function drain(
 
 /** The version, platform and folders: the facts that a reader of a log needs first. */
 function startText({ server: { modelRepository = [], backendDirectory } }: ServeSettings): string {
-  const folders = [modelRepository].flat().map((folder) => resolve(String(folder)));
+  const folders = [modelRepository].flat().map((folder) => {
+    const text = String(folder);
+    return isStoreAddress(text) ? text : resolve(text);
+  });
   const noun = folders.length === 1 ? 'model repository' : 'model repositories';
   const backends = backendDirectory === undefined ? '' : `; backends in ${resolve(String(backendDirectory))}`;
   return `tritonts ${packageVersion}, Node ${process.version}, ${process.platform}-${process.arch}; ${noun} ${folders.join(', ')}${backends}`;
@@ -173,7 +180,7 @@ function read(args: readonly string[]): ServeSettings | undefined {
 }
 
 /**
- * Runs the command. It ends after SIGTERM or SIGINT, or when it cannot start.
+ * Runs the command. It ends after a signal, or when it cannot start.
  *
  * @param args - The arguments after `serve`.
  * @returns The exit code.
@@ -193,7 +200,8 @@ export async function serve(args: readonly string[]): Promise<number> {
     console.log((await import('./help.js')).helpText());
     return 0;
   }
-  if (settings.http === undefined && settings.grpc === undefined && settings.metrics === undefined) {
+  const { http, grpc, metrics, openAI } = settings;
+  if ((http ?? grpc ?? metrics ?? openAI) === undefined) {
     console.error(
       'tritonts serve: no endpoint is enabled; enable one with --allow-http, --allow-grpc or --allow-metrics',
     );

@@ -9,11 +9,19 @@ import { canReusePort } from '../../endpoints/service/listen-options.js';
 import type { MetricsConfig } from '../../metrics/metrics-config.js';
 import type { ServeMetricsOptions } from '../../metrics/serve.js';
 import type { BackendConfig, ServerOptions } from '../../options.js';
+import type { HostPolicyOptions } from '../../scheduling/host-policy.js';
 import type { RateLimitOptions, RateLimitResource } from '../../scheduling/rate-limit.js';
 import { didYouMean } from '../../suggest.js';
 import { cacheConfig } from './cache-settings.js';
 import { grpcSettings, type GrpcSettings } from './grpc-settings.js';
+import { openAISettings, type OpenAISettings } from './openai-settings.js';
 import type { LogSettings } from './log.js';
+import {
+  isOtherAddress,
+  isStoreAddress,
+  readStorePlace,
+  shownAddress,
+} from '../../registry/sources/store/store-place.js';
 import { pair } from './pair.js';
 import type { FlagValues } from './parse-flags.js';
 import { traceConfig } from './trace-flags.js';
@@ -29,6 +37,7 @@ export interface ServeSettings {
   readonly http: ServeHttpOptions | undefined;
   readonly grpc: GrpcSettings | undefined;
   readonly metrics: ServeMetricsOptions | undefined;
+  readonly openAI: OpenAISettings | undefined;
   /** Number of event loops that serve each endpoint. */
   readonly threads: { readonly http: number; readonly grpc: number };
   readonly log: LogSettings;
@@ -131,15 +140,20 @@ function capability(given: string | undefined): number {
   );
 }
 
+/** @throws {@link TritonError} INVALID_ARG for an address that is none of a store. */
+function checkAddress(folder: string): void {
+  if (isStoreAddress(folder)) readStorePlace(folder, '--model-repository');
+  else if (isOtherAddress(folder)) {
+    throw invalidArgument(
+      `expected a folder or an address for --model-repository but received ${shownAddress(folder)}: there are folders, s3://, gs:// and as://`,
+    );
+  }
+}
+
 function serverOptions(values: FlagValues, ignored: string[]): ServerOptions {
   const repositories = [...values.list('model-repository'), ...values.list('model-store')];
   if (repositories.length === 0) throw invalidArgument('--model-repository=<folder> is missing');
-  const remote = repositories.find((folder) => /^[a-z][a-z0-9+.-]+:\/\//i.test(folder));
-  if (remote !== undefined) {
-    throw invalidArgument(
-      `--model-repository=${remote} is not supported: only local folders are; copy or mount it first`,
-    );
-  }
+  for (const folder of repositories) checkAddress(folder);
   const mode = values.text('model-control-mode');
   const explicit = mode === 'explicit';
   const polls = mode === 'poll';
@@ -156,6 +170,9 @@ function serverOptions(values: FlagValues, ignored: string[]): ServerOptions {
     modelControlMode: explicit ? 'explicit' : polls ? 'poll' : 'none',
     ...(polls && { repositoryPollMs: values.integer('repository-poll-secs') * 1000 }),
     ...(explicit && { loadModels }),
+    modelNamespacing: values.boolean('model-namespacing'),
+    load: values.text('load') === 'lazy' ? 'lazy' : 'eager',
+    memoryBudgetBytes: values.givenInteger('memory-budget-bytes'),
     // A failed model ends the start only after the table of models has been printed.
     exitOnError: false,
     id: values.text('id'),
@@ -165,8 +182,10 @@ function serverOptions(values: FlagValues, ignored: string[]): ServerOptions {
     ),
     modelLoadConcurrency: values.integer('model-load-thread-count'),
     rateLimit: rateLimit(values),
+    hostPolicies: hostPolicies(values.list('host-policy')),
     cacheConfig: cacheConfig(values, ignored),
     backendDirectory: values.text('backend-directory'),
+    repositoryAgentDirectory: values.text('repoagent-directory'),
     backendConfig: backendConfig(values, ignored),
     metricsConfig: metricsConfig(values),
     traceConfig: traceConfig(values, ignored),
@@ -177,6 +196,8 @@ function serverOptions(values: FlagValues, ignored: string[]): ServerOptions {
     threads: values.givenInteger('threads'),
     maxInFlightBytes: values.givenInteger('max-in-flight-bytes'),
     finalizeTimeoutMs: values.integer('finalize-timeout-msecs'),
+    repositoryCacheDirectory: values.text('repository-cache-directory'),
+    repositoryCacheBytes: values.integer('repository-cache-byte-size'),
     trustedFolders: values.list('trusted-folder'),
   };
 }
@@ -198,6 +219,35 @@ function rateLimit(values: FlagValues): RateLimitOptions {
   return { mode, resources };
 }
 
+/** Host policies, from `<policy>,<setting>=<value>`. As in Triton, the last of several values counts. */
+function hostPolicies(given: readonly string[]): Record<string, HostPolicyOptions> {
+  const policies = new Map<string, HostPolicyOptions>();
+  for (const text of given) {
+    const [, name, setting, value] = /^([^,]+),([^=]+)=(.+)$/.exec(text) ?? [];
+    if (name === undefined || setting === undefined || value === undefined) {
+      throw invalidArgument(
+        `expected a policy, a setting and a value, such as cpu,cpu-cores=0-3, for --host-policy but received '${text}'`,
+      );
+    }
+    policies.set(name, { ...policies.get(name), ...hostSetting(name, setting, value) });
+  }
+  return Object.fromEntries(policies);
+}
+
+function hostSetting(policy: string, setting: string, value: string): HostPolicyOptions {
+  if (setting === 'cpu-cores') return { cpuCores: value };
+  if (setting !== 'numa-node') {
+    throw invalidArgument(
+      `--host-policy=${policy},${setting}: unsupported host policy setting '${setting}', supported settings are 'numa-node', 'cpu-cores'`,
+    );
+  }
+  if (!/^\d{1,4}$/.test(value))
+    throw invalidArgument(
+      `expected the number of a NUMA node for --host-policy=${policy},numa-node but received '${value}'`,
+    );
+  return { numaNode: Number(value) };
+}
+
 /** Memory sizes by GPU id, from `<id>:<bytes>`. */
 function gpuMemory(given: readonly string[]): Record<number, number> | undefined {
   if (given.length === 0) return undefined;
@@ -217,7 +267,11 @@ function gpuMemory(given: readonly string[]): Record<number, number> | undefined
 function httpOptions(values: FlagValues): ServeHttpOptions | undefined {
   const restricted = readRestricted('http-restricted-api', values, restrictedGroups);
   const headerForwardPattern = readPattern('http-header-forward-pattern', values);
-  if (!values.boolean('allow-http')) return undefined;
+  if (!values.boolean('allow-http')) {
+    if (values.boolean('ui'))
+      throw invalidArgument('--ui needs --allow-http=true: the page is at the HTTP port');
+    return undefined;
+  }
   const options = {
     host: values.text('http-address'),
     port: values.integer('http-port'),
@@ -226,6 +280,7 @@ function httpOptions(values: FlagValues): ServeHttpOptions | undefined {
     maxRequestBytes: values.integer('http-max-input-size'),
     restricted,
     headerForwardPattern,
+    ui: values.boolean('ui'),
     clientSharedMemory: values.boolean('allow-client-shm'),
   };
   // Check now, so that errors are reported before models are loaded.
@@ -262,6 +317,7 @@ export function settingsOf(values: FlagValues): ServeSettings {
     http: httpOptions(values),
     grpc: grpcSettings(values),
     metrics,
+    openAI: openAISettings(values),
     threads: {
       http: threadCount('http-thread-count', values),
       grpc: threadCount('grpc-infer-thread-count', values),
@@ -281,11 +337,12 @@ export function settingsOf(values: FlagValues): ServeSettings {
 }
 
 /** @throws {@link TritonError} INVALID_ARG where two endpoints have one port. */
-function checkPorts({ http, grpc, metrics }: ServeSettings): void {
+function checkPorts({ http, grpc, metrics, openAI }: ServeSettings): void {
   const ports = [
     ['http', http?.port],
     ['grpc', grpc?.options.port],
     ['metrics', metrics?.port],
+    ['openai', openAI?.options.port],
   ] as const;
   for (const [index, [name, port]] of ports.entries()) {
     const same = ports

@@ -79,7 +79,8 @@ const reasons: Readonly<Partial<Record<number, TritonErrorReason>>> = {
   504: 'TIMED_OUT',
 };
 
-function refusalOf(
+/** The error of an answer whose status is not 200. */
+export function refusalOf(
   status: number,
   headers: IncomingMessage['headers'],
   body: Uint8Array,

@@ -9,6 +9,7 @@ import { OutputShapes } from '../../tensor/output-shapes.js';
 import { tensorCutter, tensorFactory, type TensorCutter, type TensorFactory } from '../../tensor/output.js';
 import type { AnyTensor } from '../../tensor/tensor.js';
 import { TritonError } from '../../errors.js';
+import { clearInterval, setInterval } from '../../timers.js';
 import { CallingRequest } from './calling-request.js';
 import { Again } from './rescheduled.js';
 import type { ModelRequest } from '../../api/model-request.js';

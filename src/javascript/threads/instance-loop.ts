@@ -5,7 +5,7 @@
 
 import { performance } from 'node:perf_hooks';
 import { guessedCaller } from '../../addon/layout.js';
-import { addon } from '../../addon/load.js';
+import type { EngineFunctions } from '../../addon/engine-functions.js';
 import {
   instanceAgain,
   instanceAsleep,
@@ -25,6 +25,7 @@ import { ResultWriter } from '../results/results.js';
 import { areAwaited, isThenable, settled } from '../results/settle-results.js';
 import type { JavaScriptModel } from '../../api/javascript-model.js';
 import type { InstanceSpec } from '../versions/version-spec.js';
+import { setImmediate } from '../../timers.js';
 import { thrownText } from '../../thrown-text.js';
 
 /** How long successive batches may hold the event loop, in milliseconds. */
@@ -59,14 +60,20 @@ export class InstanceLoop {
 
   /**
    * @param holdsLoop - Whether the event loop stays alive until the instance is closed.
+   * @param functions - Those of the server's engine.
    * @throws {@link TritonError} UNAVAILABLE if the instance cannot be attached.
    */
-  constructor(spec: InstanceSpec, model: JavaScriptModel, holdsLoop: boolean) {
+  constructor(
+    spec: InstanceSpec,
+    model: JavaScriptModel,
+    holdsLoop: boolean,
+    functions: Pick<EngineFunctions, 'attachInstance'>,
+  ) {
     this.#spec = spec;
     this.#model = model;
     const { inboxes, instance, config, cores } = spec;
     this.#mayRunAgain = codeRerunsInHalves(config);
-    const native = addon().attachInstance(inboxes, instance.index, this.#wake, holdsLoop, cores);
+    const native = functions.attachInstance(inboxes, instance.index, this.#wake, holdsLoop, cores);
     if (native === undefined) {
       throw unavailable(
         'CLOSED',

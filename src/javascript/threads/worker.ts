@@ -5,6 +5,7 @@
  */
 
 import type { MessagePort } from 'node:worker_threads';
+import { addon } from '../../addon/load.js';
 import type { ModelConfig, ModelConfigInput } from '../../config/index.js';
 import { TritonError, unavailable } from '../../errors.js';
 import { failureOf, textOf, type Failure } from '../batches/failures.js';
@@ -98,6 +99,10 @@ async function serve(
   progress: Progress,
 ): Promise<TaskOutcome> {
   prefixOutput(spec.instance.name);
+  const { hostPolicy } = spec;
+  const fault = hostPolicy === undefined ? '' : addon().bindThread(hostPolicy);
+  if (fault !== '')
+    throw new TritonError('INTERNAL', `model '${spec.model}': ${fault}`, { model: spec.model });
   const exported = await importModel(spec.model, url);
   progress.step = 'the constructor';
   const model = makeModel(exported);
@@ -109,7 +114,7 @@ async function serve(
     if (server) return server;
     throw unreachable(spec.model, connection !== undefined);
   });
-  const loop = (running = new InstanceLoop(spec, model, true));
+  const loop = (running = new InstanceLoop(spec, model, true, addon()));
   loop.start();
   void end(loop, model, spec.model, port, () => server);
   return {};

@@ -1,7 +1,7 @@
 /** A version of a JavaScript model on its owner's side: its instances, from its load to its end. */
 
 import type { ModelCode } from '../model-code.js';
-import { addon } from '../../addon/load.js';
+import type { EngineFunctions } from '../../addon/engine-functions.js';
 import type { ModelConfig, ModelConfigInput } from '../../config/index.js';
 import { TritonError } from '../../errors.js';
 import type { Log } from '../../logger.js';
@@ -18,16 +18,19 @@ import type { ModelServer } from '../../api/server.js';
 import type { Connection } from '../model-server.js';
 import type { JavaScriptModel, WorkersOptions } from '../../api/javascript-model.js';
 import type { InstanceSpec } from './version-spec.js';
+import type { PlacedInstance } from '../../scheduling/placed-instance.js';
 import type { RunningVersion } from './versions.js';
 
 /** The data with which a version is opened. */
 export interface VersionSource {
+  /** The functions of the server's engine. */
+  readonly functions: EngineFunctions;
   readonly model: string;
   readonly version: number;
   readonly code: ModelCode;
   /** Path of the version's folder; empty if there is none. */
   readonly directory: string;
-  readonly instances: readonly Omit<InstanceSpec['instance'], 'index'>[];
+  readonly instances: readonly PlacedInstance[];
   readonly concurrency: number;
   /** The number of cores on which threads may spin. */
   readonly cores: number;
@@ -64,7 +67,7 @@ export class JavaScriptVersion implements RunningVersion {
   constructor(source: VersionSource) {
     this.#source = source;
     const names = source.instances.map(({ name }) => name);
-    this.inboxes = addon().reserveInstances(source.model, names, source.concurrency, 'thread');
+    this.inboxes = source.functions.reserveInstances(source.model, names, source.concurrency, 'thread');
     this.#cancelled = new Promise((_, reject) => (this.#cancel = reject));
     this.#cancelled.catch(() => undefined);
   }
@@ -91,7 +94,8 @@ export class JavaScriptVersion implements RunningVersion {
    */
   async start(config: ModelConfig): Promise<void> {
     const { instances, model, version, directory, concurrency, cores, code } = this.#source;
-    const specs = instances.map((instance, index) => ({
+    const specs = instances.map(({ hostPolicy, ...instance }, index) => ({
+      hostPolicy,
       model,
       version,
       config,
@@ -129,7 +133,7 @@ export class JavaScriptVersion implements RunningVersion {
       const asking: JavaScriptModel = {
         execute: (requests) => asker.now(() => model.execute(requests)),
       };
-      this.#here = { loop: new InstanceLoop(spec, asking, false), model };
+      this.#here = { loop: new InstanceLoop(spec, asking, false, this.#source.functions), model };
       asker.runs(this.#here.loop.instance);
     } catch (error) {
       throw errorOf(failureOf(spec.model, error, { step, url: undefined }), spec.model);
@@ -139,7 +143,7 @@ export class JavaScriptVersion implements RunningVersion {
 
   /** Called when the version takes no more requests. Instances that do not end in time are terminated. */
   settle(): void {
-    addon().settleInstances(this.inboxes, false);
+    this.#source.functions.settleInstances(this.inboxes, false);
     this.#timer ??= setTimeout(() => {
       this.#terminate();
     }, this.#source.workers.unloadTimeoutMs ?? unloadMs).unref();
@@ -157,7 +161,7 @@ export class JavaScriptVersion implements RunningVersion {
     clearTimeout(this.#timer);
     const here = this.#here;
     this.#here = undefined;
-    addon().releaseInstances(this.inboxes);
+    this.#source.functions.releaseInstances(this.inboxes);
     const { log, model, finalizeTimeoutMs } = this.#source;
     if (here) {
       await endsWithin(here.loop.ended, busyMs);
@@ -189,7 +193,7 @@ export class JavaScriptVersion implements RunningVersion {
   }
 
   #terminate(): void {
-    addon().settleInstances(this.inboxes, true);
+    this.#source.functions.settleInstances(this.inboxes, true);
     for (const thread of this.#threads) thread.kill().catch(() => undefined);
   }
 

@@ -1,5 +1,6 @@
 /** The description of a version for the thread that runs it. It can be cloned to another thread. */
 
+import type { NativeHostPolicy } from '../../addon/native/version-config.js';
 import { datatypeOf, sequenceTensorsOf, type ModelConfig } from '../../config/index.js';
 import { TritonError } from '../../errors.js';
 import type { Datatype } from '../../tensor/datatype.js';
@@ -16,6 +17,8 @@ export interface InstanceSpec {
     readonly kind: string;
     readonly device: number;
   };
+  /** What its thread is bound to; undefined: nothing. */
+  readonly hostPolicy?: NativeHostPolicy | undefined;
   /** The number of the version's inboxes. */
   readonly inboxes: number;
   /** How many batches may be under way at once. */

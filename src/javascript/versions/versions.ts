@@ -1,6 +1,6 @@
 /** The versions of each server whose instances JavaScript starts and ends, from their load to their end. */
 
-import { addon } from '../../addon/load.js';
+import { functionsOf } from '../../addon/engine-functions.js';
 import type { NativeServer } from '../../addon/native/server.js';
 
 /** A version whose instances are threads with JavaScript, or processes with Python. */
@@ -11,6 +11,8 @@ export interface RunningVersion {
   onRestart: (reason: string) => void;
   /** Whether the instances report that they are ready; absent: instances are not asked. */
   isReady?(): Promise<boolean>;
+  /** The ids of the processes of its instances; absent: it has none. */
+  processes?(): readonly number[];
   /** Cancels the load. */
   cancel(): void;
   /** Called when the version takes no more requests. Instances that do not end in time are terminated. */
@@ -59,7 +61,7 @@ export function cancelOpening(server: NativeServer): void {
 export function settleVersions(server: NativeServer): void {
   for (const version of versions.get(server)?.values() ?? []) {
     version.serverCloses?.();
-    addon().settleInstances(version.inboxes, false);
+    functionsOf(server).settleInstances(version.inboxes, false);
   }
 }
 

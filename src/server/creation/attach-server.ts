@@ -6,6 +6,7 @@ import { checkObject } from '../../argument-checks.js';
 import { EngineConnection } from '../../dispatch/engine-connection.js';
 import { invalidArgument, unavailable } from '../../errors.js';
 import { newServer, type InferenceServer } from '../inference-server.js';
+import type { ModelKey } from '../../model-key.js';
 import type { OwnHandle, ServerHandle } from '../../server-handle.js';
 
 /** The most bytes that this environment alone may have in flight. The server has a limit of its own. */
@@ -32,7 +33,8 @@ export async function attachServer(handle: ServerHandle): Promise<InferenceServe
   if (
     (handle.tritonts as unknown) !== 'server' ||
     !Number.isSafeInteger(handle.id) ||
-    !types.isSharedArrayBuffer(handle.trace)
+    !types.isSharedArrayBuffer(handle.trace) ||
+    typeof (handle.lazyChannel as unknown) !== 'string'
   ) {
     throw invalidArgument('expected the handle of a server (server.handle)');
   }
@@ -55,11 +57,13 @@ export async function attachServer(handle: ServerHandle): Promise<InferenceServe
  * Connects this environment to a server of this process; undefined if it is closed.
  *
  * @param caller - Returns the engine's number of the batch that makes a call, where the call does not say it; 0: none.
+ * @param by - The model whose thread it is.
  */
 export function connect(
-  { id, captureStacks, name, strictReadiness, metrics, trace }: OwnHandle,
+  { id, captureStacks, name, strictReadiness, metrics, trace, lazyChannel }: OwnHandle,
   devices: () => readonly string[],
   caller?: () => number,
+  by?: ModelKey,
 ): InferenceServer | undefined {
   const native = addon().findServer(id);
   if (!native) return undefined;
@@ -74,10 +78,13 @@ export function connect(
     strictReadiness,
     metrics,
     trace,
+    lazyChannel,
+    waiting: attachLimit,
     tracing: undefined,
     repositories: undefined,
     devices,
     caller,
+    by,
   });
   if (!connection.closed) return server;
   void server.close({ timeoutMs: 0 });

@@ -1,18 +1,25 @@
 /** Creates servers. */
 
-import { spinCores } from '../../scheduling/spin.js';
+import { loadSpared } from '../../addon/load.js';
+import type { NativeServer } from '../../addon/native/server.js';
 import { EngineConnection } from '../../dispatch/engine-connection.js';
 import { checkObject, show } from '../../argument-checks.js';
 import { invalidArgument, TritonError, unavailable } from '../../errors.js';
 import { registeredCaches } from '../../cache/registered-caches.js';
+import { channelName } from '../lazy/wake-channel.js';
+import type { ModelHost } from '../../javascript/model-server.js';
+import type { ModelKey } from '../../model-key.js';
+import type { Registry as ModelsOfServer } from '../../registry/registry.js';
 import { registeredBackends } from '../../javascript/versions/registered-backends.js';
+import { registeredAgents } from '../../registry/agents/registered-agents.js';
 import { lazy } from '../../lazy.js';
-import type { ServerOptions } from '../../options.js';
+import type { ResolvedOptions, ServerOptions } from '../../options.js';
 import { takeOptions } from './given-options.js';
 import type { SpanSink } from '../trace/span-sink.js';
 import { traceBytes } from '../trace/trace-state.js';
 import { ownHandle } from '../../server-handle.js';
 import { InferenceServer, newServer } from '../inference-server.js';
+import type * as creationParts from './creation.js';
 
 /**
  * Starts a server: reads model repositories in Triton's layout and loads their models. Triton: starting
@@ -55,6 +62,22 @@ export function createServer(
   return create(source, options);
 }
 
+/**
+ * Starts a server with another engine than the addon's, which runs models of this program only. No thread of another
+ * environment can attach to it.
+ *
+ * @param engine - Makes the engine, from the checked options.
+ * @param parts - What creation needs, read beforehand.
+ * @throws {@link TritonError} As {@link createServer}.
+ */
+export function createWith(
+  options: ServerOptions,
+  engine: (options: ResolvedOptions) => NativeServer,
+  parts: typeof creationParts,
+): Promise<InferenceServer> {
+  return create(options, undefined, { engine, parts });
+}
+
 // The class must not import this module, because this module imports the class.
 Object.defineProperty(InferenceServer, 'create', { value: createServer });
 
@@ -64,6 +87,10 @@ const creation = lazy(() => import('./creation.js'));
 async function create(
   source: string | URL | readonly (string | URL)[] | ServerOptions,
   given?: Omit<ServerOptions, 'modelRepository'> | null,
+  other?: {
+    readonly engine: (options: ResolvedOptions) => NativeServer;
+    readonly parts: typeof creationParts;
+  },
 ): Promise<InferenceServer> {
   const options = given ?? undefined;
   const isSource = typeof source === 'string' || source instanceof URL || Array.isArray(source);
@@ -90,9 +117,11 @@ async function create(
   const taken = takeOptions(all);
   const registered = registeredBackends();
   const caches = registeredCaches();
+  const agents = registeredAgents();
   const {
     askForGpus,
     asksForGpus,
+    checkAgentDirectory,
     checkBackendDirectory,
     createdWith,
     createEngine,
@@ -103,31 +132,36 @@ async function create(
     resolveOptions,
     sourcesOf,
     usableDevices,
-  } = await creation();
-  const resolved = resolveOptions(taken.options, taken.workingDirectory, registered, caches);
+  } = other?.parts ?? (await creation());
+  // The options ask it for cores, and a test server of this process may have spared it.
+  if (other === undefined) loadSpared();
+  const resolved = resolveOptions(taken.options, taken.workingDirectory, registered, caches, agents);
   const { signal } = resolved;
   throwIfAborted(signal);
   await checkBackendDirectory(resolved);
+  await checkAgentDirectory(resolved);
   const cache = await openCache(resolved, signal);
   let spans: SpanSink | undefined;
   const native = await createdWith(cache, () => {
     spans = openSpanSink(resolved.trace, resolved.log);
-    return createEngine({ ...resolved, spinCores: spinCores(resolved.threads) });
+    return (other?.engine ?? createEngine)(resolved);
   });
   // Models do not keep a server that the program has dropped.
   const made: { server?: WeakRef<InferenceServer> } = {};
   const { captureStacks, strictReadiness, metrics } = resolved;
   const trace = new SharedArrayBuffer(traceBytes);
-  const shared = { captureStacks, name: resolved.id, strictReadiness, metrics, trace };
-  const host = {
-    handle: ownHandle(native, shared),
+  const lazyChannel = channelName();
+  const shared = { captureStacks, name: resolved.id, strictReadiness, metrics, trace, lazyChannel };
+  const host: ModelHost = {
+    handle: other === undefined ? ownHandle(native, shared) : undefined,
     server: (): InferenceServer => {
       const known = made.server?.deref();
       if (known) return known;
       throw unavailable('CLOSED', 'the server is closed');
     },
+    wake: (key: ModelKey): Promise<void> => registry.wake(key, true),
   };
-  const registry = new Registry(native, resolved, host, sourcesOf(native, resolved));
+  const registry: ModelsOfServer = new Registry(native, resolved, host, sourcesOf(native, resolved));
   const connection = EngineConnection.attach(native, resolved);
   const server = newServer({
     native,
@@ -135,6 +169,7 @@ async function create(
     registry,
     cache,
     explicit: resolved.modelControlMode === 'explicit',
+    waiting: resolved.maxInFlightBytes,
     ...shared,
     tracing: { config: resolved.trace, spans, log: resolved.log },
     repositories: [...resolved.repositories, ...resolved.models.keys()],

@@ -8,6 +8,7 @@ export { limitGpuMemory } from '../../addon/gpus.js';
 export { askForGpus, asksForGpus } from '../../backends/gpu-finder.js';
 export { checkBackendDirectory } from '../../backends/custom-backends.js';
 export { createdWith, openCache } from '../../cache/open-cache.js';
+export { checkAgentDirectory } from '../../registry/agents/find-agent.js';
 export { Registry } from '../../registry/registry.js';
 export { sourcesOf } from '../../registry/sources/sources-of.js';
 export { resolveOptions } from '../../resolve-options.js';

@@ -25,6 +25,9 @@ export function takeOptions(options: ServerOptions): GivenOptions {
     ...('loadModels' in own && { loadModels: listed(own.loadModels) }),
     ...('trustedFolders' in own && { trustedFolders: listed(own.trustedFolders) }),
     ...('backendDirectory' in own && { backendDirectory: location(own.backendDirectory) }),
+    ...('repositoryAgentDirectory' in own && {
+      repositoryAgentDirectory: location(own.repositoryAgentDirectory),
+    }),
     ...('metricsConfig' in own && { metricsConfig: members(own.metricsConfig, quantiles) }),
     ...('traceConfig' in own && { traceConfig: members(own.traceConfig, traceMember) }),
     ...('cacheConfig' in own && { cacheConfig: members(own.cacheConfig, members) }),

@@ -29,9 +29,9 @@ function connecting(): Connecting {
   return { connect, usableDevices };
 }
 
-const connectHere: Connect = ({ handle, options }, caller): ConnectedServer | undefined => {
+const connectHere: Connect = ({ handle, options, by }, caller): ConnectedServer | undefined => {
   const { connect, usableDevices } = connecting();
-  return connect(handle, () => usableDevices(options), caller);
+  return connect(handle, () => usableDevices(options), caller, by);
 };
 
 /** Does a task. */

@@ -1,6 +1,7 @@
 /** Checks the arguments of a server's methods. */
 
 import type { UnloadModelOptions } from '../../api/load-options.js';
+import type { ModelChoice } from '../../api/server.js';
 import { expected, readOptions, show } from '../../argument-checks.js';
 import { invalidArgument } from '../../errors.js';
 import { printableLine } from '../../printable.js';
@@ -64,6 +65,25 @@ export function checkModelName(name: unknown): void {
   if (typeof name === 'string' && name.trim() !== '' && name !== '..' && !name.includes('/') && isText(name))
     return;
   throw invalidArgument(`expected a model's name, without '/', but received ${show(name)}`);
+}
+
+/**
+ * Reads which model of a name is meant. The version is checked where its handle is made.
+ *
+ * @param path - What the error calls the options.
+ * @throws {@link TritonError} INVALID_ARG for unknown keys, and for a namespace that is no text.
+ */
+export function readModelChoice(
+  which: unknown,
+  path: string = 'model options',
+): {
+  readonly version: unknown;
+  readonly namespace: string | undefined;
+} {
+  const { version, namespace } = readOptions<ModelChoice>(which ?? {}, ['version', 'namespace'], path);
+  if (namespace === undefined || (typeof namespace === 'string' && isText(namespace)))
+    return { version, namespace };
+  throw expected('the repository of the model, as it was given,', `${path}.namespace`, namespace);
 }
 
 /** A name that may be left out; undefined if it is. */

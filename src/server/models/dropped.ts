@@ -10,6 +10,7 @@ import type { NativeServer } from '../../addon/native/server.js';
 import type { CacheOwner } from '../../cache/cache-owner.js';
 import type { EngineConnection } from '../../dispatch/engine-connection.js';
 import { unavailable } from '../../errors.js';
+import { endAgents } from '../../registry/agents/live-chains.js';
 import { releaseAllFiles } from '../../registry/sources/held-files.js';
 import type { ModelTable } from './model-table.js';
 
@@ -53,6 +54,7 @@ async function end({ native, connection, repositories, cache }: Left): Promise<v
     await insistOnAnswer<readonly string[]>((done) => {
       native.close(0, done);
     });
+    await endAgents(native);
     await releaseAllFiles(native);
     native.join();
     await cache?.close();

@@ -3,7 +3,7 @@
 import type { NativeServer } from '../../addon/native/server.js';
 import type { ModelConfig } from '../../config/index.js';
 import { framesBelow } from '../../dispatch/errors/request-errors.js';
-import { isStreamWaiter, type SentStream, type StreamWaiter } from '../../dispatch/responses/streams.js';
+import { isStreamWaiter, type StreamWaiter, type ToldStream } from '../../dispatch/responses/streams.js';
 import type { DispatchRequest, EntryPoint, Origin, SequenceMark, Waiter } from '../../dispatch/types.js';
 import { invalidArgument, TritonError } from '../../errors.js';
 import type { ModelKey } from '../../model-key.js';
@@ -17,6 +17,9 @@ import { checkInferOptions, SharedOptions, traced, type CheckedOptions } from '.
 import type { Yielded } from '../map/map-entry.js';
 import { mapModel } from '../map/map.js';
 import type { ModelMetadata, ModelStatistics, RuntimeInfo } from '../../api/metadata.js';
+import type { AwaitedModel } from '../lazy/lazy-loads.js';
+import { hasFailed, mayBeNewer } from '../lazy/sleeping.js';
+import { type HeldRequest, type Sleeper, WaitingRequests } from '../lazy/waiting-requests.js';
 import type { ModelTable } from './model-table.js';
 import type { ReadyVersion } from './ready-version.js';
 import { RequestObserver, requestsObserved, StreamObserver } from '../requests/request-channels.js';
@@ -34,8 +37,16 @@ import { statisticsOf } from '../reports/statistics.js';
 import { StreamIterator } from '../requests/stream-iterator.js';
 import type { WantedOutputs } from '../requests/wanted-outputs.js';
 
+/** How many items `map` has in flight if it is not known how many keep the model busy. */
+const unknownConcurrency = 64;
+
+/** When a model's threads spin. A runtime that does not tell it has threads that sleep, or threads of its own making. */
+function spinningOf(told: string | undefined): RuntimeInfo['spinning'] {
+  return told === 'always' || told === 'within runs' ? told : 'off';
+}
+
 /** The only implementation of {@link Model}. */
-export class ModelHandle implements Model {
+export class ModelHandle implements Model, Sleeper {
   /** The model that the name meant when the handle was asked for. */
   readonly key: ModelKey;
   readonly name: string;
@@ -52,6 +63,8 @@ export class ModelHandle implements Model {
   #lastWanting: { readonly wanted: WantedOutputs; readonly request: DispatchRequest } | undefined;
   #ready: ReadyVersion | undefined;
   #epoch = -1;
+  /** The requests that wait for the load of a lazy model; undefined: there were none yet. */
+  #waiting: WaitingRequests | undefined;
 
   constructor(server: NativeServer, table: ModelTable, key: ModelKey, version: string | undefined) {
     this.key = key;
@@ -66,25 +79,39 @@ export class ModelHandle implements Model {
 
   get ready(): boolean {
     try {
-      this.#current();
-      return true;
+      return this.#awakeVersion() !== undefined || this.#isReadyAsleep();
     } catch {
       return false;
     }
   }
 
+  /** Whether a lazy model that is not loaded counts as ready, so that clients which ask first send their request. */
+  #isReadyAsleep(): boolean {
+    const entry = this.#table.entry(this.key);
+    if (entry === undefined || hasFailed(entry.published)) return false;
+    const { sleeping } = entry;
+    const { version } = this;
+    // Which versions there are is known once it was loaded. A newer one may have come since.
+    return (
+      version === undefined ||
+      mayBeNewer(version, sleeping) ||
+      sleeping.some((one) => one.version === version)
+    );
+  }
+
   async checkReady(): Promise<boolean> {
     if (!this.ready) return false;
-    const { uid } = this.#current();
+    const uid = this.#awakeVersion()?.uid;
+    if (uid === undefined) return true;
     return (await runningVersion(this.#server, uid)?.isReady?.()) ?? true;
   }
 
   get metadata(): ModelMetadata {
-    const ready = this.#current();
+    const ready = this.#described();
+    const entry = this.#table.entry(this.key);
+    const served = entry?.sleeps === true ? entry.sleeping : entry?.ready;
     const versions =
-      this.version === undefined
-        ? (this.#table.entry(this.key)?.ready ?? []).map(({ version }) => version).reverse()
-        : [ready.version];
+      this.version === undefined ? (served ?? []).map(({ version }) => version).reverse() : [ready.version];
     return {
       name: this.name,
       versions,
@@ -94,12 +121,17 @@ export class ModelHandle implements Model {
     };
   }
 
+  /** The template of the model's chats; undefined if it has none. */
+  get chatTemplate(): ReadyVersion['chatTemplate'] {
+    return this.#described().chatTemplate;
+  }
+
   get config(): ModelConfig {
-    return this.#current().config;
+    return this.#described().config;
   }
 
   get notes(): readonly string[] {
-    return this.#current().notes;
+    return this.#described().notes;
   }
 
   infer(inputs: Inputs, options?: InferOptions): Promise<InferResult> {
@@ -222,7 +254,7 @@ export class ModelHandle implements Model {
       instances: ready.instances,
       intraOpThreads: Number(info['intra_op_threads'] ?? 0),
       sharedPool: info['shared_pool'] === '1',
-      spinning: info['spinning'] === '1',
+      spinning: spinningOf(info['spinning']),
       neverInline: info['never_inline'],
     };
   }
@@ -235,10 +267,15 @@ export class ModelHandle implements Model {
    */
   sendChecked(inputs: Inputs, options: CheckedOptions, waiter: Waiter<InferResult>, origin: Origin): void {
     if (requestsObserved() || (this.#traces.isOn && this.#asks(options))) {
-      this.#sendObserved(inputs, options, waiter, origin);
+      if (this.#mustWait) this.#held().add(inputs, options, waiter, origin);
+      else this.#sendObserved(inputs, options, waiter, origin);
       return;
     }
-    const ready = this.#current();
+    const ready = this.#awakeVersion();
+    if (ready === undefined) {
+      this.#held().add(inputs, options, waiter, origin);
+      return;
+    }
     // Most requests. The rest of #send would make this too long for V8 to inline.
     if (ready.isPlain && options.outputs === undefined && options.into === undefined) {
       ready.send(this.#table.connection, inputs, options.request, waiter, origin);
@@ -272,7 +309,7 @@ export class ModelHandle implements Model {
     options: CheckedOptions,
     waiter: Waiter<InferResult>,
     origin: Origin,
-  ): SentStream | undefined {
+  ): ToldStream | undefined {
     const { id } = options.request;
     if (!this.#traces.isOn || !this.#asks(options)) return this.#send(inputs, options, waiter, origin);
     const context = this.#traces.spans ? parentContext() : '';
@@ -311,7 +348,8 @@ export class ModelHandle implements Model {
     options: CheckedOptions,
     waiter: StreamWaiter<InferResult>,
     origin: Origin,
-  ): SentStream | undefined {
+  ): ToldStream | undefined {
+    if (this.#mustWait) return this.#held().add(inputs, options, waiter, origin);
     if (!requestsObserved()) return this.#sendTraced(inputs, options, waiter, origin);
     const observer = new StreamObserver(this.name, this.version, options.request.id, waiter);
     try {
@@ -322,14 +360,46 @@ export class ModelHandle implements Model {
     }
   }
 
+  sleeps(): boolean {
+    return this.#table.entry(this.key)?.sleeps === true;
+  }
+
+  sendHeld({ inputs, options, waiter, origin }: HeldRequest): void {
+    if (!isStreamWaiter(waiter)) {
+      this.sendChecked(inputs, options, waiter, origin);
+      return;
+    }
+    const sent = this.#sendStream(inputs, options, waiter, origin);
+    if (sent !== undefined) waiter.moved(sent);
+  }
+
+  /**
+   * Has a lazy model loaded. Undefined: it is loaded, or no request would have it loaded.
+   *
+   * @param bytes - As for {@link LazyLoads.awaitModel}.
+   */
+  awake(bytes: number | undefined): AwaitedModel | undefined {
+    // Each request of an endpoint asks, so what is known of this tick is not read again.
+    return this.#mustWait ? this.#table.lazy.awaitModel(this.key, bytes) : undefined;
+  }
+
+  /** The requests that wait for the load of the model. */
+  #held(): WaitingRequests {
+    // While any of them wait, the version that serves is not kept, so that no request overtakes them.
+    this.#ready = undefined;
+    return (this.#waiting ??= new WaitingRequests(this, this.#table.lazy, this.#table.connection));
+  }
+
   /** Returns the request of a waiter that takes any number of responses. */
   #send(
     inputs: Inputs,
     options: CheckedOptions,
     waiter: Waiter<InferResult>,
     origin: Origin,
-  ): SentStream | undefined {
-    const ready = this.#current();
+  ): ToldStream | undefined {
+    const ready = this.#awakeVersion();
+    // It was unloaded since it was looked at.
+    if (ready === undefined) return this.#held().add(inputs, options, waiter, origin);
     const isStream = isStreamWaiter(waiter);
     if (ready.decoupled && !isStream) {
       throw new TritonError(
@@ -401,18 +471,21 @@ export class ModelHandle implements Model {
 
   /** Cancels the requests in flight that were sent for `owner`. They reject soon. */
   cancelAll(owner: object): void {
+    this.#table.lazy.cancelAll(owner);
     this.#table.connection.cancelAll(owner);
   }
 
   /** How many items fill two batches of every instance, which keeps all instances busy. */
   get defaultConcurrency(): number {
-    const { config, instances } = this.#current();
+    if (this.#awakeVersion() === undefined && this.#table.entry(this.key)?.sleeping.length === 0)
+      return unknownConcurrency;
+    const { config, instances } = this.#described();
     return 2 * Math.max(1, config.max_batch_size) * Math.max(1, instances.length);
   }
 
   get #isDecoupled(): boolean {
     try {
-      return this.#current().decoupled;
+      return this.#described().decoupled;
     } catch {
       return false; // The iterator tells what is wrong.
     }
@@ -434,12 +507,37 @@ export class ModelHandle implements Model {
   }
 
   #resolve(): ReadyVersion {
+    return this.#resolveAwake() ?? this.#table.resolve(this.key, this.version);
+  }
+
+  /** The version that serves now; undefined if requests have to wait for the load of a lazy model. */
+  #awakeVersion(): ReadyVersion | undefined {
+    const ready = this.#ready;
+    return ready && this.#table.connection.tickEpoch === this.#epoch ? ready : this.#resolveAwake();
+  }
+
+  /** Whether a request has to wait for a load. False for one that is going to be refused. */
+  get #mustWait(): boolean {
+    try {
+      return this.#awakeVersion() === undefined;
+    } catch {
+      return false;
+    }
+  }
+
+  #resolveAwake(): ReadyVersion | undefined {
     const { epoch } = this.#table.connection;
     if (this.#ready && epoch === this.#epoch) return this.#ready;
     this.#ready = undefined;
-    this.#ready = this.#table.resolve(this.key, this.version);
+    if (this.#waiting?.any === true) return undefined;
+    this.#ready = this.#table.resolveAwake(this.key, this.version);
     this.#epoch = epoch;
     return this.#ready;
+  }
+
+  /** The version that tells of the model; see {@link ModelTable.describe}. */
+  #described(): ReadyVersion {
+    return this.#awakeVersion() ?? this.#table.describe(this.key, this.version);
   }
 
   /**

@@ -22,7 +22,7 @@ interface KeptHandle {
 export class ModelHandles {
   readonly #native: NativeServer;
   readonly #table: ModelTable;
-  /** Those without a version, by name, and the others by version and name. Each has at most {@link mostHandles}, oldest first. */
+  /** Those without a version and namespace, by name, and the others by all three. Each has at most {@link mostHandles}, oldest first. */
   readonly #newest: Map<string, KeptHandle> = new Map();
   readonly #pinned: Map<string, KeptHandle> = new Map();
 
@@ -34,27 +34,29 @@ export class ModelHandles {
   /**
    * The handle of a model, pinned to a version if one is given.
    *
+   * @param namespace - That of the model (default: the only one that has the name).
    * @throws {@link TritonError} NOT_FOUND for an unknown model, UNAVAILABLE once the server closes, INVALID_ARG for a name
    *   or version of the wrong type, and for a name that several namespaces have.
    */
-  of(name: string, version: string | number | undefined): ModelHandle {
+  of(name: string, version: unknown, namespace?: string): ModelHandle {
     this.#table.checkOpen();
     if (typeof (name as unknown) !== 'string')
       throw invalidArgument(`expected a model's name but received ${show(name)}`);
     const pinned = checkVersion(version, name);
     const { epoch } = this.#table.connection;
-    const kept = pinned === undefined ? this.#newest : this.#pinned;
-    // A name may have any characters, a version has only digits.
-    const asked = pinned === undefined ? name : `${pinned}\0${name}`;
+    const isPlain = pinned === undefined && namespace === undefined;
+    const kept = isPlain ? this.#newest : this.#pinned;
+    const asked = isPlain ? name : JSON.stringify([pinned, namespace, name]);
     const known = kept.get(asked);
     if (known?.epoch === epoch) return known.handle;
-    const key = this.#table.find(name);
+    const key = namespace === undefined ? this.#table.find(name) : this.#table.findIn({ namespace, name });
     if (known && (key === undefined || sameKey(key, known.handle.key))) {
       // The handle of a model that has left its repository tells by itself.
       known.epoch = epoch;
       return known.handle;
     }
-    if (!key) throw this.#table.unknown(name);
+    if (!key)
+      throw namespace === undefined ? this.#table.unknown(name) : this.#table.unknownIn({ namespace, name });
     const handle = new ModelHandle(this.#native, this.#table, key, pinned);
     kept.delete(asked);
     if (kept.size >= mostHandles) {

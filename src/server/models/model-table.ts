@@ -12,7 +12,9 @@ import { keyText, type ModelKey } from '../../model-key.js';
 import { ModelKeyMap } from '../../model-key-map.js';
 import type { PublishedModel, PublishedVersion } from '../../registry/entries/published.js';
 import type { TraceState } from '../trace/trace-state.js';
-import { ReadyVersion } from './ready-version.js';
+import { hasFailed, mayBeNewer, sleeps } from '../lazy/sleeping.js';
+import type { LazyLoads } from '../lazy/lazy-loads.js';
+import { type Newest, ReadyVersion } from './ready-version.js';
 
 /** A model as it was published, with its served versions prepared. */
 export interface TableEntry {
@@ -21,6 +23,10 @@ export interface TableEntry {
   readonly published: PublishedModel;
   /** Served versions, newest first. */
   readonly ready: readonly ReadyVersion[];
+  /** Whether a request would have it loaded: it is lazy, and no version is served. */
+  readonly sleeps: boolean;
+  /** Of such a model: what was served before, newest first; empty if that is not known. */
+  readonly sleeping: readonly ReadyVersion[];
 }
 
 /** See the head of this file. */
@@ -37,8 +43,18 @@ export class ModelTable {
   /** Whether requests may be traced. */
   readonly traces: TraceState;
 
-  constructor(server: NativeServer, connection: EngineConnection, traces: TraceState, caller?: () => number) {
+  /** How lazy models are asked for. */
+  readonly lazy: LazyLoads;
+
+  constructor(
+    server: NativeServer,
+    connection: EngineConnection,
+    traces: TraceState,
+    lazy: LazyLoads,
+    caller?: () => number,
+  ) {
     this.traces = traces;
+    this.lazy = lazy;
     this.#server = server;
     this.caller = caller;
     this.connection = connection;
@@ -58,8 +74,13 @@ export class ModelTable {
     return findModel(this.#server, name);
   }
 
+  /** The model of a namespace; undefined if it has none of this name. */
+  findIn(key: ModelKey): ModelKey | undefined {
+    return this.entry(key) && key;
+  }
+
   /**
-   * The same.
+   * The same as {@link find}.
    *
    * @throws {@link TritonError} NOT_FOUND if no repository knows it, UNAVAILABLE once the server closes, INVALID_ARG as
    *   {@link find}.
@@ -69,6 +90,17 @@ export class ModelTable {
     const key = this.find(name);
     if (key) return key;
     throw this.unknown(name);
+  }
+
+  /**
+   * The same as {@link findIn}.
+   *
+   * @throws {@link TritonError} NOT_FOUND if the namespace has none of this name, UNAVAILABLE once the server closes.
+   */
+  keyIn(key: ModelKey): ModelKey {
+    this.checkOpen();
+    if (this.findIn(key)) return key;
+    throw this.unknownIn(key);
   }
 
   /** The model as it is now; undefined if no repository knows it. */
@@ -90,8 +122,16 @@ export class ModelTable {
           new ReadyVersion(key.name, version, descriptor, newestOf(this.#self, key)),
       );
     }
-    ready.sort((a, b) => Number(b.version) - Number(a.version));
-    const entry: TableEntry = { key, revision: read.revision, published, ready };
+    const prepared = [...(known?.ready ?? []), ...(known?.sleeping ?? [])];
+    const sleeping = (published.lazy ?? []).map(
+      ({ version, descriptor }) =>
+        prepared.find(({ uid }) => uid === descriptor.uid) ??
+        new ReadyVersion(key.name, version, descriptor, newestOf(this.#self, key)),
+    );
+    ready.sort(newestFirst);
+    sleeping.sort(newestFirst);
+    const { revision } = read;
+    const entry: TableEntry = { key, revision, published, ready, sleeps: sleeps(published), sleeping };
     this.#entries.set(key, entry);
     return entry;
   }
@@ -114,12 +154,68 @@ export class ModelTable {
    */
   resolve(key: ModelKey, version: string | undefined): ReadyVersion {
     this.checkOpen();
-    const entry = this.entry(key);
+    return this.#versionOf(this.entry(key), key, version);
+  }
+
+  #versionOf(entry: TableEntry | undefined, key: ModelKey, version: string | undefined): ReadyVersion {
     if (!entry) throw this.unknown(key.name);
     const found =
       version === undefined ? entry.ready[0] : entry.ready.find((ready) => ready.version === version);
     if (found) return found;
+    if (entry.sleeps && !hasFailed(entry.published)) {
+      throw unavailable('NOT_READY', `model '${keyText(key)}' is lazy, and is not loaded at the moment`, {
+        model: key.name,
+      });
+    }
     throw notReady(entry, version);
+  }
+
+  /**
+   * The same; undefined for a lazy model that is not loaded.
+   *
+   * @throws {@link TritonError} As {@link resolve}.
+   */
+  resolveAwake(key: ModelKey, version: string | undefined): ReadyVersion | undefined {
+    this.checkOpen();
+    // Another thread may unload it at any moment, so it is read once.
+    const entry = this.entry(key);
+    return entry?.sleeps === true ? undefined : this.#versionOf(entry, key, version);
+  }
+
+  /**
+   * The version that tells of a model: its configuration, its tensors. Of a lazy model that is not loaded it is the one that
+   * was served last.
+   *
+   * @throws {@link TritonError} As {@link resolve}; UNAVAILABLE for a lazy model that was never loaded.
+   */
+  describe(key: ModelKey, version: string | undefined): ReadyVersion {
+    this.checkOpen();
+    const entry = this.entry(key);
+    if (entry?.sleeps !== true) return this.#versionOf(entry, key, version);
+    const found =
+      version === undefined ? entry.sleeping[0] : entry.sleeping.find((one) => one.version === version);
+    if (found) return found;
+    if (version !== undefined && entry.sleeping.length > 0 && !mayBeNewer(version, entry.sleeping))
+      throw notReady(entry, version);
+    const what = entry.sleeping.length > 0 ? ` with version ${version ?? ''}` : '';
+    throw unavailable(
+      'NOT_READY',
+      `model '${keyText(key)}' is lazy, and was not loaded${what} yet: its tensors and its configuration are known when it is, ` +
+        `at its first request, or with await server.loadModel('${key.name}')`,
+      { model: key.name },
+    );
+  }
+
+  /** The error for a name that a namespace does not have. */
+  unknownIn({ namespace, name }: ModelKey): TritonError {
+    const others = this.keys().filter((key) => key.name === name);
+    if (others.length === 0) return this.unknown(name);
+    const shown = others.map((key) => `'${printableLine(key.namespace)}'`).join(', ');
+    return new TritonError(
+      'NOT_FOUND',
+      `model '${printableLine(name)}' is not in the namespace '${printableLine(namespace)}'; these have it: ${shown}`,
+      { model: name },
+    );
   }
 
   /** The error for a name that no repository knows. */
@@ -134,12 +230,22 @@ export class ModelTable {
   }
 }
 
-/** A function that finds the version which serves a model's requests now. */
-function newestOf(table: WeakRef<ModelTable>, key: ModelKey): () => ReadyVersion {
-  return () => {
-    const known = table.deref();
-    if (known === undefined) throw unavailable('CLOSED', 'the server is closed');
-    return known.resolve(key, undefined);
+function newestFirst(a: ReadyVersion, b: ReadyVersion): number {
+  return Number(b.version) - Number(a.version);
+}
+
+function newestOf(table: WeakRef<ModelTable>, key: ModelKey): Newest {
+  const known = (): ModelTable => {
+    const found = table.deref();
+    if (found !== undefined) return found;
+    throw unavailable('CLOSED', 'the server is closed');
+  };
+  return {
+    version: (number) => known().resolve(key, number),
+    reload: () => {
+      const found = table.deref();
+      return found?.entry(key)?.sleeps === true ? found.lazy.wake(key) : undefined;
+    },
   };
 }
 

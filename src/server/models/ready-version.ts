@@ -42,6 +42,18 @@ function datatypeOfTensor(
   return datatype;
 }
 
+/** What serves the requests of a version's model now. */
+export interface Newest {
+  /**
+   * The version of this number, or the newest one.
+   *
+   * @throws {@link TritonError} If there is none.
+   */
+  version(number: string | undefined): ReadyVersion;
+  /** Has the model loaded, if it is lazy and not served; undefined otherwise. */
+  reload(): Promise<void> | undefined;
+}
+
 /** See the head of this file. */
 export class ReadyVersion implements DispatchTarget {
   readonly uid: number;
@@ -68,6 +80,8 @@ export class ReadyVersion implements DispatchTarget {
   readonly outputs: readonly TensorMetadata[];
   /** Labels of classes by name of the output. Triton: `label_filename`. */
   readonly labels: Readonly<Record<string, readonly string[]>>;
+  /** The template of its chats; undefined if it has none. */
+  readonly chatTemplate: VersionDescriptor['chatTemplate'];
   readonly #encoder: InputEncoder;
   /** By input: how the caller's shape becomes the model's, if they differ. */
   readonly #reshapes: readonly (Reshape | undefined)[];
@@ -79,14 +93,13 @@ export class ReadyVersion implements DispatchTarget {
   readonly #tellRows: readonly number[];
   /** By input: the model's dims, with -1 for the batch. */
   readonly #dims: readonly (readonly number[])[];
-  readonly #newest: () => ReadyVersion;
+  readonly #newest: Newest;
   readonly #model: InferResult['model'];
   readonly #choice: OutputChoice;
   readonly #outputsOf: readonly VersionOutput[];
   readonly #Outputs: NamedValuesConstructor;
 
-  /** @param newest - Returns the version that serves the model's requests now. It throws if there is none. */
-  constructor(name: string, version: number, descriptor: VersionDescriptor, newest: () => ReadyVersion) {
+  constructor(name: string, version: number, descriptor: VersionDescriptor, newest: Newest) {
     this.#newest = newest;
     const config = deepFreeze(descriptor.config);
     this.uid = descriptor.uid;
@@ -111,6 +124,7 @@ export class ReadyVersion implements DispatchTarget {
     this.outputs = deepFreeze(config.output.map(describe));
     this.#Outputs = namedValues(this.outputs);
     this.labels = deepFreeze(descriptor.labels);
+    this.chatTemplate = descriptor.chatTemplate;
     const batching = config.max_batch_size > 0;
     this.#encoder = new InputEncoder({
       model: name,
@@ -225,8 +239,12 @@ export class ReadyVersion implements DispatchTarget {
     this.#encoder.release();
   }
 
-  successor(shapes: readonly (readonly number[] | undefined)[]): ReadyVersion {
-    const next = this.#newest();
+  reload(): Promise<void> | undefined {
+    return this.#newest.reload();
+  }
+
+  successor(shapes: readonly (readonly number[] | undefined)[], isPinned = false): ReadyVersion {
+    const next = this.#newest.version(isPinned ? this.version : undefined);
     if (next === this || !next.#takes(this, shapes)) {
       throw unavailable(
         'NOT_READY',

@@ -126,6 +126,40 @@ export interface ExplainedCache {
 }
 
 /**
+ * A lazy model of {@link Explanation}: one that is loaded at its first request. Its counts are from the start of the server.
+ *
+ * @example
+ * const { state, bytes } = server.explain('digits').lazy ?? { state: 'loaded', bytes: 0 };
+ */
+export interface ExplainedLazy {
+  /**
+   * - 'loaded': it is served;
+   * - 'loading': requests wait for its load;
+   * - 'asleep': the next request has it loaded;
+   * - 'failed': its last load has failed, and requests get that error for `pauseMs`.
+   */
+  readonly state: 'loaded' | 'loading' | 'asleep' | 'failed';
+  /** How long requests get the error of its last load without a new one, in milliseconds; 0 otherwise. */
+  readonly pauseMs: number;
+  /** The estimate of the memory that it takes, in bytes. Undefined without a memory budget, and before its first load. */
+  readonly bytes?: number | undefined;
+  /** How long ago it was used last, or loaded, in milliseconds; undefined: it is not loaded. */
+  readonly idleMs?: number | undefined;
+  /** Whether it stays loaded whatever the budget. */
+  readonly isPinned: boolean;
+  /** Loads that have ended well. */
+  readonly loads: number;
+  /** Loads that have failed. */
+  readonly failedLoads: number;
+  /** Unloads for the sake of other models. */
+  readonly evictions: number;
+  /** Waits of requests, and of `loadModel`, for its loads. */
+  readonly waits: number;
+  /** The time of these waits, in milliseconds. */
+  readonly waitedMs: number;
+}
+
+/**
  * How the last batches of a model's version came about, and what limits its throughput. Triton has no counterpart.
  *
  * @example
@@ -135,12 +169,12 @@ export interface ExplainedCache {
 export interface Explanation {
   /** The model's name. */
   readonly name: string;
-  /** The version, as text. */
+  /** The version, as text; of a lazy model that is not loaded the one that was asked for, or ''. */
   readonly version: string;
   /**
    * What limits throughput now:
    *
-   * - 'nothing': no request has come yet;
+   * - 'nothing': no request has come yet, or the model is lazy and not loaded;
    * - 'callers': instances have nothing to do for most of the time;
    * - 'delay': they have nothing to do while requests wait for `max_queue_delay_microseconds`;
    * - 'batching': they are busy, and their batches are small;
@@ -168,6 +202,8 @@ export interface Explanation {
   readonly sequences?: ExplainedSequences | undefined;
   /** The response cache; undefined for a model that does not use it, and without one. */
   readonly cache?: ExplainedCache | undefined;
+  /** The loads of a lazy model; undefined for another one, and on an attached server. */
+  readonly lazy?: ExplainedLazy | undefined;
   /** What `batches` span, in microseconds: from when the first was taken to the end of the last. */
   readonly windowUs: number;
   /** Since the last batch ended, in microseconds; 0 while one runs, and if there was none. */
@@ -224,12 +260,45 @@ export function explainedCache(
   return { ...own, ...(up !== undefined && { up }), failed, unusable, dropped };
 }
 
+/** What a registry tells of a lazy model. */
+type ToldLazy = Omit<ExplainedLazy, 'idleMs'> & { readonly lastUseMs: number | undefined };
+
+/** The same as the public type has it. */
+export function explainedLazy(told: ToldLazy | undefined): ExplainedLazy | undefined {
+  if (told === undefined) return undefined;
+  const { state, pauseMs, bytes, lastUseMs, isPinned, loads, failedLoads, evictions, waits, waitedMs } = told;
+  return {
+    ...{ state, pauseMs },
+    ...(bytes !== undefined && { bytes }),
+    ...(lastUseMs !== undefined && { idleMs: Math.max(0, Date.now() - lastUseMs) }),
+    ...{ isPinned, loads, failedLoads, evictions, waits, waitedMs },
+  };
+}
+
+/** The explanation of a lazy model that is not loaded. */
+export function explanationAsleep(
+  name: string,
+  version: string,
+  lazy: ExplainedLazy | undefined,
+): Explanation {
+  const config: BatchingConfig = { name, version, maxBatchSize: 1, dynamic: false };
+  const explanation = explanationOf(config, undefined, [], undefined, lazy);
+  const summary = {
+    loaded: 'The model is lazy, and was unloaded at this moment.',
+    loading: 'The model is lazy, and requests wait for its load.',
+    asleep: 'The model is lazy, and not loaded: the next request has it loaded.',
+    failed: `The model is lazy, and its last load has failed: requests get its error for ${Math.ceil(lazy?.pauseMs ?? 0)} ms.`,
+  }[lazy?.state ?? 'asleep'];
+  return Object.defineProperty(explanation, 'summary', { value: summary, enumerable: true });
+}
+
 /** What a version tells of its batches, as {@link Explanation}; undefined: it is unloaded meanwhile. */
 export function explanationOf(
   config: BatchingConfig,
   native: NativeBatches | undefined,
   resources: readonly ExplainedResource[],
   cache?: ExplainedCache,
+  lazy?: ExplainedLazy,
 ): Explanation {
   const none: NativeBatches = { instances: 0, waiting: 0, held: 0, batches: [] };
   const { instances: count, waiting, held, sequences, batches: known } = native ?? none;
@@ -259,6 +328,7 @@ export function explanationOf(
     resources,
     ...(sequences && { sequences }),
     ...(cache && { cache }),
+    ...(lazy && { lazy }),
     windowUs: windowNs / 1000,
     idleUs: idleNs / 1000,
     maxBatchSize: Math.max(1, config.maxBatchSize),

@@ -1,15 +1,17 @@
 /** The metrics of a server as one environment sees them: those of its models, the machine's, and the application's own. */
 
 import type { NativeServer } from '../../addon/native/server.js';
-import { addon } from '../../addon/load.js';
+import { functionsOf } from '../../addon/engine-functions.js';
 import type { Metric, MetricOptions } from '../../api/metric.js';
 import { CustomMetrics } from '../../metrics/custom.js';
 import { gpusInUse } from '../../metrics/gpu-families.js';
 import { Machine } from '../../metrics/machine.js';
 import type { ResolvedMetrics } from '../../metrics/metrics-config.js';
+import type { LazyNumbers } from '../../metrics/lazy-families.js';
 import { metricsText } from '../../metrics/metrics-text.js';
 import type { VersionSample } from '../../metrics/model-families.js';
 import { Scrapes } from '../../metrics/scrapes.js';
+import { loadTimesOf } from '../../metrics/load-times.js';
 import { isCached } from '../../cache-config.js';
 import { atOnce, type Sliced } from '../../slices.js';
 import type { ModelTable } from '../models/model-table.js';
@@ -28,6 +30,7 @@ export class ServerMetrics {
   readonly #table: ModelTable;
   readonly #config: ResolvedMetrics;
   readonly #devices: () => readonly string[];
+  readonly #lazy: () => LazyNumbers | undefined;
   readonly #machine: Machine;
   readonly #custom: CustomMetrics = new CustomMetrics();
   readonly #scrapes: Scrapes = new Scrapes(() => this.#text());
@@ -39,7 +42,9 @@ export class ServerMetrics {
     table: ModelTable,
     config: ResolvedMetrics,
     devices: () => readonly string[],
+    lazy: () => LazyNumbers | undefined,
   ) {
+    this.#lazy = lazy;
     this.#native = native;
     this.#table = table;
     this.#config = config;
@@ -67,13 +72,15 @@ export class ServerMetrics {
     this.#table.checkOpen();
     return metricsText({
       config: this.#config,
-      boundsNs: addon().latencyBoundsNs(),
+      boundsNs: functionsOf(this.#native).latencyBoundsNs(),
       versions: this.#samples(),
       machine: this.#machine,
       gpus: this.#config.gpus ? gpusInUse(this.#devices()) : [],
       inFlightBytes: this.#native.inFlightBytes(),
       resources: this.#native.resources(),
       cache: this.#native.cache(),
+      loads: loadTimesOf(this.#native),
+      lazy: this.#lazy(),
       custom: this.#custom,
     });
   }

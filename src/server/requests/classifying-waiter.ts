@@ -1,6 +1,6 @@
 /** A request that wants some of its outputs as classes. */
 
-import type { SentStream, StreamWaiter } from '../../dispatch/responses/streams.js';
+import type { ToldStream, StreamWaiter } from '../../dispatch/responses/streams.js';
 import type { Waiter } from '../../dispatch/types.js';
 import { Queue } from '../../queue.js';
 import { inSlices, type Sliced } from '../../slices.js';
@@ -146,7 +146,7 @@ export class ClassifyingStream implements StreamWaiter<InferResult> {
     });
   }
 
-  moved(stream: SentStream): void {
+  moved(stream: ToldStream): void {
     this.#waiter.moved(stream);
   }
 

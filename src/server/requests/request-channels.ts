@@ -1,7 +1,7 @@
 /** Tells `node:diagnostics_channel` of requests. Without a subscriber, three flags are read for each request. */
 
 import { channel } from 'node:diagnostics_channel';
-import type { SentStream, StreamWaiter } from '../../dispatch/responses/streams.js';
+import type { ToldStream, StreamWaiter } from '../../dispatch/responses/streams.js';
 import type { Waiter } from '../../dispatch/types.js';
 import type { InferResult } from '../../api/results.js';
 
@@ -94,7 +94,7 @@ export class StreamObserver
     this.waiter.end();
   }
 
-  moved(stream: SentStream): void {
+  moved(stream: ToldStream): void {
     this.waiter.moved(stream);
   }
 }

@@ -7,7 +7,7 @@
  */
 
 import { cancelled } from '../../dispatch/errors/request-errors.js';
-import type { SentStream, StreamWaiter } from '../../dispatch/responses/streams.js';
+import type { StreamWaiter, ToldStream } from '../../dispatch/responses/streams.js';
 import { TritonError } from '../../errors.js';
 import { Queue } from '../../queue.js';
 import type { InferResult } from '../../api/results.js';
@@ -19,9 +19,6 @@ interface Reader {
   readonly resolve: (next: Next) => void;
   readonly reject: (error: unknown) => void;
 }
-
-/** What is told of the reader: a request of this process, or of another one. */
-export type ToldStream = Pick<SentStream, 'begin' | 'read' | 'cancel'>;
 
 /** The engine is told that responses were read after this number of them, or of their bytes. */
 const toldResponses = 8;

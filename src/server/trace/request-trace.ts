@@ -2,7 +2,7 @@
 
 import type { NativeTracing } from '../../addon/native/trace.js';
 import { activeSpan } from '../../open-telemetry.js';
-import type { SentStream, StreamWaiter } from '../../dispatch/responses/streams.js';
+import type { ToldStream, StreamWaiter } from '../../dispatch/responses/streams.js';
 import type { Waiter } from '../../dispatch/types.js';
 import type { InferResult } from '../../api/results.js';
 
@@ -87,7 +87,7 @@ export class TracedStream
     this.waiter.end();
   }
 
-  moved(stream: SentStream): void {
+  moved(stream: ToldStream): void {
     this.waiter.moved(stream);
   }
 }

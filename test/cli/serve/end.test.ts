@@ -13,7 +13,7 @@ async function underWay(metrics: Place): Promise<void> {
   });
 }
 
-for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT'] as const) {
   test(`${signal} ends it with 0`, async (t) => {
     const repository = await repositoryOf(t, { one: slow(0) });
     const served = run(t, repository, ...anyPorts);

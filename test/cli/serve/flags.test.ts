@@ -50,6 +50,15 @@ test('repositories are polled in mode poll, each 15 s where nothing else is said
   assert.match(other.ignored.join(), /--repository-poll-secs: repositories are polled only with/);
 });
 
+test('repositories may be namespaces, and agents are in a folder', () => {
+  const { server } = settings('--model-namespacing=true', '--repoagent-directory=agents');
+  assert.deepEqual([server.modelNamespacing, server.repositoryAgentDirectory], [true, 'agents']);
+  assert.deepEqual(
+    [settings().server.modelNamespacing, settings().server.repositoryAgentDirectory],
+    [false, undefined],
+  );
+});
+
 test('a value stands behind = or as the next word; the last of several counts; lists collect', () => {
   const { server, http } = settings(
     '--http-port',
@@ -256,6 +265,10 @@ void suite('what is wrong is refused by name', () => {
       /expected an integer from 0 to 2147483 for --repository-poll-secs but received '0\.5'/,
     ],
     [['--model-control-mode=poll', '--load-model=a'], /--load-model needs --model-control-mode=explicit/],
+    [['--host-policy=cpu,cpu-cores'], /such as cpu,cpu-cores=0-3, for --host-policy but received/],
+    [['--host-policy=,numa-node=0'], /such as cpu,cpu-cores=0-3, for --host-policy but received/],
+    [['--host-policy=cpu,numa-node=far'], /the number of a NUMA node for --host-policy=cpu,numa-node/],
+    [['--host-policy=cpu,nodes=1'], /'nodes', supported settings are 'numa-node', 'cpu-cores'/],
     [['--rate-limit-resource=memory:4'], /--rate-limit-resource needs --rate-limit=execution_count/],
     [['--rate-limit=execution_count', '--rate-limit-resource=memory'], /such as memory:4 or memory:4:0/],
     [['--rate-limit=execution_count', '--rate-limit-resource=memory:1:2:3'], /such as memory:4/],
@@ -289,7 +302,22 @@ void suite('what is wrong is refused by name', () => {
     [['--http-thread-count=0'], /expected an integer from 1 to 128 for --http-thread-count but received '0'/],
     [['--load-model=a'], /--load-model needs --model-control-mode=explicit/],
     [['--model-control-mode=explicit', '--load-model=a', '--load-model=*'], /give it alone/],
-    [['--model-repository=s3://bucket/models'], /only local folders/],
+    [['--model-repository=http://bucket/models'], /there are folders, s3:\/\/, gs:\/\/ and as:\/\//],
+    [
+      ['--model-repository=s3://host:9000'],
+      /expected s3:\/\/<bucket>\/<path> .* for --model-repository but received/,
+    ],
+    [['--repository-cache-byte-size=0'], /at least 1 for --repository-cache-byte-size but received '0'/],
+    [
+      ['--repository-cache-byte-size=1e9'],
+      /an integer .* for --repository-cache-byte-size but received '1e9'/,
+    ],
+    [['--repository-cache-directory='], /for --repository-cache-directory but received/],
+    [['--memory-budget-bytes=0'], /at least 1 for --memory-budget-bytes but received '0'/],
+    [['--memory-budget-bytes=1GiB'], /an integer .* for --memory-budget-bytes but received '1GiB'/],
+    [['--load=sometimes'], /expected one of eager, lazy for --load but received 'sometimes'/],
+    [['--model-namespacing=yes'], /expected true or false for --model-namespacing but received 'yes'/],
+    [['--repoagent-directory='], /for --repoagent-directory but received/],
     [['--trace-config=level'], /expected \[mode,\]setting=value for --trace-config/],
     [['--trace-config=level=all'], /expected OFF, TIMESTAMPS or TENSORS for --trace-config=level.*'all'/],
     [['--trace-level=all'], /for --trace-level.*'all'/],
@@ -381,13 +409,16 @@ test('--help lists every flag, in groups', async () => {
 test('a wrong command line ends with 2, and all of it is said at once', async () => {
   const { code, stdout, stderr } = await tritonts(
     'serve',
-    '--host-policy',
+    '--model-load-gpu-limit',
     'a=b',
     '--http-port=x',
     '--whatever',
   );
   assert.deepEqual([code, stdout], [2, '']);
-  assert.match(stderr, /--host-policy is not supported.*\n.*--http-port.*\n.*unknown flag --whatever/);
+  assert.match(
+    stderr,
+    /--model-load-gpu-limit is not supported.*\n.*--http-port.*\n.*unknown flag --whatever/,
+  );
   assert.match((await tritonts('serve')).stderr, /--model-repository=<folder> is missing/);
 });
 

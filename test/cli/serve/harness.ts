@@ -26,7 +26,9 @@ export interface Served {
   /** Resolves when the log matches. */
   said(what: RegExp): Promise<void>;
   /** The address of a service, from the log. */
-  place(service: 'GRPCInferenceService' | 'HTTPService' | 'Metrics Service'): Promise<Place>;
+  place(
+    service: 'GRPCInferenceService' | 'HTTPService' | 'Metrics Service' | 'OpenAI Service',
+  ): Promise<Place>;
   readonly ended: Promise<ChildOutcome>;
 }
 

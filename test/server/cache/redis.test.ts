@@ -15,7 +15,8 @@ import type { RedisCacheOptions } from '../../../src/cache/redis/options.js';
 import { addModel } from '../../support/models.js';
 import { chain, ensemble, identity, onnx, rejection, row, serve, until } from '../../support/harness.js';
 import { temporaryFolder } from '../../support/repository.js';
-import { freePort, Proxy, RedisProcess, withoutRedis } from './redis-server.js';
+import { freePort } from '../../support/server-process.js';
+import { Proxy, startRedis, withoutRedis } from './redis-server.js';
 
 const cached = 'response_cache { enable: true }';
 
@@ -49,7 +50,7 @@ const hit = async (server: InferenceServer, from = 0, model = 'add'): Promise<bo
   (await server.infer(model, { x: row(from) })).timings.cacheHit;
 
 test('a server that restarts finds its answers, and others share them', async (t) => {
-  const redis = await RedisProcess.start(t);
+  const redis = await startRedis(t);
   const ask = await asker(t, redis.port);
   const one = await serve(t, add, { cacheConfig: config(redis.port) });
   assert.ok(!(await hit(one)));
@@ -84,7 +85,7 @@ test('a server that restarts finds its answers, and others share them', async (t
 });
 
 test('look-ups of a tick are one round trip', async (t) => {
-  const redis = await RedisProcess.start(t);
+  const redis = await startRedis(t);
   const proxy = new Proxy(redis.port);
   const server = await serve(t, add, { cacheConfig: config(await proxy.start(t)) });
   const ask = await asker(t, redis.port);
@@ -97,7 +98,7 @@ test('look-ups of a tick are one round trip', async (t) => {
 });
 
 test('answers expire if a time is set', async (t) => {
-  const redis = await RedisProcess.start(t);
+  const redis = await startRedis(t);
   const ask = await asker(t, redis.port);
   const server = await serve(t, add, { cacheConfig: config(redis.port, { ttlMs: 300 }) });
   // On a busy machine an answer may expire before it is asked for again.
@@ -107,7 +108,7 @@ test('answers expire if a time is set', async (t) => {
 });
 
 test('requests run while Redis is gone, and are cached when it is back', async (t) => {
-  const redis = await RedisProcess.start(t);
+  const redis = await startRedis(t);
   const lines: string[] = [];
   const logger = { warn: (line: string) => lines.push(line) };
   const common = { lookupTimeoutMs: 20_000 };
@@ -131,7 +132,7 @@ test('requests run while Redis is gone, and are cached when it is back', async (
 });
 
 test('a Redis that is silent costs the limit once, and then nothing', async (t) => {
-  const redis = await RedisProcess.start(t);
+  const redis = await startRedis(t);
   const proxy = new Proxy(redis.port);
   const port = await proxy.start(t);
   const lines: string[] = [];
@@ -156,7 +157,7 @@ test('a Redis that is silent costs the limit once, and then nothing', async (t) 
 });
 
 test('a Redis that is paused by CLIENT PAUSE delays requests by the limit', async (t) => {
-  const redis = await RedisProcess.start(t);
+  const redis = await startRedis(t);
   const ask = await asker(t, redis.port);
   const server = await serve(t, add, { cacheConfig: config(redis.port, {}, { lookupTimeoutMs: 100 }) });
   await hit(server);
@@ -169,7 +170,7 @@ test('a Redis that is paused by CLIENT PAUSE delays requests by the limit', asyn
 });
 
 test('foreign values under our keys are misses, and are replaced', async (t) => {
-  const redis = await RedisProcess.start(t);
+  const redis = await startRedis(t);
   const ask = await asker(t, redis.port);
   const common = { maxValueBytes: 4096 };
   const server = await serve(t, add, { cacheConfig: config(redis.port, {}, common) });
@@ -197,7 +198,7 @@ test('foreign values under our keys are misses, and are replaced', async (t) => 
 });
 
 test('a full Redis and a password that is changed are no failure of requests', async (t) => {
-  const redis = await RedisProcess.start(t);
+  const redis = await startRedis(t);
   const ask = await asker(t, redis.port);
   const lines: string[] = [];
   const logger = { warn: (line: string) => lines.push(line) };
@@ -215,7 +216,7 @@ test('a full Redis and a password that is changed are no failure of requests', a
 });
 
 test('users, passwords and a pool', async (t) => {
-  const redis = await RedisProcess.start(t, ['--requirepass', 'secret']);
+  const redis = await startRedis(t, ['--requirepass', 'secret']);
   const wrong = await rejection(serve(t, add, { cacheConfig: config(redis.port) }));
   assert.equal(wrong.code, 'INTERNAL');
   assert.match(wrong.message, /expected a Redis server that answers at 127\.0\.0\.1:\d+, but: NOAUTH/);
@@ -239,7 +240,7 @@ test('TLS, with certificates that are trusted and with others', async (t) => {
   await promisify(execFile)('openssl', [...asked, ...names, '-keyout', key, '-out', cert]);
   const port = await freePort();
   const files = ['--tls-cert-file', cert, '--tls-key-file', key, '--tls-ca-cert-file', cert];
-  await RedisProcess.start(t, ['--tls-port', String(port), ...files]);
+  await startRedis(t, ['--tls-port', String(port), ...files]);
   for (const tls of [
     { ca: cert, cert, key },
     { caDirectory: folder, cert, key, serverName: 'other.example' },
@@ -261,7 +262,7 @@ test('a server does not start without its Redis', async (t) => {
   const port = await freePort();
   const gone = await rejection(serve(t, add, { cacheConfig: config(port) }));
   assert.deepEqual([gone.code, /ECONNREFUSED/.test(gone.message)], ['INTERNAL', true]);
-  const redis = await RedisProcess.start(t);
+  const redis = await startRedis(t);
   const proxy = new Proxy(redis.port);
   proxy.hangs = true;
   const silentPort = await proxy.start(t);
@@ -276,7 +277,7 @@ test('a server does not start without its Redis', async (t) => {
 });
 
 test('ensembles are cached at their top, and know the models below', async (t) => {
-  const redis = await RedisProcess.start(t);
+  const redis = await startRedis(t);
   const models = (addend: number): Parameters<typeof serve>[1] => ({
     one: onnx(addModel({ addend })),
     e: ensemble(chain(['one']), { more: cached }),
@@ -290,7 +291,7 @@ test('ensembles are cached at their top, and know the models below', async (t) =
 });
 
 test('a large answer, and one that is too large', async (t) => {
-  const redis = await RedisProcess.start(t);
+  const redis = await startRedis(t);
   const ask = await asker(t, redis.port);
   const common = { maxValueBytes: 4 * 2 ** 20 };
   const tensors = {
@@ -314,7 +315,7 @@ test('a large answer, and one that is too large', async (t) => {
 });
 
 test('an idle server keeps no process alive, also while Redis is gone', async (t) => {
-  const redis = await RedisProcess.start(t);
+  const redis = await startRedis(t);
   const code = `
     import { createServer } from ${JSON.stringify(new URL('../../../src/index.js', import.meta.url).href)};
     const tensor = (name) => [{ name, data_type: 'TYPE_FP32', dims: [1] }];

@@ -1,4 +1,4 @@
-/** The type of a flag of `tritonts serve`, and short functions to define flags. */
+/** The type of a flag of a command, and short functions to define flags. */
 
 /** The kind of value that a flag takes. */
 export type FlagKind =
@@ -6,6 +6,8 @@ export type FlagKind =
   | { readonly type: 'switch' }
   | { readonly type: 'boolean' }
   | { readonly type: 'integer'; readonly least: number; readonly most: number }
+  /** A decimal number; `shows` is the value's placeholder in the help. */
+  | { readonly type: 'number'; readonly least: number; readonly most: number; readonly shows: string }
   | { readonly type: 'choice'; readonly of: readonly string[] }
   /** `shows` is the value's placeholder in the help. */
   | { readonly type: 'text'; readonly shows: string };
@@ -23,6 +25,8 @@ export type FlagEffect = 'used' | 'hint' | 'only' | 'refused';
 /** A row of the table of flags. */
 export interface Flag {
   readonly name: string;
+  /** The letter after a single dash that means the same; undefined: none. */
+  readonly letter?: string | undefined;
   readonly kind: FlagKind;
   /** Whether the flag may be given several times. If not, the last value counts. */
   readonly repeated: boolean;
@@ -52,6 +56,21 @@ export function integer(least: number, most: number = Number.MAX_SAFE_INTEGER): 
 
 export function choice(...of: readonly string[]): FlagKind {
   return { type: 'choice', of };
+}
+
+/** A decimal number from `least` to `most`. */
+export function number(least: number, most: number, shows: string): FlagKind {
+  return { type: 'number', least, most, shows };
+}
+
+/** The flag, which may also be written with a letter after a single dash. */
+export function lettered(letter: string, flag: Flag): Flag {
+  return { ...flag, letter };
+}
+
+/** All flags of groups by name. */
+export function byName(groups: readonly FlagGroup[]): ReadonlyMap<string, Flag> {
+  return new Map(groups.flatMap(({ flags }) => flags.map((flag): [string, Flag] => [flag.name, flag])));
 }
 
 /** A port; 0 picks a free port. */

@@ -3,7 +3,7 @@
 const error = (name, comment, from, to) => ({ name, comment, severity: 'error', from, to });
 const folders = (...names) => `^src/(${names.join('|')})/`;
 
-const outer = ['endpoints', 'client', 'cli', 'protocol'];
+const outer = ['endpoints', 'client', 'cli', 'perf', 'top', 'protocol', 'testing'];
 const middle = ['registry', 'dispatch', 'ensemble', 'javascript', 'python', 'metrics'];
 const inner = ['config', 'tensor', 'scheduling'];
 
@@ -51,13 +51,51 @@ export default {
       'protocol',
       'What endpoints and clients share knows neither, and no server: clients load it, too.',
       { path: folders('protocol') },
-      { path: folders('endpoints', 'client', 'cli', 'server', ...middle, 'backends', 'addon') },
+      {
+        path: folders('endpoints', 'client', 'cli', 'perf', 'top', 'server', ...middle, 'backends', 'addon'),
+      },
     ),
     error(
       'client',
       'A client needs nothing of an endpoint: what they share is in protocol.',
       { path: folders('client') },
-      { path: folders('endpoints', 'cli') },
+      { path: folders('endpoints', 'cli', 'perf', 'top') },
+    ),
+    error(
+      'endpoints',
+      'What serves knows nothing of what measures it.',
+      { path: folders('endpoints') },
+      { path: folders('cli', 'perf', 'top') },
+    ),
+    error(
+      'testing',
+      'A test server is a server with endpoints, and nothing of the package needs one.',
+      { path: folders('testing') },
+      { path: folders('client', 'cli', 'perf') },
+    ),
+    error(
+      'untested',
+      'What programs use knows nothing of test servers.',
+      { path: '^src/', pathNot: folders('testing') },
+      { path: folders('testing') },
+    ),
+    error(
+      'perf',
+      'A measurement is a client: it knows servers by their addresses, or as those of this process.',
+      { path: folders('perf') },
+      { path: folders('endpoints', 'cli', 'top') },
+    ),
+    error(
+      'top',
+      'A view of a server is a client: it knows servers by their addresses.',
+      { path: folders('top') },
+      { path: folders('endpoints', 'cli', 'server') },
+    ),
+    error(
+      'perf-plot',
+      'Plots are shared with the benchmark.',
+      { path: '^src/perf/plot/' },
+      { path: '^src/', pathNot: '^src/perf/plot/' },
     ),
     error(
       'options',

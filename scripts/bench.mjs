@@ -19,6 +19,11 @@ await launch('npm run bench', {
     options: `[--only <part>]… [--json] ${rounds}`,
     run: ['dist/bench/scale/main.js'],
   },
+  lazy: {
+    does: 'Many lazy models under a memory budget, by a Zipf law, and the cost of a request for a loaded one.',
+    options: '[--models <n>] [--requests <n>] [--budget <MiB>] [--width <of the inner layers>]',
+    run: ['dist/bench/lazy/main.js'],
+  },
   counts: {
     does: 'Allocations, locks and system calls of a request.',
     run: ['dist/bench/measuring/counts.js'],
@@ -38,6 +43,16 @@ await launch('npm run bench', {
     does: 'A server over HTTP and gRPC beside bare ones that answer with an equal body.',
     options: `[--only http|grpc] ${rounds}`,
     run: ['dist/bench/endpoints/endpoints.js'],
+  },
+  perf: {
+    does: 'The load that tritonts perf makes over the network, beside that of perf_analyzer; downloads it.',
+    options: '[--rounds <n>] [--window <ms>]',
+    run: ['scripts/perf-cost.mjs'],
+  },
+  wire: {
+    does: "A model in Python over HTTP and gRPC beside Triton's own server; installs it and perf_analyzer from PyPI.",
+    options: `[--only http|grpc] [--concurrency <n>,…] ${rounds}`,
+    run: ['scripts/wire.mjs'],
   },
   trees: {
     does: 'Tree models beside the C APIs of XGBoost and LightGBM; needs the Python of npm test -- frameworks.',

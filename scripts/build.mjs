@@ -12,6 +12,7 @@ const parts = {
   addon: [['scripts/build-addon.mjs', '--define', 'TRITONTS_FAULTS=ON']],
   ts: [
     ['scripts/backend-tables.mjs'],
+    ['scripts/ui-page.mjs'],
     ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.json'],
     ['scripts/roll-types.mjs'],
     ['scripts/package/commonjs.mjs'],

@@ -11,6 +11,7 @@ const checks = {
   // The documents are compared with the build's output.
   types: [
     'node scripts/backend-tables.mjs --check',
+    'node scripts/ui-page.mjs --check',
     'node scripts/build.mjs ts',
     'node scripts/write-compatibility.mjs --check',
   ],

@@ -24,6 +24,10 @@ await launch(
       does: 'examples/streaming-text: writes texts letter by letter, several at a time, with an iterative model.',
       run: ['dist/examples/streaming-text/demo.js'],
     },
+    'openai-chat': {
+      does: "examples/openai-chat: writes texts for OpenAI's client, with a model learned from these pages.",
+      run: ['dist/examples/openai-chat/demo.js'],
+    },
     trees: {
       does: 'examples/trees: scores a table with boosted trees, with progress.',
       options: '[<table.csv> [<scores.csv>]]',

@@ -115,6 +115,8 @@ const env = {
   TBB_ENABLE_SANITIZERS: '1',
   ...(library ? { TRITONTS_TEST_ORT_LIBRARY: library } : {}),
   UBSAN_OPTIONS: 'print_stacktrace=1',
+  // As below: the search for leaks would read that range of garbage, and end with signal 11.
+  ASAN_OPTIONS: 'intercept_tls_get_addr=0',
   LSAN_OPTIONS: suppressions('lsan.supp'),
   // libtsan of GCC 12 reads a header that glibc has not had since 2.25 in front of a library's thread-locals, where these
   // lie at 16 modulo 4096, and then fails to reset a range of garbage ("failed to allocate"). The C library

@@ -68,7 +68,7 @@ const shared = [
   ['backends/fil'],
   [
     'bench',
-    'figures histogram limits measure options plot report rounds statistics compare/options scale/options',
+    'figures histogram limits measure options report rounds statistics compare/options scale/options',
   ],
   ['dispatch', 'bursts flush groups late-listeners many-cancelled slabs'],
   ['docs', 'api architecture compatibility references'],

@@ -14,8 +14,10 @@ const entries = [
   'metrics/serve',
   'endpoints/http/serve',
   'endpoints/grpc/serve',
+  'endpoints/openai/serve',
   'client/index',
   'config/public',
+  'testing/index',
 ];
 /** The specifier with which endpoints import the main entry. */
 const mainEntry = '../../index.js';
@@ -53,7 +55,7 @@ async function roll(entry) {
     external: (id) =>
       id.startsWith('node:') ||
       id === mainEntry ||
-      (entry === 'client/index' && id === '../index.js') ||
+      (['client/index', 'testing/index'].includes(entry) && id === '../index.js') ||
       (entry !== 'index' && isMain(id)),
     makeAbsoluteExternalsRelative: false,
     onwarn(warning) {

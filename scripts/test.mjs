@@ -181,6 +181,11 @@ await launch('npm test', {
     options: '[--option=value of node --test]…',
     run: ['scripts/redis.mjs'],
   },
+  stores: {
+    does: 'Repositories in object stores: versitygw (S3), fake-gcs-server and azurite, from the Go module proxy and npm.',
+    options: '[--option=value of node --test]…',
+    run: ['scripts/stores.mjs'],
+  },
   'other-runtime': {
     does: 'The tests of backends and servers with older versions of onnxruntime-node, from npm.',
     options: '[--quick] [version]…',
@@ -190,6 +195,11 @@ await launch('npm test', {
     does: 'Uses the tarballs as strangers do, in an empty project.',
     options: '[--all] [--only <part of a name>] [--keep]',
     run: ['scripts/package/test.mjs'],
+  },
+  platforms: {
+    does: 'Builds the packages of other platforms with zig, and uses them under qemu, musl and wine.',
+    options: '[--only <platform>]… [--keep]',
+    run: ['scripts/cross/test.mjs'],
   },
   electron: {
     does: 'Checks the types of examples/electron against those of the electron package, from npm.',

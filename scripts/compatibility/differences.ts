@@ -36,6 +36,14 @@ export const differences: readonly Difference[] = [
     here: 'The start is refused. The change is refused as a whole.',
   },
   {
+    triton: 'OpenAI: `seed` is any integer of 64 bits.',
+    here: "It is an integer that JSON's numbers hold exactly: up to 2^53 - 1.",
+  },
+  {
+    triton: 'OpenAI: a chat with any number of messages, tools and values in them is given to the template.',
+    here: 'A chat has up to 4,096 messages and 65,536 values; more is 422.',
+  },
+  {
     triton: 'Traces: `trace_count` of the settings counts down.',
     here: 'It is the count that was given. What is left is kept inside, as in Triton.',
   },
@@ -97,6 +105,15 @@ export const differences: readonly Difference[] = [
   {
     triton: 'A repository that cannot be listed counts as empty: a poll unloads all its models.',
     here: 'It changes nothing. The log has one warning, and `rescan()` returns the reason.',
+  },
+  {
+    triton: 'A load downloads the whole folder of a model from an object store, each time.',
+    here: 'It downloads the chosen versions and the files beside them. A cache on the disk keeps them for later loads, restarts and other servers.',
+  },
+  {
+    triton:
+      'A poll of an object store compares times in whole seconds, and does not see that a file was removed. In Azure it sees no change at all.',
+    here: 'It compares the names, sizes and etags or generations of all objects.',
   },
   {
     triton: 'Each poll tries a load that failed again.',
@@ -369,6 +386,24 @@ export const differences: readonly Difference[] = [
   },
   {
     triton:
+      'Namespaces: a composing model may be unloaded by its name; the ensembles that use it become unavailable.',
+    here: 'INVALID_ARG as long as an ensemble needs one of the models of that name, as without namespaces. None of them is unloaded.',
+  },
+  {
+    triton:
+      "Repository agents: libraries `libtritonrepoagent_<name>.so`. `checksum` knows MD5, and reads files out of the model's folder, too.",
+    here: "Objects of the program, or modules in JavaScript. `checksum` knows SHA256 and SHA512, too, and reads files in the model's folder only.",
+  },
+  {
+    triton: 'Repository agents: a model whose files come with the load may have agents.',
+    here: 'UNSUPPORTED, because the files are in no folder.',
+  },
+  {
+    triton: 'Repository agents: when one version of a model changes, the others go on with their files.',
+    here: 'All versions are loaded again, from the folder that the agents choose now.',
+  },
+  {
+    triton:
       'Rate limiter: only the first instance of those that wait is tried. An instance that was idle gets all turns until it has had as many batches as the others.',
     here: 'An instance passes those that need other resources. An instance that was idle begins with the turn of the others.',
   },
@@ -383,5 +418,32 @@ export const differences: readonly Difference[] = [
   {
     triton: 'pytorch: a model that changes its input in place changes the memory of the request.',
     here: 'Such a model gets a copy.',
+  },
+  {
+    triton: 'OpenAI: the front end is a program of its own, with a tokenizer for all models (`--tokenizer`).',
+    here: "It is part of `tritonts serve` (`--openai-port`) and of the library. Each model's folder has its chat template; there is no tokenizer.",
+  },
+  {
+    triton: 'OpenAI: an error is `{"detail":…}`, and one of a body that is too large has only `error`.',
+    here: "An error has `detail` and OpenAI's `error`, so that the official clients show its text, type and code. What Triton answers with 500 while a model is not ready or too much is in flight is 429, 503 or 504, which these clients try again.",
+  },
+  {
+    triton:
+      'OpenAI: calls of tools are read out of the text of Llama and Mistral, tools can be forced, `logprobs` of vLLM are passed on, and LoRA adapters are models.',
+    here: 'These are refused: 400, or the flag is.',
+  },
+  {
+    triton:
+      'OpenAI: stop sequences and the limit of tokens are left to the model, and `finish_reason` is always `stop` or `tool_calls`.',
+    here: 'The text ends at a stop sequence even if the model does not know it, and the request is cancelled. A model that tells its tokens is held to the limit, and `finish_reason` may be `length`.',
+  },
+  {
+    triton:
+      'OpenAI: `sampling_parameters` has a default for each field that a client leaves away, and nothing is sent for inputs that a model does not have.',
+    here: "It has `max_tokens` and what the client gives. Inputs that a model does not have are left away, and those that it insists on get OpenAI's defaults.",
+  },
+  {
+    triton: 'OpenAI: embeddings come from vLLM alone, one a request.',
+    here: 'They come from any model with a row of FP32 for a text, too, and for up to 2,048 texts a request.',
   },
 ];

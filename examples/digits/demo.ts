@@ -53,7 +53,7 @@ async function show(
   }
   console.log(
     `${turns.callers} callers at work, by turns; each asks for its next image when it has the answer for the last.\n` +
-      `ONNX Runtime ${library?.version ?? ''} with ${intraOpThreads} thread(s)${spinning ? ', spinning,' : ''} for each library; ` +
+      `ONNX Runtime ${library?.version ?? ''} with ${intraOpThreads} thread(s), spinning: ${spinning}, for each library; ` +
       `tritonts runs ${instances.length} instance.\n`,
   );
   try {

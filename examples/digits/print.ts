@@ -1,6 +1,6 @@
 /** The demo's tables. */
 import type { Histogram } from '../../bench/reports/histogram.js';
-import { grouped, significant } from '../../bench/reports/numbers.js';
+import { grouped, significant } from '../../src/perf/plot/numbers.js';
 import { table } from '../../bench/reports/table.js';
 import type { Comparison } from './compare.js';
 

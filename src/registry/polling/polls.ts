@@ -410,9 +410,9 @@ export class Polls {
   }
 
   #tellUnlisted(unlisted: readonly UnlistedSource[]): void {
-    const now = new Map(unlisted.map(({ source, error }) => [source.place, error.message]));
+    const now = new Map(unlisted.map(({ source, error }) => [source.place, kindOf(error)]));
     for (const { source, error } of unlisted) {
-      if (this.#unlisted.get(source.place) === error.message) continue;
+      if (this.#unlisted.get(source.place) === kindOf(error)) continue;
       this.#log.warn(`${error.message} (its models are served as before)`, { error });
     }
     for (const place of this.#unlisted.keys()) {
@@ -420,6 +420,12 @@ export class Polls {
     }
     this.#unlisted = now;
   }
+}
+
+/** What a fault is, without what its text tells beside it: names of folders that lie near, numbers of requests. */
+function kindOf({ code, cause }: TritonError): string {
+  const reason = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
+  return `${code} ${reason}`;
 }
 
 function throwIfStopped(signal: AbortSignal): void {

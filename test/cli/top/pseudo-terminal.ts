@@ -71,6 +71,11 @@ export interface OnTerminal {
   readonly ended: Promise<number | null>;
 }
 
+/** The environment of a person's terminal. In that of a CI, Node takes it for one with other colours, or without. */
+const atDesk = Object.fromEntries(
+  Object.entries(process.env).filter(([name]) => !/COLOR|^CI$|^CI_NAME$|^TEAMCITY|^TMUX$/.test(name)),
+);
+
 /** Starts `tritonts` on a terminal. It is killed after the test. */
 export function onTerminal(
   t: Context,
@@ -85,7 +90,7 @@ export function onTerminal(
   const child = spawn(
     'python3',
     ['-c', program, String(rows), String(columns), process.execPath, main, ...args],
-    { stdio: ['pipe', 'pipe', 'inherit'], env: { ...process.env, TERM: 'xterm-256color', ...env } },
+    { stdio: ['pipe', 'pipe', 'inherit'], env: { ...atDesk, TERM: 'xterm-256color', ...env } },
   );
   let raw = '';
   child.stdout.on('data', (bytes: Buffer) => {

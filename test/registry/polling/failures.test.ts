@@ -51,6 +51,10 @@ void suite('a repository that cannot be listed changes nothing:', () => {
           [folder],
         );
         assert.match(result.unlisted[0]?.error.message ?? '', /tritonts-/);
+        // What lies beside it changes what the message suggests.
+        const beside = `${folder}${look}`;
+        await mkdir(beside);
+        t.after(() => rm(beside, { recursive: true }));
       }
       assert.equal(await addend(server), 1);
       assert.equal(lines.length, 1, 'it is said once');

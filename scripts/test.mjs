@@ -196,6 +196,11 @@ await launch('npm test', {
     options: '[--all] [--only <part of a name>] [--keep]',
     run: ['scripts/package/test.mjs'],
   },
+  serverless: {
+    does: 'Runs examples/lambda in roots laid out as those of AWS Lambda and of a distroless image, and measures the first answer.',
+    options: '[--rounds <n>] [--keep]',
+    run: ['scripts/serverless/main.mjs'],
+  },
   platforms: {
     does: 'Builds the packages of other platforms with zig, and uses them under qemu, musl and wine.',
     options: '[--only <platform>]… [--keep]',

@@ -207,9 +207,8 @@ await launch('npm test', {
     run: ['scripts/cross/test.mjs'],
   },
   electron: {
-    does: 'Checks the types of examples/electron against those of the electron package, from npm.',
-    run: ['scripts/check-electron.mjs'],
-    builds: ['ts'],
+    does: 'Checks the types of examples/electron, and packs it with electron-builder and @electron/packager, from npm.',
+    run: ['scripts/electron/main.mjs'],
   },
   glibc: {
     does: 'Prints the oldest glibc that the built addon, or another file, runs with.',

@@ -63,6 +63,13 @@ export class Guest {
     throw new Error(`the process ended:\n${logged.join('\n')}`);
   }
 
+  /** All further lines of its output. */
+  async all() {
+    const lines = [];
+    for await (const line of this.#output) lines.push(line);
+    return lines.join('\n');
+  }
+
   /** What a pattern finds in its log. */
   async find(pattern) {
     const logged = [];

@@ -141,6 +141,16 @@ console.log(JSON.stringify(scores.dims));\n`,
   console.log(
     `ok: the handler answers in the layout of Lambda, also after it was frozen, and says what is wrong with an event; ${peakMegabytes} MB at most`,
   );
+  // It searches every place of every runtime, also the home, which this user has not.
+  const command = '/opt/nodejs/node_modules/tritonts/dist/command/main.js';
+  const lister = new Guest(root.folder, ['/var/lang/bin/node', command, 'backends'], {
+    user: 993,
+    env,
+    memory,
+  });
+  assert.match(await lister.all(), /onnxruntime: ONNX Runtime 1\.30\.0/);
+  assert.equal(await lister.ended(), 0);
+  console.log('ok: the command lists the backends there');
   await measure('Lambda', {
     'bare node': () => firstLine(start('bare.mjs')),
     'onnxruntime-node alone, first answer': () => firstLine(start('alone.mjs')),

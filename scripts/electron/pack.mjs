@@ -11,7 +11,7 @@ import { root } from '../package/paths.mjs';
 import { run, write } from '../package/project.mjs';
 
 const tools = join(root, 'build', 'electron-pack');
-const stand = join(root, 'scripts', 'electron', 'stand-in.cjs');
+const stand = join(root, 'scripts', 'electron', 'stand-in.mjs');
 
 /** The version that the packers are told. */
 const version = '45.0.0';
@@ -159,7 +159,7 @@ async function check(packer, resources) {
   const place = mkdtempSync(join(base, 'resources-'));
   asar.extractAll(archive, join(place, 'app.asar'));
   cpSync(`${archive}.unpacked`, join(place, 'app.asar.unpacked'), { recursive: true });
-  const asked = ['--require', stand, join(place, 'app.asar', 'models.js'), join(resources, 'models')];
+  const asked = ['--import', stand, join(place, 'app.asar', 'models.js'), join(resources, 'models')];
   const { answer, libraries } = JSON.parse(await run(place, process.execPath, asked));
   assert.equal(answer.digit, 7);
   assert.deepEqual(

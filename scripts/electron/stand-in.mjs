@@ -1,14 +1,14 @@
-// Stands in for Electron in a utility process: node --require stand-in.cjs models.js <repository>. It has two of Electron's documented rules:
+// Stands in for Electron in a utility process: node --import stand-in.mjs models.js <repository>. It has two of Electron's documented rules:
 // process.parentPort brings messages with ports, and a library whose path leads into app.asar is opened in app.asar.unpacked.
 //
 // It asks one question, prints the answer and the opened libraries as a line of JSON, and sends 'close'.
-const { EventEmitter } = require('node:events');
-const { readFileSync } = require('node:fs');
-const { sep } = require('node:path');
-const { MessageChannel } = require('node:worker_threads');
+import { EventEmitter } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { sep } from 'node:path';
+import { MessageChannel } from 'node:worker_threads';
 
 const inside = `${sep}app.asar${sep}`;
-const open = process.dlopen;
+const open = process.dlopen.bind(process);
 process.dlopen = (module, file, ...rest) =>
   open(module, file.replace(inside, `${sep}app.asar.unpacked${sep}`), ...rest);
 

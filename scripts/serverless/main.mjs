@@ -1,6 +1,6 @@
 // Runs examples/lambda in roots that are laid out as AWS Lambda's and a distroless image's, and measures the first answer.
 //
-//   npm test -- serverless [-- --rounds <n>] [--keep]
+//   npm test -- serverless [--rounds <n>] [--keep]
 //
 // Each root has Node, the installed tarballs, ONNX Runtime's library, a model, and the shared libraries that these need: nothing else. It is
 // read-only, without shared memory and without a home; the process is another user's, with 512 MB where a cgroup can be made. Needs Linux,

@@ -150,22 +150,13 @@ void suite('in a browser', { skip: noBrowser ?? false }, () => {
 
     await page.getByRole('button', { name: 'echo' }).click();
     await page.getByLabel('Shape').fill('1, 2');
-    await page.getByLabel('Numbers as JSON').fill('[[1.5, -2]]');
+    await page.getByLabel('Elements as a list').fill('[[1.5, -2]]');
     await send.click();
     await answer.getByText('[1.5,-2]').waitFor();
     await answer.getByText('The largest: 0 (1.5), 1 (-2).').waitFor();
-    await page.getByLabel('Numbers as JSON').fill('[1');
-    await send.click();
-    await answer.getByText('x: expected JSON').waitFor();
-    await page.getByLabel('Numbers as JSON').fill('[1, 2, 3]');
-    await send.click();
-    await answer
-      .locator('.bad')
-      .getByText(/3|elements|shape/)
-      .waitFor();
 
     await page.getByRole('button', { name: 'lengths' }).click();
-    await page.getByLabel('Text, one element a line').fill('two\nwords…');
+    await page.getByLabel('Elements, one a line').fill('two\nwords…');
     await send.click();
     await answer.getByText('[3,8]').waitFor();
     // Not valid UTF-8.
@@ -185,7 +176,7 @@ void suite('in a browser', { skip: noBrowser ?? false }, () => {
       .getByLabel('Image file')
       .setInputFiles({ name: 'a.png', mimeType: 'image/png', buffer: image });
     await send.click();
-    await answer.getByText(/^\[1,0\.2\d*,0\]$/).waitFor();
+    await answer.getByText('[1,0.2,0]').waitFor();
     await page.getByLabel('Values of the image').selectOption('255');
     await send.click();
     await answer.getByText('[255,51,0]').waitFor();
@@ -286,7 +277,7 @@ void suite('in a browser', { skip: noBrowser ?? false }, () => {
     await page.getByText('1 of 1 models ready').waitFor();
     await page.getByRole('button', { name: 'echo' }).click();
     await page.getByLabel('Shape').fill('1, 1');
-    await page.getByLabel('Numbers as JSON').fill('[7]');
+    await page.getByLabel('Elements as a list').fill('[7]');
     await page.getByRole('button', { name: 'Send' }).click();
     await page.getByText("expecting header 'infer-key'").waitFor();
     // Readings, which need it not, leave the question.
@@ -295,7 +286,7 @@ void suite('in a browser', { skip: noBrowser ?? false }, () => {
     await page.getByLabel('Secret of the header').fill('other');
     await page.getByRole('button', { name: /^Use$/ }).click();
     await page.getByLabel('Shape').fill('1, 1');
-    await page.getByLabel('Numbers as JSON').fill('[7]');
+    await page.getByLabel('Elements as a list').fill('[7]');
     await page.getByRole('button', { name: 'Send' }).click();
     await page.getByRole('region', { name: 'Answer' }).getByText('[7]').waitFor();
   });

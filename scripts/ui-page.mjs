@@ -41,10 +41,12 @@ const text = [
   '',
   '/** Their texts by path. */',
   'export const pageFiles: Readonly<Record<string, string>> = {',
-  ...[...texts].sort(([a], [b]) => (a < b ? -1 : 1)).flatMap(([path, file]) => {
-    const [first, ...lines] = linesOf(file);
-    return [`  ${JSON.stringify(path)}: ${first}`, ...lines];
-  }),
+  ...[...texts]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .flatMap(([path, file]) => {
+      const [first, ...lines] = linesOf(file);
+      return [`  ${JSON.stringify(path)}: ${first}`, ...lines];
+    }),
   '};',
   '',
 ].join('\n');

@@ -6,6 +6,7 @@ import { Turns } from '../../metrics/turns.js';
 import type { InferenceServer } from '../../server/inference-server.js';
 import { thrownText } from '../../thrown-text.js';
 import type { GroupAccess } from '../service/access.js';
+import { foreignHost } from './foreign-host.js';
 import { LoadHistory } from './load-history.js';
 import { pageFiles } from './page-files.js';
 
@@ -73,7 +74,12 @@ export class UiHandler {
     if (path !== '/ui' && !path.startsWith('/ui/')) return false;
     const call = modelCall.exec(path);
     if (call !== null)
-      this.#protocol(request, response, call[1] ?? '', call[2] === '/infer' || call[2] === '/generate_stream');
+      this.#protocol(
+        request,
+        response,
+        call[1] ?? '',
+        call[2] === '/infer' || call[2] === '/generate_stream',
+      );
     else if (path === '/ui') {
       // Relative, because a proxy or a framework may have a path before it.
       response.writeHead(308, { ...safeHeaders, Location: 'ui/' }).end();
@@ -139,6 +145,12 @@ export class UiHandler {
     const site = headers['sec-fetch-site'];
     if (headers[ownHeader] !== '1' || (site !== undefined && site !== 'same-origin')) {
       refuse(response, 403, `only the page may ask, with the header '${ownHeader}'`);
+      return false;
+    }
+    const foreign = foreignHost(request);
+    if (foreign !== undefined) {
+      const own = "localhost, an address, or this machine's name";
+      refuse(response, 403, `expected ${own} in the header Host but received '${foreign}'`);
       return false;
     }
     for (const group of groups) {

@@ -49,10 +49,7 @@ function refusedBy(status, text) {
   } catch {
     // It is the message as it is.
   }
-  return new Refused(
-    message,
-    status === 403 ? /expecting header '([^']+)'/.exec(message)?.[1] : undefined,
-  );
+  return new Refused(message, status === 403 ? /expecting header '([^']+)'/.exec(message)?.[1] : undefined);
 }
 
 /** The path of a model's calls. */

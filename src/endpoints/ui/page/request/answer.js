@@ -22,7 +22,11 @@ function listed(text, rest) {
 
 /** A button that saves bytes as a file. */
 function download(name, bytes) {
-  const button = make('button', { type: 'button' }, `Download ${bytes.byteLength.toLocaleString('en-US')} bytes`);
+  const button = make(
+    'button',
+    { type: 'button' },
+    `Download ${bytes.byteLength.toLocaleString('en-US')} bytes`,
+  );
   button.addEventListener('click', () => {
     const href = URL.createObjectURL(new Blob([bytes]));
     make('a', { href, download: `${name.replace(/[^\w.-]/g, '_')}.bin` }).click();

@@ -12,7 +12,8 @@ export const writings = [
 const encoder = new TextEncoder();
 
 function ofText(text) {
-  if (!text.isWellFormed()) throw new Wrong('expected text without lone surrogates, which UTF-8 cannot encode');
+  if (!text.isWellFormed())
+    throw new Wrong('expected text without lone surrogates, which UTF-8 cannot encode');
   return encoder.encode(text);
 }
 

@@ -40,9 +40,10 @@ function floats(size, overflow, round, write, read) {
     },
     write,
     read,
-    // The shortest text that is read as the same number.
+    // The shortest text that is read as the same number; whole numbers have all digits.
     text(value) {
       if (Object.is(value, -0)) return '-0';
+      if (Number.isSafeInteger(value)) return String(value);
       for (let digits = 1; digits <= 9; digits++) {
         const short = Number(value.toPrecision(digits));
         if (round(short) === value) return String(short);
@@ -113,7 +114,8 @@ export function valuesOf(datatype, texts) {
   if (kind === undefined) throw new Wrong(`expected a datatype that this page knows, not ${datatype}`);
   return texts.map((text, i) => {
     const value = kind.parse(text);
-    if (value === undefined) throw new Wrong(`element ${i}: expected ${kind.what} but received ${told(text)}`);
+    if (value === undefined)
+      throw new Wrong(`element ${i}: expected ${kind.what} but received ${told(text)}`);
     return value;
   });
 }

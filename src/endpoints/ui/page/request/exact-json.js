@@ -1,7 +1,10 @@
 // JSON as the server writes it: whole numbers of 64 bits, and NaN and Infinity as bare words.
 
-/** Reads JSON. Numbers that JavaScript would round, NaN and Infinity become texts. */
+/** A text, a bare word or a number. */
+const sign = /"(?:[^"\\]|\\.)*"|NaN|-?Infinity|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
+
+/** Reads JSON. Whole numbers that JavaScript would round, NaN and Infinity become texts. */
 export function parseExact(text) {
-  const sign = /"(?:[^"\\]|\\.)*"|NaN|-?Infinity|-?\d{16,}(?![\d.eE])/g;
-  return JSON.parse(text.replace(sign, (found) => (found.startsWith('"') ? found : `"${found}"`)));
+  const quoted = (found) => (/^(NaN|-?Infinity|-?\d{16,})$/.test(found) ? `"${found}"` : found);
+  return JSON.parse(text.replace(sign, quoted));
 }

@@ -21,8 +21,7 @@ function ofByteStrings(input, shape, elements) {
     bytes: wireOf(elements),
     json() {
       const texts = elements.map((bytes) => utf8Of(bytes));
-      if (texts.includes(undefined))
-        throw new Wrong('expected UTF-8, because requests for streams are JSON');
+      if (texts.includes(undefined)) throw new Wrong('expected UTF-8, because requests for streams are JSON');
       return JSON.stringify(texts);
     },
   };
@@ -39,7 +38,9 @@ function ofNumbers(input, shape, texts) {
     bytes: bytesOfValues(datatype, values),
     json() {
       if (isFloat(datatype) && datatype.endsWith('16'))
-        throw new Wrong(`expected a datatype that JSON carries, as requests for streams need, not ${datatype}`);
+        throw new Wrong(
+          `expected a datatype that JSON carries, as requests for streams need, not ${datatype}`,
+        );
       return `[${values.map((value) => textOfValue(datatype, value)).join(',')}]`;
     },
   };

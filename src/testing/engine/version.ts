@@ -312,9 +312,20 @@ export class TestVersion implements BatchOwner {
     if (scheduling === undefined) {
       return 'its configuration has no dynamic_batching with a max_batch_size, so each request runs alone';
     }
-    return count > scheduling.maxBatchSize
-      ? `they have at least ${count} rows, and max_batch_size is ${scheduling.maxBatchSize}`
-      : undefined;
+    if (count > scheduling.maxBatchSize)
+      return `they have at least ${count} rows, and max_batch_size is ${scheduling.maxBatchSize}`;
+    const most = this.#mostWaiting();
+    return count > most ? `its queue has room for ${most} of them, by max_queue_size` : undefined;
+  }
+
+  /** How many requests of one priority may wait at most. */
+  #mostWaiting(): number {
+    const queue = this.#config?.queue;
+    if (queue === undefined) return Infinity;
+    const { levels, general, own } = queue;
+    const isGeneralUsed = levels === 0 || own.length < levels;
+    const sizes = [...(isGeneralUsed ? [general] : []), ...own].map(({ maxQueueSize: most }) => most);
+    return Math.max(...sizes.map((most) => (most === 0 ? Infinity : most)));
   }
 
   /** The batch that the test forms; empty, if not enough requests wait or the server would not form it. */
@@ -338,6 +349,7 @@ export class TestVersion implements BatchOwner {
     const rows = batch.reduce((sum, { head }) => sum + head.rows, 0);
     if (rows > scheduling.maxBatchSize)
       return `they have ${rows} rows, and max_batch_size is ${scheduling.maxBatchSize}`;
+    if (batch.some((one) => this.#levelOf(one) !== this.#levelOf(first))) return 'their priorities differ';
     return batch.every((one) => this.#isLike(first, one)) ? undefined : 'their inputs have different shapes';
   }
 

@@ -4,7 +4,8 @@ import assert from 'node:assert/strict';
 import { after, before, type TestContext } from 'node:test';
 import { serveHttp, type ServeHttpOptions } from '../../../src/endpoints/http/serve.js';
 import type { InferenceServer } from '../../../src/index.js';
-import { startBrowser, type Browser, type Page } from './browser.js';
+import { testServer, type TestModel, type TestServer } from '../../../src/testing/index.js';
+import { startBrowser, type Browser, type Locator, type Page } from './browser.js';
 
 let browser: Browser;
 
@@ -63,3 +64,27 @@ export async function served(
   t.after(() => endpoint.close({ timeoutMs: 0 }));
   return `http://127.0.0.1:${endpoint.address.port}`;
 }
+
+/** A tensor of a configuration. */
+export const tensor = (name: string, type: string, dims: readonly number[] = [-1]): object => ({
+  ...{ name, dims },
+  data_type: `TYPE_${type === 'BYTES' ? 'STRING' : type}`,
+});
+
+/** A server of one model, and its page. */
+export async function modelPage(
+  t: TestContext,
+  model: TestModel,
+  options: PageOptions = {},
+): Promise<{ page: Page; server: TestServer }> {
+  const server = await testServer({ models: { model } });
+  t.after(() => server.close());
+  const page = await opened(t, `${await served(t, server)}/ui/`, options);
+  await page.getByRole('button', { name: 'model' }).click();
+  return { page, server };
+}
+
+/** Presses the form's button. */
+export const send = (page: Page): Promise<void> => page.getByRole('button', { name: 'Send' }).click();
+/** What the form shows of an answer. */
+export const answerOf = (page: Page): Locator => page.getByRole('region', { name: 'Answer' });

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { figuresBetween, momentOf, type TopFigures } from '../../src/top/figures/top-figures.js';
 import { cellsOf, cut, fitted, safe } from '../../src/top/view/cells.js';
-import { columnIds } from '../../src/top/view/columns.js';
+import { columnIds, columns } from '../../src/top/view/columns.js';
 import { jsonLine } from '../../src/top/view/json.js';
 import { LiveView, type Key } from '../../src/top/view/live-view.js';
 import { painted, unpainted } from '../../src/top/view/paint.js';
@@ -140,6 +140,35 @@ test('keys sort, filter, pause and move', () => {
   assert.equal(view.press(key('q')), 'quit');
   assert.equal(view.press(key('\u0003', 'c', true)), 'interrupt');
   assert.equal(view.press(key('x')), undefined);
+});
+
+test('the help fits a terminal of 80 columns and 24 lines, and moves on smaller ones', () => {
+  const view = viewOf(figures({ alpha: 1 }));
+  view.press(key('?', undefined));
+  const frame = view.frame(79, 24, unpainted);
+  assert.equal(frame.length, 24);
+  assert.equal(frame.at(-1), '? q back');
+  // No line is cut.
+  for (const line of frame) assert.doesNotMatch(line, /…/);
+  for (const { title, meaning } of columns)
+    assert.ok(
+      frame.some((line) => line.startsWith(title) && line.endsWith(meaning)),
+      title,
+    );
+  for (const start of ['q, Ctrl-C', 'space', 's, r', '/', 'up, down', '?, h'])
+    assert.ok(
+      frame.some((line) => line.startsWith(start)),
+      start,
+    );
+  assert.match(view.frame(79, 10, unpainted).at(-1) ?? '', /^lines 1 to 9 of 23 /);
+  view.press({ name: 'pagedown', ctrl: false, text: undefined });
+  assert.match(view.frame(79, 10, unpainted).at(-1) ?? '', /^lines 10 to 18 of 23 /);
+  view.press({ name: 'end', ctrl: false, text: undefined });
+  const end = view.frame(79, 10, unpainted);
+  assert.match(end.at(-1) ?? '', /^lines 15 to 23 of 23 /);
+  assert.match(end.at(-2) ?? '', /^batches /);
+  view.press(key('q'));
+  assert.match(view.frame(79, 10, unpainted).join('\n'), /alpha/);
 });
 
 test('the list moves, and stays within its rows', () => {

@@ -51,24 +51,23 @@ function byteStringField({ name, datatype, shape: given }, dims) {
   const value = make('textarea', { value: 'text', spellcheck: false });
   const writing = choice(writings);
   const file = make('input', { type: 'file' });
-  return {
-    controls: [
-      labelled('Elements, one a line', value),
-      labelled('Written as', writing),
-      labelled('File, as the one element', file),
-    ],
-    async read() {
-      const shape = shapeOf(dims.value, given);
-      const [chosen] = file.files;
-      const input = { name, datatype };
-      if (chosen !== undefined) {
-        const ones = shape.map(() => 1);
-        return ofByteStrings(input, ones, [new Uint8Array(await chosen.arrayBuffer())]);
-      }
-      const elements = byteStringsOf(value.value, writing.value);
-      return ofByteStrings(input, filled(shape, given, elements.length), elements);
-    },
+  const controls = [
+    labelled('Elements, one a line', value),
+    labelled('Written as', writing),
+    labelled('File, as the one element', file),
+  ];
+  const read = async () => {
+    const shape = shapeOf(dims.value, given);
+    const [chosen] = file.files;
+    const input = { name, datatype };
+    if (chosen !== undefined) {
+      const ones = shape.map(() => 1);
+      return ofByteStrings(input, ones, [new Uint8Array(await chosen.arrayBuffer())]);
+    }
+    const elements = byteStringsOf(value.value, writing.value);
+    return ofByteStrings(input, filled(shape, given, elements.length), elements);
   };
+  return { controls, read };
 }
 
 /** A list, or an image. */
@@ -81,19 +80,18 @@ function numberField({ name, datatype, shape: given }, dims) {
   const range = choice(imageRanges);
   // Whole numbers hold the bytes of an image as they are.
   if (!isFloat(datatype)) range.value = '255';
-  return {
-    controls: [
-      labelled(`Elements as a list${layout ? ', or an image' : ''}`, value),
-      ...(layout ? [labelled('Image file', file), labelled('Values of the image', range)] : []),
-    ],
-    async read() {
-      const input = { name, datatype };
-      const [chosen] = layout === undefined ? [] : file.files;
-      if (chosen === undefined) return ofNumbers(input, shapeOf(dims.value, given), elementsOf(value.value));
-      const { data, shape } = await imageData(chosen, layout, given.length, range.value);
-      return ofNumbers(input, shape, data.map(String));
-    },
+  const controls = [
+    labelled(`Elements as a list${layout ? ', or an image' : ''}`, value),
+    ...(layout ? [labelled('Image file', file), labelled('Values of the image', range)] : []),
+  ];
+  const read = async () => {
+    const input = { name, datatype };
+    const [chosen] = layout === undefined ? [] : file.files;
+    if (chosen === undefined) return ofNumbers(input, shapeOf(dims.value, given), elementsOf(value.value));
+    const { data, shape } = await imageData(chosen, layout, given.length, range.value);
+    return ofNumbers(input, shape, data.map(String));
   };
+  return { controls, read };
 }
 
 /**

@@ -20,17 +20,15 @@ export function guarded(name, ...children) {
     fault.hidden = text === '';
     for (const control of controls) control.setAttribute('aria-invalid', String(text !== ''));
   };
-  return {
-    element,
-    async attempt(read) {
-      say('');
-      try {
-        return await read();
-      } catch (error) {
-        if (!(error instanceof Wrong)) throw error;
-        say(error.message);
-        return undefined;
-      }
-    },
+  const attempt = async (read) => {
+    say('');
+    try {
+      return await read();
+    } catch (error) {
+      if (!(error instanceof Wrong)) throw error;
+      say(error.message);
+      return undefined;
+    }
   };
+  return { element, attempt };
 }

@@ -259,6 +259,29 @@ for (const protocol of ['http', 'grpc'] as const)
     assert.match((await held) ?? '', /: model 'double': the server was closed before the request ran$/);
   });
 
+for (const protocol of ['http', 'grpc'] as const)
+  test(`a call over ${protocol} that ends while timers are fake leaves no timer`, async (t) => {
+    // Timers that keep the process.
+    const timers = (): number =>
+      process.getActiveResourcesInfo().filter((resource) => resource === 'Timeout').length;
+    const server = await serve(t);
+    const { url } = await server.listen(protocol);
+    const remote = await connectServer(url);
+    t.after(() => remote.close());
+    server.hold('double');
+    const before = timers();
+    const call = remote.infer('double', { x: [1, 2] });
+    while (server.requests('double').length === 0) await new Promise(setImmediate);
+    mock.timers.enable({ apis: ['setTimeout'] });
+    t.after(() => {
+      mock.timers.reset();
+    });
+    server.release('double');
+    await call;
+    mock.timers.reset();
+    assert.equal(timers(), before);
+  });
+
 test('held requests wait, can be cancelled, and are cut off by the close', async (t) => {
   const server = await testServer({ models });
   t.after(() => server.close());

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { figuresBetween, momentOf, type TopFigures } from '../../src/top/figures/top-figures.js';
-import { cellsOf, cut, fitted, safe } from '../../src/top/view/cells.js';
+import { cellsOf, cut, ending, fitted, safe } from '../../src/top/view/cells.js';
 import { columnIds, columns } from '../../src/top/view/columns.js';
 import { jsonLine } from '../../src/top/view/json.js';
 import { LiveView, type Key } from '../../src/top/view/live-view.js';
@@ -49,6 +49,10 @@ test('text takes the cells that a terminal gives it', () => {
   assert.equal(cut('abcdef', 4), 'abc…');
   assert.equal(cut('模型模型', 5), '模型…');
   assert.equal(cut('abc', 0), '');
+  assert.equal(ending('abcdef', 4), '…def');
+  assert.equal(ending('模型模型', 4), '…型');
+  assert.equal(ending('abc', 3), 'abc');
+  assert.equal(ending('abc', 0), '');
   assert.equal(fitted('ab', 4, 'left'), 'ab  ');
   assert.equal(fitted('ab', 4, 'right'), '  ab');
   assert.equal(cellsOf(fitted('模型', 3, 'left')), 3);
@@ -120,6 +124,8 @@ test('keys sort, filter, pause and move', () => {
   assert.match(text(), /sorted by req\/s/);
   for (const letter of '/alq') view.press(key(letter));
   assert.match(text(), /filter: alq_/);
+  // On a narrow terminal the end of what is written counts.
+  assert.equal(view.frame(6, 12, unpainted).at(-1), '… alq_');
   view.press(key('\u007f', 'backspace'));
   view.press(key('\r', 'return'));
   assert.deepEqual(order(), ['alpha']);

@@ -1,7 +1,7 @@
 /** The view of a terminal: what its user has chosen, and the lines of a frame. */
 
 import type { TopFigures } from '../figures/top-figures.js';
-import { cut, fitted, safe } from './cells.js';
+import { cut, ending, fitted, safe } from './cells.js';
 import { columns } from './columns.js';
 import { machineLines, serverLine } from './head.js';
 import { helpLines } from './help.js';
@@ -203,7 +203,7 @@ export class LiveView {
   #lastLine(width: number, paint: Paint): string {
     const { filter, sort } = this.#choice;
     // What is written stays to be seen in a narrow terminal: its end counts.
-    if (this.#writes) return cut(`filter: ${safe(filter)}_`, width);
+    if (this.#writes) return ending(`filter: ${safe(filter)}_`, width);
     const end = Math.min(this.#rows, this.#first + this.#room);
     const parts = [
       ...(this.#paused ? ['PAUSED'] : []),

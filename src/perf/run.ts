@@ -97,15 +97,16 @@ export async function runPerf(
       ? await openRemote(place.url, options.headers, model, version, signal)
       : await openInProcess(place.server, model, version, options.composing);
   try {
-    return await measure(server, options, progress, signal);
+    return await measureServer(server, options, progress, signal);
   } finally {
     await server.close();
   }
 }
 
-async function measure(
+/** Measures a model of a server that is open, and leaves it open. The rest is as for {@link runPerf}. */
+export async function measureServer(
   server: OpenedServer,
-  options: PerfOptions,
+  options: Omit<PerfOptions, 'place' | 'model' | 'version'>,
   progress: RunProgress,
   signal: AbortSignal,
 ): Promise<PerfRun> {
@@ -200,7 +201,7 @@ const openMs = 60_000;
 const statisticsMs = 10_000;
 
 /** Sequences have the length of their data, unless a length is given or the data is generated. */
-function sequencePlan({ sequences }: PerfOptions, given: boolean): SequencePlan {
+function sequencePlan({ sequences }: Pick<PerfOptions, 'sequences'>, given: boolean): SequencePlan {
   return { ...sequences, length: sequences.length ?? (given ? undefined : defaultLength) };
 }
 
@@ -212,7 +213,7 @@ function rateOf(intervalsMs: readonly number[]): number {
 }
 
 function loadOf(
-  { load, sequences }: PerfOptions,
+  { load, sequences }: Pick<PerfOptions, 'load' | 'sequences'>,
   value: number,
   hasSequences: boolean,
   target: Target,

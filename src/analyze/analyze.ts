@@ -3,7 +3,8 @@
 import { addon } from '../addon/load.js';
 import { editConfig, type ModelConfig } from '../config/index.js';
 import { invalidArgument, TritonError } from '../errors.js';
-import { search, type SearchProgress, type SearchResult } from './search/search.js';
+import { search } from './search/search.js';
+import type { SearchProgress, SearchResult } from './search/world.js';
 import { axesOf, type LeftOut, type SearchLimit } from './space/axes.js';
 import { changesOf } from './space/changes.js';
 import type { Candidate, SettingName, Space } from './space/space.js';
@@ -110,8 +111,8 @@ function spaceOf(
 }
 
 function filesOf(space: Space, tuned: readonly TunedModel[], best: Candidate): readonly FileChange[] {
-  return tuned.flatMap(({ written: { file, text }, config }) => {
-    const changes = changesOf(space, best, config);
+  return tuned.flatMap(({ written: { file, text, config: written }, config }) => {
+    const changes = changesOf(space, best, { config, written });
     if (changes.length === 0) return [];
     return [
       { model: config.name, file, before: text, after: editConfig({ file, text: text ?? '' }, changes) },

@@ -18,7 +18,7 @@ export function unifiedDiff(file: string, before: string | undefined, after: str
     const start = Math.max(0, i - context);
     let end = i + 1;
     // Changes that are near each other are in one hunk.
-    for (let same = 0; end < lines.length && same < 2 * context; end++)
+    for (let same = 0; end < lines.length && same <= 2 * context; end++)
       same = lines[end]?.[0] === ' ' ? same + 1 : 0;
     const trailing = trailingSame(lines.slice(start, end));
     end -= Math.max(0, trailing - context);

@@ -3,7 +3,7 @@
 import { significant } from '../../perf/plot/numbers.js';
 import type { Analysis } from '../analyze.js';
 import { compareScores, scoreOf, type Figures, type Objective, type Score } from '../search/objective.js';
-import type { Phase, SearchProgress, Tried, Verdict } from '../search/search.js';
+import type { Phase, SearchProgress, Tried, Verdict } from '../search/world.js';
 import type { LeftOut } from '../space/axes.js';
 import { candidateText, changedIn, type Space } from '../space/space.js';
 import type { Limits } from '../trial/trials.js';

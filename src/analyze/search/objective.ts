@@ -53,6 +53,32 @@ export const keptThroughput = 0.95;
 /** A candidate may refuse this share of the requests more than the present configuration. */
 const mostRefused = 0.01;
 
+/** The means of two measurements of a candidate, by their lengths. */
+export function weighMeans(
+  first: Figures | undefined,
+  firstMs: number,
+  second: Figures,
+  secondMs: number,
+): Figures {
+  if (first === undefined) return second;
+  const share = secondMs / (firstMs + secondMs);
+  const mean = (a: number, b: number): number => a + share * (b - a);
+  return {
+    levels: second.levels.map((level, i) => {
+      const before = first.levels[i];
+      if (before === undefined) return level;
+      const of = (figure: LatencyFigure): number => mean(before.latencyMs[figure], level.latencyMs[figure]);
+      return {
+        concurrency: level.concurrency,
+        throughput: mean(before.throughput, level.throughput),
+        latencyMs: { mean: of('mean'), p50: of('p50'), p90: of('p90'), p95: of('p95'), p99: of('p99') },
+        refused: mean(before.refused, level.refused),
+      };
+    }),
+    memoryBytes: second.memoryBytes,
+  };
+}
+
 function throughputOf({ levels }: Figures): number {
   return Math.max(...levels.map(({ throughput }) => throughput));
 }

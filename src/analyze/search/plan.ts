@@ -52,8 +52,9 @@ export function planGrid(
   return { most: Math.max(2, most), windowMs: leastWindowMs };
 }
 
-/** The fewest rounds that a test of significance says anything of, and the most that are worth their time. */
-const leastRounds = 5;
+/** The fewest rounds that a test of significance says anything of. */
+export const leastRounds = 5;
+/** The most that are worth their time. */
 const mostRounds = 14;
 const longestWindowMs = 3000;
 
@@ -64,13 +65,25 @@ export function planRounds(
   candidates: number,
   windowMs: number,
 ): { readonly rounds: number; readonly windowMs: number } {
-  const roundOf = (window: number): number => candidates * (overheadMs + factor * window);
-  const rounds = Math.floor(timeMs / roundOf(windowMs));
-  if (rounds < leastRounds) {
-    const shorter = (timeMs / leastRounds / candidates - overheadMs) / factor;
-    return { rounds: leastRounds, windowMs: Math.max(leastWindowMs, Math.floor(shorter)) };
-  }
+  const roundMs = candidates * (overheadMs + factor * windowMs);
+  const rounds = Math.floor(timeMs / roundMs);
+  const costs = { overheadMs, factor };
+  if (rounds < leastRounds)
+    return { rounds: leastRounds, windowMs: windowFor(timeMs / leastRounds / candidates, costs, windowMs) };
   if (rounds <= mostRounds) return { rounds, windowMs };
-  const longer = (timeMs / mostRounds / candidates - overheadMs) / factor;
-  return { rounds: mostRounds, windowMs: Math.min(longestWindowMs, Math.floor(longer)) };
+  return {
+    rounds: mostRounds,
+    windowMs: windowFor(timeMs / mostRounds / candidates, costs, longestWindowMs),
+  };
+}
+
+/** The window of a measurement that may take a time, within limits. */
+export function windowFor(timeMs: number, { overheadMs, factor }: Costs, most: number): number {
+  return Math.max(leastWindowMs, Math.min(most, Math.floor((timeMs - overheadMs) / factor)));
+}
+
+/** How many candidates can go through the fewest rounds beside the present one, in a time; at least one. */
+export function planFinalists(timeMs: number, { overheadMs, factor }: Costs, most: number): number {
+  const each = leastRounds * (overheadMs + factor * leastWindowMs);
+  return Math.max(1, Math.min(most, Math.floor(timeMs / each) - 1));
 }

@@ -30,8 +30,10 @@ const trimmed = 0.15;
 /**
  * Compares round by round: whatever slows the machine down slows both neighbours. It is Yuen's test of the logarithms of the
  * ratios, with trimmed means.
+ *
+ * @param comparisons - Of so many, this is the best one, which may be so by chance.
  */
-export function ratioOf(before: readonly number[], after: readonly number[]): Ratio {
+export function ratioOf(before: readonly number[], after: readonly number[], comparisons: number = 1): Ratio {
   const logs = before.flatMap((one, i) => {
     const other = after[i];
     return other === undefined || one <= 0 || other <= 0 ? [] : [Math.log(other / one)];
@@ -53,7 +55,7 @@ export function ratioOf(before: readonly number[], after: readonly number[]): Ra
   return {
     change,
     within: (1 + change) * (Math.exp(error * tQuantile(significance, freedom)) - 1),
-    significant: p < significance,
+    significant: p < significance / comparisons,
   };
 }
 

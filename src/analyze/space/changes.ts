@@ -1,6 +1,6 @@
 /** What a candidate changes in the configurations of its models. */
 
-import type { FieldChange, ModelConfig } from '../../config/index.js';
+import type { FieldChange, ModelConfig, ModelConfigInput } from '../../config/index.js';
 import { threadParameters } from './axes.js';
 import {
   changedIn,
@@ -11,31 +11,37 @@ import {
   type Space,
 } from './space.js';
 
-/**
- * The changes of a model's configuration. There are none if the candidate leaves the model as it is.
- *
- * @param config - The complete configuration, as it is served now.
- */
-export function changesOf(space: Space, candidate: Candidate, config: ModelConfig): readonly FieldChange[] {
-  const { name: model, backend, dynamic_batching: dynamic } = config;
-  const changes: FieldChange[] = [];
-  for (const { axis, value } of changedIn(space, candidate)) {
-    if (axis.model !== model) continue;
-    changes.push(...changesOfSetting(axis.setting, value, backend));
-  }
+/** A model as it is served and as it is written. */
+export interface ConfiguredModel {
+  /** The complete configuration, as it is served now. */
+  readonly config: ModelConfig;
+  /** The fields that are written in config.pbtxt. */
+  readonly written: ModelConfigInput;
+}
+
+/** The changes of a model's configuration. There are none if the candidate leaves the model as it is. */
+export function changesOf(
+  space: Space,
+  candidate: Candidate,
+  { config, written }: ConfiguredModel,
+): readonly FieldChange[] {
+  const { name: model, backend } = config;
   const changed = changedIn(space, candidate).filter(({ axis }) => axis.model === model);
-  const batches = changed.some(({ axis: { setting } }) => isOfBatcher(setting));
+  const changes = changed.flatMap(({ axis: { setting }, value }) =>
+    changesOfSetting(setting, value, backend),
+  );
   const rows = valueOf(space, candidate, model, 'max_batch_size');
+  const batches = changed.some(({ axis: { setting } }) => isOfBatcher(setting));
   if (!batches || config.sequence_batching !== undefined || rows === 'unbatched') return changes;
-  // Where max_batch_size is completed, dynamic_batching is too; a written one must be accompanied.
-  const isWritten = changes.some(({ path }) => path.startsWith('dynamic_batching.'));
-  if (!isWritten) changes.push({ path: 'dynamic_batching', value: {} });
+  const { dynamic_batching: dynamic } = written;
+  // A written max_batch_size batches only with dynamic_batching; both are completed together.
+  if (dynamic === undefined)
+    return rows === 1 ? changes : [{ path: 'dynamic_batching', value: {} }, ...changes];
   // Preferred sizes above the new limit would be refused.
-  const sizes = dynamic?.preferred_batch_size ?? [];
+  const sizes = dynamic.preferred_batch_size ?? [];
   const fit = typeof rows === 'number' ? sizes.filter((size) => size <= rows) : sizes;
   const isSet = changes.some(({ path }) => path === preferredPath);
-  if (!isSet && fit.length < sizes.length) changes.push({ path: preferredPath, value: fit });
-  return changes;
+  return isSet || fit.length === sizes.length ? changes : [...changes, { path: preferredPath, value: fit }];
 }
 
 const preferredPath = 'dynamic_batching.preferred_batch_size';

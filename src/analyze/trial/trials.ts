@@ -8,12 +8,12 @@ import { TritonError } from '../../errors.js';
 import type { Explanation, InferenceServer } from '../../index.js';
 import type { ServerOptions } from '../../options.js';
 import { throughputOf, type Level } from '../../perf/measure/level.js';
-import { measureServer, type PerfOptions, type RunProgress } from '../../perf/run.js';
+import { measureServer, requestsOf, type PerfOptions, type RunProgress } from '../../perf/run.js';
 import { openedOf } from '../../perf/targets/in-process.js';
 import { createServer } from '../../server/creation/create-server.js';
 import { thrownText } from '../../thrown-text.js';
 import type { Figures, LevelFigures, Objective } from '../search/objective.js';
-import type { Measured } from '../search/search.js';
+import type { Measured } from '../search/world.js';
 import { changesOf } from '../space/changes.js';
 import { keyOf, type Candidate, type Space } from '../space/space.js';
 import { memoryOfModels } from './memory.js';
@@ -74,7 +74,11 @@ export class Trials {
     return this.#limits.get(keyOf(candidate)) ?? [];
   }
 
-  /** The complete configurations, as they are served now: of the model, or of the steps of an ensemble, and of their steps. */
+  /**
+   * The complete configurations, as they are served now: of the model, or of the steps of an ensemble, and of their steps.
+   *
+   * @throws {@link TritonError} INVALID_ARG for requests that do not fit the model; the error of a load that failed.
+   */
   async present(): Promise<readonly ModelConfig[]> {
     const server = await this.#open([]);
     try {
@@ -84,7 +88,10 @@ export class Trials {
         if (steps.length === 0) found.set(config.name, config);
         for (const { model_name: step } of steps) visit(server.model(step));
       };
-      visit(server.model(this.#options.model, this.#options.version));
+      const { model, version, requests } = this.#options;
+      const opened = server.model(model, version);
+      visit(opened);
+      await requestsOf(opened, requests);
       return [...found.values()];
     } finally {
       await server.close({ timeoutMs: 0 });
@@ -104,7 +111,7 @@ export class Trials {
     const changes = tuned.map(({ written, config }) => ({
       name: config.name,
       written,
-      changes: changesOf(space, candidate, config),
+      changes: changesOf(space, candidate, { config, written: written.config }),
     }));
     let server: InferenceServer | undefined;
     try {

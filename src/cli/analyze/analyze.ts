@@ -1,19 +1,16 @@
 /** `tritonts analyze`: searches the configuration of a model that serves an objective best. */
 
-import { analyze as runAnalysis, type Analysis } from '../../analyze/analyze.js';
-import { analysisJson } from '../../analyze/report/json.js';
-import { analysisPicture } from '../../analyze/report/picture.js';
-import { analysisText } from '../../analyze/report/text.js';
+import { analyze as runAnalysis } from '../../analyze/analyze.js';
 import { objectiveText } from '../../analyze/search/objective.js';
 import { invalidArgument, TritonError } from '../../errors.js';
-import { printable, printableLine } from '../../printable.js';
+import { printableLine } from '../../printable.js';
 import { flagsText } from '../flags/help.js';
 import { parseFlags } from '../flags/parse-flags.js';
-import { checkWritable, fail, writeReport } from '../report-files.js';
+import { checkWritable, fail } from '../report-files.js';
 import { ConsoleProgress } from './console-progress.js';
 import { analyzeFlagGroups, analyzeFlags } from './flags.js';
+import { reportAnalysis } from './report.js';
 import { analyzeSettings, type AnalyzeSettings } from './settings.js';
-import { writeConfig } from './write-config.js';
 
 /** The exit codes, as those of perf. */
 const codes = { done: 0, wrongFlags: 3, failed: 99, interrupted: 130, terminated: 143 } as const;
@@ -76,7 +73,7 @@ export async function analyze(args: readonly string[]): Promise<number> {
     );
     const analysis = await runAnalysis(options, progress, interrupt.signal);
     progress.clear();
-    const unwritten = await report(analysis, settings);
+    const unwritten = await reportAnalysis(analysis, settings);
     if (unwritten !== undefined) return fail(unwritten, codes.failed);
     return interrupt.signal.aborted ? ended : codes.done;
   } catch (error) {
@@ -87,34 +84,5 @@ export async function analyze(args: readonly string[]): Promise<number> {
   } finally {
     process.removeListener('SIGINT', stop);
     process.removeListener('SIGTERM', stop);
-  }
-}
-
-/** Prints and writes everything. Returns the error of the first file that could not be written. */
-async function report(analysis: Analysis, { options, json, plot, write }: AnalyzeSettings): Promise<unknown> {
-  const { model, objective } = options;
-  console.log(`\n${printable(analysisText(analysis, objective))}`);
-  const outputs: (() => Promise<void>)[] = [];
-  if (json !== undefined) outputs.push(() => writeReport(json, analysisJson(analysis, model, objective)));
-  if (plot !== undefined) outputs.push(() => writeReport(plot, analysisPicture(analysis, model)));
-  if (analysis.files.length > 0) {
-    if (write) outputs.push(() => writeAll(analysis));
-    else console.log('\nNothing was written; --write writes this change.');
-  }
-  let unwritten: unknown;
-  for (const output of outputs) {
-    try {
-      await output();
-    } catch (error) {
-      unwritten ??= error;
-    }
-  }
-  return unwritten;
-}
-
-async function writeAll({ files }: Analysis): Promise<void> {
-  for (const change of files) {
-    await writeConfig(change);
-    console.log(printableLine(`wrote ${change.file}`));
   }
 }

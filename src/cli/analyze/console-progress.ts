@@ -3,7 +3,7 @@
 import type { AnalyzeProgress } from '../../analyze/analyze.js';
 import { phaseText, progressText, spaceText } from '../../analyze/report/text.js';
 import type { Objective } from '../../analyze/search/objective.js';
-import type { SearchProgress } from '../../analyze/search/search.js';
+import type { SearchProgress } from '../../analyze/search/world.js';
 import type { LeftOut } from '../../analyze/space/axes.js';
 import { candidateText, keyOf, type Space } from '../../analyze/space/space.js';
 import { printable, printableLine } from '../../printable.js';

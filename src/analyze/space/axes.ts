@@ -50,7 +50,7 @@ export type SearchLimit =
 export interface AxisSource {
   /** The complete configuration, as it is served. */
   readonly config: ModelConfig;
-  /** Whether the model's folder is of this machine, and its configuration is the model's own. */
+  /** Cores that the server may use. */
   readonly cores: number;
   /** The most rows that wait at a time: callers times rows of a request. */
   readonly load: number;
@@ -80,7 +80,7 @@ export function axesOf(source: AxisSource): {
   const add = (setting: SettingName, found: readonly SettingValue[], present: SettingValue): void => {
     const axis = axisOf(source, setting, found, present);
     if (axis.values.length > 1) axes.push(axis);
-    else leave(source.limits.has(setting) ? '--search' : 'there is one value', setting);
+    else leave(source.limits.has(setting) ? '--search leaves one value' : 'there is one value', setting);
   };
   instanceAxes(source, add, leave);
   batchAxes(source, add, leave);

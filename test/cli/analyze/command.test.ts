@@ -209,7 +209,10 @@ test('a proposed change is shown as a difference, with what limits both and what
   const text = said.slice(length).join('\n');
   assert.match(text, /^present {2}1,000 infer\/s with 64 at once[^]*limit: batching\. They are small\.$/m);
   assert.match(text, /^best {5}2,000 infer\/s with 64 at once[^]*max_batch_size 8\n +limit: instances\. /m);
-  assert.match(text, /^The best one is better by more than chance: \+100 % ± 5\.0 % in 9 rounds in turn\.$/m);
+  assert.match(
+    text,
+    /^The best one is better by more than chance: \+100 % ± 5\.00 % in 9 rounds in turn\.$/m,
+  );
   assert.match(text, /^Caution: model 'm' will refuse requests of more than 8 rows; now it takes 16\.$/m);
   assert.match(text, /^failed:\n {2}max_batch_size 8, instances 2: UNAVAILABLE: no memory$/m);
   assert.match(text, /^@@ -1,2 \+1,2 @@\n # Rows\.\n-max_batch_size: 16\n\+max_batch_size: 8$/m);
@@ -254,11 +257,8 @@ test('exit codes and messages', async (t) => {
   assert.equal(nothing, 3);
   assert.match(reason, /model 'slow' has nothing to search: /);
   const [shape, text] = await run(join(repository, 'slow'), '--shape=z:4');
-  assert.equal(shape, 99);
-  assert.match(
-    text,
-    /the present configuration cannot be measured: INVALID_ARG: --shape: model 'slow' has no input 'z'/,
-  );
+  assert.equal(shape, 3);
+  assert.match(text, /INVALID_ARG: --shape: model 'slow' has no input 'z'/);
   const [unwritable, where] = await run(join(repository, 'slow'), '--plot', join(repository, 'no', 'a.svg'));
   assert.equal(unwritable, 3);
   assert.match(where, /cannot be written/);

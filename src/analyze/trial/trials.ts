@@ -185,8 +185,10 @@ export class Trials {
         return { level, limits };
       }
       // Only the first candidate gets more time: nothing is known of the model before.
-      if (known !== undefined || trial === firstTries || this.#signal.aborted)
-        throw failure?.error ?? aborted();
+      if (known !== undefined || trial === firstTries || this.#signal.aborted) {
+        if (failure === undefined) throw aborted();
+        throw failure.error;
+      }
       length *= 5;
     }
   }

@@ -198,6 +198,6 @@ function tableText({ space, result }: Analysis, objective: Objective): string {
   const widths = head.map((title, i) => Math.max(title.length, ...rows.map((row) => row[i]?.length ?? 0)));
   const line = (cells: readonly string[]): string =>
     cells.map((cell, i) => (i === cells.length - 1 ? cell : cell.padStart(widths[i] ?? 0))).join('  ');
-  const title = `${measured.length} candidates; the best ones, by their longest measurements:`;
+  const title = `${measured.length} candidates; the best ones, by the means of their measurements:`;
   return [title, line(head), ...rows.map(line)].join('\n');
 }

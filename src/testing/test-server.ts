@@ -40,7 +40,10 @@ export interface TestServerOptions extends Pick<
 }
 
 const defaultRecordedBytes = 2 ** 28;
-/** How long clients may take to read their last answers once the server is closed, in milliseconds. */
+/**
+ * How long clients may take to read their last answers once the server is closed, in milliseconds. It is besides the caller's time: that
+ * has passed when the calls end that are cut off, and their errors would be lost.
+ */
 const lastAnswersMs = 2000;
 
 /**

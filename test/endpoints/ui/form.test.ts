@@ -223,6 +223,23 @@ void suite('the form', { skip: noBrowser ?? false }, () => {
     assert.deepEqual(server.requests('model')[0]?.inputs['in']?.shape, [0]);
   });
 
+  void test('an image of too many pixels for a tensor is refused', async (t) => {
+    const { page } = await modelPage(t, {
+      config: { input: [tensor('in', 'UINT8', [10_000, 10_000, 3])], output: [tensor('out', 'BYTES')] },
+      answer: () => ({ out: [] }),
+    });
+    const image = await sharp({ create: { width: 1, height: 1, channels: 3, background: 'red' } })
+      .png()
+      .toBuffer();
+    await page
+      .getByLabel('Image file')
+      .setInputFiles({ name: 'a.png', mimeType: 'image/png', buffer: image });
+    await send(page);
+    await page
+      .getByText('expected an image of at most 16,777,216 pixels but received 10000 x 10000')
+      .waitFor();
+  });
+
   void test("a phone's width is enough", async (t) => {
     const { page } = await modelPage(
       t,

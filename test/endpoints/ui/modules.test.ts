@@ -9,8 +9,8 @@ import { pageFiles } from '../../../src/endpoints/ui/page-files.js';
 import { temporaryFolder } from '../../support/repository.js';
 
 interface Modules {
-  readonly exact: { parseExact(json: string): unknown };
-  readonly strings: { byteStringsOf(text: string, writing: string): readonly Uint8Array[] };
+  readonly exact: { readonly parseExact: (json: string) => unknown };
+  readonly strings: { readonly byteStringsOf: (text: string, writing: string) => readonly Uint8Array[] };
   readonly elements: {
     valuesOf(datatype: string, texts: readonly string[]): readonly unknown[];
     bytesOfNumbers(
@@ -19,7 +19,7 @@ interface Modules {
       each: (call: (i: number, value: number) => void) => void,
     ): Uint8Array;
   };
-  readonly shape: { checkDerived(shape: readonly number[], given: readonly number[]): void };
+  readonly shape: { readonly checkDerived: (shape: readonly number[], given: readonly number[]) => void };
 }
 
 let modules: Modules;

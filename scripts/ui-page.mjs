@@ -19,7 +19,8 @@ function shared(file) {
 
 const texts = new Map(
   readdirSync(join(folder, 'page'), { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
+    // Editors leave files of their own there.
+    .filter((entry) => entry.isFile() && /^[^.].*\.(js|css|html|svg)$/.test(entry.name))
     .map(({ parentPath, name }) => join(parentPath, name))
     .map((path) => [
       path.slice(join(folder, 'page').length + 1).replaceAll('\\', '/'),

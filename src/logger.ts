@@ -2,6 +2,7 @@
 
 import { expected } from './argument-checks.js';
 import { printableLine } from './printable.js';
+import { setImmediate } from './timers.js';
 
 /** The context of a message. */
 export interface LogContext {

@@ -1,4 +1,6 @@
-/** Limits how long something is waited for. */
+/** Limits how long something is waited for, in real time: fake timers of a test do not move it. */
+
+import { clearTimeout, setTimeout } from './timers.js';
 
 /** The longest delay of Node's timers, in milliseconds. A timer with a longer one fires at once. */
 export const longestTimerMs: number = 2 ** 31 - 1;

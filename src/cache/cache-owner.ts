@@ -14,6 +14,7 @@ import { unavailable } from '../errors.js';
 import type { Log } from '../logger.js';
 import { thrownText } from '../thrown-text.js';
 import { endsWithin } from '../time-limit.js';
+import { clearTimeout, setImmediate, setTimeout } from '../timers.js';
 import type { CachedValue, ResponseCache } from './response-cache.js';
 
 /** After a look-up that took too long, how long the engine asks nothing: at first, and at most. */

@@ -9,6 +9,7 @@ import type { MessagePort } from 'node:worker_threads';
 import { ignore, type Log, type LogFunction } from '../logger.js';
 import { textOf } from './batches/failures.js';
 import type { ModelLogger } from '../api/javascript-model.js';
+import { setImmediate } from '../timers.js';
 
 const levels = ['error', 'warn', 'info', 'verbose'] as const;
 type Level = (typeof levels)[number];

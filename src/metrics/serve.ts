@@ -4,6 +4,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { expected, readOptions } from '../argument-checks.js';
 import { listen } from '../listen.js';
+import { clearTimeout, setTimeout } from '../timers.js';
 import { contentType, scrapeText, type MetricsSource } from './scrape-text.js';
 import { Turns } from './turns.js';
 

@@ -1,6 +1,7 @@
 /** Writes answers and other lines to the process of a model, with a limit of unread answers. */
 
 import type { Duplex } from 'node:stream';
+import { clearTimeout, setTimeout } from '../timers.js';
 
 /** With this number of questions open or their answers unread, reading from the process pauses. */
 const mostQuestions = 16;

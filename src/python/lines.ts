@@ -2,6 +2,7 @@
 
 import type { Readable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
+import { setImmediate } from '../timers.js';
 
 /** How long lines of all streams are taken in one turn of the event loop, in milliseconds. */
 const sliceMs = 1;

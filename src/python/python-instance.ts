@@ -14,6 +14,7 @@ import type { Interpreter } from './interpreter.js';
 import { Questions } from './questions.js';
 import { StubProcess } from './stub-process.js';
 import { thrownText } from '../thrown-text.js';
+import { clearTimeout, setTimeout } from '../timers.js';
 
 /** The pause before a restart: the first and the longest. Each pause is twice the previous one. */
 const firstPauseMs = 50;

@@ -12,6 +12,7 @@ import { logLateFinalize } from '../javascript/threads/finalize-limit.js';
 import { levelsOf } from '../javascript/model-logger.js';
 import type { RunningVersion } from '../javascript/versions/versions.js';
 import type { Log } from '../logger.js';
+import { clearTimeout, setTimeout } from '../timers.js';
 import { stubLibrary } from './files.js';
 import { findInterpreter, type Interpreter } from './interpreter.js';
 import { ask, PythonInstance, type InstanceSource, type Task } from './python-instance.js';

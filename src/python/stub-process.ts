@@ -16,6 +16,7 @@ import { disown } from '../addon/own-process.js';
 import { Uploads } from './uploads.js';
 import { isScarcity, notStarted, startProcess } from './start-process.js';
 import { thrownText } from '../thrown-text.js';
+import { clearTimeout, setTimeout } from '../timers.js';
 
 /** A question of the model. */
 export interface Question {

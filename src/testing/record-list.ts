@@ -2,9 +2,6 @@
 
 import type { Recorded } from './records.js';
 
-/** What a record counts besides the bytes of its tensors. */
-const recordBytes = 1024;
-
 /** See the head of this file. The oldest ones go first, and the last one stays in any case. */
 export class RecordList {
   readonly #mostBytes: number;
@@ -18,7 +15,7 @@ export class RecordList {
 
   add(record: Recorded): void {
     this.#records.add(record);
-    this.#grow(recordBytes + record.bytes);
+    this.#grow(record.bytes);
     record.onGrowth = (bytes) => {
       // It may have been forgotten while it ran.
       if (this.#records.has(record)) this.#grow(bytes);
@@ -47,7 +44,7 @@ export class RecordList {
     for (const oldest of this.#records) {
       if (this.#bytes <= this.#mostBytes || this.#records.size === 1) return;
       this.#records.delete(oldest);
-      this.#bytes -= recordBytes + oldest.bytes;
+      this.#bytes -= oldest.bytes;
     }
   }
 }

@@ -48,6 +48,18 @@ export interface RecordedRequest {
   readonly batchSize: number;
 }
 
+/** What V8 holds of each, in bytes, rounded up from measurements, besides texts and the elements of tensors. */
+const heldBytes = {
+  record: 1024,
+  parameter: 128,
+  wanted: 16,
+  response: 400,
+  tensor: 400,
+  /** An element of BYTES is a buffer of its own once it is read. */
+  byteString: 112,
+  error: 1024,
+};
+
 /** See the head of this file. */
 export class Recorded implements RecordedRequest, RequestNotes {
   readonly model: string;
@@ -64,9 +76,9 @@ export class Recorded implements RecordedRequest, RequestNotes {
   readonly responses: Readonly<Record<string, AnyTensor>>[] = [];
   error: TritonError | undefined;
   batchSize = 0;
-  /** The bytes of its tensors. */
+  /** About how much memory it has, in bytes. */
   bytes: number;
-  /** Called with the bytes of each response. */
+  /** Called with the bytes that are added, such as those of each response. */
   onGrowth: (bytes: number) => void = () => undefined;
   readonly #outputs: readonly NativeTensorSpec[];
   #told: RecordedRequest | undefined;
@@ -86,7 +98,8 @@ export class Recorded implements RecordedRequest, RequestNotes {
     this.timeoutUs = head.timeoutUs;
     this.sequence = head.sequence && Object.freeze({ ...head.sequence });
     this.#outputs = specs.outputs;
-    this.bytes = bytesOf(inputs);
+    const typed = inputs.map((one) => ({ ...one, datatype: specs.inputs[one.index]?.datatype ?? 0 }));
+    this.bytes = heldBytes.record + bytesOfHead(head) + bytesOf(typed);
     this.inputs = Object.freeze(
       Object.fromEntries(
         inputs.map(({ index, shape, bytes }) => {
@@ -112,8 +125,6 @@ export class Recorded implements RecordedRequest, RequestNotes {
   }
 
   responded(outputs: readonly EngineOutput[]): void {
-    const bytes = bytesOf(outputs);
-    this.bytes += bytes;
     this.responses.push(
       Object.freeze(
         Object.fromEntries(
@@ -124,19 +135,48 @@ export class Recorded implements RecordedRequest, RequestNotes {
         ),
       ),
     );
-    this.onGrowth(bytes);
+    this.#grow(heldBytes.response + bytesOf(outputs));
   }
 
   ended(status: NativeStatus | undefined, rows: number): void {
     this.batchSize = status === undefined ? Math.max(1, rows) : 0;
     this.error = status && nativeError(status.code, status.message, { model: this.model });
-    if (this.error === undefined) this.outcome = 'answered';
-    else this.outcome = this.error.code === 'CANCELLED' ? 'cancelled' : 'failed';
+    if (this.error === undefined) {
+      this.outcome = 'answered';
+      return;
+    }
+    this.outcome = this.error.code === 'CANCELLED' ? 'cancelled' : 'failed';
+    this.#grow(heldBytes.error + bytesOfText(this.error.message));
+  }
+
+  #grow(bytes: number): void {
+    this.bytes += bytes;
+    this.onGrowth(bytes);
   }
 }
 
-function bytesOf(tensors: readonly { readonly bytes: Uint8Array }[]): number {
-  return tensors.reduce((sum, { bytes }) => sum + bytes.byteLength, 0);
+/** Texts have one or two bytes a sign. */
+const bytesOfText = (text: unknown): number => (typeof text === 'string' ? 2 * text.length : 0);
+
+function bytesOfHead({ id, parameters, wanted, sequence }: EngineRequest['head']): number {
+  let bytes = bytesOfText(id) + bytesOfText(sequence?.id) + heldBytes.wanted * (wanted?.length ?? 0);
+  for (const [name, value] of parameters)
+    bytes += heldBytes.parameter + bytesOfText(name) + bytesOfText(value);
+  return bytes;
+}
+
+function bytesOf(
+  tensors: readonly {
+    readonly datatype: number;
+    readonly shape: readonly number[];
+    readonly bytes: Uint8Array;
+  }[],
+): number {
+  return tensors.reduce((sum, { datatype, shape, bytes }) => {
+    const count =
+      datatypeOfNumber[datatype] === 'BYTES' ? shape.reduce((product, dim) => product * dim, 1) : 0;
+    return sum + heldBytes.tensor + bytes.byteLength + heldBytes.byteString * count;
+  }, 0);
 }
 
 /** A tensor of a copy of the bytes. */

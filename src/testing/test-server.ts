@@ -33,14 +33,17 @@ export interface TestServerOptions extends Pick<
   /** The timers of delays (default: the global `setTimeout` at each use, so that a runner's fake timers count). */
   readonly clock?: TestClock | undefined;
   /**
-   * How many bytes the recorded requests may have together (default 256 MiB): those of their tensors, and 1 KiB for each. Then
-   * the oldest ones are forgotten, and a warning of the process says so once. Infinity: no limit.
+   * How many bytes the recorded requests may have together (default 256 MiB). It is about the memory that they have: tensors,
+   * parameters, ids, and what V8 adds to each, such as 112 bytes to an element of BYTES. Then the oldest ones are forgotten, and a warning of the process says so once. Infinity: no limit.
    */
   readonly maxRecordedBytes?: number | undefined;
 }
 
 const defaultRecordedBytes = 2 ** 28;
-/** How long clients may take to read their last answers once the server is closed, in milliseconds. */
+/**
+ * How long clients may take to read their last answers once the server is closed, in milliseconds. It is besides the caller's time: that
+ * has passed when the calls end that are cut off, and their errors would be lost.
+ */
 const lastAnswersMs = 2000;
 
 /**

@@ -260,6 +260,21 @@ for (const protocol of ['http', 'grpc'] as const)
   });
 
 for (const protocol of ['http', 'grpc'] as const)
+  test(`the close of a client of ${protocol} ends in its time, also with fake timers`, async (t) => {
+    const server = await serve(t);
+    const remote = await connectServer((await server.listen(protocol)).url);
+    server.hold('double');
+    const held = failureOf(remote.infer('double', { x: [1, 2] }));
+    while (server.requests('double').length === 0) await new Promise(setImmediate);
+    mock.timers.enable({ apis: ['setTimeout', 'setInterval'] });
+    t.after(() => {
+      mock.timers.reset();
+    });
+    await remote.close({ timeoutMs: 1 });
+    assert.match((await held) ?? '', /closed/);
+  });
+
+for (const protocol of ['http', 'grpc'] as const)
   test(`a call over ${protocol} that ends while timers are fake leaves no timer`, async (t) => {
     // Timers that keep the process.
     const timers = (): number =>

@@ -59,14 +59,14 @@ test('records are kept within a limit of bytes, and a warning tells of the first
       m: { config: echo, answer: ({ x }) => ({ y: x }) },
       other: { config: echo, answer: ({ x }) => ({ y: x }) },
     },
-    maxRecordedBytes: 10 * 1024,
+    maxRecordedBytes: 14 * 1024,
   });
   t.after(() => server.close());
   const ids = (): string[] => server.requests().map(({ id }) => id);
   const infer = async (id: string, bytes: number, model = 'm'): Promise<void> => {
     await server.infer(model, { x: new Uint8Array(bytes) }, { id });
   };
-  // Each has its inputs, its outputs, and 1 KiB.
+  // Each has its inputs, its outputs, 1 KiB, and 400 bytes for the response and for each tensor.
   await infer('a', 1024);
   await infer('b', 1024, 'other');
   await infer('c', 1024);
@@ -74,7 +74,7 @@ test('records are kept within a limit of bytes, and a warning tells of the first
   await infer('d', 1024);
   assert.deepEqual(ids(), ['b', 'c', 'd']);
   assert.equal(warnings.length, 1);
-  assert.match(warnings[0] ?? '', /4 requests have more than maxRecordedBytes \(10240\); call reset/);
+  assert.match(warnings[0] ?? '', /4 requests have more than maxRecordedBytes \(14336\); call reset/);
   // One that is larger than all stays while it is the last.
   await infer('e', 20_000);
   assert.deepEqual(ids(), ['e']);
@@ -87,4 +87,54 @@ test('records are kept within a limit of bytes, and a warning tells of the first
     (await failureOf(testServer({ models: { m: () => ({}) }, maxRecordedBytes: -1 }))) ?? '',
     /expected bytes, 0 or more, or Infinity for options.maxRecordedBytes/,
   );
+});
+
+test('all that a record holds counts: parameters, texts, responses, tensors, elements of BYTES, errors', async (t) => {
+  t.mock.method(process, 'emitWarning', () => undefined);
+  const tensor = (name: string, type: string): object => ({ name, data_type: `TYPE_${type}`, dims: [-1] });
+  const tiny = { x: new Uint8Array(1) };
+  const input = [tensor('x', 'UINT8')];
+  const output = [tensor('y', 'UINT8')];
+  const server = await testServer({
+    models: {
+      echo: { config: { input, output }, answer: ({ x }) => ({ y: x }) },
+      texts: { config: { input: [tensor('x', 'STRING')], output }, answer: () => ({ y: [1] }) },
+      stream: {
+        config: { input, output, model_transaction_policy: { decoupled: true } },
+        answer: () => Array.from({ length: 50 }, () => ({ y: [1] })),
+      },
+      wrong: {
+        config: { input, output },
+        answer() {
+          throw new Error('e'.repeat(1000));
+        },
+      },
+    },
+    maxRecordedBytes: 40_000,
+  });
+  t.after(() => server.close());
+  const requests: Readonly<Record<string, () => Promise<unknown>>> = {
+    ids: async () => {
+      for (let i = 0; i < 5; i++) await server.infer('echo', tiny, { id: 'i'.repeat(4000) });
+    },
+    parameters: () =>
+      server.infer('echo', tiny, {
+        parameters: Object.fromEntries(Array.from({ length: 300 }, (_, i) => [`p${i}`, i])),
+      }),
+    text: () => server.infer('echo', tiny, { parameters: { text: 't'.repeat(20_000) } }),
+    strings: () => server.infer('texts', { x: Array<string>(350).fill('') }),
+    responses: async () => {
+      for await (const { outputs } of server.stream('stream', tiny)) assert.ok(outputs['y']);
+    },
+    errors: async () => {
+      for (let i = 0; i < 15; i++) await failureOf(server.infer('wrong', tiny));
+    },
+  };
+  for (const [what, request] of Object.entries(requests)) {
+    server.reset();
+    await server.infer('echo', tiny, { id: 'first' });
+    await request();
+    assert.ok(server.requests().length > 0, what);
+    assert.notEqual(server.requests()[0]?.id, 'first', what);
+  }
 });

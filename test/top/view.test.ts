@@ -177,6 +177,25 @@ test('the help fits a terminal of 80 columns and 24 lines, and moves on smaller 
   assert.match(view.frame(79, 10, unpainted).join('\n'), /alpha/);
 });
 
+test('the help takes its own keys only, and shows that the server is gone', () => {
+  const view = viewOf(figures({ alpha: 1, beta: 2 }));
+  const frame = (): string[] => view.frame(160, 30, unpainted);
+  const before = frame();
+  view.press(key('?', undefined));
+  const help = frame();
+  for (const text of ['/', 's', 'r', ' ', 'x', 'z']) assert.equal(view.press(key(text)), undefined, text);
+  for (const name of ['left', 'right']) assert.equal(view.press(key('', name)), undefined, name);
+  assert.deepEqual(frame(), help);
+  view.show({ figures: figures({ alpha: 1, beta: 2 }), failure: 'UNAVAILABLE: no answer' });
+  assert.deepEqual(frame().slice(0, 2), ['gone, trying again: UNAVAILABLE: no answer', help[0]]);
+  view.show({ figures: figures({ alpha: 1, beta: 2 }), failure: undefined });
+  for (const close of [key('?', undefined), key('h'), key('q'), key('\u001b', 'escape')]) {
+    assert.equal(view.press(close), 'draw');
+    assert.deepEqual(frame(), before);
+    view.press(key('h'));
+  }
+});
+
 test('the list moves, and stays within its rows', () => {
   const view = viewOf(figures(Object.fromEntries(Array.from({ length: 30 }, (_, i) => [`m${i}`, 100 - i]))));
   const first = (): string | undefined =>

@@ -10,6 +10,7 @@ import {
   type OutgoingHttpHeaders,
 } from 'node:http2';
 import { Leak } from '../../protocol/grpc/leak.js';
+import { clearInterval, setInterval } from '../../timers.js';
 import type { CheckedConnectOptions } from '../options.js';
 import { Liveness, patienceOf } from './liveness.js';
 

@@ -8,6 +8,7 @@ import { ownFile } from '../../addon/own-file.js';
 import { disown, own } from '../../addon/own-process.js';
 import { invalidArgument, TritonError, unavailable } from '../../errors.js';
 import { thrownText } from '../../thrown-text.js';
+import { clearTimeout, setTimeout } from '../../timers.js';
 import { FairQueue } from './fair-queue.js';
 import type { Rendered, RenderJob } from './template-process.js';
 

@@ -1,17 +1,29 @@
 /**
  * Tells whether a browser of this machine was led to it by a name of another site (DNS rebinding): a page of
- * `other.site:8000`, whose name then leads to 127.0.0.1, is of the same origin as this server for the browser.
+ * `other.site:8000`, whose name then leads to 127.0.0.1 or to another address of this machine, is of the same origin as
+ * this server for the browser.
  */
 
-import type { IncomingMessage } from 'node:http';
-import { isIP } from 'node:net';
+import { isIP, type Socket } from 'node:net';
 import { hostname } from 'node:os';
 import { TLSSocket } from 'node:tls';
 
-const loopback = /^(127\.|::1$|::ffff:127\.)/;
+const loopback = /^(127\.|::1$)/;
 
 /** The port of a Host without one. */
 const defaultPort = 80;
+
+/** What the check reads of a request. */
+interface Asked {
+  readonly socket: Pick<Socket, 'localAddress' | 'remoteAddress' | 'localPort'>;
+  readonly headers: { readonly host?: string | undefined };
+}
+
+/** Whether a connection begins and ends on this machine. From itself, it is reached at any address from that same address. */
+function isWithinMachine({ localAddress, remoteAddress }: Asked['socket']): boolean {
+  const [local, remote] = [localAddress, remoteAddress].map((one) => one?.replace(/^::ffff:/i, ''));
+  return local !== undefined && (loopback.test(local) || local === remote);
+}
 
 function isOwnName(name: string): boolean {
   const lower = name.toLowerCase().replace(/\.$/, '');
@@ -26,9 +38,8 @@ function isOwnName(name: string): boolean {
  *   which its clients use passes on its own port, too.
  * - With TLS, browsers have checked the name.
  */
-export function foreignHost({ socket, headers: { host } }: IncomingMessage): string | undefined {
-  if (host === undefined || socket instanceof TLSSocket || !loopback.test(socket.localAddress ?? ''))
-    return undefined;
+export function foreignHost({ socket, headers: { host } }: Asked): string | undefined {
+  if (host === undefined || socket instanceof TLSSocket || !isWithinMachine(socket)) return undefined;
   const [, name, port = defaultPort] = /^(\[[^\]]*\]|[^:]*)(?::(\d+))?$/.exec(host) ?? [];
   if (name === undefined) return host;
   // An address is none of DNS.

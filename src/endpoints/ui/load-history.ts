@@ -3,6 +3,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { ModelMessage } from '../../registry/entries/model-events.js';
 import type { InferenceServer } from '../../server/inference-server.js';
+import { setImmediate } from '../../timers.js';
 
 /** A change of a model's state, or a load. */
 export interface LoadEntry {

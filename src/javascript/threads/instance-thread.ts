@@ -20,6 +20,7 @@ import type { WorkersOptions } from '../../api/javascript-model.js';
 import type { InstanceSpec } from '../versions/version-spec.js';
 import type { CompleteTask, InstanceMessage, ServeTask, TaskOutcome } from './worker.js';
 import { thrownText } from '../../thrown-text.js';
+import { clearTimeout, setTimeout } from '../../timers.js';
 
 /** The pause before a restart: the first and the longest. Each pause is twice the previous one. */
 const firstPauseMs = 50;

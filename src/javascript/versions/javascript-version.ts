@@ -19,6 +19,7 @@ import type { Connection } from '../model-server.js';
 import type { JavaScriptModel, WorkersOptions } from '../../api/javascript-model.js';
 import type { InstanceSpec } from './version-spec.js';
 import type { PlacedInstance } from '../../scheduling/placed-instance.js';
+import { clearTimeout, setTimeout } from '../../timers.js';
 import type { RunningVersion } from './versions.js';
 
 /** The data with which a version is opened. */

@@ -5,6 +5,7 @@ import type { ModelKey } from '../../model-key.js';
 import { orAborted } from '../../signals.js';
 import { endsWithin, longestTimerMs } from '../../time-limit.js';
 import type { ModelConfigInput } from '../../config/index.js';
+import { clearInterval, setInterval } from '../../timers.js';
 import type { AgentContext, RepositoryAgent } from './repository-agent.js';
 import { makeFolder, removeFolder } from './temporary-folders.js';
 

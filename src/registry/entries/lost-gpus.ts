@@ -5,6 +5,7 @@
 
 import { lostGpus, usedUpPools } from '../../addon/gpus.js';
 import { type TritonError, unavailable } from '../../errors.js';
+import { clearInterval, setInterval } from '../../timers.js';
 import type { ModelEntry } from './model-entry.js';
 import type { VersionDescriptor } from './published.js';
 

@@ -7,6 +7,7 @@ import { randomBytes } from 'node:crypto';
 import { lstat, mkdir, readdir, readFile, readlink, rm, stat, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
+import { clearInterval, setInterval } from '../../timers.js';
 
 /** The file with the mark. */
 const markName = 'process.json';

@@ -6,6 +6,7 @@
 
 import type { NativeServer } from '../../addon/native/server.js';
 import type { Log } from '../../logger.js';
+import { setTimeout } from '../../timers.js';
 import type { ModelEntry } from '../entries/model-entry.js';
 import type { LazyCounts } from './lazy-counts.js';
 import {

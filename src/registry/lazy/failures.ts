@@ -4,6 +4,7 @@ import type { TritonError } from '../../errors.js';
 import type { ModelEntry } from '../entries/model-entry.js';
 import { stampNow } from '../loading/load-model.js';
 import { endsWithin } from '../../time-limit.js';
+import { clearTimeout, setTimeout } from '../../timers.js';
 
 /** The first pause after a failed load, which doubles, and the longest one. In milliseconds. */
 const firstPauseMs = 250;

@@ -1,5 +1,7 @@
 /** Lets a limited number of loads run at once, in the order in which they came. */
 
+import { clearTimeout, setTimeout } from '../../timers.js';
+
 /**
  * How long others wait for one that has its turn. Then it does not count any more: it may itself wait for these, or for something
  * that does not end.

@@ -4,6 +4,7 @@ import { SignalCalls } from '../../dispatch/ending/signal-calls.js';
 import type { EngineConnection } from '../../dispatch/engine-connection.js';
 import { invalidArgument, unavailable, type TritonError } from '../../errors.js';
 import type { ModelKey } from '../../model-key.js';
+import { clearInterval, setInterval } from '../../timers.js';
 
 /** Asks for lazy models. */
 export interface Waker {

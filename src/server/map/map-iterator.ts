@@ -18,6 +18,7 @@ import type { CheckedOptions } from '../requests/infer-options.js';
 import { itemError, noInputs, withIndex, type Entry, type Mappable, type Yielded } from './map-entry.js';
 import { ItemSource, type ItemConsumer } from './map-source.js';
 import type { MapOptions } from '../../api/results.js';
+import { clearTimeout, setTimeout } from '../../timers.js';
 
 type Next = IteratorResult<Yielded, undefined>;
 

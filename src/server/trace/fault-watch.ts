@@ -2,6 +2,7 @@
 
 import type { NativeTracing } from '../../addon/native/trace.js';
 import type { Log } from '../../logger.js';
+import { clearInterval, setInterval } from '../../timers.js';
 
 /** How often it looks, in milliseconds. */
 const intervalMs = 5000;

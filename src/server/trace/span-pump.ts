@@ -2,6 +2,7 @@
 
 import type { NativeTracing } from '../../addon/native/trace.js';
 import { thrownText } from '../../thrown-text.js';
+import { clearTimeout, setTimeout } from '../../timers.js';
 import { readTraces, type FinishedTrace } from './finished-trace.js';
 import type { SpanSink } from './span-sink.js';
 import { SpanMaker } from './spans.js';

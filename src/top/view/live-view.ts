@@ -22,6 +22,19 @@ export interface Key {
 /** What a key asks of the program. */
 export type KeyAction = 'quit' | 'interrupt' | 'suspend' | 'draw' | undefined;
 
+/** Keys that move a list, or the help. */
+const movingKeys: ReadonlySet<string | undefined> = new Set([
+  'up',
+  'down',
+  'pageup',
+  'pagedown',
+  'home',
+  'end',
+]);
+
+/** Characters that close the help. */
+const closingKeys: ReadonlySet<string | undefined> = new Set(['q', '?', 'h']);
+
 /** What is known of the server. */
 export interface Shown {
   /** Undefined: it has not answered yet. */
@@ -68,10 +81,8 @@ export class LiveView {
     if (ctrl && name === 'z') return 'suspend';
     if (ctrl && name === 'l') return 'draw';
     if (this.#writes) return this.#write(key);
-    if (this.#help && (name === 'escape' || text === 'q')) {
-      this.#help = false;
-      return 'draw';
-    }
+    // What other keys change would not be seen below the help.
+    if (this.#help && !movingKeys.has(name)) return this.#closeHelp(key);
     switch (name) {
       case 'up':
         return this.#move(-1);
@@ -98,6 +109,12 @@ export class LiveView {
     }
   }
 
+  #closeHelp({ name, text }: Key): KeyAction {
+    if (name !== 'escape' && !closingKeys.has(text)) return undefined;
+    this.#help = false;
+    return 'draw';
+  }
+
   /** Keys that are letters or signs. */
   #letter(text: string | undefined): KeyAction {
     switch (text) {
@@ -118,7 +135,7 @@ export class LiveView {
         return 'draw';
       case '?':
       case 'h':
-        this.#help = !this.#help;
+        this.#help = true;
         this.#firstOfHelp = 0;
         return 'draw';
       case undefined:
@@ -138,8 +155,7 @@ export class LiveView {
     const line = (text: string): string => cut(text, width);
     if (this.#help) return this.#helpFrame(width, height, paint);
     const last = this.#lastLine(width, paint);
-    const lines: string[] = [];
-    if (failure !== undefined) lines.push(paint.bad(line(safe(`gone, trying again: ${failure}`))));
+    const lines = this.#failureLines(width, paint);
     if (figures === undefined) {
       if (failure === undefined) lines.push(line(`${safe(this.#place)}: waiting for an answer`));
       return this.#whole(lines, last, height);
@@ -176,15 +192,21 @@ export class LiveView {
     return this.#whole(lines, last, height);
   }
 
-  /** The help has the whole frame. */
+  #failureLines(width: number, paint: Paint): string[] {
+    const { failure } = this.#shown;
+    return failure === undefined ? [] : [paint.bad(cut(safe(`gone, trying again: ${failure}`), width))];
+  }
+
+  /** The help has the whole frame, but for a failure. */
   #helpFrame(width: number, height: number, paint: Paint): string[] {
-    this.#room = Math.max(1, height - 1);
+    const failure = this.#failureLines(width, paint);
+    this.#room = Math.max(1, height - 1 - failure.length);
     this.#firstOfHelp = Math.min(this.#firstOfHelp, Math.max(0, helpLines.length - this.#room));
     const end = Math.min(helpLines.length, this.#firstOfHelp + this.#room);
     const lines = helpLines.slice(this.#firstOfHelp, end).map((text) => cut(text, width));
     const isWhole = helpLines.length <= this.#room;
     const where = isWhole ? '' : `lines ${this.#firstOfHelp + 1} to ${end} of ${helpLines.length}  `;
-    return this.#whole(lines, paint.pale(cut(`${where}? q back`, width)), height);
+    return this.#whole([...failure, ...lines], paint.pale(cut(`${where}? q back`, width)), height);
   }
 
   /** The title of the column that rows are sorted by: an arrow takes the place of a space, if there is one. */

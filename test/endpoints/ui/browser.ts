@@ -21,11 +21,15 @@ export interface Locator extends Finder {
   focus(): Promise<void>;
   press(key: string): Promise<void>;
   selectOption(value: string): Promise<unknown>;
-  setInputFiles(file: {
-    readonly name: string;
-    readonly mimeType: string;
-    readonly buffer: Buffer;
-  }): Promise<void>;
+  setInputFiles(
+    file:
+      | {
+          readonly name: string;
+          readonly mimeType: string;
+          readonly buffer: Buffer;
+        }
+      | readonly [],
+  ): Promise<void>;
   waitFor(options?: { readonly state: 'hidden' }): Promise<void>;
   isChecked(): Promise<boolean>;
   count(): Promise<number>;

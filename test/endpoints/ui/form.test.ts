@@ -5,7 +5,7 @@ import { suite, test } from 'node:test';
 import sharp from 'sharp';
 import { anyLength, identity, serve } from '../../support/harness.js';
 import type { RepositoryModel } from '../../support/repository.js';
-import { noBrowser } from './browser.js';
+import { noBrowser, type Locator } from './browser.js';
 import { answerOf, modelPage, opened, send, served, tensor, useBrowser } from './harness.js';
 
 /** A model of strings that answers with their lengths in bytes. */
@@ -163,6 +163,81 @@ void suite('the form', { skip: noBrowser ?? false }, () => {
     await send(page);
     await answerOf(page).getByText('[1,2]').waitFor();
     assert.equal(await page.locator('fieldset .bad:not([hidden])').count(), 0);
+  });
+
+  void test('a request that is abandoned while its file is read is not sent', async (t) => {
+    const { page, server } = await modelPage(t, {
+      config: { input: [tensor('in', 'BYTES')], output: [tensor('out', 'BYTES')] },
+      answer: ({ in: given }) => ({ out: given }),
+    });
+    await page.evaluate(`
+      const read = Blob.prototype.arrayBuffer;
+      const gate = new Promise((resolve) => (window.readFiles = resolve));
+      Blob.prototype.arrayBuffer = async function () {
+        await gate;
+        return read.call(this);
+      };`);
+    await page
+      .getByLabel('File, as the one element')
+      .setInputFiles({ name: 'f', mimeType: 'text/plain', buffer: Buffer.from('file') });
+    await send(page);
+    await page.getByRole('button', { name: 'Stop' }).waitFor();
+    for (let i = 0; i < 2; i++) await page.getByRole('button', { name: 'model' }).click();
+    const elements = page.getByLabel('Elements, one a line');
+    await send(page);
+    await answerOf(page).getByText('["text"]').waitFor();
+    await page.evaluate('window.readFiles()');
+    await elements.fill('later');
+    await send(page);
+    await answerOf(page).getByText('["later"]').waitFor();
+    assert.equal(server.requests('model').length, 2);
+  });
+
+  void test('a field of strings may have none, and an optional one that is not sent is not wrong', async (t) => {
+    const { page, server } = await modelPage(t, {
+      config: {
+        input: [{ ...tensor('in', 'BYTES'), optional: true }, tensor('two', 'BYTES', [2])],
+        output: [tensor('out', 'BYTES')],
+      },
+      answer: () => ({ out: ['done'] }),
+    });
+    const field = (name: string): Locator => page.getByRole('group', { name: `${name} (BYTES)` });
+    const [given, two] = [field('in'), field('two')];
+    await two
+      .getByLabel('File, as the one element')
+      .setInputFiles({ name: 'f', mimeType: 'text/plain', buffer: Buffer.from('file') });
+    await given.getByLabel('Send this optional input').click();
+    await given.getByLabel('Shape').fill('x');
+    await send(page);
+    await given.getByText(/expected whole numbers/).waitFor();
+    await two.getByText('expected 2 elements for the shape [2] but received 1').waitFor();
+    await given.getByLabel('Send this optional input').click();
+    await given.getByText(/expected whole numbers/).waitFor({ state: 'hidden' });
+    await two.getByLabel('File, as the one element').setInputFiles([]);
+    await two.getByLabel('Elements, one a line').fill('a\nb');
+    await given.getByLabel('Send this optional input').click();
+    await given.getByLabel('Shape').fill('0');
+    await given.getByLabel('Elements, one a line').fill('');
+    await send(page);
+    await answerOf(page).getByText('["done"]').waitFor();
+    assert.deepEqual(server.requests('model')[0]?.inputs['in']?.shape, [0]);
+  });
+
+  void test('an image of too many pixels for a tensor is refused', async (t) => {
+    const { page } = await modelPage(t, {
+      config: { input: [tensor('in', 'UINT8', [10_000, 10_000, 3])], output: [tensor('out', 'BYTES')] },
+      answer: () => ({ out: [] }),
+    });
+    const image = await sharp({ create: { width: 1, height: 1, channels: 3, background: 'red' } })
+      .png()
+      .toBuffer();
+    await page
+      .getByLabel('Image file')
+      .setInputFiles({ name: 'a.png', mimeType: 'image/png', buffer: image });
+    await send(page);
+    await page
+      .getByText('expected an image of at most 16,777,216 pixels but received 10000 x 10000')
+      .waitFor();
   });
 
   void test("a phone's width is enough", async (t) => {

@@ -12,6 +12,7 @@ import { setImmediate } from 'node:timers/promises';
 import { parseFlags } from '../../../src/cli/serve/parse-flags.js';
 import { settingsOf, type ServeSettings } from '../../../src/cli/serve/settings.js';
 import { serveHttp, uiHandler, type HttpHandlerOptions } from '../../../src/endpoints/http/serve.js';
+import { foreignHost } from '../../../src/endpoints/ui/foreign-host.js';
 import { LoadHistory } from '../../../src/endpoints/ui/load-history.js';
 import { identity, serve, thrown } from '../../support/harness.js';
 import { root } from '../../support/project.js';
@@ -115,6 +116,26 @@ test('a name of another site that leads to this machine is refused, and those of
       ['/ui/v2/models/echo/infer', 'POST'],
     ] as const)
       assert.equal(await asked(`${url}${path}`, { ...own, host }, method), status, `${host} ${path}`);
+});
+
+test('connections over any address of this machine are checked, and those of others are not', () => {
+  for (const [localAddress, remoteAddress, isChecked] of [
+    ['127.0.0.1', '127.0.0.1', true],
+    ['::ffff:127.0.0.1', '127.0.0.1', true],
+    ['::1', '::1', true],
+    ['192.0.2.1', '192.0.2.1', true],
+    ['::ffff:192.0.2.1', '::ffff:192.0.2.1', true],
+    ['::FFFF:192.0.2.1', '192.0.2.1', true],
+    ['2001:db8::1', '2001:db8::1', true],
+    ['192.0.2.1', '192.0.2.2', false],
+    ['2001:db8::1', '2001:db8::2', false],
+  ] as const) {
+    const asked = (host: string): string | undefined =>
+      foreignHost({ socket: { localAddress, remoteAddress, localPort: 8000 }, headers: { host } });
+    assert.equal(asked('other.site:8000'), isChecked ? 'other.site:8000' : undefined, localAddress);
+    assert.equal(asked('other.site'), undefined);
+    assert.equal(asked('192.0.2.1:8000'), undefined);
+  }
 });
 
 test('only the calls of the page are below it', async (t) => {

@@ -81,6 +81,51 @@ void suite('streams and sequences in the form', { skip: noBrowser ?? false }, ()
     assert.equal(server.requests('model').length, 0);
   });
 
+  void test('long strings of a stream are cut, and an output may have the name of the error', async (t) => {
+    const { page } = await modelPage(t, {
+      config: {
+        model_transaction_policy: { decoupled: true },
+        input: [tensor('in', 'INT32', [-1, -1])],
+        output: [tensor('error', 'BYTES', [1])],
+      },
+      *answer() {
+        yield { error: ['x'.repeat(100_000)] };
+      },
+    });
+    await page.getByLabel('Shape').fill('2, 1');
+    await page.getByLabel('Elements as a list').fill('[1, 2]');
+    await send(page);
+    await page
+      .getByRole('group', { name: 'in (INT32)' })
+      .getByText(/expected 1 for dim 0/)
+      .waitFor();
+    await page.getByLabel('Shape').fill('1, 2');
+    await send(page);
+    await answerOf(page).getByText('… and 95904 more bytes').waitFor();
+    await answerOf(page)
+      .getByText(/The stream ended after 1 answers/)
+      .waitFor();
+  });
+
+  void test('an input that a request for a stream cannot name is told beside it', async (t) => {
+    const { page, server } = await modelPage(t, {
+      config: {
+        model_transaction_policy: { decoupled: true },
+        input: [tensor('id', 'INT32', [1])],
+        output: [tensor('out', 'INT32', [1])],
+      },
+      *answer({ id }) {
+        yield { out: id };
+      },
+    });
+    await send(page);
+    await page
+      .getByRole('group', { name: 'id (INT32)' })
+      .getByText(/requests for streams use 'id' themselves/)
+      .waitFor();
+    assert.equal(server.requests('model').length, 0);
+  });
+
   void test('a sequence has an id, a start and an end', async (t) => {
     const { page, server } = await modelPage(t, {
       config: {

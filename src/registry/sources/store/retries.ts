@@ -2,6 +2,7 @@
 
 import { setTimeout as wait } from 'node:timers/promises';
 import { follow } from '../../../signals.js';
+import { clearTimeout, setTimeout } from '../../../timers.js';
 import type { StoreFault } from './object-store.js';
 
 /** How often a call is tried, and how long it rests in between, in milliseconds: twice as long each time. */

@@ -13,6 +13,11 @@ const mostOfAll = 65_536;
 /** Floats of which the largest ones are told. */
 const mostRanked = 1_000_000;
 
+const encoder = new TextEncoder();
+
+/** The text of a value in JSON: String would drop the sign of -0. */
+const textOfJson = (value) => (Object.is(value, -0) ? '-0' : String(value));
+
 const title = (name, rest) => make('h4', {}, `${name}: ${rest}`);
 
 /** The first elements of a list, and how many more there are. */
@@ -71,6 +76,13 @@ function firstOf(elements) {
   return first;
 }
 
+/** Texts of cut elements. */
+const textsOf = (first, writing) =>
+  first.map(({ bytes, rest }) => {
+    const text = writtenBytes(bytes, writing, rest > 0);
+    return rest > 0 ? `${text} … and ${rest} more bytes` : text;
+  });
+
 function byteStrings({ name, bytes }) {
   const elements = elementsOfWire(bytes);
   const first = firstOf(elements);
@@ -78,10 +90,7 @@ function byteStrings({ name, bytes }) {
   const writing = choice(isText ? writings : writings.filter(([key]) => key !== 'text'));
   const place = make('div');
   const show = () => {
-    const texts = first.map(({ bytes: part, rest }) => {
-      const text = writtenBytes(part, writing.value, rest > 0);
-      return rest > 0 ? `${text} … and ${rest} more bytes` : text;
-    });
+    const texts = textsOf(first, writing.value);
     const isList = writing.value === 'text';
     const text = isList ? `[${texts.join(',')}]` : texts.join('\n');
     place.replaceChildren(listed(text, elements.length - first.length));
@@ -112,11 +121,12 @@ export function outputElement(output) {
  */
 export function jsonElement(name, datatype, value) {
   const all = [value].flat();
-  const first = all.slice(0, mostElements);
   const texts =
     datatype === 'BYTES'
-      ? first.map((text) => JSON.stringify(text))
-      : valuesOf(datatype, first.map(String)).map((one) => textOfValue(datatype, one));
-  const list = listed(`[${texts.join(',')}]`, all.length - first.length);
+      ? textsOf(firstOf(all.slice(0, mostElements).map((text) => encoder.encode(text))), 'text')
+      : valuesOf(datatype, all.slice(0, mostElements).map(textOfJson)).map((one) =>
+          textOfValue(datatype, one),
+        );
+  const list = listed(`[${texts.join(',')}]`, all.length - texts.length);
   return make('div', { className: 'output' }, title(name, datatype), list);
 }

@@ -19,7 +19,7 @@ function ofText(text) {
 
 function ofHex(text) {
   const digits = text.replace(/\s/g, '');
-  if (!/^([0-9a-f]{2})*$/i.test(digits))
+  if (digits.length % 2 === 1 || /[^0-9a-f]/i.test(digits))
     throw new Wrong(`expected pairs of the digits 0 to 9 and a to f but received ${told(text)}`);
   return Uint8Array.from(digits.match(/../g) ?? [], (pair) => parseInt(pair, 16));
 }

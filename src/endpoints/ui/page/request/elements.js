@@ -17,7 +17,9 @@ function wholeNumbers(accessor, size) {
       const value = BigInt(text.replace(/^\+/, ''));
       return value >= least && value <= most ? value : undefined;
     },
-    write: (view, at, value) => view[`set${accessor}`](at, size === 8 ? value : Number(value), true),
+    ofNumber: (value) =>
+      Number.isInteger(value) && value >= Number(least) && value <= Number(most) ? value : undefined,
+    write: (view, at, value) => view[`set${accessor}`](at, size === 8 ? BigInt(value) : Number(value), true),
     read: (view, at) => view[`get${accessor}`](at, true),
     text: String,
   };
@@ -38,6 +40,7 @@ function floats(size, overflow, round, write, read) {
       const value = Number(text);
       return Math.abs(value) < overflow ? value : undefined;
     },
+    ofNumber: (value) => value,
     write,
     read,
     // The shortest text that is read as the same number; whole numbers have all digits.
@@ -67,7 +70,7 @@ const kinds = {
   BOOL: {
     size: 1,
     what: 'true or false',
-    parse: (text) => ({ true: true, false: false })[text],
+    parse: (text) => (text === 'true' ? true : text === 'false' ? false : undefined),
     write: (view, at, value) => view.setUint8(at, Number(value)),
     read: (view, at) => view.getUint8(at) !== 0,
     text: String,
@@ -126,6 +129,24 @@ export function bytesOfValues(datatype, values) {
   const bytes = new Uint8Array(size * values.length);
   const view = viewOf(bytes);
   values.forEach((value, i) => write(view, i * size, value));
+  return bytes;
+}
+
+/**
+ * The wire bytes of numbers, without a list of them.
+ *
+ * @param each - Called with a function that takes the index and the number of an element.
+ * @throws {Wrong} For a number that is no element of the datatype.
+ */
+export function bytesOfNumbers(datatype, count, each) {
+  const { size, what, ofNumber, write } = kinds[datatype];
+  const bytes = new Uint8Array(size * count);
+  const view = viewOf(bytes);
+  each((i, number) => {
+    const value = ofNumber(number);
+    if (value === undefined) throw new Wrong(`element ${i}: expected ${what} but received ${number}`);
+    write(view, i * size, value);
+  });
   return bytes;
 }
 

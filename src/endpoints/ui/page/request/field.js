@@ -2,15 +2,18 @@
 
 import { choice, labelled, make } from '../dom.js';
 import { byteStringsOf, utf8Of, wireOf, writings } from './byte-strings.js';
-import { bytesOfValues, isFloat, textOfValue, valuesOf } from './elements.js';
+import { bytesOfNumbers, bytesOfValues, isFloat, textOfValue, valuesOf, valuesOfBytes } from './elements.js';
 import { guarded } from './guarded.js';
 import { imageData, imageLayout, imageRanges } from './image.js';
 import { elementsOf } from './list.js';
-import { checkCount, countOf, filled, shapeOf } from './shape.js';
+import { checkCount, checkDerived, countOf, filled, shapeOf } from './shape.js';
 import { Wrong } from './wrong.js';
 
 /** Elements that a field begins with, at most. */
 const mostSample = 64;
+
+/** Members of a request for a stream that are no inputs. */
+const reserved = ['id', 'parameters'];
 
 /** What a form makes of the elements of BYTES. */
 function ofByteStrings(input, shape, elements) {
@@ -27,20 +30,19 @@ function ofByteStrings(input, shape, elements) {
   };
 }
 
-/** What a form makes of other elements. */
-function ofNumbers(input, shape, texts) {
+/** What a form makes of other elements, which are bytes already. */
+function ofNumbers(input, shape, bytes) {
   const { datatype } = input;
-  const values = valuesOf(datatype, texts);
-  checkCount(shape, values.length);
   return {
     ...input,
     shape,
-    bytes: bytesOfValues(datatype, values),
+    bytes,
     json() {
       if (isFloat(datatype) && datatype.endsWith('16'))
         throw new Wrong(
           `expected a datatype that JSON carries, as requests for streams need, not ${datatype}`,
         );
+      const { values } = valuesOfBytes(datatype, bytes, Infinity);
       return `[${values.map((value) => textOfValue(datatype, value)).join(',')}]`;
     },
   };
@@ -61,10 +63,12 @@ function byteStringField({ name, datatype, shape: given }, dims) {
     const [chosen] = file.files;
     const input = { name, datatype };
     if (chosen !== undefined) {
-      const ones = shape.map(() => 1);
-      return ofByteStrings(input, ones, [new Uint8Array(await chosen.arrayBuffer())]);
+      const one = given.map((dim) => (dim < 0 ? 1 : dim));
+      return ofByteStrings(input, one, [new Uint8Array(await chosen.arrayBuffer())]);
     }
-    const elements = byteStringsOf(value.value, writing.value);
+    // No text is one empty element, but for a shape without elements.
+    const isNone = value.value === '' && countOf(shape) === 0;
+    const elements = isNone ? [] : byteStringsOf(value.value, writing.value);
     return ofByteStrings(input, filled(shape, given, elements.length), elements);
   };
   return { controls, read };
@@ -87,9 +91,14 @@ function numberField({ name, datatype, shape: given }, dims) {
   const read = async () => {
     const input = { name, datatype };
     const [chosen] = layout === undefined ? [] : file.files;
-    if (chosen === undefined) return ofNumbers(input, shapeOf(dims.value, given), elementsOf(value.value));
-    const { data, shape } = await imageData(chosen, layout, given.length, range.value);
-    return ofNumbers(input, shape, data.map(String));
+    if (chosen === undefined) {
+      const wanted = shapeOf(dims.value, given);
+      const values = valuesOf(datatype, elementsOf(value.value));
+      checkCount(wanted, values.length);
+      return ofNumbers(input, wanted, bytesOfValues(datatype, values));
+    }
+    const { count: size, shape, each } = await imageData(chosen, layout, given.length, range.value);
+    return ofNumbers(input, shape, bytesOfNumbers(datatype, size, each));
   };
   return { controls, read };
 }
@@ -109,19 +118,27 @@ export function inputField(input, isOptional, isStream) {
   });
   const { controls, read } = datatype === 'BYTES' ? byteStringField(input, dims) : numberField(input, dims);
   const sent = make('input', { type: 'checkbox' });
-  const { element, attempt } = guarded(
+  const { element, attempt, clear } = guarded(
     `${name} (${datatype})`,
     ...(isOptional ? [labelled('Send this optional input', sent)] : []),
     labelled('Shape', dims),
     ...controls,
   );
+  // What is not sent is not wrong.
+  sent.addEventListener('change', clear);
   return {
     element,
     isSent: () => !isOptional || sent.checked,
     read: () =>
       attempt(async () => {
+        if (isStream && reserved.includes(name))
+          throw new Wrong(
+            `expected another name of the input: requests for streams use '${name}' themselves`,
+          );
         const { json, ...given } = await read();
-        return isStream ? { name, json: json() } : given;
+        if (!isStream) return given;
+        checkDerived(given.shape, shape);
+        return { name, json: json() };
       }),
   };
 }

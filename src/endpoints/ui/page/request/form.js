@@ -49,7 +49,7 @@ async function showAnswers({ model, version, outputs }, { inputs, parameters }, 
   const list = make('div');
   find('answer').replaceChildren(summary, list);
   let count = 0;
-  for await (const answer of generateStream(model, version, texts, parameters, signal)) {
+  for await (const answer of generateStream(model, version, texts, parameters, outputs, signal)) {
     count++;
     const told = outputs.filter(({ name }) => Object.hasOwn(answer, name));
     list.append(
@@ -72,6 +72,8 @@ async function send(target, fields, sequence, signal) {
   const answer = find('answer');
   try {
     const request = await readFields(fields, sequence);
+    // Reading files takes time: meanwhile it may have been stopped, or another model chosen.
+    signal.throwIfAborted();
     if (request === undefined) {
       answer.replaceChildren(make('p', {}, 'Nothing was sent: a field is wrong.'));
       return;
@@ -111,12 +113,14 @@ export function showForm(model, version, { inputs, outputs }, config) {
   form.replaceChildren(...groups.map(({ element }) => element), button, ' ', stop);
   form.onsubmit = async (event) => {
     event.preventDefault();
-    running = new AbortController();
+    const own = new AbortController();
+    running = own;
     button.disabled = true;
     stop.hidden = false;
     find('answer').setAttribute('aria-busy', 'true');
-    await send(target, fields, sequence, running.signal);
-    find('answer').removeAttribute('aria-busy');
+    await send(target, fields, sequence, own.signal);
+    // The request of another model may be under way.
+    if (running === own) find('answer').removeAttribute('aria-busy');
     button.disabled = false;
     stop.hidden = true;
   };

@@ -8,7 +8,7 @@ let groups = 0;
 /**
  * Makes a group of controls.
  *
- * @returns `attempt` runs what reads the controls; undefined after it has said what is wrong.
+ * @returns `attempt` runs what reads the controls; undefined after it has said what is wrong. `clear` takes back what it said.
  */
 export function guarded(name, ...children) {
   const fault = make('p', { className: 'bad', id: `fault-${groups++}`, hidden: true });
@@ -30,5 +30,5 @@ export function guarded(name, ...children) {
       return undefined;
     }
   };
-  return { element, attempt };
+  return { element, attempt, clear: () => say('') };
 }

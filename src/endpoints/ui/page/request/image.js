@@ -21,6 +21,9 @@ export const imageRanges = [
   ['-1', 'from -1 to 1'],
 ];
 
+/** Pixels that an image may have as a tensor. */
+const mostPixels = 2 ** 24;
+
 async function pixelsOf(file, { height, width }) {
   let bitmap;
   try {
@@ -32,35 +35,40 @@ async function pixelsOf(file, { height, width }) {
     width: width > 0 ? width : bitmap.width,
     height: height > 0 ? height : bitmap.height,
   };
+  if (size.width * size.height > mostPixels) {
+    bitmap.close();
+    throw new Wrong(
+      `expected an image of at most ${mostPixels.toLocaleString('en-US')} pixels but received ${size.width} x ${size.height}`,
+    );
+  }
   const canvas = new OffscreenCanvas(size.width, size.height);
   const context = canvas.getContext('2d');
   context.drawImage(bitmap, 0, 0, size.width, size.height);
+  bitmap.close();
   return { ...size, pixels: context.getImageData(0, 0, size.width, size.height).data };
 }
 
 /**
- * An image's pixels as numbers, and their shape.
+ * An image's pixels as numbers, how many, and their shape.
  *
  * @param rank - How many dims the input has.
- * @throws {Wrong} For a file that is not an image.
+ * @returns `each` calls a function with the index and the value of each number. A photo has too many for a list.
+ * @throws {Wrong} For a file that is not an image, or a larger one than a tensor is made of.
  */
 export async function imageData(file, layout, rank, range) {
   const { order, channels } = layout;
   const { width, height, pixels } = await pixelsOf(file, layout);
   const area = width * height;
   const scaled = (byte) => (range === '255' ? byte : range === '1' ? byte / 255 : byte / 127.5 - 1);
-  const data = new Array(channels * area);
-  for (let i = 0; i < area; i++) {
-    const colours =
-      channels === 3
-        ? [pixels[4 * i], pixels[4 * i + 1], pixels[4 * i + 2]]
-        : [0.299 * pixels[4 * i] + 0.587 * pixels[4 * i + 1] + 0.114 * pixels[4 * i + 2]];
-    colours.forEach((colour, channel) => {
-      data[order === 'CHW' ? channel * area + i : i * channels + channel] = scaled(
-        range === '255' ? Math.round(colour) : colour,
-      );
-    });
-  }
+  const [ofChannel, ofPixel] = order === 'CHW' ? [area, 1] : [1, channels];
+  const grey = (at) => 0.299 * pixels[at] + 0.587 * pixels[at + 1] + 0.114 * pixels[at + 2];
+  const each = (call) => {
+    for (let i = 0; i < area; i++)
+      for (let channel = 0; channel < channels; channel++) {
+        const colour = channels === 3 ? pixels[4 * i + channel] : grey(4 * i);
+        call(channel * ofChannel + i * ofPixel, scaled(range === '255' ? Math.round(colour) : colour));
+      }
+  };
   const dims = order === 'CHW' ? [channels, height, width] : [height, width, channels];
-  return { data, shape: rank === 4 ? [1, ...dims] : dims };
+  return { each, count: channels * area, shape: rank === 4 ? [1, ...dims] : dims };
 }

@@ -49,9 +49,11 @@ export async function infer(model, version, inputs, parameters, signal) {
  *
  * @param inputs - Names and JSON.
  * @param parameters - Names and JSON.
+ * @param outputs - The model's outputs: one that is named `error` is no error.
  * @returns The answers as objects, each when it comes.
  */
-export async function* generateStream(model, version, inputs, parameters, signal) {
+export async function* generateStream(model, version, inputs, parameters, outputs, signal) {
+  const mayFail = outputs.every(({ name }) => name !== 'error');
   const told = parameters.length > 0 ? [['parameters', `{${membersText(parameters)}}`]] : [];
   const response = await call(`${modelPath(model, version)}/generate_stream`, {
     method: 'POST',
@@ -65,7 +67,7 @@ export async function* generateStream(model, version, inputs, parameters, signal
     rest = events.pop();
     for (const event of events) {
       const answer = parseExact(event.replace(/^data: ?/, ''));
-      if (typeof answer.error === 'string') throw new Error(answer.error);
+      if (mayFail && typeof answer.error === 'string') throw new Error(answer.error);
       yield answer;
     }
   }

@@ -5,22 +5,27 @@ import { Broken, cancelled } from './failures.js';
 import { Signals } from './signals.js';
 import { clearTimeout, setTimeout } from '../timers.js';
 
-/** The pause before the first retry, in milliseconds; each further pause is twice as long. */
-const firstPauseMs = 50;
+/** The usual pause before the first retry, in milliseconds. */
+const usualPauseMs = 50;
 
 /** See the head of this file. */
 export class Calls {
   readonly signals: Signals = new Signals();
   readonly #retries: number;
+  readonly #firstPauseMs: number;
   readonly #underWay: Set<() => void> = new Set();
   /** Ends the pauses before retries. */
   readonly #pauses: Set<() => void> = new Set();
   #idle: (() => void) | undefined;
   #closed = false;
 
-  /** @param retries - How many times a failed call is retried. */
-  constructor(retries: number) {
+  /**
+   * @param retries - How many times a failed call is retried.
+   * @param firstPauseMs - The pause before the first retry; each further pause is twice as long.
+   */
+  constructor(retries: number, firstPauseMs: number = usualPauseMs) {
     this.#retries = retries;
+    this.#firstPauseMs = firstPauseMs;
   }
 
   /** Whether {@link end} was called. */
@@ -55,7 +60,7 @@ export class Calls {
         return await once();
       } catch (error) {
         if (attempt >= this.#retries || !(error instanceof Broken) || !mayRepeat(error)) throw error;
-        if (!this.#closed) await this.#pause(firstPauseMs * 2 ** attempt, signal);
+        if (!this.#closed) await this.#pause(this.#firstPauseMs * 2 ** attempt, signal);
         if (this.#closed) throw error;
       }
     }

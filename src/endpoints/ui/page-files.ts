@@ -1350,7 +1350,7 @@ export const pageFiles: Readonly<Record<string, string>> = {
     " * Reads elements.",
     " *",
     " * @param texts - One for each.",
-    " * @throws {Wrong} For a text that is no element of the datatype.",
+    " * @throws {Wrong} For a text that is not an element of the datatype.",
     " */",
     "export function valuesOf(datatype, texts) {",
     "  const kind = kinds[datatype];",

@@ -4,7 +4,7 @@ import { columns } from './columns.js';
 
 /** See the head of this file. */
 export const helpLines: readonly string[] = [
-  'q, Ctrl-C quit; Ctrl-Z: suspend; Ctrl-L: draw anew',
+  'q, Ctrl-C quit; Ctrl-Z: suspend; Ctrl-L: draw again',
   'space, p  pause the view; the server is still read',
   's, r      sort by another column, also right and left; reverse the order',
   '/         filter by text in the name or the state; Enter keeps it, Esc ends it',

@@ -110,7 +110,7 @@ export const isFloat = (datatype) => kinds[datatype]?.isFloat === true;
  * Reads elements.
  *
  * @param texts - One for each.
- * @throws {Wrong} For a text that is no element of the datatype.
+ * @throws {Wrong} For a text that is not an element of the datatype.
  */
 export function valuesOf(datatype, texts) {
   const kind = kinds[datatype];

@@ -45,6 +45,7 @@ typedef struct job {
 
   /* Of JavaScript's thread. */
   pthread_t thread;
+  int joined;
   napi_deferred deferred;
   napi_threadsafe_function done;
 } job;
@@ -211,14 +212,30 @@ static void* run(void* data) {
   return NULL;
 }
 
-/* On JavaScript's thread: settles the promise. */
+static void join(job* self) {
+  if (!self->joined) pthread_join(self->thread, NULL);
+  self->joined = 1;
+}
+
+/* The environment ends, and may unload this file: nothing of it may run any more. */
+static void end(void* data) {
+  job* const self = data;
+  pthread_mutex_lock(&self->mutex);
+  if (self->fault[0] == '\0') snprintf(self->fault, sizeof self->fault, "the thread ends");
+  pthread_cond_signal(&self->changed);
+  pthread_mutex_unlock(&self->mutex);
+  join(self);
+}
+
+/* On JavaScript's thread: settles the promise. `env` is NULL if the environment ends. */
 static void settle(napi_env env, napi_value callback, void* context, void* data) {
   job* const self = data;
   (void)callback;
   (void)context;
-  pthread_join(self->thread, NULL);
+  join(self);
   if (env != NULL) {
     napi_value value;
+    napi_remove_env_cleanup_hook(env, end, self);
     if (self->fault[0] != '\0') {
       napi_value message;
       napi_create_string_utf8(env, self->fault, NAPI_AUTO_LENGTH, &message);
@@ -288,6 +305,7 @@ static napi_value start(napi_env env, napi_callback_info info) {
       pthread_create(&self->thread, NULL, run, self) != 0) {
     return fail(env, "no thread");
   }
+  napi_add_env_cleanup_hook(env, end, self);
   return promise;
 }
 

@@ -122,7 +122,18 @@ const filesOf = (...folders) =>
     .filter((file) => /\.(h|cc)$/.test(file))
     .map((file) => file.split(sep).join('/'));
 
-const files = filesOf('engine', 'platform', 'device', 'inbox', 'json', 'python', 'include', 'c_api', 'backends', 'binding');
+const files = filesOf(
+  'engine',
+  'platform',
+  'device',
+  'inbox',
+  'json',
+  'python',
+  'include',
+  'c_api',
+  'backends',
+  'binding',
+);
 
 const folderOf = (file) => dirname(file);
 const faults = [];

@@ -8,8 +8,8 @@
 // {"requests":12800,"batches":600,"seconds":0.2}.
 //
 // The port is driven by the tests' client, which does what the JavaScript side does: it copies the
-// inputs to a slab, joins requests to groups, and reads the pages of responses. The C caller submits
-// what was released. Both check a number of each response.
+// inputs to a slab, joins requests to groups, and reads the pages of responses. The C caller
+// submits what was released. Both check a number of each response.
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
@@ -83,9 +83,10 @@ class Bench {
       started.Set();
     });
     started.Wait();
-    server_->Publish({"", "m"}, R"({"state":"","reason":"","versions":[{"version":1,"state":"READY",)"
-                                R"("reason":"","descriptor":{"uid":)" +
-                                    std::to_string(uid_) + "}}]}");
+    server_->Publish({"", "m"},
+                     R"({"state":"","reason":"","versions":[{"version":1,"state":"READY",)"
+                     R"("reason":"","descriptor":{"uid":)" +
+                         std::to_string(uid_) + "}}]}");
   }
   ~Bench() {
     test::Event closed;
@@ -208,8 +209,7 @@ void Main(char** arguments) {
     const uint64_t before = bench.batches();
     const auto start = Clock::now();
     const auto end = start + std::chrono::milliseconds(milliseconds);
-    const uint64_t requests =
-        side == "port" ? SendByPort(bench, &port, end) : caller.Send(end);
+    const uint64_t requests = side == "port" ? SendByPort(bench, &port, end) : caller.Send(end);
     const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
     std::printf("{\"requests\":%llu,\"batches\":%llu,\"seconds\":%.6f}\n",
                 static_cast<unsigned long long>(requests),

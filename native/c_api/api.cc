@@ -107,8 +107,10 @@ tritonts_error* ModelOpen(tritonts_server* server, const char* model_namespace, 
     if (!server || !name || !model) return WrongArgument("model_open", "an argument is NULL");
     *model = nullptr;
     if (version < -1) {
-      return WrongArgument("model_open", "expected a version of at least 0, or -1 for the newest, "
-                                         "but received " + std::to_string(version));
+      return WrongArgument("model_open",
+                           "expected a version of at least 0, or -1 for the newest, "
+                           "but received " +
+                               std::to_string(version));
     }
     auto key = FindModel(*server->client, model_namespace, name);
     if (!key.ok()) return key.status();

@@ -1,7 +1,7 @@
 // Calls of the callbacks of requests.
 //
-// A delivery of the engine makes a chain of calls and runs it when it has done everything else. On a
-// thread that is in a callback already, or in a function of the table, the chain waits until that
+// A delivery of the engine makes a chain of calls and runs it when it has done everything else. On
+// a thread that is in a callback already, or in a function of the table, the chain waits until that
 // is over. So callbacks never nest, however often they submit, and none runs while the API holds
 // something of a request.
 #pragma once

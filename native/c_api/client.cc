@@ -75,10 +75,9 @@ Status Client::Detach(uint64_t timeout_ms) {
   constexpr uint64_t kMostMs = uint64_t{1} << 40;  // some decades
   const auto time = std::chrono::milliseconds(std::min(timeout_ms, kMostMs));
   if (changed_.wait_for(lock, time, none_left)) return Status::Ok();
-  return Status::Unavailable(Reason::kTimedOut,
-                             "detach: " + std::to_string(outstanding_.load()) +
-                                 " requests are still in flight after " +
-                                 std::to_string(timeout_ms) + " ms");
+  return Status::Unavailable(Reason::kTimedOut, "detach: " + std::to_string(outstanding_.load()) +
+                                                    " requests are still in flight after " +
+                                                    std::to_string(timeout_ms) + " ms");
 }
 
 void Client::CancelAll() {

@@ -1,6 +1,7 @@
 // An attachment of a C caller to a server: the sink of its requests.
 //
-//   attach --> open ---Detach---> leaving: refuses requests ---the last release callback---> detached
+//   attach --> open ---Detach---> leaving: refuses requests ---the last release callback--->
+//   detached
 //
 // Ownership: the handle of the attachment, models, requests and responses share it. It shares
 // ownership of the server, as a port does. Requests in flight are listed, not owned: each holds a
@@ -54,14 +55,13 @@ class Client final : public ResponseSink, public std::enable_shared_from_this<Cl
 
   void Deliver(std::span<const Response> responses) override;
   void DeliverAlike(const AlikeResponses& alike) override;
-  Buffer Place(const Request& request, uint32_t output, size_t size,
-               MemoryKind preferred) override;
+  Buffer Place(const Request& request, uint32_t output, size_t size, MemoryKind preferred) override;
 
  private:
   static constexpr size_t kIdleCopies = size_t{16} << 20;
 
-  // A response to each request of `ended` was taken, with its calls: forgets the requests, and makes
-  // the calls.
+  // A response to each request of `ended` was taken, with its calls: forgets the requests, and
+  // makes the calls.
   void Finish(Calls* calls, ApiRequest* ended);
   void CancelAll();
 

@@ -27,8 +27,8 @@ void DeleteError(tritonts_error* error) noexcept {
 }
 
 const char* CodeName(Code code) noexcept {
-  constexpr const char* names[] = {"UNKNOWN",     "UNKNOWN",     "INTERNAL",
-                                   "NOT_FOUND",   "INVALID_ARG", "UNAVAILABLE",
+  constexpr const char* names[] = {"UNKNOWN",     "UNKNOWN",        "INTERNAL",
+                                   "NOT_FOUND",   "INVALID_ARG",    "UNAVAILABLE",
                                    "UNSUPPORTED", "ALREADY_EXISTS", "CANCELLED"};
   const auto index = static_cast<size_t>(code);
   return index < sizeof(names) / sizeof(names[0]) ? names[index] : names[0];

@@ -130,8 +130,7 @@ Status Model::Read() {
 // As notReady in src/server/models/model-table.ts.
 Status Model::NotReady(const Json& published) const {
   const std::string text = "model '" + Text() + "'";
-  const std::string what =
-      version_ < 0 ? text : text + ", version " + std::to_string(version_);
+  const std::string what = version_ < 0 ? text : text + ", version " + std::to_string(version_);
   std::vector<const Json*> asked;
   std::vector<const Json*> failed;
   std::string ready;
@@ -146,9 +145,8 @@ Status Model::NotReady(const Json& published) const {
   }
   const std::string state = TextOf(published.Member("state"));
   const std::string reason = TextOf(published.Member("reason"));
-  const bool lost = !failed.empty() ||
-                    (published.Member("versions").items().empty() && state == "UNAVAILABLE" &&
-                     reason != "unloaded");
+  const bool lost = !failed.empty() || (published.Member("versions").items().empty() &&
+                                        state == "UNAVAILABLE" && reason != "unloaded");
   if (!published.Member("lazy").is_null() && ready.empty() && !lost) {
     return Status::Unavailable(Reason::kNotReady,
                                text + " is lazy, and is not loaded at the moment");
@@ -168,7 +166,7 @@ Status Model::NotReady(const Json& published) const {
                                what + " is not ready: it is " + state + ": " + reason);
   }
   return Status::NotFound(what + " is not available: " +
-                          (!ready.empty()    ? "the ready versions: " + ready
+                          (!ready.empty()   ? "the ready versions: " + ready
                            : !asked.empty() ? "it was unloaded"
                                             : "it is not loaded"));
 }

@@ -4,7 +4,8 @@
 // (src/server/models/model-table.ts). Requests that are in flight keep the version that they began
 // with.
 //
-// Any thread may call any function. Functions throw std::bad_alloc, and report all else in a status.
+// Any thread may call any function. Functions throw std::bad_alloc, and report all else in a
+// status.
 #pragma once
 
 #include <cstdint>

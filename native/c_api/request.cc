@@ -122,10 +122,9 @@ Status ApiRequest::AddOutput(const char* name, void* data, size_t size) {
 Status ApiRequest::SetSequence(uint64_t number, const char* text, bool start, bool end) {
   const std::string id = text ? text : "";
   if (id.size() > kMostSequenceIdBytes) {
-    return Status::Unsupported(Text() + ": expected at most " +
-                               std::to_string(kMostSequenceIdBytes) +
-                               " bytes of UTF-8 for the id of a sequence but received " +
-                               std::to_string(id.size()));
+    return Status::Unsupported(
+        Text() + ": expected at most " + std::to_string(kMostSequenceIdBytes) +
+        " bytes of UTF-8 for the id of a sequence but received " + std::to_string(id.size()));
   }
   sequence_.id.number = text ? 0 : number;
   sequence_.id.text = id;
@@ -163,8 +162,9 @@ Status ApiRequest::Begin() {
   uint64_t word = word_.load();
   do {
     if ((word & kPhases) == kAbandoned) {
-      return Status::InvalidArg(Text() + ": a run was abandoned with the request, which therefore "
-                                         "cannot be submitted again");
+      return Status::InvalidArg(Text() +
+                                ": a run was abandoned with the request, which therefore "
+                                "cannot be submitted again");
     }
     if ((word & kPhases) != kIdle) {
       return Status::InvalidArg(Text() + ": the request is in flight: wait for its release");
@@ -321,10 +321,10 @@ tritonts_response* ApiRequest::Take(const Response& response, size_t number,
     for (const OutputTarget& target : targets_) {
       if (target.output != output.index || output.size <= target.size) continue;
       status = MakeStatus([&] {
-        return Status::InvalidArg(Text() + ", output '" + binding_->io().outputs[output.index].name +
-                                  "': it has " + std::to_string(output.size) +
-                                  " bytes, but the request has memory for " +
-                                  std::to_string(target.size));
+        return Status::InvalidArg(
+            Text() + ", output '" + binding_->io().outputs[output.index].name + "': it has " +
+            std::to_string(output.size) + " bytes, but the request has memory for " +
+            std::to_string(target.size));
       });
     }
   }

@@ -1,16 +1,18 @@
-// Requests as C callers make them. A request keeps what was set, and makes the engine's header of it
-// at each submission.
+// Requests as C callers make them. A request keeps what was set, and makes the engine's header of
+// it at each submission.
 //
 //              submit                    the engine has it                release callback
 //   idle ---------------> submitting ---------------------> in flight -----------------------> idle
 //     ^                       |  \--cancel--> cancel wanted --^  |                               |
-//     '-----refused-----------'                                  '---a run was abandoned---> abandoned
+//     '-----refused-----------'                                  '---a run was abandoned--->
+//     abandoned
 //
-// `word_` has this state, and the number of the submission. A submission waits for the cancellations
-// under way, so that none of them meets the wrong submission.
+// `word_` has this state, and the number of the submission. A submission waits for the
+// cancellations under way, so that none of them meets the wrong submission.
 //
 // Ownership: by references: of the handle, and of each submission until its release callback. An
-// abandoned request keeps the latter for ever. It shares its model, and through that the attachment.
+// abandoned request keeps the latter for ever. It shares its model, and through that the
+// attachment.
 //
 // Threads: what was set belongs to the caller while the request is idle. Any thread may call Cancel
 // and Complete.

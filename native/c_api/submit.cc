@@ -40,7 +40,8 @@ void Fail(ApiRequest* request, const Status& status) {
   Refuse({&one, 1}, like);
 }
 
-// Charges requests, and refuses those beyond the limit. Returns how many of them are left, in front.
+// Charges requests, and refuses those beyond the limit. Returns how many of them are left, in
+// front.
 size_t Charge(const Served& served, Budget* budget, std::span<Request*> requests) {
   uint64_t bytes = 0;
   for (const Request* request : requests) bytes = SumBytes(bytes, request->header->accounted_bytes);
@@ -65,8 +66,7 @@ class Group {
 
   bool Fits(const ApiRequest& request) const {
     const Binding& other = *request.binding();
-    return all_.empty() ||
-           (other.served == binding_->served && other.client == binding_->client);
+    return all_.empty() || (other.served == binding_->served && other.client == binding_->client);
   }
   // Throws std::bad_alloc.
   void Add(ApiRequest* request) {

@@ -1,21 +1,23 @@
 /*
  * tritonts.h: requests from native code to a server of tritonts in the same process.
  *
- * A program gets the table of functions, tritonts_api, from JavaScript: `nativeApi` of the package has its address. It
- * links no library. docs/native.md of the package has an example.
+ * A program gets the table of functions, tritonts_api, from JavaScript: `nativeApi` of the package
+ * has its address. It links no library. docs/native.md of the package has an example.
  *
- *   attach --> open a model --> make requests --> submit --> response callbacks --> release callback
+ *   attach --> open a model --> make requests --> submit --> response callbacks --> release
+ * callback
  *
- * Versions. `version` grows when something here changes its meaning. Within a version, functions are only added at the
- * end of the table, and fields at the end of structures. So check with tritonts_api_fits, once, before the first call.
+ * Versions. `version` grows when something here changes its meaning. Within a version, functions
+ * are only added at the end of the table, and fields at the end of structures. So check with
+ * tritonts_api_fits, once, before the first call.
  *
- * Errors. A function that returns a tritonts_error* returns NULL on success. The caller deletes an error (error_delete).
- * Null pointers and values without meaning are INVALID_ARG. Nothing throws.
+ * Errors. A function that returns a tritonts_error* returns NULL on success. The caller deletes an
+ * error (error_delete). Null pointers and values without meaning are INVALID_ARG. Nothing throws.
  *
- * Threads. Any thread may call any function. Two threads must not use one object at the same time, except where a
- * comment says so. The callbacks of requests run on threads of the engine, or on the thread that calls submit,
- * request_cancel or detach. They must not block, and must not throw or jump out: the engine's thread waits for them.
- * They may call every function but detach.
+ * Threads. Any thread may call any function. Two threads must not use one object at the same time,
+ * except where a comment says so. The callbacks of requests run on threads of the engine, or on the
+ * thread that calls submit, request_cancel or detach. They must not block, and must not throw or
+ * jump out: the engine's thread waits for them. They may call every function but detach.
  *
  * Texts are UTF-8 and end with a zero byte. Functions copy the texts that they get.
  */
@@ -84,8 +86,8 @@ enum {
 
 /* Flags of a release callback. */
 enum {
-  /* A run that was given up may still read the inputs and write to the outputs' memory. Leave that memory as it is until
-   * the process ends. The request can be deleted, but not submitted again. */
+  /* A run that was given up may still read the inputs and write to the outputs' memory. Leave that
+   * memory as it is until the process ends. The request can be deleted, but not submitted again. */
   TRITONTS_RELEASE_ABANDONED = 1
 };
 
@@ -136,8 +138,8 @@ typedef struct tritonts_duration {
   uint64_t ns;
 } tritonts_duration;
 
-/* The statistics of a version, with Triton's names. They count the requests of all callers. The caller of
- * model_statistics sets `size` to sizeof(tritonts_statistics). */
+/* The statistics of a version, with Triton's names. They count the requests of all callers. The
+ * caller of model_statistics sets `size` to sizeof(tritonts_statistics). */
 typedef struct tritonts_statistics {
   size_t size;
   int64_t version;
@@ -152,9 +154,9 @@ typedef struct tritonts_statistics {
   tritonts_duration compute_output;
   tritonts_duration cache_hit;
   tritonts_duration cache_miss;
-  uint64_t cancelled;    /* of `fail`: cancelled by their callers */
-  uint64_t timed_out;    /* of `fail`: timed out in the queue */
-  uint64_t refused;      /* never accepted, mostly because the queue was full; not of `fail` */
+  uint64_t cancelled;       /* of `fail`: cancelled by their callers */
+  uint64_t timed_out;       /* of `fail`: timed out in the queue */
+  uint64_t refused;         /* never accepted, mostly because the queue was full; not of `fail` */
   uint64_t in_flight_bytes; /* of the whole server: what counts against maxInFlightBytes */
 } tritonts_statistics;
 
@@ -163,12 +165,14 @@ typedef struct tritonts_output {
   const char* name;
   const int64_t* dims;
   size_t rank;
-  const void* data; /* aligned to 64 bytes, or inside of a batch's memory; the caller's memory after request_set_output */
+  const void* data; /* aligned to 64 bytes, or inside of a batch's memory; the caller's memory after
+                       request_set_output */
   size_t bytes;
   int32_t datatype;
 } tritonts_output;
 
-/* When the batch of a request ran, by a clock without origin. The caller of response_timings sets `size`. */
+/* When the batch of a request ran, by a clock without origin. The caller of response_timings sets
+ * `size`. */
 typedef struct tritonts_timings {
   size_t size;
   uint64_t queue_ns;
@@ -179,15 +183,16 @@ typedef struct tritonts_timings {
 } tritonts_timings;
 
 /*
- * Takes a response. The callee owns it, and deletes it (response_delete), here or later, on any thread. Responses to one
- * request come one after the other. `response` is NULL if the request of a decoupled model ended without a further
- * response, and with TRITONTS_RESPONSE_NO_MEMORY.
+ * Takes a response. The callee owns it, and deletes it (response_delete), here or later, on any
+ * thread. Responses to one request come one after the other. `response` is NULL if the request of a
+ * decoupled model ended without a further response, and with TRITONTS_RESPONSE_NO_MEMORY.
  */
 typedef void (*tritonts_response_fn)(tritonts_request* request, tritonts_response* response,
                                      uint32_t flags, void* user);
 /*
- * The engine has finished with the request: called once for each accepted submission, after the final response was
- * taken. From its beginning the request and its memory are the caller's again: it may be submitted again or deleted.
+ * The engine has finished with the request: called once for each accepted submission, after the
+ * final response was taken. From its beginning the request and its memory are the caller's again:
+ * it may be submitted again or deleted.
  */
 typedef void (*tritonts_release_fn)(tritonts_request* request, uint32_t flags, void* user);
 
@@ -204,23 +209,26 @@ typedef struct tritonts_api {
   void (*error_delete)(tritonts_error* error);
 
   /* --- The server. */
-  /* Attaches to a server: `engine` and `id` are those of `server.handle` in JavaScript. INVALID_ARG: the handle is of
-   * another copy of the package. UNAVAILABLE: the server is closed. An attachment keeps neither the server open nor the
-   * process alive. */
+  /* Attaches to a server: `engine` and `id` are those of `server.handle` in JavaScript.
+   * INVALID_ARG: the handle is of another copy of the package. UNAVAILABLE: the server is closed.
+   * An attachment keeps neither the server open nor the process alive. */
   tritonts_error* (*attach)(uint32_t engine, uint32_t id, tritonts_server** server);
-  /* Cancels all requests of the attachment, waits until each has had its release callback, and deletes the attachment.
-   * Its models, requests and responses stay valid until they are deleted, but are refused. After it has succeeded, no
-   * callback runs. UNAVAILABLE after `timeout_ms`: some still run; the attachment takes no more requests, and detach may
-   * be called again. INVALID_ARG from a callback, which would wait for itself. Programs that the system may unload, such
-   * as addons of worker threads, call it before that. */
+  /* Cancels all requests of the attachment, waits until each has had its release callback, and
+   * deletes the attachment. Its models, requests and responses stay valid until they are deleted,
+   * but are refused. After it has succeeded, no callback runs. UNAVAILABLE after `timeout_ms`: some
+   * still run; the attachment takes no more requests, and detach may be called again. INVALID_ARG
+   * from a callback, which would wait for itself. Programs that the system may unload, such as
+   * addons of worker threads, call it before that. */
   tritonts_error* (*detach)(tritonts_server* server, uint64_t timeout_ms);
-  /* All models and versions that the server knows, as they are now. Two threads may call it for one server. */
+  /* All models and versions that the server knows, as they are now. Two threads may call it for one
+   * server. */
   tritonts_error* (*list_models)(tritonts_server* server, const tritonts_model_list** list);
   void (*model_list_delete)(const tritonts_model_list* list);
 
   /* --- Models. Two threads may use one model at the same time, except to delete it. */
-  /* Opens a model. `model_namespace` NULL: the only model of this name. `version` -1: at each submission the newest
-   * version that is ready, as in JavaScript. The model must be known, but need not be ready. NOT_FOUND: it is unknown. */
+  /* Opens a model. `model_namespace` NULL: the only model of this name. `version` -1: at each
+   * submission the newest version that is ready, as in JavaScript. The model must be known, but
+   * need not be ready. NOT_FOUND: it is unknown. */
   tritonts_error* (*model_open)(tritonts_server* server, const char* model_namespace,
                                 const char* name, int64_t version, tritonts_model** model);
   /* Requests that were made of the model stay valid. */
@@ -230,17 +238,19 @@ typedef struct tritonts_api {
   void (*model_info_delete)(const tritonts_model_info* info);
   tritonts_error* (*model_statistics)(tritonts_model* model, tritonts_statistics* statistics);
 
-  /* --- Requests. A request is its caller's until submit accepts it, and again from the release callback on. Between
-   * them, request_cancel is the only function that may be called with it. It can be submitted any number of times, and
-   * keeps what was set. */
+  /* --- Requests. A request is its caller's until submit accepts it, and again from the release
+   * callback on. Between them, request_cancel is the only function that may be called with it. It
+   * can be submitted any number of times, and keeps what was set. */
   tritonts_error* (*request_new)(tritonts_model* model, tritonts_request** request);
   /* INVALID_ARG, with no effect: the request is in flight. */
   tritonts_error* (*request_delete)(tritonts_request* request);
-  /* Either function may be NULL, but without `response` responses are deleted unread. `user` is passed on to them. */
+  /* Either function may be NULL, but without `response` responses are deleted unread. `user` is
+   * passed on to them. */
   tritonts_error* (*request_set_callbacks)(tritonts_request* request, tritonts_response_fn response,
                                            tritonts_release_fn release, void* user);
-  /* Sets an input, or replaces it. The bytes are not copied: from submit to the release callback they must stay
-   * unchanged. `dims` are copied. Names, datatypes, dims and sizes are checked by submit. */
+  /* Sets an input, or replaces it. The bytes are not copied: from submit to the release callback
+   * they must stay unchanged. `dims` are copied. Names, datatypes, dims and sizes are checked by
+   * submit. */
   tritonts_error* (*request_set_input)(tritonts_request* request, const char* name,
                                        int32_t datatype, const int64_t* dims, size_t rank,
                                        const void* data, size_t bytes);
@@ -250,9 +260,9 @@ typedef struct tritonts_api {
   void (*request_remove_inputs)(tritonts_request* request);
   /* Adds an output to the wanted ones. Without any, all outputs come. */
   tritonts_error* (*request_want_output)(tritonts_request* request, const char* name);
-  /* The same, and the output is written to memory of the caller, which must not overlap with inputs or other outputs.
-   * Without need it is not written elsewhere before. If it is larger than `bytes`, the response is INVALID_ARG. Not for
-   * decoupled models. */
+  /* The same, and the output is written to memory of the caller, which must not overlap with inputs
+   * or other outputs. Without need it is not written elsewhere before. If it is larger than
+   * `bytes`, the response is INVALID_ARG. Not for decoupled models. */
   tritonts_error* (*request_set_output)(tritonts_request* request, const char* name, void* data,
                                         size_t bytes);
   void (*request_remove_outputs)(tritonts_request* request);
@@ -261,25 +271,28 @@ typedef struct tritonts_api {
   tritonts_error* (*request_set_priority)(tritonts_request* request, uint64_t priority);
   /* The time that it may wait in the queue; 0: as the model's queue policy says. */
   tritonts_error* (*request_set_timeout)(tritonts_request* request, uint64_t microseconds);
-  /* A correlation id: `text`, or the number if `text` is NULL. 0 is no id. UNSUPPORTED: more than 128 bytes of text. */
+  /* A correlation id: `text`, or the number if `text` is NULL. 0 is no id. UNSUPPORTED: more than
+   * 128 bytes of text. */
   tritonts_error* (*request_set_sequence)(tritonts_request* request, uint64_t id, const char* text,
                                           uint32_t flags);
   /* Sets a parameter for the model, or replaces it. */
   tritonts_error* (*request_set_parameter)(tritonts_request* request, const char* name,
                                            int32_t kind, const void* value);
   void (*request_remove_parameters)(tritonts_request* request);
-  /* Checks and submits requests, in this order. `*accepted` is how many were accepted: each of them gets one final
-   * response and one release callback, maybe before submit returns, and maybe an error such as QUEUE_FULL. If there is an
-   * error, it is about requests[*accepted], which stays its caller's, as do those behind it. One call for many requests
-   * is faster than one for each. `accepted` may be NULL for a single request. */
+  /* Checks and submits requests, in this order. `*accepted` is how many were accepted: each of them
+   * gets one final response and one release callback, maybe before submit returns, and maybe an
+   * error such as QUEUE_FULL. If there is an error, it is about requests[*accepted], which stays
+   * its caller's, as do those behind it. One call for many requests is faster than one for each.
+   * `accepted` may be NULL for a single request. */
   tritonts_error* (*submit)(tritonts_request* const* requests, size_t count, size_t* accepted);
-  /* Cancels what is in flight of the request. It still gets its final response, CANCELLED unless it ends otherwise
-   * before. Any thread may call it at any time before the request is deleted. Without effect if nothing is in flight. */
+  /* Cancels what is in flight of the request. It still gets its final response, CANCELLED unless it
+   * ends otherwise before. Any thread may call it at any time before the request is deleted.
+   * Without effect if nothing is in flight. */
   void (*request_cancel)(tritonts_request* request);
 
-  /* --- Responses. All that these functions return is valid until the response is deleted. Two threads may read one
-   * response. A response counts in the server's maxInFlightBytes, and the responses of a decoupled model as unread, until
-   * it is deleted. */
+  /* --- Responses. All that these functions return is valid until the response is deleted. Two
+   * threads may read one response. A response counts in the server's maxInFlightBytes, and the
+   * responses of a decoupled model as unread, until it is deleted. */
   /* The error that the request ended with; NULL: it succeeded. It is deleted with the response. */
   const tritonts_error* (*response_error)(const tritonts_response* response);
   size_t (*response_output_count)(const tritonts_response* response);
@@ -290,8 +303,7 @@ typedef struct tritonts_api {
                                                  const char* name);
   /* The version that responded; -1: none did. */
   int64_t (*response_version)(const tritonts_response* response);
-  tritonts_error* (*response_timings)(const tritonts_response* response,
-                                      tritonts_timings* timings);
+  tritonts_error* (*response_timings)(const tritonts_response* response, tritonts_timings* timings);
   void (*response_delete)(tritonts_response* response);
 } tritonts_api;
 

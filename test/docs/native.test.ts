@@ -16,8 +16,15 @@ test('the addon and the program of the page print what the page says', { skip: n
     const file = join(folder, 'classify.c');
     await writeFile(file, code);
     // The package has the type of it.
-    const { include_dir: node } = createRequire(import.meta.url)('node-api-headers') as { include_dir: string };
-    sharedObject(join(folder, 'classify.node'), [file, '-DNAPI_VERSION=9', `-I${node}`, `-I${nativeApi.include}`]);
+    const { include_dir: node } = createRequire(import.meta.url)('node-api-headers') as {
+      include_dir: string;
+    };
+    sharedObject(join(folder, 'classify.node'), [
+      file,
+      '-DNAPI_VERSION=9',
+      `-I${node}`,
+      `-I${nativeApi.include}`,
+    ]);
   });
   assert.equal(stdout, 'scores of version 1: 10\n');
 });
@@ -27,7 +34,16 @@ test('the header compiles as C11 and as C++, without a warning', { skip: noCompi
     const { status, stderr } = spawnSync(
       process.env['CC'] ?? 'cc',
       [
-        ...['-x', language, `-std=${language}11`, '-Wall', '-Wextra', '-Werror', '-pedantic', '-fsyntax-only'],
+        ...[
+          '-x',
+          language,
+          `-std=${language}11`,
+          '-Wall',
+          '-Wextra',
+          '-Werror',
+          '-pedantic',
+          '-fsyntax-only',
+        ],
         nativeApi.header,
       ],
       { encoding: 'utf8' },

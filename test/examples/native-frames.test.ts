@@ -107,7 +107,9 @@ test('models in JavaScript and ensembles get frames, too', { skip }, async (t) =
 
 test('so do models in Python', { skip: skip || noPython }, async (t) => {
   const server = await serve(t, {
-    script: python('def execute(self, requests):\n    return [answer(array(request) + 1) for request in requests]'),
+    script: python(
+      'def execute(self, requests):\n    return [answer(array(request) + 1) for request in requests]',
+    ),
   });
   assert.equal((await send(server, 'script', 300)).sum, sumOf(300, 1));
 });

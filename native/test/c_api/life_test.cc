@@ -41,8 +41,8 @@ TEST(c_api_lists_and_describes_models) {
   io.inputs.push_back({"hidden", DataType::kInt32, {-1, 1}});
   io.inputs.back().internal = true;
   bench.Open(ScriptOf(bench.runs), ConfigOf(io));
-  bench.server.server().Publish(
-      {"", "k"}, R"({"state":"UNAVAILABLE","reason":"no file","versions":[]})");
+  bench.server.server().Publish({"", "k"},
+                                R"({"state":"UNAVAILABLE","reason":"no file","versions":[]})");
   const tritonts_model_list* list = nullptr;
   CHECK_API(Api().list_models(bench.attachment, &list));
   CHECK_EQ(list->count, 2u);
@@ -86,7 +86,8 @@ TEST(c_api_says_why_a_model_is_not_served) {
   CHECK_EQ(why(), "UNAVAILABLE/NOT_READY: model 'm' is not ready: it is LOADING: ");
   server.Publish({"", "m"}, R"({"state":"","reason":"","versions":[
     {"version":2,"state":"UNAVAILABLE","reason":"broken","errorReason":"LOAD_FAILED"}]})");
-  CHECK_EQ(why(), "UNAVAILABLE/LOAD_FAILED: model 'm' is not ready: version 2 is UNAVAILABLE: broken");
+  CHECK_EQ(why(),
+           "UNAVAILABLE/LOAD_FAILED: model 'm' is not ready: version 2 is UNAVAILABLE: broken");
   server.Publish({"", "m"}, R"({"state":"","reason":"","versions":[],"lazy":[]})");
   CHECK_EQ(why(), "UNAVAILABLE/NOT_READY: model 'm' is lazy, and is not loaded at the moment");
   server.Publish({"", "m"}, R"({"state":"UNAVAILABLE","reason":"unloaded","versions":[
@@ -115,8 +116,9 @@ TEST(c_api_sends_to_the_newest_version_or_to_the_one_that_was_named) {
   CHECK_EQ(newest.answers().Only().version, 10);
   CHECK_EQ(named.answers().Only().version, 9);
   bench.Publish({{10, young}});
-  CHECK(Contains(named.Submit(), "NOT_FOUND: model 'm', version 9 is not available: the ready "
-                                 "versions: 10"));
+  CHECK(Contains(named.Submit(),
+                 "NOT_FOUND: model 'm', version 9 is not available: the ready "
+                 "versions: 10"));
   Api().model_delete(pinned);
 }
 
@@ -374,8 +376,7 @@ TEST(c_api_sends_to_ensembles) {
 
 // c_api/consumer.c. Returns null, or what went wrong. C has no waiting of its own, so that is ours.
 extern "C" const char* tritonts_test_consumer(const tritonts_api* api, uint32_t engine, uint32_t id,
-                                              void* event, void (*set)(void*),
-                                              void (*wait)(void*));
+                                              void* event, void (*set)(void*), void (*wait)(void*));
 
 TEST(c_api_serves_a_program_of_c) {
   ApiBench bench;

@@ -178,9 +178,9 @@ TEST(c_api_copies_elements_that_are_not_aligned) {
 
 TEST(c_api_takes_an_input_in_parts) {
   ApiBench bench;
-  bench.Open(ScriptOf(bench.runs), ConfigOf({0,
-                                             {{"x", DataType::kBytes, {2}, false}},
-                                             {{"y", DataType::kBytes, {2}, false}}}));
+  bench.Open(
+      ScriptOf(bench.runs),
+      ConfigOf({0, {{"x", DataType::kBytes, {2}, false}}, {{"y", DataType::kBytes, {2}, false}}}));
   ApiSend send(bench.model);
   const std::string one("\x02\0\0\0ab", 6);
   const std::string two("\x01\0\0\0c", 5);
@@ -207,8 +207,8 @@ TEST(c_api_refuses_wrong_inputs_with_the_words_of_other_ways_in) {
   const auto set = [&](const char* name, int32_t datatype, const std::vector<int64_t>& dims,
                        const void* data, size_t size) {
     Api().request_remove_inputs(request);
-    std::string error = TextOf(Api().request_set_input(request, name, datatype, dims.data(),
-                                                       dims.size(), data, size));
+    std::string error = TextOf(
+        Api().request_set_input(request, name, datatype, dims.data(), dims.size(), data, size));
     return error.empty() ? send.Submit() : error;
   };
   CHECK_EQ(set("z", TRITONTS_FP32, {4, 1}, values, 16),
@@ -243,9 +243,8 @@ TEST(c_api_refuses_wrong_inputs_with_the_words_of_other_ways_in) {
 
 TEST(c_api_refuses_wrong_strings) {
   ApiBench bench;
-  bench.OpenRuns(ConfigOf({0,
-                           {{"x", DataType::kBytes, {-1}, false}},
-                           {{"y", DataType::kBytes, {-1}, false}}}));
+  bench.OpenRuns(ConfigOf(
+      {0, {{"x", DataType::kBytes, {-1}, false}}, {{"y", DataType::kBytes, {-1}, false}}}));
   ApiSend send(bench.model);
   const auto set = [&](int64_t count, const std::string& bytes) {
     CHECK_API(Api().request_set_input(send.request(), "x", TRITONTS_BYTES, &count, 1, bytes.data(),
@@ -263,9 +262,9 @@ TEST(c_api_refuses_wrong_options) {
   ApiSend send(bench.model, {1});
   tritonts_request* const request = send.request();
   const int64_t number = 1;
-  CHECK(Contains(TextOf(Api().request_set_parameter(request, "triton_x", TRITONTS_PARAMETER_INT,
-                                                    &number)),
-                 "Triton reserves the prefix"));
+  CHECK(Contains(
+      TextOf(Api().request_set_parameter(request, "triton_x", TRITONTS_PARAMETER_INT, &number)),
+      "Triton reserves the prefix"));
   CHECK(Contains(TextOf(Api().request_set_parameter(request, "a", 7, &number)), "unknown kind"));
   CHECK(Contains(TextOf(Api().request_set_sequence(request, 0, std::string(129, 'a').c_str(), 0)),
                  "UNSUPPORTED"));

@@ -200,9 +200,7 @@ class ApiBench {
     }
     server.server().Publish({"", "m"}, json + "]}");
   }
-  void Attach() {
-    CHECK_API(Api().attach(c_api::EngineId(), server.server().id(), &attachment));
-  }
+  void Attach() { CHECK_API(Api().attach(c_api::EngineId(), server.server().id(), &attachment)); }
   // Serves, publishes, attaches and opens m.
   void Open(Script script, VersionConfig config) {
     Serve(std::move(script), std::move(config));

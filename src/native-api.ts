@@ -16,7 +16,7 @@ export interface NativeApi {
   /**
    * Path of the header.
    *
-   * @throws {@link TritonError} As {@link NativeApi.include}.
+   * @throws {@link TritonError} UNAVAILABLE as {@link NativeApi.include}.
    */
   readonly header: string;
   /**
@@ -28,13 +28,13 @@ export interface NativeApi {
   /**
    * Address of the table, a `tritonts_api*`. It is valid until the process ends.
    *
-   * @throws {@link TritonError} As {@link NativeApi.version}.
+   * @throws {@link TritonError} UNAVAILABLE as {@link NativeApi.version}.
    */
   readonly address: bigint;
   /**
    * The same address as an external value, with the type tag of the header, which addons can check.
    *
-   * @throws {@link TritonError} As {@link NativeApi.version}; UNSUPPORTED in runtimes without tags for external values.
+   * @throws {@link TritonError} UNAVAILABLE as {@link NativeApi.version}, UNSUPPORTED in runtimes without tags for external values.
    */
   readonly external: unknown;
 }

@@ -12,7 +12,7 @@ import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { nativeApi, type InferenceServer } from '../../src/index.js';
 import { adds, executing, script as javascript } from '../javascript/harness.js';
-import { script as python, skip as noPython } from '../python/harness.js';
+import { script as python, serving, skip as noPython } from '../python/harness.js';
 import { noCompiler as skip } from '../support/c-compiler.js';
 import { chain, ensemble, onnx, serve, statisticsAfter, until } from '../support/harness.js';
 
@@ -106,7 +106,7 @@ test('models in JavaScript and ensembles get frames, too', { skip }, async (t) =
 });
 
 test('so do models in Python', { skip: skip || noPython }, async (t) => {
-  const server = await serve(t, {
+  const server = await serving(t, {
     script: python(
       'def execute(self, requests):\n    return [answer(array(request) + 1) for request in requests]',
     ),

@@ -21,11 +21,11 @@ export async function feed(file: string): Promise<InferenceServer> {
     },
   });
   // The example exports that.
-  const { start } = createRequire(import.meta.url)(file) as {
+  const frames = createRequire(import.meta.url)(file) as {
     start(api: unknown, engine: number, server: number, ...more: unknown[]): Promise<unknown>;
   };
   const { engine, id } = server.handle;
-  void start(nativeApi.external, engine, id, 'add', 2 ** 40, 64);
+  void frames.start(nativeApi.external, engine, id, 'add', 2 ** 40, 64);
   const { inference_stats: before } = server.model('add').statistics();
   while (server.model('add').statistics().inference_stats.success.count < before.success.count + 1000) {
     await new Promise(setImmediate);

@@ -85,6 +85,7 @@ Status ApiRequest::AddPart(Input* input, const void* data, size_t size) {
 
 Status ApiRequest::SetInput(const char* name, DataType datatype, std::span<const int64_t> dims,
                             const void* data, size_t size) {
+  same_ = false;
   if (dims.size() > kMostDims) {
     return Status::InvalidArg(Text() + ", input '" + name + "': expected at most " +
                               std::to_string(kMostDims) + " dims but received " +
@@ -104,12 +105,14 @@ Status ApiRequest::SetInput(const char* name, DataType datatype, std::span<const
 }
 
 Status ApiRequest::AppendInput(const char* name, const void* data, size_t size) {
+  same_ = false;
   if (Input* const known = Find(name)) return AddPart(known, data, size);
   return Status::InvalidArg(Text() + ", input '" + name +
                             "': call request_set_input first, which gives its datatype and dims");
 }
 
 Status ApiRequest::AddOutput(const char* name, void* data, size_t size) {
+  same_ = false;
   for (const Output& output : outputs_) {
     if (output.name == name) {
       return Status::InvalidArg(Text() + ": output '" + name + "' is requested twice");
@@ -120,6 +123,7 @@ Status ApiRequest::AddOutput(const char* name, void* data, size_t size) {
 }
 
 Status ApiRequest::SetSequence(uint64_t number, const char* text, bool start, bool end) {
+  same_ = false;
   const std::string id = text ? text : "";
   if (id.size() > kMostSequenceIdBytes) {
     return Status::Unsupported(
@@ -135,6 +139,7 @@ Status ApiRequest::SetSequence(uint64_t number, const char* text, bool start, bo
 
 Status ApiRequest::SetParameter(const std::string& name,
                                 std::variant<std::string, int64_t, double, bool> value) {
+  same_ = false;
   if (const std::string why = WhyReserved(name); !why.empty()) {
     return Status::InvalidArg(Text() + ": a parameter must not have the name '" + name +
                               "': " + why);
@@ -247,7 +252,35 @@ Status ApiRequest::BuildOutputs(RequestBuilder* builder) {
   return Status::Ok();
 }
 
+bool ApiRequest::BuildAgain(uint64_t now_ns, uint64_t flush) {
+  if (!same_ || client().server().epoch() != epoch_) return false;
+  header_.arrival_ns = now_ns;
+  header_.flush = flush;
+  if (header_.traces) header_.traces.reset();
+  Prepare();
+  binding_->served->SetQueueKeys(&header_);
+  return true;
+}
+
+bool ApiRequest::MayBuildAgain() const {
+  // Runs change the marks of sequences. Strings, and the values of shape tensors, may be others.
+  if (stream_ || sequence_.any()) return false;
+  for (const InputTensor& input : inputs()) {
+    if (input.datatype == DataType::kBytes || binding_->io().inputs[input.index].rows_in_values) {
+      return false;
+    }
+    for (const Buffer& chunk : input.first_chunks) {
+      if (chunk.owner) return false;
+    }
+  }
+  return true;
+}
+
 Status ApiRequest::Build(uint64_t now_ns, uint64_t flush, uint32_t except) {
+  if (except == 0 && BuildAgain(now_ns, flush)) return Status::Ok();
+  same_ = false;
+  // Read before the version, so that a later change is seen the next time.
+  const uint32_t epoch = client().server().epoch();
   auto bound = except == 0 ? model_->Bind() : model_->BindAnew(except);
   if (!bound.ok()) return bound.status();
   binding_ = bound.take();
@@ -279,6 +312,8 @@ Status ApiRequest::Build(uint64_t now_ns, uint64_t flush, uint32_t except) {
   uint64_t bytes = served.KnownOutputBytes(header_.batch_size);
   for (const InputTensor& input : inputs()) bytes += input.byte_size();
   header_.accounted_bytes = bytes;
+  epoch_ = epoch;
+  same_ = MayBuildAgain();
   return Status::Ok();
 }
 
@@ -368,11 +403,12 @@ void ApiRequest::Complete(Call* call) {
   }
   if ((flags & TRITONTS_RESPONSE_FINAL) == 0) return;
   const tritonts_release_fn release = request->release_;
-  const std::shared_ptr<Client> client = request->model_->client();
+  // Alive until the reference of the submission is dropped.
+  Client& client = request->client();
   request->word_.store((request->word_.load() & ~kPhases) + kNextSubmission +
                        (is_abandoned ? kAbandoned : kIdle));
   if (release) release(handle, is_abandoned ? TRITONTS_RELEASE_ABANDONED : 0, user);
-  client->End();
+  client.End();
   if (!is_abandoned) request->Release();
 }
 

@@ -48,19 +48,37 @@ class ApiRequest final : public Request {
   Status SetInput(const char* name, DataType datatype, std::span<const int64_t> dims,
                   const void* data, size_t size);
   Status AppendInput(const char* name, const void* data, size_t size);
-  void RemoveInputs() { inputs_.clear(); }
+  void RemoveInputs() {
+    same_ = false;
+    inputs_.clear();
+  }
   // With `data` null it is written to the engine's memory.
   Status AddOutput(const char* name, void* data, size_t size);
-  void RemoveOutputs() { outputs_.clear(); }
-  void SetId(const char* id) { id_ = id; }
-  void SetPriority(uint64_t priority) { priority_ = priority; }
-  void SetTimeout(uint64_t timeout_us) { timeout_us_ = timeout_us; }
+  void RemoveOutputs() {
+    same_ = false;
+    outputs_.clear();
+  }
+  void SetId(const char* id) {
+    same_ = false;
+    id_ = id;
+  }
+  void SetPriority(uint64_t priority) {
+    same_ = false;
+    priority_ = priority;
+  }
+  void SetTimeout(uint64_t timeout_us) {
+    same_ = false;
+    timeout_us_ = timeout_us;
+  }
   // UNSUPPORTED: the text is too long.
   Status SetSequence(uint64_t number, const char* text, bool start, bool end);
   // INVALID_ARG: the name is reserved, or there are too many.
   Status SetParameter(const std::string& name,
                       std::variant<std::string, int64_t, double, bool> value);
-  void RemoveParameters() { parameters_.clear(); }
+  void RemoveParameters() {
+    same_ = false;
+    parameters_.clear();
+  }
 
   const std::shared_ptr<Model>& model() const { return model_; }
   Client& client() const { return *model_->client(); }
@@ -125,6 +143,11 @@ class ApiRequest final : public Request {
   };
 
   ~ApiRequest() = default;
+  // Uses the header of the last submission again, if nothing that it was made of has changed.
+  // Throws std::bad_alloc.
+  bool BuildAgain(uint64_t now_ns, uint64_t flush);
+  // Whether a header that was just made can be used again.
+  bool MayBuildAgain() const;
   Input* Find(const char* name);
   Status AddPart(Input* input, const void* data, size_t size);
   Status BuildInputs(class ::tritonts::RequestBuilder* builder);
@@ -153,6 +176,8 @@ class ApiRequest final : public Request {
   std::shared_ptr<StreamCount> stream_;  // of a decoupled model
   std::vector<OutputTarget> targets_;
   RequestHeader header_;
+  bool same_ = false;   // the header fits what the caller has set
+  uint32_t epoch_ = 0;  // of the server, when the header was made
   Call last_call_;
 };
 

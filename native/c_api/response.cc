@@ -65,11 +65,13 @@ tritonts_response* MakeResponse(const ResponseParts& parts) noexcept {
     if (IsCopied(output) && !TargetOf(parts, output.index)) bytes += Aligned(output.size);
   }
   const size_t outputs_at = sizeof(tritonts_response);
-  static_assert(alignof(tritonts_response::Output) <= alignof(tritonts_response));
+  static_assert(alignof(tritonts_response) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__ &&
+                alignof(tritonts_response::Output) <= alignof(tritonts_response));
   const size_t dims_at = outputs_at + count * sizeof(tritonts_response::Output);
-  const size_t bytes_at = Aligned(dims_at + dims * sizeof(int64_t));
+  const size_t bytes_at = dims_at + dims * sizeof(int64_t);
+  // Without an alignment, which is several times as fast. Bytes are aligned below.
   auto* const memory = static_cast<char*>(
-      ::operator new(bytes_at + bytes, std::align_val_t{kAlignment}, std::nothrow));
+      ::operator new(bytes_at + (bytes > 0 ? kAlignment + bytes : 0), std::nothrow));
   if (!memory) return nullptr;
   auto* const response = new (memory) tritonts_response();
   response->error.status = *parts.status;
@@ -81,6 +83,7 @@ tritonts_response* MakeResponse(const ResponseParts& parts) noexcept {
   auto* const outputs = reinterpret_cast<tritonts_response::Output*>(memory + outputs_at);
   auto* dim = reinterpret_cast<int64_t*>(memory + dims_at);
   char* own = memory + bytes_at;
+  own += (kAlignment - reinterpret_cast<uintptr_t>(own) % kAlignment) % kAlignment;
   for (size_t i = 0; i < count; i++) {
     const OutputTensor& output = parts.outputs[i];
     const TensorShape& shape = (*parts.shapes)[i];
@@ -121,7 +124,7 @@ void DeleteResponse(tritonts_response* response) noexcept {
   }
   if (response->stream) response->stream->NoteRead(1, response->counted);
   response->~tritonts_response();
-  ::operator delete(response, std::align_val_t{kAlignment});
+  ::operator delete(response);
 }
 
 }  // namespace tritonts::c_api

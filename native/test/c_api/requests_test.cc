@@ -53,6 +53,29 @@ TEST(c_api_submits_a_request_again_after_its_release) {
   CHECK_EQ(send.answers().all().size(), 20u);
 }
 
+TEST(c_api_notices_every_change_of_a_request_that_was_submitted_before) {
+  ApiBench bench;
+  bench.Open(AddingOne(), ConfigOf(FloatIo()));
+  ApiSend send(bench.model, {1});
+  size_t sent = 0;
+  const auto sum = [&] {
+    CHECK_EQ(send.Submit(), "");
+    CHECK(send.answers().Released(++sent));
+    return send.answers().all().back().outputs.at("y").second;
+  };
+  CHECK(sum() == BytesOf<float>({2}));
+  CHECK(sum() == BytesOf<float>({2}));
+  send.Floats({4, 5});
+  CHECK(sum() == BytesOf<float>({5, 6}));
+  CHECK(sum() == BytesOf<float>({5, 6}));
+  CHECK_API(Api().request_want_output(send.request(), "z"));
+  CHECK(Contains(send.Submit(), "unknown output 'z'"));
+  Api().request_remove_outputs(send.request());
+  CHECK(sum() == BytesOf<float>({5, 6}));
+  Api().request_remove_inputs(send.request());
+  CHECK(Contains(send.Submit(), "it is missing"));
+}
+
 TEST(c_api_submits_many_requests_as_batches_with_their_own_responses) {
   ApiBench bench;
   bench.Open(AddingOne(), ConfigOf(FloatIo(64), 1, Dynamic(64)));

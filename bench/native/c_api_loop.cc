@@ -18,6 +18,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "backends/onnxruntime/onnxruntime.h"
@@ -166,7 +167,7 @@ class Caller {
       if (outstanding == 0) break;
       ready.clear();
       std::unique_lock lock(mutex_);
-      changed_.wait(lock, [this] { return !released_.empty(); });
+      changed_.wait(lock, [this] { return std::exchange(is_whole_, false); });
       released_.swap(ready);
       answered += ready.size();
     }
@@ -181,11 +182,14 @@ class Caller {
     if (!output || *static_cast<const float*>(output->data) != 1) End("a wrong answer");
     static_cast<Caller*>(user)->api_.response_delete(response);
   }
-  static void OnRelease(tritonts_request* request, uint32_t, void* user) {
+  static void OnRelease(tritonts_request* request, uint32_t flags, void* user) {
     auto* const self = static_cast<Caller*>(user);
     const std::lock_guard lock(self->mutex_);
     self->released_.push_back(request);
-    if (self->released_.size() == 1) self->changed_.notify_one();
+    // Once for a batch.
+    if ((flags & TRITONTS_RELEASE_MORE) != 0) return;
+    self->is_whole_ = true;
+    self->changed_.notify_one();
   }
 
   const tritonts_api& api_ = *c_api::Table();
@@ -193,9 +197,10 @@ class Caller {
   tritonts_model* model_ = nullptr;
   std::vector<float> values_;
   std::vector<tritonts_request*> requests_;
-  std::mutex mutex_;  // guards released_ while requests are outstanding
+  std::mutex mutex_;  // guards the next three while requests are outstanding
   std::condition_variable changed_;
   std::vector<tritonts_request*> released_;
+  bool is_whole_ = false;
 };
 
 void Main(char** arguments) {

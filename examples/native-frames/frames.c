@@ -95,7 +95,8 @@ static void on_release(tritonts_request* request, uint32_t flags, void* user) {
   } else if (self->fault[0] == '\0') {
     snprintf(self->fault, sizeof self->fault, "a run did not return");
   }
-  pthread_cond_signal(&self->changed);
+  /* The thread is woken once for a batch. */
+  if ((flags & TRITONTS_RELEASE_MORE) == 0) pthread_cond_signal(&self->changed);
   pthread_mutex_unlock(&self->mutex);
 }
 

@@ -34,7 +34,7 @@ void MakeWaiting() {
     t_calls.first = call->next;
     if (!t_calls.first) t_calls.last = nullptr;
     t_calls.in_callback = true;
-    ApiRequest::Complete(call);
+    ApiRequest::Complete(call, t_calls.first);
     t_calls.in_callback = false;
   }
 }

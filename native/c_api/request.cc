@@ -390,7 +390,7 @@ void ApiRequest::TakeBack(bool is_abandoned) {
   set_state(State::kIdle);
 }
 
-void ApiRequest::Complete(Call* call) {
+void ApiRequest::Complete(Call* call, const Call* following) {
   // A call lies in a response, which the callee may delete, or in a request.
   const auto [next, request, response, flags, is_abandoned] = *call;
   void* const user = request->user_;
@@ -407,7 +407,12 @@ void ApiRequest::Complete(Call* call) {
   Client& client = request->client();
   request->word_.store((request->word_.load() & ~kPhases) + kNextSubmission +
                        (is_abandoned ? kAbandoned : kIdle));
-  if (release) release(handle, is_abandoned ? TRITONTS_RELEASE_ABANDONED : 0, user);
+  uint32_t release_flags = is_abandoned ? TRITONTS_RELEASE_ABANDONED : 0;
+  if (following && (following->flags & TRITONTS_RESPONSE_FINAL) != 0 &&
+      &following->request->client() == &client && following->request->release_) {
+    release_flags |= TRITONTS_RELEASE_MORE;
+  }
+  if (release) release(handle, release_flags, user);
   client.End();
   if (!is_abandoned) request->Release();
 }

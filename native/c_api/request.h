@@ -111,8 +111,9 @@ class ApiRequest final : public Request {
   Call& last_call() { return last_call_; }
   StreamCount* stream() const { return stream_.get(); }
   const std::vector<OutputTarget>& targets() const { return targets_; }
-  // Makes the calls of a response. Frees the request if nobody has it any more.
-  static void Complete(Call* call);
+  // Makes the calls of a response; `next` are those that follow, or null. Frees the request if
+  // nobody has it any more.
+  static void Complete(Call* call, const Call* next);
 
   // Links of the attachment's list, guarded by its lock; of a delivery's list; and of those that a
   // version did not serve.

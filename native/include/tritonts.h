@@ -88,7 +88,11 @@ enum {
 enum {
   /* A run that was given up may still read the inputs and write to the outputs' memory. Leave that
    * memory as it is until the process ends. The request can be deleted, but not submitted again. */
-  TRITONTS_RELEASE_ABANDONED = 1
+  TRITONTS_RELEASE_ABANDONED = 1,
+  /* A further release callback of the same attachment follows at once on this thread: the last one
+   * of a batch lacks the flag. A callee that wakes a thread can wait for that. Ignore it if several
+   * parts of a program share an attachment. */
+  TRITONTS_RELEASE_MORE = 2
 };
 
 typedef struct tritonts_error tritonts_error;

@@ -30,7 +30,7 @@ static void on_response(tritonts_request* request, tritonts_response* response, 
 static void on_release(tritonts_request* request, uint32_t flags, void* user) {
   state* const self = user;
   (void)request;
-  if (flags != 0) self->fault = "the request was abandoned";
+  if ((flags & TRITONTS_RELEASE_ABANDONED) != 0) self->fault = "the request was abandoned";
   self->set(self->event);
 }
 

@@ -101,6 +101,20 @@ TEST(c_api_submits_many_requests_as_batches_with_their_own_responses) {
   CHECK_EQ(statistics.in_flight_bytes, 0u);
 }
 
+TEST(c_api_marks_all_releases_of_a_delivery_but_the_last) {
+  // All are refused within the call, in one delivery.
+  ApiBench bench(4);
+  bench.Open(AddingOne(), ConfigOf(FloatIo()));
+  ApiSend one(bench.model, {1, 2});
+  ApiSend two(bench.model, {1, 2});
+  ApiSend three(bench.model, {1, 2});
+  tritonts_request* const requests[] = {one.request(), two.request(), three.request()};
+  size_t accepted = 0;
+  CHECK_API(Api().submit(requests, 3, &accepted));
+  CHECK_EQ(one.answers().more() + two.answers().more() + three.answers().more(), 2u);
+  CHECK_EQ(one.answers().releases() + two.answers().releases() + three.answers().releases(), 3u);
+}
+
 TEST(c_api_submits_again_from_a_release_callback) {
   ApiBench bench;
   bench.Open(AddingOne(), ConfigOf(FloatIo()));

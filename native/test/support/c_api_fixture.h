@@ -56,7 +56,8 @@ class ApiAnswers {
     if (answers->on_release) answers->on_release(request);
     std::lock_guard lock(answers->mutex_);
     answers->releases_++;
-    answers->abandoned_ += flags == TRITONTS_RELEASE_ABANDONED ? 1 : 0;
+    answers->more_ += (flags & TRITONTS_RELEASE_MORE) != 0 ? 1 : 0;
+    answers->abandoned_ += (flags & TRITONTS_RELEASE_ABANDONED) != 0 ? 1 : 0;
     answers->changed_.notify_all();
   }
 
@@ -72,6 +73,11 @@ class ApiAnswers {
   size_t releases() {
     std::lock_guard lock(mutex_);
     return releases_;
+  }
+  // How many releases said that another one follows.
+  size_t more() {
+    std::lock_guard lock(mutex_);
+    return more_;
   }
   size_t abandoned() {
     std::lock_guard lock(mutex_);
@@ -130,6 +136,7 @@ class ApiAnswers {
   std::vector<tritonts_response*> kept_;
   size_t releases_ = 0;
   size_t abandoned_ = 0;
+  size_t more_ = 0;
   std::atomic<bool> keeps_{false};
 };
 

@@ -3,7 +3,7 @@
 const error = (name, comment, from, to) => ({ name, comment, severity: 'error', from, to });
 const folders = (...names) => `^src/(${names.join('|')})/`;
 
-const outer = ['endpoints', 'client', 'cli', 'perf', 'top', 'protocol', 'testing'];
+const outer = ['endpoints', 'client', 'cli', 'analyze', 'perf', 'top', 'protocol', 'testing'];
 const middle = ['registry', 'dispatch', 'ensemble', 'javascript', 'python', 'metrics'];
 const inner = ['config', 'tensor', 'scheduling'];
 
@@ -52,26 +52,37 @@ export default {
       'What endpoints and clients share knows neither, and no server: clients load it, too.',
       { path: folders('protocol') },
       {
-        path: folders('endpoints', 'client', 'cli', 'perf', 'top', 'server', ...middle, 'backends', 'addon'),
+        path: folders(
+          'endpoints',
+          'client',
+          'cli',
+          'analyze',
+          'perf',
+          'top',
+          'server',
+          ...middle,
+          'backends',
+          'addon',
+        ),
       },
     ),
     error(
       'client',
       'A client needs nothing of an endpoint: what they share is in protocol.',
       { path: folders('client') },
-      { path: folders('endpoints', 'cli', 'perf', 'top') },
+      { path: folders('endpoints', 'cli', 'analyze', 'perf', 'top') },
     ),
     error(
       'endpoints',
       'What serves knows nothing of what measures it.',
       { path: folders('endpoints') },
-      { path: folders('cli', 'perf', 'top') },
+      { path: folders('cli', 'analyze', 'perf', 'top') },
     ),
     error(
       'testing',
       'A test server is a server with endpoints, and nothing of the package needs one.',
       { path: folders('testing') },
-      { path: folders('client', 'cli', 'perf') },
+      { path: folders('client', 'cli', 'analyze', 'perf') },
     ),
     error(
       'untested',
@@ -83,13 +94,19 @@ export default {
       'perf',
       'A measurement is a client: it knows servers by their addresses, or as those of this process.',
       { path: folders('perf') },
-      { path: folders('endpoints', 'cli', 'top') },
+      { path: folders('endpoints', 'cli', 'analyze', 'top') },
+    ),
+    error(
+      'analyze',
+      'A search measures as perf does, with servers of this process.',
+      { path: folders('analyze') },
+      { path: folders('endpoints', 'client', 'cli', 'top') },
     ),
     error(
       'top',
       'A view of a server is a client: it knows servers by their addresses.',
       { path: folders('top') },
-      { path: folders('endpoints', 'cli', 'server') },
+      { path: folders('endpoints', 'cli', 'analyze', 'server') },
     ),
     error(
       'perf-plot',

@@ -33,6 +33,11 @@ await launch('npm run bench', {
     options: `[--only threads|batches|inline|rows] ${rounds}`,
     run: ['dist/bench/study/study.js'],
   },
+  analyze: {
+    does: 'Whether tritonts analyze finds the best configuration, beside all of them.',
+    options: '[--only <model>]… [--budget <s>] [--rounds <n>] [--window <ms>]',
+    run: ['dist/bench/analyze/main.js'],
+  },
   outputs: {
     does: 'Ways to give outputs memory of their own, by size.',
     options: rounds,

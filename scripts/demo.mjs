@@ -16,6 +16,10 @@ await launch(
       does: 'examples/images: JPEG files decoded and classified by one ensemble, beside the same code on the main thread.',
       run: ['dist/examples/images/demo.js'],
     },
+    audio: {
+      does: 'examples/audio: telephone keys in WAV files and in sounds that are still arriving, under growing noise.',
+      run: ['dist/examples/audio/demo.js'],
+    },
     'ragged-texts': {
       does: 'examples/ragged-texts: texts of unequal length in one batch without padding, beside the same texts padded.',
       run: ['dist/examples/ragged-texts/demo.js'],
@@ -32,6 +36,12 @@ await launch(
       does: 'examples/trees: scores a table with boosted trees, with progress.',
       options: '[<table.csv> [<scores.csv>]]',
       run: ['dist/examples/trees/demo.js'],
+    },
+    torch: {
+      does: 'examples/torch: trains, exports, serves and compares; PyTorch comes from PyPI, with its code for GPUs (5.5 GB).',
+      python: ['examples/torch/requirements.txt', '.venv-torch'],
+      first: [['examples/torch/train.py', '{folder}']],
+      run: ['dist/examples/torch/main.js', '{folder}'],
     },
     sklearn: {
       does: 'examples/sklearn: trains, exports, serves and compares; its Python packages come from PyPI.',

@@ -196,15 +196,19 @@ await launch('npm test', {
     options: '[--all] [--only <part of a name>] [--keep]',
     run: ['scripts/package/test.mjs'],
   },
+  serverless: {
+    does: 'Runs examples/lambda in roots laid out as those of AWS Lambda and of a distroless image, and measures the first answer.',
+    options: '[--rounds <n>] [--keep]',
+    run: ['scripts/serverless/main.mjs'],
+  },
   platforms: {
     does: 'Builds the packages of other platforms with zig, and uses them under qemu, musl and wine.',
     options: '[--only <platform>]… [--keep]',
     run: ['scripts/cross/test.mjs'],
   },
   electron: {
-    does: 'Checks the types of examples/electron against those of the electron package, from npm.',
-    run: ['scripts/check-electron.mjs'],
-    builds: ['ts'],
+    does: 'Checks the types of examples/electron, and packs it with electron-builder and @electron/packager, from npm.',
+    run: ['scripts/electron/main.mjs'],
   },
   glibc: {
     does: 'Prints the oldest glibc that the built addon, or another file, runs with.',

@@ -1,23 +1,36 @@
 // Writes the files of the web page into a module: node scripts/ui-page.mjs [--check]
 //
-// A program or a bundle then has the page without a file beside it. The build writes the module; --check only says whether
+// A program or a bundle then has the page without a file beside it. The page has modules of the package, too. The build writes the module; --check only says whether
 // it is current.
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import typescript from 'typescript';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const folder = join(root, 'src', 'endpoints', 'ui');
-const files = [
-  ['page.html', 'html'],
-  ['page.js', 'script'],
-  ['page.css', 'style'],
-  ['icon.svg', 'icon'],
-];
+
+/** A module of the package, which the page has, too. */
+function shared(file) {
+  const { ES2022: target, ESNext: module } = { ...typescript.ScriptTarget, ...typescript.ModuleKind };
+  const text = readFileSync(join(root, 'src', file), 'utf8');
+  return typescript.transpileModule(text, { compilerOptions: { target, module } }).outputText;
+}
+
+const texts = new Map(
+  readdirSync(join(folder, 'page'), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map(({ parentPath, name }) => join(parentPath, name))
+    .map((path) => [
+      path.slice(join(folder, 'page').length + 1).replaceAll('\\', '/'),
+      readFileSync(path, 'utf8'),
+    ]),
+);
+texts.set('half.js', shared('tensor/half.ts'));
+
 /** A text as TypeScript, a line for each of its lines. */
-function linesOf(file) {
-  const lines = readFileSync(join(folder, 'page', file), 'utf8').split('\n');
-  return ['[', ...lines.map((line) => `  ${JSON.stringify(line)},`), "].join('\\n');"];
+function linesOf(text) {
+  return ['[', ...text.split('\n').map((line) => `    ${JSON.stringify(line)},`), "  ].join('\\n'),"];
 }
 
 const text = [
@@ -25,10 +38,16 @@ const text = [
   '',
   '// The text of a script has placeholders that are not of this file.',
   '/* oxlint-disable no-template-curly-in-string */',
-  ...files.flatMap(([file, name]) => {
-    const [first, ...lines] = linesOf(file);
-    return ['', `/** ${file} */`, `export const ${name}: string = ${first}`, ...lines];
-  }),
+  '',
+  '/** Their texts by path. */',
+  'export const pageFiles: Readonly<Record<string, string>> = {',
+  ...[...texts]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .flatMap(([path, file]) => {
+      const [first, ...lines] = linesOf(file);
+      return [`  ${JSON.stringify(path)}: ${first}`, ...lines];
+    }),
+  '};',
   '',
 ].join('\n');
 const target = join(folder, 'page-files.ts');

@@ -10,9 +10,6 @@ import { root } from '../python-environment.mjs';
 import { filesOf, targets } from './targets.mjs';
 import { toolsFor, zigEnvironment } from './zig.mjs';
 
-/** The folder of a platform's build. */
-const folderOf = (target) => join(root, 'build', 'cross', target);
-
 function run(file, args) {
   // Standard output belongs to the next program.
   const { status, error } = spawnSync(file, args, {
@@ -24,17 +21,17 @@ function run(file, args) {
     throw new Error(`${file} ${args.join(' ')}: ${error?.message ?? `ended with code ${status}`}`);
 }
 
-/** Builds a platform's addon. Returns the folder with its files. */
-export function buildFor(target) {
+/** Builds a platform's addon, from the project in `from`. Returns the folder with its files. */
+export function buildFor(target, from = root) {
   const known = targets[target];
   if (known === undefined)
     throw new RangeError(`Expected ${Object.keys(targets).join(', ')} or all but received ${target}`);
   const { zig, system, processor } = known;
   const tools = toolsFor(zig);
-  const folder = folderOf(target);
+  const folder = join(from, 'build', 'cross', target);
   mkdirSync(folder, { recursive: true });
   run('cmake', [
-    ...['-S', join(root, 'native'), '-B', folder, '-G', 'Ninja'],
+    ...['-S', join(from, 'native'), '-B', folder, '-G', 'Ninja'],
     `-DCMAKE_SYSTEM_NAME=${system}`,
     `-DCMAKE_SYSTEM_PROCESSOR=${processor}`,
     `-DCMAKE_CXX_COMPILER=${tools.cxx}`,
@@ -43,7 +40,7 @@ export function buildFor(target) {
     '-DCMAKE_BUILD_TYPE=Release',
     '-DCMAKE_UNITY_BUILD=ON',
     // Files keep no path of this machine.
-    `-DCMAKE_CXX_FLAGS=-ffile-prefix-map=${root}=.`,
+    `-DCMAKE_CXX_FLAGS=-ffile-prefix-map=${from}=.`,
     '-DTRITONTS_ZIG=ON',
   ]);
   const names = filesOf(target).map((file) => file.replace(/\..*$/, ''));

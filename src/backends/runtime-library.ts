@@ -4,10 +4,10 @@
  */
 
 import { existsSync, readdirSync, realpathSync, statSync } from 'node:fs';
-import { homedir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { unavailable } from '../errors.js';
 import type { BackendConfig } from '../options.js';
+import { homeFolder } from './home-folder.js';
 import { findLibraryLike } from './system-libraries.js';
 
 /** A library of a runtime: its names, and the places that may have it. */
@@ -99,12 +99,13 @@ function prefixesInPath(env: NodeJS.ProcessEnv): string[] {
 /** The places where Python's wheel may have its libraries. */
 function wheelFolders(inPackages: string, env: NodeJS.ProcessEnv): string[] {
   const site = ['site-packages'];
+  const home = homeFolder(env);
   const prefixes = [env['VIRTUAL_ENV'], env['CONDA_PREFIX']].flatMap((prefix) =>
     prefix === undefined || prefix === '' ? [] : [join(prefix, 'lib')],
   );
   const packages = [
     ...prefixes.flatMap((lib) => packageFolders(lib, site)),
-    ...packageFolders(join(env['HOME'] ?? homedir(), '.local', 'lib'), site),
+    ...(home === undefined ? [] : packageFolders(join(home, '.local', 'lib'), site)),
     ...packageFolders('/usr/lib', ['dist-packages']),
     ...packageFolders('/usr/local/lib', ['site-packages', 'dist-packages']),
     ...prefixesInPath(env).flatMap((prefix) => packageFolders(join(prefix, 'lib'), site)),

@@ -16,6 +16,7 @@ Usage:
   tritonts init digits [repository]               copy an example model, and print a program that uses it
   tritonts types <repository>… [--output <file>]  declare the models to TypeScript, by name
   tritonts perf -m <model> <repository or url> …  measure a model: requests a second, latencies
+  tritonts analyze <model's folder> …             search the best instances, batch sizes and threads of a model
   tritonts top [<url or socket>]                  show what a running server does: requests a second, latencies, queues
   tritonts --version
   tritonts --help
@@ -24,6 +25,7 @@ Run 'tritonts <command> --help' for a command's options.`;
 
 /** Each command imports only what it needs. */
 const commands: Readonly<Record<string, (args: readonly string[]) => Promise<number>>> = {
+  analyze: async (args) => (await import('./analyze/analyze.js')).analyze(args),
   serve: async (args) => (await import('./serve/serve.js')).serve(args),
   check: async (args) => (await import('./check.js')).check(args),
   backends: async (args) => (await import('./backends.js')).backends(args),

@@ -3,6 +3,7 @@
 import { endsWithin, longestTimerMs } from '../time-limit.js';
 import { Broken, cancelled } from './failures.js';
 import { Signals } from './signals.js';
+import { clearTimeout, setTimeout } from '../timers.js';
 
 /** The pause before the first retry, in milliseconds; each further pause is twice as long. */
 const firstPauseMs = 50;

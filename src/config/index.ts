@@ -1,10 +1,12 @@
 /** The parts of `src/config` that other folders may import: reading, Triton's rules, completion, printing. */
 
+export { changeConfig, type FieldChange } from './schema/change.js';
 export { deepFreeze, expandConfig } from './schema/expand.js';
 export { enumTable, messageTable, type FieldRow, type MessageTable } from './schema/table.js';
 export { fieldPath, indexPath, keyPath } from './schema/paths.js';
 export type * from './schema/types.js';
 export { maxConfigBytes, tooManyBytes } from './text/decode.js';
+export { editConfig } from './text/edit.js';
 export { printConfig, printConfigJson } from './text/print.js';
 export { fieldError, problemsError, unplaced, type ConfigSource } from './text/problems.js';
 export { readModelConfig, type ParsedConfig } from './text/read.js';

@@ -2,9 +2,9 @@
 
 import { invalidArgument, unavailable } from '../errors.js';
 import type { ServerOptions } from '../options.js';
-import { makeDataSet } from './inputs/data-set.js';
-import { planModel } from './inputs/model-inputs.js';
-import { randomOf } from './inputs/random.js';
+import { makeDataSet, type DataSet } from './inputs/data-set.js';
+import { planModel, type PlannedModel } from './inputs/model-inputs.js';
+import { randomOf, type Random } from './inputs/random.js';
 import { constantArrivals, givenArrivals, poissonArrivals } from './load/arrivals.js';
 import { ClosedLoop } from './load/closed-loop.js';
 import { fitLoad } from './load/fit.js';
@@ -97,27 +97,21 @@ export async function runPerf(
       ? await openRemote(place.url, options.headers, model, version, signal)
       : await openInProcess(place.server, model, version, options.composing);
   try {
-    return await measure(server, options, progress, signal);
+    return await measureServer(server, options, progress, signal);
   } finally {
     await server.close();
   }
 }
 
-async function measure(
+/** Measures a model of a server that is open, and leaves it open. The rest is as for {@link runPerf}. */
+export async function measureServer(
   server: OpenedServer,
-  options: PerfOptions,
+  options: Omit<PerfOptions, 'place' | 'model' | 'version'>,
   progress: RunProgress,
   signal: AbortSignal,
 ): Promise<PerfRun> {
-  const { batch, seed } = options;
-  const model = planModel(server.metadata, server.config, options.shapes);
-  if (batch > Math.max(1, model.maxBatchSize))
-    throw invalidArgument(
-      `model '${model.name}': expected at most ${Math.max(1, model.maxBatchSize)} for --batch-size, its max_batch_size, but received ${batch}`,
-    );
-  const random = randomOf(seed);
-  const { stringLength, stringData } = options;
-  const data = await makeDataSet(model, options.inputData, { random, stringLength, stringData }, batch);
+  const { batch } = options;
+  const { model, data, random } = await requestsOf(server, options);
   const opened = await within(watchedModels(server, options.composing), openMs, signal);
   if (opened === undefined)
     throw unavailable('TIMED_OUT', `${server.place}: the configurations of models did not come`);
@@ -185,6 +179,34 @@ async function measure(
   return { ...about, levels, failure };
 }
 
+/** What requests of a run are made of. */
+export interface RunRequests {
+  readonly model: PlannedModel;
+  readonly data: DataSet;
+  readonly random: Random;
+}
+
+/**
+ * Makes the requests of a run.
+ *
+ * @throws {@link TritonError} INVALID_ARG for options that do not fit the model.
+ */
+export async function requestsOf(
+  server: Pick<OpenedServer, 'metadata' | 'config'>,
+  options: Pick<PerfOptions, 'batch' | 'seed' | 'shapes' | 'inputData' | 'stringLength' | 'stringData'>,
+): Promise<RunRequests> {
+  const { batch, seed } = options;
+  const model = planModel(server.metadata, server.config, options.shapes);
+  if (batch > Math.max(1, model.maxBatchSize))
+    throw invalidArgument(
+      `model '${model.name}': expected at most ${Math.max(1, model.maxBatchSize)} for --batch-size, its max_batch_size, but received ${batch}`,
+    );
+  const random = randomOf(seed);
+  const { stringLength, stringData } = options;
+  const data = await makeDataSet(model, options.inputData, { random, stringLength, stringData }, batch);
+  return { model, data, random };
+}
+
 /** Measures a level. What ends it must not lose the levels before it, so that errors are part of the outcome. */
 async function profileSafely(measured: Measured): Promise<ProfileOutcome> {
   try {
@@ -200,7 +222,7 @@ const openMs = 60_000;
 const statisticsMs = 10_000;
 
 /** Sequences have the length of their data, unless a length is given or the data is generated. */
-function sequencePlan({ sequences }: PerfOptions, given: boolean): SequencePlan {
+function sequencePlan({ sequences }: Pick<PerfOptions, 'sequences'>, given: boolean): SequencePlan {
   return { ...sequences, length: sequences.length ?? (given ? undefined : defaultLength) };
 }
 
@@ -212,7 +234,7 @@ function rateOf(intervalsMs: readonly number[]): number {
 }
 
 function loadOf(
-  { load, sequences }: PerfOptions,
+  { load, sequences }: Pick<PerfOptions, 'load' | 'sequences'>,
   value: number,
   hasSequences: boolean,
   target: Target,

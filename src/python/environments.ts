@@ -4,7 +4,7 @@ import { existsSync, rmSync } from 'node:fs';
 import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { run } from './own-process.js';
+import { run } from '../addon/own-process.js';
 import { thrownText } from '../thrown-text.js';
 
 /** An unpacked archive, until it is released. */

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { environmentKey, type Environment, type PythonSettings } from './settings.js';
 import { isLack, unavailable, type TritonError } from '../errors.js';
 import { unpacked, type Unpacked } from './environments.js';
-import { run } from './own-process.js';
+import { run } from '../addon/own-process.js';
 import { thrownText } from '../thrown-text.js';
 
 const oldest = '3.8';

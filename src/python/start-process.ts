@@ -5,7 +5,7 @@ import { Duplex } from 'node:stream';
 import { addon } from '../addon/load.js';
 import type { NativeHostPolicy } from '../addon/native/version-config.js';
 import { TritonError, unavailable } from '../errors.js';
-import { own } from './own-process.js';
+import { own } from '../addon/own-process.js';
 import { thrownText } from '../thrown-text.js';
 
 /** Advice for the system's error codes. */

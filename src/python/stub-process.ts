@@ -12,7 +12,7 @@ import { Answers } from './answers.js';
 import { stubProgram } from './files.js';
 import { whyNot, type Interpreter } from './interpreter.js';
 import { readLines } from './lines.js';
-import { disown } from './own-process.js';
+import { disown } from '../addon/own-process.js';
 import { Uploads } from './uploads.js';
 import { isScarcity, notStarted, startProcess } from './start-process.js';
 import { thrownText } from '../thrown-text.js';

@@ -64,6 +64,10 @@ export class Recorded implements RecordedRequest, RequestNotes {
   readonly responses: Readonly<Record<string, AnyTensor>>[] = [];
   error: TritonError | undefined;
   batchSize = 0;
+  /** The bytes of its tensors. */
+  bytes: number;
+  /** Called with the bytes of each response. */
+  onGrowth: (bytes: number) => void = () => undefined;
   readonly #outputs: readonly NativeTensorSpec[];
   #told: RecordedRequest | undefined;
 
@@ -82,6 +86,7 @@ export class Recorded implements RecordedRequest, RequestNotes {
     this.timeoutUs = head.timeoutUs;
     this.sequence = head.sequence && Object.freeze({ ...head.sequence });
     this.#outputs = specs.outputs;
+    this.bytes = bytesOf(inputs);
     this.inputs = Object.freeze(
       Object.fromEntries(
         inputs.map(({ index, shape, bytes }) => {
@@ -107,6 +112,8 @@ export class Recorded implements RecordedRequest, RequestNotes {
   }
 
   responded(outputs: readonly EngineOutput[]): void {
+    const bytes = bytesOf(outputs);
+    this.bytes += bytes;
     this.responses.push(
       Object.freeze(
         Object.fromEntries(
@@ -117,6 +124,7 @@ export class Recorded implements RecordedRequest, RequestNotes {
         ),
       ),
     );
+    this.onGrowth(bytes);
   }
 
   ended(status: NativeStatus | undefined, rows: number): void {
@@ -125,6 +133,10 @@ export class Recorded implements RecordedRequest, RequestNotes {
     if (this.error === undefined) this.outcome = 'answered';
     else this.outcome = this.error.code === 'CANCELLED' ? 'cancelled' : 'failed';
   }
+}
+
+function bytesOf(tensors: readonly { readonly bytes: Uint8Array }[]): number {
+  return tensors.reduce((sum, { bytes }) => sum + bytes.byteLength, 0);
 }
 
 /** A tensor of a copy of the bytes. */

@@ -12,7 +12,8 @@ import type { CloseOptions, InferenceServer, ModelObject, ServerOptions } from '
 import { globalClock, type TestClock } from './clock.js';
 import { modelOf, type AnswerFunction, type TestModel } from './doubles.js';
 import { TestEngine } from './engine/engine.js';
-import type { Recorded, RecordedRequest } from './records.js';
+import { RecordList } from './record-list.js';
+import type { RecordedRequest } from './records.js';
 import { Script, type FailOptions } from './script.js';
 
 /**
@@ -31,7 +32,16 @@ export interface TestServerOptions extends Pick<
   readonly modelRepository?: string | URL | undefined;
   /** The timers of delays (default: the global `setTimeout` at each use, so that a runner's fake timers count). */
   readonly clock?: TestClock | undefined;
+  /**
+   * How many bytes the recorded requests may have together (default 256 MiB): those of their tensors, and 1 KiB for each. Then
+   * the oldest ones are forgotten, and a warning of the process says so once. Infinity: no limit.
+   */
+  readonly maxRecordedBytes?: number | undefined;
 }
+
+const defaultRecordedBytes = 2 ** 28;
+/** How long clients may take to read their last answers once the server is closed, in milliseconds. */
+const lastAnswersMs = 2000;
 
 /**
  * Where a test server listens.
@@ -59,7 +69,8 @@ export interface TestListener extends AsyncDisposable {
 export interface TestServer extends InferenceServer {
   /**
    * The requests that came to a model (default: to all), in the order in which they came. They are recorded when the engine gets
-   * them: after the code that sent them has yielded. They are as of this call. All are kept, with their tensors, until {@link reset}.
+   * them: after the code that sent them has yielded. They are as of this call. They are kept with their tensors until {@link reset},
+   * within {@link TestServerOptions.maxRecordedBytes}.
    *
    * @throws {@link TritonError} NOT_FOUND for a name that no model has.
    */
@@ -105,7 +116,7 @@ export interface TestServer extends InferenceServer {
    * @param count - How many requests.
    * @returns Resolves when they have ended.
    * @throws {@link TritonError} INVALID_ARG for a batch that the server would not form: of a model without `dynamic_batching`, of
-   *   more than `max_batch_size` rows, of different shapes. NOT_FOUND for a name that no model has. CANCELLED if {@link reset} comes
+   *   more than `max_batch_size` rows or `max_queue_size` requests, of different shapes or priorities. NOT_FOUND for a name that no model has. CANCELLED if {@link reset} comes
    *   before so many requests wait, or the server is closed before they have ended.
    *
    * @example
@@ -155,10 +166,12 @@ const passed = [
  */
 export async function testServer(options: TestServerOptions): Promise<TestServer> {
   checkObject(options, 'options');
-  checkKeys(options, [...passed, 'models', 'modelRepository', 'clock'], 'options');
-  const { models, modelRepository, clock = globalClock } = options;
+  checkKeys(options, [...passed, 'models', 'modelRepository', 'clock', 'maxRecordedBytes'], 'options');
+  const { models, modelRepository, clock = globalClock, maxRecordedBytes = defaultRecordedBytes } = options;
   if (typeof (clock as Partial<TestClock> | null)?.setTimeout !== 'function')
     throw expected('an object with the function setTimeout', 'options.clock', clock);
+  if (!(typeof (maxRecordedBytes as unknown) === 'number' && maxRecordedBytes >= 0))
+    throw expected('bytes, 0 or more, or Infinity', 'options.maxRecordedBytes', maxRecordedBytes);
   checkObject(models, 'options.models');
   const given = Object.fromEntries(
     passed.flatMap((key) => (options[key] === undefined ? [] : [[key, options[key]]])),
@@ -171,7 +184,7 @@ export async function testServer(options: TestServerOptions): Promise<TestServer
   );
   if (doubles.length === 0) throw expected('at least one model', 'options.models', models);
   spareAddon();
-  const controls = new Controls(clock);
+  const controls = new Controls(clock, maxRecordedBytes);
   const engine = new TestEngine((name) => controls.script(name), [...backends().keys()]);
   bringFunctions(engine, engine.functions);
   const server = await createWith(
@@ -195,11 +208,12 @@ export async function testServer(options: TestServerOptions): Promise<TestServer
 class Controls {
   readonly #clock: TestClock;
   readonly #scripts: Map<string, Script> = new Map();
-  readonly #requests: Recorded[] = [];
+  readonly #requests: RecordList;
   readonly #listeners: Set<TestListener> = new Set();
 
-  constructor(clock: TestClock) {
+  constructor(clock: TestClock, maxRecordedBytes: number) {
     this.#clock = clock;
+    this.#requests = new RecordList(maxRecordedBytes);
   }
 
   /** That of a model. */
@@ -207,7 +221,7 @@ class Controls {
     const known = this.#scripts.get(name);
     if (known !== undefined) return known;
     const made = new Script(name, this.#clock, (request) => {
-      this.#requests.push(request);
+      this.#requests.add(request);
     });
     this.#scripts.set(name, made);
     return made;
@@ -224,9 +238,7 @@ class Controls {
     const own: Omit<TestServer, keyof InferenceServer> & Pick<TestServer, 'close'> = {
       requests: (model) => {
         if (model !== undefined && !names.includes(model)) known(model);
-        return this.#requests
-          .filter((one) => model === undefined || one.model === model)
-          .map((one) => one.told);
+        return this.#requests.of(model).map((one) => one.told);
       },
       fail: (model, error, options = {}) => {
         known(model).fail(error, options);
@@ -249,7 +261,7 @@ class Controls {
         }
       },
       reset: () => {
-        this.#requests.length = 0;
+        this.#requests.clear();
         for (const script of this.#scripts.values()) script.reset();
       },
       listen: async (protocol) => {
@@ -258,11 +270,12 @@ class Controls {
         return listener;
       },
       close: async (options?: CloseOptions) => {
-        // Together: answers that listeners wait for may need the end that the close brings to held requests.
-        const listeners = [...this.#listeners].map((listener) => listener.close(options));
         try {
-          await Promise.all([close(options), ...listeners]);
+          // As `tritonts serve` does: endpoints answer until the end, also the requests that the close cancels.
+          await close(options);
         } finally {
+          const listeners = [...this.#listeners];
+          await Promise.all(listeners.map((listener) => listener.close({ timeoutMs: lastAnswersMs })));
           for (const script of this.#scripts.values()) script.closed();
         }
       },

@@ -22,7 +22,7 @@ test('each file that the example names is there', async () => {
   const named = new Set<string>();
   for (const file of files.filter((name) => /\.(c?js|html|json)$/.test(name))) {
     const text = await readFile(join(folder, file), 'utf8');
-    for (const [, name = ''] of text.matchAll(/['"](?:\.\/)?([\w-]+\.(?:c?js|html|css))['"]/g))
+    for (const [, name = ''] of text.matchAll(/['"](?:\.\/|node )?([\w-]+\.(?:c?js|html|css))['"]/g))
       named.add(name);
   }
   assert.deepEqual([...named].sort(), files.filter((name) => /\.(c?js|html|css)$/.test(name)).sort());

@@ -10,6 +10,7 @@ import { connectServer } from '../../src/client/index.js';
 import { TritonError, type ModelServer } from '../../src/index.js';
 import { assertClose, assertTensor, testServer, type TestServer } from '../../src/testing/index.js';
 import { temporaryFolder } from '../support/repository.js';
+import { failureOf } from './harness.js';
 import { models } from './models.js';
 
 const run = promisify(execFile);
@@ -25,14 +26,6 @@ function turn(): Promise<void> {
   return new Promise((resolve) => {
     process.nextTick(resolve);
   });
-}
-
-/** The code and the message of the error that a promise rejects with; undefined if it resolves. */
-function failureOf(promise: Promise<unknown>): Promise<string | undefined> {
-  return promise.then(
-    () => undefined,
-    (error: unknown) => (error instanceof TritonError ? `${error.code}: ${error.message}` : String(error)),
-  );
 }
 
 const busy = new TritonError('UNAVAILABLE', 'no room', { reason: 'QUEUE_FULL' });
@@ -262,7 +255,31 @@ for (const protocol of ['http', 'grpc'] as const)
     await server.close({ timeoutMs: 100 });
     assert.ok(performance.now() - begun < 10_000);
     mock.timers.reset();
-    assert.notEqual(await held, undefined);
+    // As the real server: its endpoints answer until the end.
+    assert.match((await held) ?? '', /: model 'double': the server was closed before the request ran$/);
+  });
+
+for (const protocol of ['http', 'grpc'] as const)
+  test(`a call over ${protocol} that ends while timers are fake leaves no timer`, async (t) => {
+    // Timers that keep the process.
+    const timers = (): number =>
+      process.getActiveResourcesInfo().filter((resource) => resource === 'Timeout').length;
+    const server = await serve(t);
+    const { url } = await server.listen(protocol);
+    const remote = await connectServer(url);
+    t.after(() => remote.close());
+    server.hold('double');
+    const before = timers();
+    const call = remote.infer('double', { x: [1, 2] });
+    while (server.requests('double').length === 0) await new Promise(setImmediate);
+    mock.timers.enable({ apis: ['setTimeout'] });
+    t.after(() => {
+      mock.timers.reset();
+    });
+    server.release('double');
+    await call;
+    mock.timers.reset();
+    assert.equal(timers(), before);
   });
 
 test('held requests wait, can be cancelled, and are cut off by the close', async (t) => {

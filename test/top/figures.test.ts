@@ -216,7 +216,7 @@ test('a long line of labels without values is read in linear time', () => {
     [1],
   );
   // It took more than 20 s when each letter was tried as a begin.
-  assert.ok(performance.now() - begun < 2000);
+  assert.ok(performance.now() - begun < 10_000);
 });
 
 test('entries of another form are left out', () => {

@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { figuresBetween, momentOf, type TopFigures } from '../../src/top/figures/top-figures.js';
-import { cellsOf, cut, fitted, safe } from '../../src/top/view/cells.js';
-import { columnIds } from '../../src/top/view/columns.js';
+import { cellsOf, cut, ending, fitted, safe } from '../../src/top/view/cells.js';
+import { columnIds, columns } from '../../src/top/view/columns.js';
 import { jsonLine } from '../../src/top/view/json.js';
 import { LiveView, type Key } from '../../src/top/view/live-view.js';
 import { painted, unpainted } from '../../src/top/view/paint.js';
@@ -49,6 +49,10 @@ test('text takes the cells that a terminal gives it', () => {
   assert.equal(cut('abcdef', 4), 'abc…');
   assert.equal(cut('模型模型', 5), '模型…');
   assert.equal(cut('abc', 0), '');
+  assert.equal(ending('abcdef', 4), '…def');
+  assert.equal(ending('模型模型', 4), '…型');
+  assert.equal(ending('abc', 3), 'abc');
+  assert.equal(ending('abc', 0), '');
   assert.equal(fitted('ab', 4, 'left'), 'ab  ');
   assert.equal(fitted('ab', 4, 'right'), '  ab');
   assert.equal(cellsOf(fitted('模型', 3, 'left')), 3);
@@ -120,6 +124,8 @@ test('keys sort, filter, pause and move', () => {
   assert.match(text(), /sorted by req\/s/);
   for (const letter of '/alq') view.press(key(letter));
   assert.match(text(), /filter: alq_/);
+  // On a narrow terminal the end of what is written counts.
+  assert.equal(view.frame(6, 12, unpainted).at(-1), '… alq_');
   view.press(key('\u007f', 'backspace'));
   view.press(key('\r', 'return'));
   assert.deepEqual(order(), ['alpha']);
@@ -140,6 +146,35 @@ test('keys sort, filter, pause and move', () => {
   assert.equal(view.press(key('q')), 'quit');
   assert.equal(view.press(key('\u0003', 'c', true)), 'interrupt');
   assert.equal(view.press(key('x')), undefined);
+});
+
+test('the help fits a terminal of 80 columns and 24 lines, and moves on smaller ones', () => {
+  const view = viewOf(figures({ alpha: 1 }));
+  view.press(key('?', undefined));
+  const frame = view.frame(79, 24, unpainted);
+  assert.equal(frame.length, 24);
+  assert.equal(frame.at(-1), '? q back');
+  // No line is cut.
+  for (const line of frame) assert.doesNotMatch(line, /…/);
+  for (const { title, meaning } of columns)
+    assert.ok(
+      frame.some((line) => line.startsWith(title) && line.endsWith(meaning)),
+      title,
+    );
+  for (const start of ['q, Ctrl-C', 'space', 's, r', '/', 'up, down', '?, h'])
+    assert.ok(
+      frame.some((line) => line.startsWith(start)),
+      start,
+    );
+  assert.match(view.frame(79, 10, unpainted).at(-1) ?? '', /^lines 1 to 9 of 23 /);
+  view.press({ name: 'pagedown', ctrl: false, text: undefined });
+  assert.match(view.frame(79, 10, unpainted).at(-1) ?? '', /^lines 10 to 18 of 23 /);
+  view.press({ name: 'end', ctrl: false, text: undefined });
+  const end = view.frame(79, 10, unpainted);
+  assert.match(end.at(-1) ?? '', /^lines 15 to 23 of 23 /);
+  assert.match(end.at(-2) ?? '', /^batches /);
+  view.press(key('q'));
+  assert.match(view.frame(79, 10, unpainted).join('\n'), /alpha/);
 });
 
 test('the list moves, and stays within its rows', () => {

@@ -5,10 +5,10 @@
 
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
-import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { ownFile } from '../../addon/own-file.js';
 import { unavailable } from '../../errors.js';
+import { homeFolder } from '../home-folder.js';
 import { buildCommand, stampOf } from './library.js';
 
 /** What is known of a shim, in the file `build.json`. */
@@ -41,14 +41,26 @@ export function sourceDigest(): string {
   return hash.digest('hex').slice(0, 16);
 }
 
-/** The folder of what is built on this machine: `TRITONTS_CACHE`, or a folder in the user's caches. */
-export function cacheFolder(env: NodeJS.ProcessEnv = process.env): string {
+/**
+ * The folder of what is built on this machine: `TRITONTS_CACHE`, or a folder in the user's caches.
+ *
+ * @param known - As of {@link homeFolder}.
+ * @throws {@link TritonError} UNAVAILABLE if nothing says where the user's caches are.
+ */
+export function cacheFolder(env: NodeJS.ProcessEnv = process.env, known?: () => string): string {
   const own = env['TRITONTS_CACHE'];
   if (own !== undefined && own !== '') return own;
-  const home = env['HOME'] ?? homedir();
-  if (process.platform === 'darwin') return join(home, 'Library', 'Caches', 'tritonts');
   const caches = env['XDG_CACHE_HOME'];
-  return join(caches === undefined || caches === '' ? join(home, '.cache') : caches, 'tritonts');
+  const isNamed = caches !== undefined && caches !== '' && process.platform !== 'darwin';
+  if (isNamed) return join(caches, 'tritonts');
+  const home = homeFolder(env, known);
+  if (home === undefined)
+    throw unavailable(
+      'MISSING',
+      'the shim for libtorch is kept in the caches of the user, who has no home: set HOME, or TRITONTS_CACHE to a folder',
+    );
+  const place = process.platform === 'darwin' ? ['Library', 'Caches'] : ['.cache'];
+  return join(home, ...place, 'tritonts');
 }
 
 /** The folder of the shims for a libtorch. */

@@ -19,6 +19,14 @@ import {
   type Flag,
   type FlagGroup,
 } from '../flags/flag.js';
+import {
+  dataFlags,
+  inProcessFlags,
+  parameterFlag,
+  sequenceFlags,
+  streamingFlag,
+  versionFlag,
+} from './request-flags.js';
 
 const most = Number.MAX_SAFE_INTEGER;
 
@@ -45,10 +53,7 @@ const target: FlagGroup = {
   title: 'What is measured',
   flags: [
     lettered('m', use('model-name', text('name'), undefined, 'the model')),
-    lettered(
-      'x',
-      use('model-version', integer(1), undefined, 'its version; without it the one that the server chooses'),
-    ),
+    ...versionFlag,
     lettered(
       'u',
       use(
@@ -71,19 +76,8 @@ const target: FlagGroup = {
       "'triton_c_api' measures in this process, as --model-repository does alone",
     ),
     lettered('H', useAll('header', 'name:value', 'a header of each request')),
-    useAll(
-      'request-parameter',
-      'name:value:type',
-      'a parameter of each request; the type is bool, int, float or string',
-    ),
-    use(
-      'backend-directory',
-      text('folder'),
-      undefined,
-      'backends in JavaScript, in this process: <name>/model.js',
-    ),
-    use('instance-kind', choice('cpu'), undefined, 'run KIND_GPU models on the CPU, in this process'),
-    use('library', text('file'), undefined, 'an ONNX Runtime library, in this process'),
+    ...parameterFlag,
+    ...inProcessFlags,
     refuse(
       'model-signature-name',
       'name',
@@ -151,26 +145,9 @@ const load: FlagGroup = {
     use('request-count', integer(0), '0', 'so many requests of each level, in place of windows; 0: windows'),
     use('warmup-request-count', integer(0), '0', 'requests before the measurement of each level'),
     use('num-of-sequences', integer(1, 65_536), '4', 'sequences that are open at once, with a request rate'),
-    use(
-      'sequence-length',
-      integer(1),
-      undefined,
-      'requests of a sequence (default 20, or the steps of the input data)',
-    ),
-    use(
-      'sequence-length-variation',
-      number(0, 100, 'percent'),
-      '20',
-      'how much the length of sequences varies',
-    ),
-    use(
-      'sequence-id-range',
-      text('start:end'),
-      '1',
-      'the correlation ids; after the last one follows the first',
-    ),
+    ...sequenceFlags,
     hint('serial-sequences', alone, 'the requests of a sequence always follow one another'),
-    use('streaming', alone, undefined, 'read responses as a stream; always so for decoupled models'),
+    ...streamingFlag,
     lettered('a', hint('async', alone, 'one thread sends all requests, and waits for none')),
     hint('sync', alone, 'one thread sends all requests, and waits for none'),
     hint('max-threads', integer(1), 'one thread sends all requests'),
@@ -189,16 +166,7 @@ const load: FlagGroup = {
 const data: FlagGroup = {
   title: 'Data',
   flags: [
-    lettered('b', use('batch-size', integer(1, 2 ** 20), '1', 'rows of a request')),
-    useAll('shape', 'name:d1,d2,…', 'the shape of an input with variable dims, without the batch dimension'),
-    useAll(
-      'input-data',
-      'random|zero|file',
-      "'random', 'zero', a JSON file of perf_analyzer's form, or a folder with a binary file for each input; files may be repeated",
-    ),
-    use('string-length', integer(0, 2 ** 24), '128', 'the length of random strings'),
-    use('string-data', text('text'), undefined, 'the text of all strings'),
-    use('random-seed', integer(0, 2 ** 32 - 1), '0', 'equal seeds give equal data, lengths and times'),
+    ...dataFlags,
     only('input-tensor-format', choice('binary', 'json'), 'binary', 'tensors over HTTP are binary'),
     only('output-tensor-format', choice('binary', 'json'), 'binary', 'tensors over HTTP are binary'),
     lettered('z', refuseAlone('zero-input', 'use --input-data=zero')),

@@ -1,8 +1,6 @@
 /** `tritonts perf`: measures how many requests a model answers, and how fast. */
 
-import { constants } from 'node:fs';
-import { access, readFile, stat, writeFile } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { readFile } from 'node:fs/promises';
 import { invalidArgument, TritonError } from '../../errors.js';
 import { choiceOf } from '../../perf/report/columns.js';
 import { compareRuns, missingLevels } from '../../perf/report/compare.js';
@@ -16,6 +14,7 @@ import { printable, printableLine } from '../../printable.js';
 import { thrownText } from '../../thrown-text.js';
 import { flagsText } from '../flags/help.js';
 import { parseFlags } from '../flags/parse-flags.js';
+import { checkWritable, fail, writeReport } from '../report-files.js';
 import { ConsoleProgress } from './console-progress.js';
 import { perfFlagGroups, perfFlags } from './flags.js';
 import { perfSettings, type PerfFiles, type PerfSettings } from './settings.js';
@@ -57,7 +56,8 @@ export async function perf(args: readonly string[]): Promise<number> {
     }
     settings = perfSettings(values);
     other = await readOther(settings.files.compare);
-    await checkWritable(settings.files);
+    const { json, csv, plot } = settings.files;
+    await checkWritable([json, csv, plot]);
   } catch (error) {
     return fail(error, codes.wrongFlags);
   }
@@ -96,12 +96,6 @@ export async function perf(args: readonly string[]): Promise<number> {
   }
 }
 
-function fail(error: unknown, code: number): number {
-  const text = error instanceof TritonError ? `${error.code}: ${error.message}` : thrownText(error);
-  console.error(printable(`tritonts: ${text}`));
-  return code;
-}
-
 async function readOther(file: string | undefined): Promise<ReadRun | undefined> {
   if (file === undefined) return undefined;
   let text: string;
@@ -111,21 +105,6 @@ async function readOther(file: string | undefined): Promise<ReadRun | undefined>
     throw invalidArgument(`--compare: ${file} cannot be read: ${thrownText(cause)}`, { cause });
   }
   return readRun(file, text);
-}
-
-/** Refuses files that cannot be written before anything is measured. */
-async function checkWritable({ json, csv, plot }: PerfFiles): Promise<void> {
-  for (const file of [json, csv, plot]) {
-    if (file === undefined) continue;
-    const found = await stat(file).catch((): undefined => undefined);
-    try {
-      if (found?.isDirectory() === true) throw new Error('it is a folder');
-      if (found === undefined) await stat(`${dirname(file)}/`);
-      await access(found === undefined ? dirname(file) : file, constants.W_OK);
-    } catch (cause) {
-      throw invalidArgument(`${file} cannot be written: ${thrownText(cause)}`, { cause });
-    }
-  }
 }
 
 /** Prints and writes all reports. Returns the error of the first file that could not be written. */
@@ -146,7 +125,7 @@ async function report(run: PerfRun, files: PerfFiles, other: ReadRun | undefined
   let unwritten: unknown;
   for (const [file, text] of reports) {
     try {
-      if (file !== undefined) await write(file, text());
+      if (file !== undefined) await writeReport(file, text());
     } catch (error) {
       unwritten ??= error;
     }
@@ -165,15 +144,4 @@ function compare(run: PerfRun, other: ReadRun): void {
   if (comparisons.length > 0) console.log(`\n${printable(comparisonText(comparisons))}`);
   for (const level of missingLevels(run, other))
     console.error(`${levelText(level)}: the other run lacks this level`);
-}
-
-async function write(file: string, text: string): Promise<void> {
-  try {
-    await writeFile(file, text);
-  } catch (cause) {
-    throw new TritonError('UNAVAILABLE', `${file} cannot be written: ${thrownText(cause)}`, {
-      cause,
-      reason: 'SYSTEM_REFUSED',
-    });
-  }
 }

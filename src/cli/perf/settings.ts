@@ -2,7 +2,6 @@
 
 import { readFileSync } from 'node:fs';
 import { invalidArgument } from '../../errors.js';
-import type { ServerOptions } from '../../options.js';
 import type { LevelRange } from '../../perf/measure/levels.js';
 import type { WindowPlan } from '../../perf/measure/profile.js';
 import type { PerfLoad } from '../../perf/load/perf-load.js';
@@ -10,6 +9,7 @@ import type { PerfOptions } from '../../perf/run.js';
 import { thrownText } from '../../thrown-text.js';
 import { headersOf } from '../flags/headers.js';
 import type { FlagValues } from '../flags/parse-flags.js';
+import { Faults, requestSettings, serverSettings } from './request-settings.js';
 
 /** The files that are read and written. */
 export interface PerfFiles {
@@ -35,29 +35,6 @@ function isUrl(text: string): boolean {
   return schemes.test(text);
 }
 
-/** The first fault of several parts of the command line is not enough: all are listed. */
-class Faults {
-  readonly #faults: string[] = [];
-
-  add(text: string): void {
-    this.#faults.push(text);
-  }
-
-  /** Adds the message of what a reader throws. */
-  read<T>(reader: () => T, otherwise: T): T {
-    try {
-      return reader();
-    } catch (error) {
-      this.add(thrownText(error));
-      return otherwise;
-    }
-  }
-
-  check(): void {
-    if (this.#faults.length > 0) throw invalidArgument(this.#faults.join('\n'));
-  }
-}
-
 /**
  * Reads the flags.
  *
@@ -69,12 +46,7 @@ export function perfSettings(values: FlagValues): PerfSettings {
   const plan = planOf(values);
   const load = loadOf(values, plan, faults);
   const headers = faults.read(() => headersOf(values.list('header')), {});
-  const parameters = faults.read(() => parametersOf(values.list('request-parameter')), {});
-  const shapes = faults.read(() => shapesOf(values.list('shape')), new Map<string, readonly number[]>());
-  const ids = faults.read(() => idRange(values.text('sequence-id-range') ?? ''), {
-    first: 1,
-    last: 2 ** 53 - 1,
-  });
+  const requests = requestSettings(values, faults, values.integer('num-of-sequences'));
   const model = values.text('model-name');
   if (place !== undefined && model === undefined) faults.add('perf needs a model: -m <name>');
   faults.check();
@@ -85,26 +57,12 @@ export function perfSettings(values: FlagValues): PerfSettings {
       model,
       version: values.text('model-version'),
       headers,
-      parameters,
       composing: values
         .list('bls-composing-models')
         .flatMap((names) => names.split(',').filter((name) => name !== '')),
       load,
       plan,
-      sequences: {
-        length: values.givenInteger('sequence-length'),
-        variation: values.integer('sequence-length-variation'),
-        firstId: ids.first,
-        lastId: ids.last,
-        atOnce: values.integer('num-of-sequences'),
-      },
-      streaming: values.has('streaming'),
-      batch: values.integer('batch-size'),
-      shapes,
-      inputData: values.list('input-data'),
-      stringLength: values.integer('string-length'),
-      stringData: values.text('string-data'),
-      seed: values.integer('random-seed'),
+      ...requests,
     },
     files: {
       csv: values.text('latency-report-file'),
@@ -138,15 +96,7 @@ function placeOf(values: FlagValues, faults: Faults): PerfOptions['place'] | und
     return undefined;
   }
   if (repositories.length > 0) {
-    const server: ServerOptions = {
-      modelRepository: repositories,
-      instanceKind: values.has('instance-kind') ? 'cpu' : undefined,
-      backendDirectory: values.text('backend-directory'),
-      ...(values.has('library') && {
-        backendConfig: { onnxruntime: { library: values.text('library') ?? '' } },
-      }),
-    };
-    return { server };
+    return { server: serverSettings(values, repositories) };
   }
   for (const name of ['backend-directory', 'instance-kind', 'library']) {
     if (values.has(name)) faults.add(`--${name} is for models of this process: it needs --model-repository`);
@@ -247,45 +197,4 @@ function intervalsOf(file: string): readonly number[] {
   if (!(intervalsMs.reduce((sum, one) => sum + one, 0) > 0))
     throw invalidArgument(`--request-intervals: ${file} has no time above 0`);
   return intervalsMs;
-}
-
-function parametersOf(given: readonly string[]): Readonly<Record<string, string | number | boolean>> {
-  return Object.fromEntries(
-    given.map((text): [string, string | number | boolean] => {
-      const [, name, value = '', type] = /^([^:]+):(.*):(bool|int|float|string)$/.exec(text) ?? [];
-      const wrong = (): Error =>
-        invalidArgument(
-          `expected name:value:type for --request-parameter, with the type bool, int, float or string, but received '${text}'`,
-        );
-      if (name === undefined) throw wrong();
-      if (type === 'string') return [name, value];
-      if (type === 'bool' && /^(true|false)$/.test(value)) return [name, value === 'true'];
-      const number = value === '' ? NaN : Number(value);
-      if (type === 'bool' || !(type === 'int' ? Number.isSafeInteger(number) : Number.isFinite(number)))
-        throw wrong();
-      return [name, number];
-    }),
-  );
-}
-
-function shapesOf(given: readonly string[]): ReadonlyMap<string, readonly number[]> {
-  return new Map(
-    given.map((text): [string, readonly number[]] => {
-      const [, name, dims] = /^(.+):(\d+(?:,\d+)*)$/.exec(text) ?? [];
-      if (name === undefined || dims === undefined)
-        throw invalidArgument(`expected name:d1,d2,… for --shape but received '${text}'`);
-      return [name, dims.split(',').map(Number)];
-    }),
-  );
-}
-
-function idRange(text: string): { readonly first: number; readonly last: number } {
-  const [first = NaN, last = 2 ** 53 - 1] = text
-    .split(':')
-    .map((part) => (part === '' ? undefined : Number(part)));
-  if (Number.isSafeInteger(first) && Number.isSafeInteger(last) && first >= 1 && last >= first)
-    return { first, last };
-  throw invalidArgument(
-    `expected start:end for --sequence-id-range, with 1 ≤ start ≤ end, but received '${text}'`,
-  );
 }

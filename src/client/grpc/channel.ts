@@ -8,6 +8,7 @@ import { alreadyClosed, Broken, cancelled, closedUnder, tooLate } from '../failu
 import type { CheckedConnectOptions } from '../options.js';
 import { Call, type Outcome } from './call.js';
 import { Sessions } from './sessions.js';
+import { clearTimeout, setTimeout } from '../../timers.js';
 
 /** The description of a call. */
 export interface Asked {

@@ -15,6 +15,7 @@ import {
   tooLate,
 } from '../failures.js';
 import type { CheckedConnectOptions } from '../options.js';
+import { clearTimeout, setTimeout } from '../../timers.js';
 
 /** A call. */
 export interface Call {

@@ -51,25 +51,28 @@ export function positionIn(text: string, offset = 0): Position {
 }
 
 /** A text with its tokens and fields. */
-interface Written {
+export interface Written {
   readonly tokens: readonly string[];
   readonly offsets: readonly number[];
   readonly fields: readonly WrittenField[];
 }
 
-interface WrittenField {
+/** A field of a text, with its values. */
+export interface WrittenField {
   readonly name: string;
   readonly token: number;
   readonly values: WrittenValue[];
 }
 
-interface WrittenValue {
+/** A value of a text. */
+export interface WrittenValue {
   readonly token: number;
   /** The fields of a block; undefined for a scalar. */
   readonly fields: WrittenField[] | undefined;
 }
 
-function writtenIn(text: string, marks: readonly number[]): Written {
+/** The fields of a text, by the marks that its reader recorded. */
+export function writtenIn(text: string, marks: readonly number[]): Written {
   const tokens = tokensOf(text);
   const whole: WrittenField[] = [];
   const open: WrittenField[][] = [whole];
@@ -118,7 +121,7 @@ function find({ tokens, fields }: Written, steps: readonly PathStep[]): number |
  * An element of a list or map. A list may be written in several parts. Nothing is copied, because lists can
  * be long and are searched often.
  */
-function elementOf(
+export function elementOf(
   tokens: readonly string[],
   written: readonly WrittenField[],
   step: PathStep,
@@ -149,7 +152,8 @@ function keyOf(tokens: readonly string[], entry: WrittenValue): string {
   return typeof said === 'string' ? said : '';
 }
 
-function partOf(entry: WrittenValue, name: 'key' | 'value'): WrittenValue | undefined {
+/** The key or the value of a map's entry. */
+export function partOf(entry: WrittenValue, name: 'key' | 'value'): WrittenValue | undefined {
   return entry.fields?.findLast((field) => field.name === name)?.values.at(-1);
 }
 

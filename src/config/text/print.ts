@@ -33,15 +33,20 @@ function printFields(message: string, value: object, indent: string): string[] {
   for (const field of fieldsOf(message).values()) {
     const one = present.get(field.name);
     if (one === undefined) continue;
-    if (Array.isArray(one)) lines.push(...printList(field, one, indent));
-    else if (field.mapKey !== undefined) lines.push(...printMap(field, one as object, indent));
-    else if (field.kind === 'message') lines.push(...printBlock(field.name, field, one as object, indent));
-    else if (message === rootMessage && field.name === 'max_batch_size')
+    if (message === rootMessage && field.name === 'max_batch_size')
       lines.push(printScalar(field, one, indent));
-    else if (field.oneof !== undefined || !Object.is(one, defaultOf(field)))
-      lines.push(printScalar(field, one, indent));
+    else lines.push(...printField(field, one, indent));
   }
   return lines;
+}
+
+/** Prints a field. There is no line for a scalar with its default value. */
+export function printField(field: Field, value: unknown, indent: string = ''): string[] {
+  if (Array.isArray(value)) return printList(field, value, indent);
+  if (field.mapKey !== undefined) return printMap(field, value as object, indent);
+  if (field.kind === 'message') return printBlock(field.name, field, value as object, indent);
+  if (field.oneof === undefined && Object.is(value, defaultOf(field))) return [];
+  return [printScalar(field, value, indent)];
 }
 
 function printScalar(field: Field, value: unknown, indent: string): string {
@@ -77,7 +82,8 @@ function printMap(field: Field, map: object, indent: string): string[] {
   ]);
 }
 
-function scalarText(field: Field, value: unknown): string {
+/** A scalar's value as text. */
+export function scalarText(field: Field, value: unknown): string {
   if (field.type === 'string') return quote(String(value));
   if (typeof value !== 'number') return String(value);
   if (Number.isNaN(value)) return 'nan';

@@ -34,5 +34,5 @@ export function promptOf(
     tools: tools.length > 0 ? tools : null,
     add_generation_prompt: true,
   };
-  return { template, context };
+  return { model, template, context };
 }

@@ -1,13 +1,14 @@
 /**
  * Renders chat templates in a process, one at a time, within limits of time and memory. A thread would not do: a single
- * string that is larger than its heap ends the whole process.
+ * string that is larger than its heap ends the whole process. Models share the process's time fairly.
  */
 
 import { fork, type ChildProcess } from 'node:child_process';
 import { ownFile } from '../../addon/own-file.js';
+import { disown, own } from '../../addon/own-process.js';
 import { invalidArgument, TritonError, unavailable } from '../../errors.js';
-import { Queue } from '../../queue.js';
 import { thrownText } from '../../thrown-text.js';
+import { FairQueue } from './fair-queue.js';
 import type { Rendered, RenderJob } from './template-process.js';
 
 /** How long a template may take. Those of known models take under a millisecond for a short chat. */
@@ -23,8 +24,10 @@ const mostWaitMs = 10_000;
 /** The process's memory: a prompt, and what a template makes of it on the way. */
 const mostHeapMb = 256;
 
-/** A template, and what it sees. */
-export type ChatJob = Pick<RenderJob, 'template' | 'context'>;
+/** A template, what it sees, and the model that it is for. */
+export interface ChatJob extends Pick<RenderJob, 'template' | 'context'> {
+  readonly model: string;
+}
 
 /** A template that waits, or is being rendered. */
 interface Waiting {
@@ -40,10 +43,12 @@ interface Waiting {
 /** See the head of this file. The process starts with the first template, and again after one that ended it. */
 export class Templates {
   readonly #mostCharacters: number;
-  readonly #waiting: Queue<Waiting> = new Queue();
+  readonly #waiting: FairQueue<Waiting> = new FairQueue(mostWaiting);
   #process: ChildProcess | undefined;
   #ready = false;
   #running: Waiting | undefined;
+  /** When the process got it. */
+  #begunAt: number | undefined;
   #timer: NodeJS.Timeout | undefined;
   #closed = false;
 
@@ -66,12 +71,9 @@ export class Templates {
         reject(closed());
         return;
       }
-      if (this.#waiting.length >= mostWaiting) {
-        const message = `expected at most ${mostWaiting} chats that wait for their template: try again later`;
-        reject(unavailable('QUEUE_FULL', message));
-        return;
-      }
-      this.#waiting.push({ job, since: performance.now(), isGone, resolve, reject });
+      const one = { job, since: performance.now(), isGone, resolve, reject };
+      const message = `expected at most ${mostWaiting} chats that wait for their template: try again later`;
+      this.#waiting.push(job.model, one)?.reject(unavailable('QUEUE_FULL', message));
       this.#next();
     });
   }
@@ -80,7 +82,7 @@ export class Templates {
   close(): void {
     this.#closed = true;
     for (let one = this.#waiting.shift(); one !== undefined; one = this.#waiting.shift())
-      one.reject(closed());
+      one.entry.reject(closed());
     this.#end(closed());
   }
 
@@ -106,7 +108,8 @@ export class Templates {
 
   /** The next template whose client waits. Those that have waited for too long reject. */
   #shift(): Waiting | undefined {
-    for (let one = this.#waiting.shift(); one !== undefined; one = this.#waiting.shift()) {
+    for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
+      const one = next.entry;
       if (one.isGone()) continue;
       if (performance.now() - one.since <= mostWaitMs) return one;
       one.reject(unavailable('TIMED_OUT', `the chat has waited more than ${mostWaitMs} ms for its template`));
@@ -117,23 +120,33 @@ export class Templates {
   /** Rejects the template that was to be rendered, and begins with the next one. The process goes on. */
   #refuse(error: TritonError): void {
     clearTimeout(this.#timer);
-    const running = this.#running;
-    this.#running = undefined;
-    running?.reject(error);
+    this.#stop()?.reject(error);
     this.#next();
+  }
+
+  /** Takes the template that was to be rendered, and counts its time. */
+  #stop(): Waiting | undefined {
+    const running = this.#running;
+    if (running !== undefined && this.#begunAt !== undefined)
+      this.#waiting.used(running.job.model, performance.now() - this.#begunAt);
+    this.#running = undefined;
+    this.#begunAt = undefined;
+    return running;
   }
 
   #start(): ChildProcess {
     const program = ownFile('dist/src/endpoints/openai/template-process.js', 'which renders chat templates');
     const { SystemRoot } = process.env;
-    const child = fork(program, {
-      // Under Electron it is to be Node. Windows has no random numbers without its folder.
-      env: { ELECTRON_RUN_AS_NODE: '1', ...(SystemRoot !== undefined && { SystemRoot }) },
-      execArgv: [`--max-old-space-size=${mostHeapMb}`],
-      serialization: 'advanced',
-      // A process that runs out of memory says so at length.
-      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
-    });
+    const child = own(() =>
+      fork(program, {
+        // Under Electron it is to be Node. Windows has no random numbers without its folder.
+        env: { ELECTRON_RUN_AS_NODE: '1', ...(SystemRoot !== undefined && { SystemRoot }) },
+        execArgv: [`--max-old-space-size=${mostHeapMb}`],
+        serialization: 'advanced',
+        // A process that runs out of memory says so at length.
+        stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+      }),
+    );
     child.unref();
     this.#ready = false;
     this.#limit(startMs, 'its process did not start');
@@ -147,6 +160,7 @@ export class Templates {
       this.#next();
     });
     child.on('exit', (code, signal) => {
+      disown(child);
       const how = signal ?? `code ${code}`;
       if (child === this.#process)
         this.#fail(
@@ -156,15 +170,21 @@ export class Templates {
     return child;
   }
 
-  #send(child: ChildProcess, job: ChatJob): void {
+  #send(child: ChildProcess, { template, context }: ChatJob): void {
+    this.#begunAt = performance.now();
     try {
-      child.send({ ...job, mostCharacters: this.#mostCharacters, timeoutMs: renderMs } satisfies RenderJob);
+      child.send({
+        template,
+        context,
+        mostCharacters: this.#mostCharacters,
+        timeoutMs: renderMs,
+      } satisfies RenderJob);
     } catch (error) {
       // The context cannot be written. An error that is thrown here would end this process.
       this.#refuse(notRendered(thrownText(error)));
       return;
     }
-    const ms = renderMs + answerMs + charactersOf(job.context) * characterMs;
+    const ms = renderMs + answerMs + charactersOf(context) * characterMs;
     this.#limit(ms, 'its process does not answer');
   }
 
@@ -177,13 +197,12 @@ export class Templates {
 
   #take(child: ChildProcess, rendered: Rendered): void {
     clearTimeout(this.#timer);
-    const running = this.#running;
     if (rendered.says === 'ready') {
       this.#ready = true;
-      if (running !== undefined) this.#send(child, running.job);
+      if (this.#running !== undefined) this.#send(child, this.#running.job);
       return;
     }
-    this.#running = undefined;
+    const running = this.#stop();
     switch (rendered.says) {
       case 'prompt':
         running?.resolve(rendered.prompt);
@@ -210,10 +229,9 @@ export class Templates {
 
   #end(error: TritonError): void {
     clearTimeout(this.#timer);
-    const [child, running] = [this.#process, this.#running];
+    const child = this.#process;
     this.#process = undefined;
-    this.#running = undefined;
-    running?.reject(error);
+    this.#stop()?.reject(error);
     child?.kill('SIGKILL');
   }
 }

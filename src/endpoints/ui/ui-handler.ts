@@ -6,8 +6,9 @@ import { Turns } from '../../metrics/turns.js';
 import type { InferenceServer } from '../../server/inference-server.js';
 import { thrownText } from '../../thrown-text.js';
 import type { GroupAccess } from '../service/access.js';
+import { foreignHost } from './foreign-host.js';
 import { LoadHistory } from './load-history.js';
-import { html, icon, script, style } from './page-files.js';
+import { pageFiles } from './page-files.js';
 
 /** Answers a call of the protocol. */
 export type ProtocolCall = (request: IncomingMessage, response: ServerResponse) => void;
@@ -31,15 +32,22 @@ const safeHeaders: Readonly<Record<string, string>> = {
   'X-Frame-Options': 'DENY',
 };
 
-const files: ReadonlyMap<string, readonly [type: string, text: string]> = new Map([
-  ['/ui/', ['text/html; charset=utf-8', html]],
-  ['/ui/page.js', ['text/javascript; charset=utf-8', script]],
-  ['/ui/page.css', ['text/css; charset=utf-8', style]],
-  ['/ui/icon.svg', ['image/svg+xml', icon]],
-]);
+const types: Readonly<Record<string, string>> = {
+  html: 'text/html; charset=utf-8',
+  js: 'text/javascript; charset=utf-8',
+  css: 'text/css; charset=utf-8',
+  svg: 'image/svg+xml',
+};
+
+const files: ReadonlyMap<string, readonly [type: string, text: string]> = new Map(
+  Object.entries(pageFiles).map(([path, text]) => [
+    path === 'page.html' ? '/ui/' : `/ui/${path}`,
+    [types[path.slice(path.lastIndexOf('.') + 1)] ?? 'application/octet-stream', text],
+  ]),
+);
 
 /** The calls that the page makes: the metadata and configuration of a model, and requests to it. */
-const modelCall = /^\/ui(\/v2\/models\/[^/]+(?:\/versions\/\d+)?(\/config|\/infer)?)$/;
+const modelCall = /^\/ui(\/v2\/models\/[^/]+(?:\/versions\/\d+)?(\/config|\/infer|\/generate_stream)?)$/;
 
 /** Which header a page of another site cannot send without asking the server first, which refuses. */
 const ownHeader = 'tritonts-ui';
@@ -65,7 +73,13 @@ export class UiHandler {
     const path = request.url?.split('?', 1)[0] ?? '';
     if (path !== '/ui' && !path.startsWith('/ui/')) return false;
     const call = modelCall.exec(path);
-    if (call !== null) this.#protocol(request, response, call[1] ?? '', call[2] === '/infer');
+    if (call !== null)
+      this.#protocol(
+        request,
+        response,
+        call[1] ?? '',
+        call[2] === '/infer' || call[2] === '/generate_stream',
+      );
     else if (path === '/ui') {
       // Relative, because a proxy or a framework may have a path before it.
       response.writeHead(308, { ...safeHeaders, Location: 'ui/' }).end();
@@ -113,8 +127,8 @@ export class UiHandler {
     }
   }
 
-  #protocol(request: IncomingMessage, response: ServerResponse, path: string, isInfer: boolean): void {
-    const method = isInfer ? 'POST' : 'GET';
+  #protocol(request: IncomingMessage, response: ServerResponse, path: string, isPost: boolean): void {
+    const method = isPost ? 'POST' : 'GET';
     if (request.method !== method) {
       request.resume();
       refuse(response, 405, 'Method Not Allowed', { Allow: method });
@@ -131,6 +145,12 @@ export class UiHandler {
     const site = headers['sec-fetch-site'];
     if (headers[ownHeader] !== '1' || (site !== undefined && site !== 'same-origin')) {
       refuse(response, 403, `only the page may ask, with the header '${ownHeader}'`);
+      return false;
+    }
+    const foreign = foreignHost(request);
+    if (foreign !== undefined) {
+      const own = "localhost, an address, or this machine's name";
+      refuse(response, 403, `expected ${own} in the header Host but received '${foreign}'`);
       return false;
     }
     for (const group of groups) {

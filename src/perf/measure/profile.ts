@@ -27,6 +27,8 @@ export interface WindowPlan {
   readonly requestCount: number;
   /** Requests before the first window. */
   readonly warmup: number;
+  /** How long the load runs before the first window, in milliseconds (default 0). */
+  readonly warmupMs?: number;
 }
 
 /** Hears of a measurement in progress. */
@@ -117,12 +119,15 @@ class Profiler {
       if (this.#stop.signal.aborted) return { level: undefined, failure: this.#failure };
       const { requestCount } = plan;
       const load = this.#load(requestCount > 0 ? requestCount : undefined);
+      const { warmupMs = 0 } = plan;
       this.#watch.start();
-      const before = await this.#measured.snapshot();
-      this.#recording.restart();
-      this.#watch.take();
-      load.start();
+      if (warmupMs > 0) load.start();
       try {
+        if (warmupMs > 0) await this.#wait(warmupMs);
+        const before = await this.#measured.snapshot();
+        this.#recording.restart();
+        this.#watch.take();
+        if (warmupMs === 0) load.start();
         const verdict = await this.#takeWindows(before);
         const result = this.#levelOf(verdict);
         if (result === undefined) this.#unanswered();

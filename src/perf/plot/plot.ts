@@ -9,6 +9,8 @@ export interface Series {
   /** Class in the page's style sheet, which sets colour and dash. */
   readonly style: string;
   readonly points: readonly Point[];
+  /** Whether a line joins the points (default true). */
+  readonly joined?: boolean;
 }
 
 /** A point. `low` and `high` show its spread, if there is one. */
@@ -19,6 +21,8 @@ export interface Point {
   readonly high?: number;
   /** A word beside its mark. */
   readonly label?: string;
+  /** What a pointer on its mark shows (default: its series and its place). */
+  readonly title?: string;
 }
 
 /** How an axis is labelled and divided. */
@@ -151,7 +155,7 @@ export function svg({ title, x, y, series, wide = false, marked = !wide }: Plot,
 }
 
 function lineOf(
-  { name, style, points }: Series,
+  { name, style, points, joined = true }: Series,
   x: Axis,
   y: Axis,
   across: Scale,
@@ -172,14 +176,15 @@ function lineOf(
           low !== undefined && high !== undefined && high > low
             ? `<line x1="${left}" x2="${left}" y1="${round(up.place(low))}" y2="${round(up.place(high))}"/>`
             : '';
-        const words = `${name}: ${y.format(point.y)} at ${x.format(point.x)}`;
+        const words = point.title ?? `${name}: ${y.format(point.y)} at ${x.format(point.x)}`;
         const label =
           point.label === undefined
             ? ''
             : `<text class="point" x="${left}" y="${round(top < labelRoom ? top + 18 : top - 8)}" text-anchor="middle">${escape(point.label)}</text>`;
         return `${spread}${label}<circle cx="${left}" cy="${top}" r="3"><title>${escape(words)}</title></circle>`;
       });
-  return `<g class="series ${style}"><path d="${path}"><title>${escape(name)}</title></path>${marks.join('')}</g>`;
+  const line = joined ? `<path d="${path}"><title>${escape(name)}</title></path>` : '';
+  return `<g class="series ${style}">${line}${marks.join('')}</g>`;
 }
 
 function round(value: number): number {

@@ -37,9 +37,14 @@ export async function openInProcess(
   }
 }
 
-function openedOf(
+/**
+ * A server of this process that has the model already.
+ *
+ * @throws {@link TritonError} NOT_FOUND for an unknown model or version, UNAVAILABLE if it is not served.
+ */
+export function openedOf(
   server: InferenceServer,
-  { modelRepository }: ServerOptions,
+  { modelRepository }: Pick<ServerOptions, 'modelRepository'>,
   name: string,
   version: string | undefined,
 ): OpenedServer {

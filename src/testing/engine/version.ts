@@ -6,6 +6,7 @@ import { statusNumber } from '../../addon/status.js';
 import { Counts } from './counts.js';
 import { EngineBatch, type BatchOwner, type Inbox } from './inbox.js';
 import { areTooMany } from './pages.js';
+import { fullness, mostWaiting } from './queue-limits.js';
 import { now, type EngineInput, type EngineOutput, type EngineRequest } from './request.js';
 import { Sequences } from './sequences.js';
 import { soon } from './soon.js';
@@ -239,15 +240,11 @@ export class TestVersion implements BatchOwner {
 
   /** Why the queue takes no further request of its priority; undefined: it does. */
   #fullness(request: EngineRequest): NativeStatus | undefined {
-    const queue = this.#config?.queue;
-    if (queue === undefined) return undefined;
     const level = this.#levelOf(request);
-    const { maxQueueSize: most } = queue.own.find((one) => one.level === level) ?? queue.general;
     const waiting = this.#queue.filter((other) => this.#levelOf(other) === level).length;
-    if (most === 0 || waiting < most) return undefined;
-    const where = queue.levels > 0 ? `the queue of priority level ${level}` : 'its queue';
-    const message = `model '${this.name}': ${where} is full: max_queue_size is ${most}, and ${most} ${most === 1 ? 'request waits' : 'requests wait'}`;
-    return { code: statusNumber('UNAVAILABLE', 'QUEUE_FULL'), message };
+    const why = fullness(this.#config?.queue, level, waiting);
+    if (why === undefined) return undefined;
+    return { code: statusNumber('UNAVAILABLE', 'QUEUE_FULL'), message: `model '${this.name}': ${why}` };
   }
 
   #dispatch(): void {
@@ -312,9 +309,10 @@ export class TestVersion implements BatchOwner {
     if (scheduling === undefined) {
       return 'its configuration has no dynamic_batching with a max_batch_size, so each request runs alone';
     }
-    return count > scheduling.maxBatchSize
-      ? `they have at least ${count} rows, and max_batch_size is ${scheduling.maxBatchSize}`
-      : undefined;
+    if (count > scheduling.maxBatchSize)
+      return `they have at least ${count} rows, and max_batch_size is ${scheduling.maxBatchSize}`;
+    const most = mostWaiting(this.#config.queue);
+    return count > most ? `its queue has room for ${most} of them, by max_queue_size` : undefined;
   }
 
   /** The batch that the test forms; empty, if not enough requests wait or the server would not form it. */
@@ -338,6 +336,7 @@ export class TestVersion implements BatchOwner {
     const rows = batch.reduce((sum, { head }) => sum + head.rows, 0);
     if (rows > scheduling.maxBatchSize)
       return `they have ${rows} rows, and max_batch_size is ${scheduling.maxBatchSize}`;
+    if (batch.some((one) => this.#levelOf(one) !== this.#levelOf(first))) return 'their priorities differ';
     return batch.every((one) => this.#isLike(first, one)) ? undefined : 'their inputs have different shapes';
   }
 

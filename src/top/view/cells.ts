@@ -36,6 +36,20 @@ export function cut(text: string, most: number): string {
   return `${result}…`;
 }
 
+/** Cuts a text to its last cells; an ellipsis stands for what is missing. */
+export function ending(text: string, most: number): string {
+  if (cellsOf(text) <= most) return text;
+  if (most <= 0) return '';
+  let result = '';
+  let used = 1;
+  for (const character of Array.from(text).reverse()) {
+    used += cellsOfCharacter(character);
+    if (used > most) break;
+    result = character + result;
+  }
+  return `…${result}`;
+}
+
 /** Cuts or fills a text to exactly a number of cells. */
 export function fitted(text: string, cells: number, side: 'left' | 'right'): string {
   const shown = cut(text, cells);

@@ -63,7 +63,7 @@ function latency(id: 'meanMs' | 'p50Ms' | 'p95Ms' | 'p99Ms', title: string, rank
     meaning:
       id === 'meanMs'
         ? 'mean time from the call to the response'
-        : `${title.slice(1)} % of requests took at most so long; ~: of the window of the server's summary`,
+        : `${title.slice(1)} % of requests took at most so long; ~: from the server's summary`,
   };
 }
 
@@ -169,7 +169,7 @@ export const columns: readonly Column[] = [
     6,
     3,
     lost,
-    'requests a second that failed, or were refused before they were queued',
+    'requests a second that failed, or were refused before the queue',
     (figures) => ((lost(figures) ?? 0) > 0 ? 'bad' : 'pale'),
   ),
   latency('meanMs', 'mean', 7),

@@ -1,9 +1,10 @@
 /** The view of a terminal: what its user has chosen, and the lines of a frame. */
 
 import type { TopFigures } from '../figures/top-figures.js';
-import { cut, fitted, safe } from './cells.js';
+import { cut, ending, fitted, safe } from './cells.js';
 import { columns } from './columns.js';
 import { machineLines, serverLine } from './head.js';
+import { helpLines } from './help.js';
 import type { Paint } from './paint.js';
 import { notesOf } from './plain.js';
 import { columnOf, rowsOf, type RowChoice } from './rows.js';
@@ -29,18 +30,6 @@ export interface Shown {
   readonly failure: string | undefined;
 }
 
-const helpLines: readonly string[] = [
-  'q            quit',
-  'space, p     pause the view; the server is still read',
-  's, left, right   sort by another column',
-  'r            reverse the order',
-  '/            filter by text in the name or the state; Enter keeps it, Esc removes it',
-  'up, down, page up, page down, home, end   move in the list',
-  '?, h         this text',
-  '',
-  ...columns.map(({ title, meaning }) => `${title.padEnd(12)} ${meaning}`),
-];
-
 /** See the head of this file. */
 export class LiveView {
   readonly #place: string;
@@ -50,6 +39,8 @@ export class LiveView {
   #newest: Shown = this.#shown;
   #paused = false;
   #help = false;
+  /** The first line of the help that is shown. */
+  #firstOfHelp = 0;
   /** Whether keys are letters of the filter. */
   #writes = false;
   /** The first row that is shown. */
@@ -128,6 +119,7 @@ export class LiveView {
       case '?':
       case 'h':
         this.#help = !this.#help;
+        this.#firstOfHelp = 0;
         return 'draw';
       case undefined:
       default:
@@ -144,6 +136,7 @@ export class LiveView {
   frame(width: number, height: number, paint: Paint): string[] {
     const { figures, failure } = this.#shown;
     const line = (text: string): string => cut(text, width);
+    if (this.#help) return this.#helpFrame(width, height, paint);
     const last = this.#lastLine(width, paint);
     const lines: string[] = [];
     if (failure !== undefined) lines.push(paint.bad(line(safe(`gone, trying again: ${failure}`))));
@@ -160,7 +153,6 @@ export class LiveView {
         .map(line),
     );
     lines.push('');
-    if (this.#help) return this.#whole([...lines, ...helpLines.map(line)], last, height);
     const rows = rowsOf(figures.models, this.#choice);
     const notes = notesOf(figures, rows).slice(0, Math.max(0, Math.floor(height / 4)));
     this.#rows = rows.length;
@@ -184,6 +176,17 @@ export class LiveView {
     return this.#whole(lines, last, height);
   }
 
+  /** The help has the whole frame. */
+  #helpFrame(width: number, height: number, paint: Paint): string[] {
+    this.#room = Math.max(1, height - 1);
+    this.#firstOfHelp = Math.min(this.#firstOfHelp, Math.max(0, helpLines.length - this.#room));
+    const end = Math.min(helpLines.length, this.#firstOfHelp + this.#room);
+    const lines = helpLines.slice(this.#firstOfHelp, end).map((text) => cut(text, width));
+    const isWhole = helpLines.length <= this.#room;
+    const where = isWhole ? '' : `lines ${this.#firstOfHelp + 1} to ${end} of ${helpLines.length}  `;
+    return this.#whole(lines, paint.pale(cut(`${where}? q back`, width)), height);
+  }
+
   /** The title of the column that rows are sorted by: an arrow takes the place of a space, if there is one. */
   #marked(text: string): string {
     const arrow = this.#choice.reverse ? '\u25b2' : '\u25bc';
@@ -200,7 +203,7 @@ export class LiveView {
   #lastLine(width: number, paint: Paint): string {
     const { filter, sort } = this.#choice;
     // What is written stays to be seen in a narrow terminal: its end counts.
-    if (this.#writes) return cut(`filter: ${safe(filter)}_`, width);
+    if (this.#writes) return ending(`filter: ${safe(filter)}_`, width);
     const end = Math.min(this.#rows, this.#first + this.#room);
     const parts = [
       ...(this.#paused ? ['PAUSED'] : []),
@@ -214,6 +217,11 @@ export class LiveView {
   }
 
   #move(by: number): KeyAction {
+    if (this.#help) {
+      const mostOfHelp = Math.max(0, helpLines.length - this.#room);
+      this.#firstOfHelp = Math.min(mostOfHelp, Math.max(0, this.#firstOfHelp + by));
+      return 'draw';
+    }
     const most = Math.max(0, this.#rows - this.#room);
     this.#first = Math.min(most, Math.max(0, this.#first + by));
     return 'draw';

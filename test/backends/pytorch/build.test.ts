@@ -45,6 +45,14 @@ test('the folder of what is built is the user’s, unless the environment names 
   assert.equal(cacheFolder({ HOME: '/nowhere/me' }), '/nowhere/me/.cache/tritonts');
   assert.equal(cacheFolder({ HOME: '/nowhere/me', XDG_CACHE_HOME: '/caches' }), '/caches/tritonts');
   assert.equal(cacheFolder({ XDG_CACHE_HOME: '/caches', TRITONTS_CACHE: '/own' }), '/own');
+  const unknownUser = (): string => {
+    throw new Error('uv_os_homedir returned ENOENT');
+  };
+  assert.equal(cacheFolder({ TRITONTS_CACHE: '/own' }, unknownUser), '/own');
+  assert.throws(() => cacheFolder({}, unknownUser), {
+    code: 'UNAVAILABLE',
+    message: /no home: set HOME, or TRITONTS_CACHE/,
+  });
 });
 
 test(

@@ -3,11 +3,14 @@
 import assert from 'node:assert/strict';
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { readdir, readFile } from 'node:fs/promises';
 import { suite, test } from 'node:test';
+import { Worker } from 'node:worker_threads';
 import { ownFile } from '../../../src/addon/own-file.js';
 import type { RenderJob } from '../../../src/endpoints/openai/template-process.js';
 import { Templates } from '../../../src/endpoints/openai/templates.js';
-import { rejection, serve } from '../../support/harness.js';
+import { rejection, serve, until } from '../../support/harness.js';
 import type { Context } from '../../support/repository.js';
 import { ask } from '../http/harness.js';
 import { endpointOf, telling } from './harness.js';
@@ -42,6 +45,25 @@ const chatMl =
 /** The template of Mistral's first models. */
 const mistral =
   "{{ bos_token }}{% for message in messages %}{% if (message['role'] == 'user') != (loop.index0 % 2 == 0) %}{{ raise_exception('Conversation roles must alternate user/assistant/user/assistant/...') }}{% endif %}{% if message['role'] == 'user' %}{{ '[INST] ' + message['content'] + ' [/INST]' }}{% elif message['role'] == 'assistant' %}{{ message['content'] + eos_token}}{% else %}{{ raise_exception('Only user and assistant roles are supported!') }}{% endif %}{% endfor %}";
+
+/** The numbers of this process's children that render templates. */
+async function templateProcesses(): Promise<string[]> {
+  const found: string[] = [];
+  for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {
+    try {
+      const [command, stat] = await Promise.all(
+        ['cmdline', 'stat'].map((name) => readFile(`/proc/${pid}/${name}`, 'utf8')),
+      );
+      // Behind the name, which may have spaces: the state, and the parent.
+      const parent = stat?.slice(stat.lastIndexOf(')') + 2).split(' ')[1];
+      if (command?.includes('template-process.js') === true && parent === String(process.pid))
+        found.push(pid);
+    } catch {
+      // It has ended meanwhile.
+    }
+  }
+  return found;
+}
 
 void suite('chat templates', () => {
   test('known ones give the prompts that their authors publish', async (t) => {
@@ -101,7 +123,7 @@ void suite('chat templates', () => {
       templates.close();
     });
     const render = (template: string, context = {}): Promise<string> =>
-      templates.render({ template, context }, () => false);
+      templates.render({ model: 'm', template, context }, () => false);
     const double = (times: number, then: string): string =>
       `{% set ns = namespace(x="a") %}{% for i in range(${times}) %}{% set ns.x = ns.x + ns.x %}{% endfor %}{{ ns.x${then} }}`;
     for (const [template, code, expected] of [
@@ -134,7 +156,7 @@ void suite('chat templates', () => {
       templates.close();
     });
     const render = (context: object): Promise<string> =>
-      templates.render({ template: 'x', context: { ...context } }, () => false);
+      templates.render({ model: 'm', template: 'x', context: { ...context } }, () => false);
     // Both while the process starts, and later.
     for (let round = 0; round < 2; round++) {
       const asked = [render({ deep }), render({ of: () => 0 }), render({})];
@@ -152,18 +174,49 @@ void suite('chat templates', () => {
     t.after(() => {
       templates.close();
     });
-    const render = (): Promise<string> => templates.render({ template: 'x', context: {} }, () => false);
-    const first = render();
-    const waiting = Promise.allSettled(Array.from({ length: 256 }, render));
-    assert.equal((await rejection(render())).reason, 'QUEUE_FULL');
+    const render = (model: string): Promise<string> =>
+      templates.render({ model, template: 'x', context: {} }, () => false);
+    const first = render('m');
+    const all = Array.from({ length: 256 }, () => render('m'));
+    const newest = rejection(all.pop() ?? first);
+    const waiting = Promise.allSettled(all);
+    assert.equal((await rejection(render('m'))).reason, 'QUEUE_FULL');
+    // Another model takes the place of the newest.
+    const other = Promise.allSettled([render('other')]);
+    assert.equal((await newest).reason, 'QUEUE_FULL');
     const later = performance.now() + 11_000;
     t.mock.method(performance, 'now', () => later);
     assert.equal(await first, 'x');
-    for (const one of await waiting) {
+    for (const one of [...(await waiting), ...(await other)]) {
       assert.equal(one.status, 'rejected');
       assert.match(String(one.reason), /has waited more than 10000 ms/);
     }
   });
+
+  test(
+    'the process ends with a worker that is terminated',
+    { skip: process.platform !== 'linux' },
+    async (t) => {
+      const code = `
+      const { parentPort, workerData } = require('node:worker_threads');
+      import(workerData).then(async ({ Templates }) => {
+        await new Templates(100).render({ model: 'm', template: 'x', context: {} }, () => false);
+        parentPort.postMessage('rendered');
+        // It goes on until it is terminated.
+        setInterval(() => {}, 1000);
+      });`;
+      const url = new URL('../../../src/endpoints/openai/templates.js', import.meta.url).href;
+      const before = await templateProcesses();
+      const worker = new Worker(code, { eval: true, workerData: url });
+      t.after(() => worker.terminate());
+      await once(worker, 'message');
+      const [pid, ...others] = (await templateProcesses()).filter((one) => !before.includes(one));
+      assert.ok(pid !== undefined && others.length === 0);
+      await worker.terminate();
+      // A process that nobody has waited for is still there, as a zombie.
+      await until(() => !existsSync(`/proc/${pid}`));
+    },
+  );
 
   test('signals that a terminal sends to all processes do not end the process', async (t) => {
     const program = ownFile('dist/src/endpoints/openai/template-process.js', 'for the test');

@@ -26,7 +26,8 @@ export interface Locator extends Finder {
     readonly mimeType: string;
     readonly buffer: Buffer;
   }): Promise<void>;
-  waitFor(): Promise<void>;
+  waitFor(options?: { readonly state: 'hidden' }): Promise<void>;
+  isChecked(): Promise<boolean>;
   count(): Promise<number>;
   textContent(): Promise<string | null>;
   getAttribute(name: string): Promise<string | null>;
@@ -52,6 +53,7 @@ export interface Page extends Finder {
   evaluate(program: string): Promise<unknown>;
   waitForTimeout(ms: number): Promise<void>;
   route(url: string, answer: (route: Route) => Promise<void>): Promise<void>;
+  waitForEvent(event: 'download'): Promise<{ path(): Promise<string> }>;
   screenshot(options: { readonly path: string }): Promise<unknown>;
 }
 

@@ -5,6 +5,7 @@ import { spawnSync } from 'node:child_process';
 import { channel } from 'node:diagnostics_channel';
 import { request as httpRequest } from 'node:http';
 import { once } from 'node:events';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
@@ -52,7 +53,8 @@ test('there is no page by default', async (t) => {
 
 test('all files have a strict policy, and need nothing of other places', async (t) => {
   const url = await served(t);
-  for (const path of ['/ui/', '/ui/page.js', '/ui/page.css', '/ui/icon.svg']) {
+  const modules = ['page.js', 'dom.js', 'half.js', 'request/form.js'];
+  for (const path of ['', ...modules, 'page.css', 'icon.svg'].map((name) => `/ui/${name}`)) {
     const response = await fetch(`${url}${path}`);
     assert.equal(response.status, 200, path);
     const policy = response.headers.get('content-security-policy') ?? '';
@@ -91,6 +93,30 @@ test('data and requests need the header of the page, and are refused to other si
   }
 });
 
+test('a name of another site that leads to this machine is refused, and those of proxies are not', async (t) => {
+  const url = await served(t);
+  const { port } = new URL(url);
+  for (const [host, status] of [
+    [`other.site:${port}`, 403],
+    [`localhost.other.site:${port}`, 403],
+    [`127.0.0.1.other.site:${port}`, 403],
+    [`other:site:${port}`, 403],
+    [`127.0.0.1:${port}`, 200],
+    [`[::1]:${port}`, 200],
+    [`LOCALHOST:${port}`, 200],
+    [`models.localhost.:${port}`, 200],
+    [`${hostname()}:${port}`, 200],
+    // A proxy passes on the name that its clients use, with its own port.
+    ['models.site', 200],
+    ['models.site:8443', 200],
+  ] as const)
+    for (const [path, method] of [
+      ['/ui/state', 'GET'],
+      ['/ui/v2/models/echo/infer', 'POST'],
+    ] as const)
+      assert.equal(await asked(`${url}${path}`, { ...own, host }, method), status, `${host} ${path}`);
+});
+
 test('only the calls of the page are below it', async (t) => {
   const url = await served(t);
   for (const [path, method, status] of [
@@ -98,6 +124,7 @@ test('only the calls of the page are below it', async (t) => {
     ['/ui/v2/logging', 'GET', 404],
     ['/ui/v2/models/echo/generate', 'POST', 404],
     ['/ui/v2/models/echo/infer', 'GET', 405],
+    ['/ui/v2/models/echo/generate_stream', 'GET', 405],
     ['/ui/v2/models/echo/config', 'POST', 405],
     ['/ui/v2/models/echo/versions/1/config', 'GET', 200],
     ['/ui/v2/models/other', 'GET', 404],

@@ -130,5 +130,5 @@ test('a hundred thousand keys take a moment, in many turns of the event loop', a
   assert.deepEqual(found, { kept: new Set(['1']), all: true });
   assert.ok(turns >= ofTree + 20, `${turns - ofTree} turns`);
   state.isDone = true;
-  assert.ok(performance.now() - since < 5000);
+  assert.ok(performance.now() - since < 30_000);
 });

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { FolderTurns } from '../../../../src/registry/sources/folder/folder-turns.js';
 import { rejection } from '../../../support/harness.js';
 
-const limits = { lateMs: 20, patienceMs: 60, atOnce: 2 };
+const limits = { lateMs: 100, patienceMs: 1000, atOnce: 2 };
 const { signal } = new AbortController();
 
 /** Looks that end when the test says so. */

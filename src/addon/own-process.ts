@@ -5,21 +5,26 @@
 
 import { execFile, type ChildProcess } from 'node:child_process';
 import { promisify } from 'node:util';
-import { addon } from '../addon/load.js';
+import { addonUnlessSpared } from './load.js';
 
 const execute = promisify(execFile);
 
-/** Starts a process that ends with this environment, until {@link disown} is called. */
+/**
+ * Starts a process that ends with this environment, until {@link disown} is called. A test server, which has no addon, just
+ * starts it.
+ */
 export function own(start: () => ChildProcess): ChildProcess {
-  const child = addon().keepChildren(start);
+  const addon = addonUnlessSpared();
+  if (addon === undefined) return start();
+  const child = addon.keepChildren(start);
   // Register the child explicitly, because not every system lists the children of a thread.
-  if (child.pid !== undefined) addon().addChild(child.pid);
+  if (child.pid !== undefined) addon.addChild(child.pid);
   return child;
 }
 
 /** Unregisters a process that has ended. */
 export function disown({ pid }: ChildProcess): void {
-  if (pid !== undefined) addon().removeChild(pid);
+  if (pid !== undefined) addonUnlessSpared()?.removeChild(pid);
 }
 
 /** Options of {@link run}. */

@@ -1,0 +1,121 @@
+/** Searches the configuration of a model: finds what can be searched, searches it, and says what to change. */
+
+import { addon } from '../addon/load.js';
+import { editConfig, type ModelConfig } from '../config/index.js';
+import { invalidArgument, TritonError } from '../errors.js';
+import { search } from './search/search.js';
+import type { SearchProgress, SearchResult } from './search/world.js';
+import { axesOf, type LeftOut, type SearchLimit } from './space/axes.js';
+import { changesOf } from './space/changes.js';
+import type { Candidate, SettingName, Space } from './space/space.js';
+import { Trials, type Limits, type TrialOptions, type TunedModel } from './trial/trials.js';
+import { writtenModel } from './trial/written-models.js';
+
+/** What is analyzed, and for how long. */
+export interface AnalyzeOptions extends TrialOptions {
+  readonly budgetMs: number;
+  readonly limits: ReadonlyMap<SettingName, SearchLimit>;
+}
+
+/** Hears of an analysis in progress. */
+export interface AnalyzeProgress {
+  /** What is searched, before the first measurement. */
+  opened(space: Space, left: readonly LeftOut[]): void;
+  running(progress: SearchProgress): void;
+}
+
+/** The change of a file. */
+export interface FileChange {
+  readonly model: string;
+  readonly file: string;
+  /** Undefined: there is no such file. */
+  readonly before: string | undefined;
+  readonly after: string;
+}
+
+/** What an analysis found. */
+export interface Analysis {
+  readonly space: Space;
+  readonly left: readonly LeftOut[];
+  readonly result: SearchResult;
+  /** What limits the present configuration. */
+  readonly presentLimits: readonly Limits[];
+  /** What limits the best candidate. */
+  readonly bestLimits: readonly Limits[];
+  /** The files to change, if the best candidate is to replace the present one. */
+  readonly files: readonly FileChange[];
+}
+
+/**
+ * Analyzes a model.
+ *
+ * @param signal - Ends the search: what it has so far is returned.
+ * @throws {@link TritonError} INVALID_ARG for options that do not fit the model, and if nothing can be searched; the error of the
+ *   present configuration if it cannot be loaded or measured.
+ */
+export async function analyze(
+  options: AnalyzeOptions,
+  progress: AnalyzeProgress,
+  signal: AbortSignal,
+): Promise<Analysis> {
+  const repositories = [options.server.modelRepository ?? []].flat();
+  // The folder is looked for before anything is loaded.
+  await writtenModel(repositories, options.model);
+  const trials = new Trials(options, signal);
+  const configs = await trials.present();
+  const { space, left } = spaceOf(options, configs);
+  const tuned: readonly TunedModel[] = await Promise.all(
+    configs.map(async (config) => ({ config, written: await writtenModel(repositories, config.name) })),
+  );
+  progress.opened(space, left);
+  if (space.axes.length === 0) {
+    const why = left.map(({ settings, why: reason }) => `${settings.join(', ')}: ${reason}`).join('; ');
+    throw invalidArgument(`model '${options.model}' has nothing to search: ${why}`, { model: options.model });
+  }
+  const result = await search(space, options.objective, options.budgetMs, {
+    measure: (candidate, windowMs) => trials.measure(space, tuned, candidate, windowMs),
+    now: () => performance.now(),
+    stopped: () => signal.aborted,
+    told: (one) => {
+      progress.running(one);
+    },
+  });
+  const [present] = result.tried;
+  if (present?.figures === undefined && !result.stopped)
+    throw new TritonError(
+      'UNAVAILABLE',
+      `the present configuration cannot be measured: ${present?.failure ?? 'it has no figures'}`,
+      { model: options.model },
+    );
+  return {
+    space,
+    left,
+    result,
+    presentLimits: present === undefined ? [] : trials.limitsOf(present.candidate),
+    bestLimits: trials.limitsOf(result.best),
+    files: result.proposed ? filesOf(space, tuned, result.best) : [],
+  };
+}
+
+function spaceOf(
+  { limits, levels, requests, server }: AnalyzeOptions,
+  configs: readonly ModelConfig[],
+): { readonly space: Space; readonly left: readonly LeftOut[] } {
+  const cores = server.threads ?? addon().cores();
+  const load = Math.max(...levels) * requests.batch;
+  const found = configs.map((config) => axesOf({ config, cores, load, batch: requests.batch, limits }));
+  return {
+    space: { axes: found.flatMap(({ axes }) => axes), cores },
+    left: found.flatMap(({ left }) => left),
+  };
+}
+
+function filesOf(space: Space, tuned: readonly TunedModel[], best: Candidate): readonly FileChange[] {
+  return tuned.flatMap(({ written: { file, text, config: written }, config }) => {
+    const changes = changesOf(space, best, { config, written });
+    if (changes.length === 0) return [];
+    return [
+      { model: config.name, file, before: text, after: editConfig({ file, text: text ?? '' }, changes) },
+    ];
+  });
+}

@@ -1,0 +1,127 @@
+// The controls of an input.
+
+import { choice, labelled, make } from '../dom.js';
+import { byteStringsOf, utf8Of, wireOf, writings } from './byte-strings.js';
+import { bytesOfValues, isFloat, textOfValue, valuesOf } from './elements.js';
+import { guarded } from './guarded.js';
+import { imageData, imageLayout, imageRanges } from './image.js';
+import { elementsOf } from './list.js';
+import { checkCount, countOf, filled, shapeOf } from './shape.js';
+import { Wrong } from './wrong.js';
+
+/** Elements that a field begins with, at most. */
+const mostSample = 64;
+
+/** What a form makes of the elements of BYTES. */
+function ofByteStrings(input, shape, elements) {
+  checkCount(shape, elements.length);
+  return {
+    ...input,
+    shape,
+    bytes: wireOf(elements),
+    json() {
+      const texts = elements.map((bytes) => utf8Of(bytes));
+      if (texts.includes(undefined)) throw new Wrong('expected UTF-8, because requests for streams are JSON');
+      return JSON.stringify(texts);
+    },
+  };
+}
+
+/** What a form makes of other elements. */
+function ofNumbers(input, shape, texts) {
+  const { datatype } = input;
+  const values = valuesOf(datatype, texts);
+  checkCount(shape, values.length);
+  return {
+    ...input,
+    shape,
+    bytes: bytesOfValues(datatype, values),
+    json() {
+      if (isFloat(datatype) && datatype.endsWith('16'))
+        throw new Wrong(
+          `expected a datatype that JSON carries, as requests for streams need, not ${datatype}`,
+        );
+      return `[${values.map((value) => textOfValue(datatype, value)).join(',')}]`;
+    },
+  };
+}
+
+/** Text, hex, base64 or a file. */
+function byteStringField({ name, datatype, shape: given }, dims) {
+  const value = make('textarea', { value: 'text', spellcheck: false });
+  const writing = choice(writings);
+  const file = make('input', { type: 'file' });
+  const controls = [
+    labelled('Elements, one a line', value),
+    labelled('Written as', writing),
+    labelled('File, as the one element', file),
+  ];
+  const read = async () => {
+    const shape = shapeOf(dims.value, given);
+    const [chosen] = file.files;
+    const input = { name, datatype };
+    if (chosen !== undefined) {
+      const ones = shape.map(() => 1);
+      return ofByteStrings(input, ones, [new Uint8Array(await chosen.arrayBuffer())]);
+    }
+    const elements = byteStringsOf(value.value, writing.value);
+    return ofByteStrings(input, filled(shape, given, elements.length), elements);
+  };
+  return { controls, read };
+}
+
+/** A list, or an image. */
+function numberField({ name, datatype, shape: given }, dims) {
+  const count = Math.min(countOf(given.map((dim) => (dim < 0 ? 1 : dim))), mostSample);
+  const sample = Array(count).fill(datatype === 'BOOL' ? 'false' : '0');
+  const value = make('textarea', { value: `[${sample.join(', ')}]`, spellcheck: false });
+  const layout = imageLayout({ shape: given, datatype });
+  const file = make('input', { type: 'file', accept: 'image/*' });
+  const range = choice(imageRanges);
+  // Whole numbers hold the bytes of an image as they are.
+  if (!isFloat(datatype)) range.value = '255';
+  const controls = [
+    labelled(`Elements as a list${layout ? ', or an image' : ''}`, value),
+    ...(layout ? [labelled('Image file', file), labelled('Values of the image', range)] : []),
+  ];
+  const read = async () => {
+    const input = { name, datatype };
+    const [chosen] = layout === undefined ? [] : file.files;
+    if (chosen === undefined) return ofNumbers(input, shapeOf(dims.value, given), elementsOf(value.value));
+    const { data, shape } = await imageData(chosen, layout, given.length, range.value);
+    return ofNumbers(input, shape, data.map(String));
+  };
+  return { controls, read };
+}
+
+/**
+ * Makes the controls of an input.
+ *
+ * @param isStream - Whether requests are JSON, as those for streams are.
+ * @returns `read` gives the input with its bytes or its JSON, or undefined after it has said beside the field what is wrong.
+ */
+export function inputField(input, isOptional, isStream) {
+  const { name, datatype, shape } = input;
+  const dims = make('input', {
+    value: shape.map((dim) => (dim < 0 ? 1 : dim)).join(', '),
+    autocomplete: 'off',
+    spellcheck: false,
+  });
+  const { controls, read } = datatype === 'BYTES' ? byteStringField(input, dims) : numberField(input, dims);
+  const sent = make('input', { type: 'checkbox' });
+  const { element, attempt } = guarded(
+    `${name} (${datatype})`,
+    ...(isOptional ? [labelled('Send this optional input', sent)] : []),
+    labelled('Shape', dims),
+    ...controls,
+  );
+  return {
+    element,
+    isSent: () => !isOptional || sent.checked,
+    read: () =>
+      attempt(async () => {
+        const { json, ...given } = await read();
+        return isStream ? { name, json: json() } : given;
+      }),
+  };
+}

@@ -1,0 +1,163 @@
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { axesOf } from '../../src/analyze/space/axes.js';
+import { presentOf, type SettingName, type SettingValue, type Space } from '../../src/analyze/space/space.js';
+import { Trials, type TrialOptions, type TunedModel } from '../../src/analyze/trial/trials.js';
+import { writtenModel } from '../../src/analyze/trial/written-models.js';
+import { perfOptions, counting } from '../perf/harness.js';
+import { chain, configText, ensemble, identity, onnx, rejection, type Context } from '../support/harness.js';
+import { addModel } from '../support/models.js';
+import { temporaryFolder, writeRepository, type RepositoryModel } from '../support/repository.js';
+
+interface Tried {
+  readonly trials: Trials;
+  readonly tuned: readonly TunedModel[];
+  readonly space: Space;
+}
+
+/** Trials of a model, whose axes have their present value and one other. */
+async function trialsOf(
+  context: Context,
+  models: Readonly<Record<string, RepositoryModel>>,
+  model: string,
+  other: Partial<Record<SettingName, SettingValue>>,
+  options: Partial<TrialOptions> = {},
+): Promise<Tried> {
+  const repository = await writeRepository(await temporaryFolder(context), models);
+  const { place: _place, load: _load, plan: _plan, ...requests } = perfOptions({ url: '' }, model);
+  const trials = new Trials(
+    {
+      server: { modelRepository: repository },
+      model,
+      version: undefined,
+      levels: [4],
+      requests,
+      objective: { goal: 'throughput', latency: 'mean', limit: undefined, mostMemoryBytes: undefined },
+      ...options,
+    },
+    new AbortController().signal,
+  );
+  const configs = await trials.present();
+  const limits = new Map(
+    Object.entries(other).map(([setting, value]) => [
+      setting as SettingName,
+      { kind: 'values', values: [value] } as const,
+    ]),
+  );
+  const axes = configs
+    .flatMap((config) => axesOf({ config, cores: 4, load: 64, batch: 1, limits }).axes)
+    .filter(({ setting }) => setting in other);
+  const tuned = await Promise.all(
+    configs.map(async (config) => ({ config, written: await writtenModel([repository], config.name) })),
+  );
+  return { trials, tuned, space: { axes, cores: 4 } };
+}
+
+/** Measures the candidate whose values are all the other ones. */
+async function measureOther({ trials, tuned, space }: Tried): Promise<ReturnType<Trials['limitsOf']>> {
+  const candidate = space.axes.map(({ present }) => 1 - present);
+  const measured = await trials.measure(space, tuned, candidate, 100);
+  assert.ok('figures' in measured, 'failure' in measured ? measured.failure : '');
+  const [level] = measured.figures.levels;
+  assert.ok(level !== undefined && level.throughput > 0 && level.latencyMs.p99 > 0);
+  return trials.limitsOf(candidate);
+}
+
+test('a candidate is served with its configuration, and the present one with its own', async (t) => {
+  const tried = await trialsOf(t, { slow: identity({ delayMs: 1, maxBatchSize: 2 }) }, 'slow', {
+    instances: 3,
+    max_batch_size: 4,
+    inline: 'off',
+  });
+  const { trials, tuned, space } = tried;
+  assert.match((await measureOther(tried))[0]?.summary ?? '', /of 3 instances/);
+  const present = presentOf(space);
+  const measured = await trials.measure(space, tuned, present, 100);
+  assert.ok('figures' in measured);
+  assert.equal(measured.figures.memoryBytes, undefined);
+  assert.match(trials.limitsOf(present)[0]?.summary ?? '', /of 1 instances/);
+});
+
+test('models of ONNX Runtime without a configuration, in JavaScript, decoupled ones and sequences are measured', async (t) => {
+  const bare = await trialsOf(t, { add: { versions: { '1': addModel() } } }, 'add', {
+    threads: 1,
+    max_batch_size: 8,
+  });
+  await measureOther(bare);
+  await measureOther(await trialsOf(t, { counting }, 'counting', { instances: 2 }, { version: '1' }));
+  const sequences = onnx(addModel(), { batching: false, more: 'sequence_batching { }' });
+  await measureOther(await trialsOf(t, { sequences }, 'sequences', { instances: 2 }));
+});
+
+test('steps of an ensemble have settings of their own', async (t) => {
+  const models = {
+    first: identity({ maxBatchSize: 4 }),
+    second: identity({ delayMs: 1, maxBatchSize: 4 }),
+    both: ensemble(chain(['first', 'second']), { maxBatchSize: 4 }),
+  };
+  const limits = await measureOther(await trialsOf(t, models, 'both', { instances: 2 }));
+  assert.deepEqual(
+    limits.map(({ model }) => model),
+    ['first', 'second'],
+  );
+  assert.match(limits[1]?.summary ?? '', /of 2 instances/);
+});
+
+test('a candidate that does not load, or that fails requests, has the reason', async (t) => {
+  const picky = (where: 'initialize' | 'execute'): RepositoryModel => ({
+    config: configText({ backend: 'javascript', maxBatchSize: 1, batching: '' }),
+    versions: {
+      '1': {
+        'model.js': `
+let rows;
+const check = (where) => {
+  if (where === '${where}' && rows > 1) throw new Error(rows + ' is too many');
+};
+export default {
+  initialize({ config }) {
+    rows = config.max_batch_size;
+    check('initialize');
+  },
+  execute(requests) {
+    check('execute');
+    return requests.map(({ inputs }) => ({ y: inputs.x }));
+  },
+};
+`,
+      },
+    },
+  });
+  for (const where of ['initialize', 'execute'] as const) {
+    const { trials, tuned, space } = await trialsOf(t, { picky: picky(where) }, 'picky', {
+      max_batch_size: 4,
+    });
+    const measured = await trials.measure(space, tuned, [1], 100);
+    assert.ok('failure' in measured, where);
+    assert.match(measured.failure, /4 is too many/);
+    assert.ok('figures' in (await trials.measure(space, tuned, [0], 100)), 'the next candidate is measured');
+  }
+});
+
+test('memory is measured where the objective needs it', async (t) => {
+  const objective = {
+    goal: 'memory',
+    latency: 'mean',
+    limit: undefined,
+    mostMemoryBytes: undefined,
+  } as const;
+  const { trials, tuned, space } = await trialsOf(t, { add: onnx() }, 'add', { instances: 2 }, { objective });
+  const measured = await trials.measure(space, tuned, presentOf(space), 100);
+  assert.ok('figures' in measured && (measured.figures.memoryBytes ?? -1) >= 0);
+});
+
+test('a model is looked for in folders of this machine', async (t) => {
+  const folder = await temporaryFolder(t);
+  assert.equal((await rejection(writtenModel([folder], 'm'))).code, 'NOT_FOUND');
+  const { code, message } = await rejection(writtenModel(['s3://bucket/models'], 'm'));
+  assert.equal(code, 'INVALID_ARG');
+  assert.match(message, /s3:\/\/bucket\/models is elsewhere/);
+  await writeRepository(folder, { bare: { versions: { '1': addModel() } } });
+  const { text, config, file } = await writtenModel([join(folder, 'none'), folder], 'bare');
+  assert.deepEqual([text, config, file], [undefined, {}, join(folder, 'bare', 'config.pbtxt')]);
+});

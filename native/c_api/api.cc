@@ -164,6 +164,7 @@ tritonts_error* Set(tritonts_request* request, const char* function, bool comple
 
 tritonts_error* RequestNew(tritonts_model* model, tritonts_request** request) {
   return Guard([&]() -> Status {
+    if (request) *request = nullptr;
     if (!model || !request) return WrongArgument("request_new", "an argument is NULL");
     *request = reinterpret_cast<tritonts_request*>(new ApiRequest(model->model));
     return Status::Ok();
@@ -224,10 +225,7 @@ void RequestRemoveOutputs(tritonts_request* request) {
 }
 
 tritonts_error* RequestSetId(tritonts_request* request, const char* id) {
-  return Set(request, "request_set_id", id, [&](ApiRequest* one) {
-    one->SetId(id);
-    return Status::Ok();
-  });
+  return Set(request, "request_set_id", id, [&](ApiRequest* one) { return one->SetId(id); });
 }
 
 tritonts_error* RequestSetPriority(tritonts_request* request, uint64_t priority) {

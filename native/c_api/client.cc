@@ -28,10 +28,13 @@ Client::~Client() {
   TRITONTS_ASSERT(first_ == nullptr, "an attachment was freed with requests in flight");
 }
 
+Status Client::CheckAttached() const {
+  if (!leaving_.load(std::memory_order_acquire)) return Status::Ok();
+  return Status::Unavailable(Reason::kClosed, "the attachment is detached from its server");
+}
+
 Status Client::CheckOpen() const {
-  if (leaving_.load(std::memory_order_acquire)) {
-    return Status::Unavailable(Reason::kClosed, "the attachment is detached from its server");
-  }
+  if (Status attached = CheckAttached(); !attached.ok()) return attached;
   if (server_->closing()) return Status::Unavailable(Reason::kClosed, "the server is closed");
   return Status::Ok();
 }
@@ -54,11 +57,31 @@ Status Client::Begin(std::span<Request* const> requests) {
   return CheckOpen();
 }
 
-void Client::End() {
-  if (outstanding_.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
-  if (!leaving_.load(std::memory_order_acquire)) return;
+// Detach writes `leaving_`, and then reads `outstanding_`. EndSome does the reverse. All four have
+// one order, so that one of the two sees what the other wrote.
+void Client::EndSome(uint64_t count) {
+  if (outstanding_.fetch_sub(count) > count) return;
+  if (!leaving_.load()) return;
   const std::lock_guard lock(mutex_);
   changed_.notify_all();
+}
+
+void Client::End() {
+  EndSome(1);
+}
+
+void Client::Withdraw(std::span<Request* const> requests) {
+  {
+    const std::lock_guard lock(mutex_);
+    for (Request* request : requests) Unlist(Of(request));
+  }
+  EndSome(requests.size());
+}
+
+void Client::Unlist(ApiRequest* request) {
+  if (request->previous_live) request->previous_live->next_live = request->next_live;
+  if (request->next_live) request->next_live->previous_live = request->previous_live;
+  if (first_ == request) first_ = request->next_live;
 }
 
 Status Client::Detach(uint64_t timeout_ms) {
@@ -67,11 +90,11 @@ Status Client::Detach(uint64_t timeout_ms) {
   }
   {
     const std::lock_guard lock(mutex_);
-    leaving_.store(true, std::memory_order_release);
+    leaving_.store(true);
   }
   CancelAll();
   std::unique_lock lock(mutex_);
-  const auto none_left = [this] { return outstanding_.load(std::memory_order_acquire) == 0; };
+  const auto none_left = [this] { return outstanding_.load() == 0; };
   constexpr uint64_t kMostMs = uint64_t{1} << 40;  // some decades
   const auto time = std::chrono::milliseconds(std::min(timeout_ms, kMostMs));
   if (changed_.wait_for(lock, time, none_left)) return Status::Ok();
@@ -123,7 +146,7 @@ void Client::Deliver(std::span<const Response> responses) {
     ApiRequest* const request = Of(response.request);
     const uint64_t charge =
         response.final && request->charged ? request->header->accounted_bytes : 0;
-    if (response.unserved && KeepUnserved(request)) {
+    if (KeepRefused(response, request)) {
       server_->budget().Release(charge);
       continue;
     }
@@ -191,9 +214,7 @@ void Client::Finish(Calls* calls, ApiRequest* ended) {
           any_abandoned = true;
           continue;
         }
-        if (request->previous_live) request->previous_live->next_live = request->next_live;
-        if (request->next_live) request->next_live->previous_live = request->previous_live;
-        if (first_ == request) first_ = request->next_live;
+        Unlist(request);
       }
     }
     if (any_abandoned) Abandon(shared_from_this());

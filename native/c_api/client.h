@@ -44,11 +44,15 @@ class Client final : public ResponseSink, public std::enable_shared_from_this<Cl
 
   // The server and the attachment take requests; otherwise UNAVAILABLE. Throws std::bad_alloc.
   Status CheckOpen() const;
+  // The same for the attachment alone.
+  Status CheckAttached() const;
   // Lists requests that are about to be submitted. UNAVAILABLE: the attachment is leaving, and none
   // was listed. Throws std::bad_alloc.
   Status Begin(std::span<Request* const> requests);
   // The release callback of a request has returned.
   void End();
+  // Undoes Begin for requests that were refused.
+  void Withdraw(std::span<Request* const> requests);
 
   // See tritonts_api::detach.
   Status Detach(uint64_t timeout_ms);
@@ -58,6 +62,9 @@ class Client final : public ResponseSink, public std::enable_shared_from_this<Cl
   Buffer Place(const Request& request, uint32_t output, size_t size, MemoryKind preferred) override;
 
  private:
+  void Unlist(ApiRequest* request);  // the lock is held
+  void EndSome(uint64_t count);
+
   static constexpr size_t kIdleCopies = size_t{16} << 20;
 
   // A response to each request of `ended` was taken, with its calls: forgets the requests, and

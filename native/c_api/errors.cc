@@ -56,4 +56,13 @@ const char* ReasonName(Reason reason) noexcept {
   return index < sizeof(names) / sizeof(names[0]) ? names[index] : names[0];
 }
 
+std::string Printable(std::string_view text) {
+  std::string line;
+  for (const char one : text) {
+    const auto byte = static_cast<unsigned char>(one);
+    line += byte < 0x20 || byte == 0x7f ? '?' : one;
+  }
+  return line;
+}
+
 }  // namespace tritonts::c_api

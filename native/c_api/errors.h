@@ -1,11 +1,12 @@
 // Errors of the C API: statuses of the engine as objects that the caller deletes.
 //
-// Any thread may call any function of this file. Nothing throws.
+// Any thread may call any function of this file. Nothing throws, except where a comment says so.
 #pragma once
 
 #include <exception>
 #include <new>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "engine/base/status.h"
@@ -26,6 +27,9 @@ const char* ReasonName(Reason reason) noexcept;
 // Reasons that only JavaScript makes.
 constexpr Reason kLoadFailed{12};
 constexpr int kMostReason = 16;
+
+// A text of others, on one line. Throws std::bad_alloc.
+std::string Printable(std::string_view text);
 
 // INVALID_ARG for an argument of a function of the table. Throws std::bad_alloc.
 inline Status WrongArgument(const char* function, const std::string& what) {

@@ -11,16 +11,6 @@ namespace tritonts::c_api {
 
 namespace {
 
-// A text of others, on one line.
-std::string Printable(std::string_view text) {
-  std::string line;
-  for (const char one : text) {
-    const auto byte = static_cast<unsigned char>(one);
-    line += byte < 0x20 || byte == 0x7f ? '?' : one;
-  }
-  return line;
-}
-
 std::string TextOf(const Json& value) {
   return value.text() ? *value.text() : std::string();
 }
@@ -70,6 +60,7 @@ std::string Model::Text() const {
 }
 
 StatusOr<std::shared_ptr<const Binding>> Model::Bind() {
+  if (Status open = client_->CheckAttached(); !open.ok()) return open;
   const uint32_t epoch = client_->server().epoch();
   const std::lock_guard lock(mutex_);
   if (!read_ || epoch != epoch_) {

@@ -18,6 +18,20 @@ namespace {
 constexpr size_t kMostDims = 64;
 // src/most-parameters.ts has the same number.
 constexpr size_t kMostParameters = 4096;
+// The most bytes of a request's parameters, as src/server/requests/request-attributes.ts counts
+// them; and of its id.
+constexpr uint64_t kMostTextBytes = 131072;
+constexpr uint64_t kHeadBytes = 20;
+
+// What a parameter counts: 12 bytes, and its name and value in words of 4 bytes.
+uint64_t BytesOf(const std::string& name,
+                 const std::variant<std::string, int64_t, double, bool>& value) {
+  const auto words = [](size_t size) { return (uint64_t{size} + 3) / 4 * 4; };
+  const auto* const text = std::get_if<std::string>(&value);
+  const size_t size = text ? text->size() : std::holds_alternative<bool>(value) ? 4 : 8;
+  return 12 + words(name.size()) + words(size);
+}
+
 // The parameter that tells a model the id of a request; src/server/requests/request-attributes.ts.
 constexpr const char* kIdParameter = "triton_request_id";
 
@@ -69,7 +83,7 @@ ApiRequest::Input* ApiRequest::Find(const char* name) {
 }
 
 Status ApiRequest::AddPart(Input* input, const void* data, size_t size) {
-  const std::string text = Text() + ", input '" + input->name + "': ";
+  const std::string text = Text() + ", input '" + Printable(input->name) + "': ";
   if (size > 0 && !data) {
     return Status::InvalidArg(text + std::to_string(size) + " bytes have no address");
   }
@@ -87,7 +101,7 @@ Status ApiRequest::SetInput(const char* name, DataType datatype, std::span<const
                             const void* data, size_t size) {
   same_ = false;
   if (dims.size() > kMostDims) {
-    return Status::InvalidArg(Text() + ", input '" + name + "': expected at most " +
+    return Status::InvalidArg(Text() + ", input '" + Printable(name) + "': expected at most " +
                               std::to_string(kMostDims) + " dims but received " +
                               std::to_string(dims.size()));
   }
@@ -107,7 +121,7 @@ Status ApiRequest::SetInput(const char* name, DataType datatype, std::span<const
 Status ApiRequest::AppendInput(const char* name, const void* data, size_t size) {
   same_ = false;
   if (Input* const known = Find(name)) return AddPart(known, data, size);
-  return Status::InvalidArg(Text() + ", input '" + name +
+  return Status::InvalidArg(Text() + ", input '" + Printable(name) +
                             "': call request_set_input first, which gives its datatype and dims");
 }
 
@@ -115,10 +129,20 @@ Status ApiRequest::AddOutput(const char* name, void* data, size_t size) {
   same_ = false;
   for (const Output& output : outputs_) {
     if (output.name == name) {
-      return Status::InvalidArg(Text() + ": output '" + name + "' is requested twice");
+      return Status::InvalidArg(Text() + ": output '" + Printable(name) + "' is requested twice");
     }
   }
   outputs_.push_back({name, data, size});
+  return Status::Ok();
+}
+
+Status ApiRequest::SetId(const std::string& id) {
+  if (id.size() > kMostTextBytes) {
+    return Status::InvalidArg(Text() + ": expected at most " + std::to_string(kMostTextBytes) +
+                              " bytes for the id but received " + std::to_string(id.size()));
+  }
+  same_ = false;
+  id_ = id;
   return Status::Ok();
 }
 
@@ -141,12 +165,24 @@ Status ApiRequest::SetParameter(const std::string& name,
                                 std::variant<std::string, int64_t, double, bool> value) {
   same_ = false;
   if (const std::string why = WhyReserved(name); !why.empty()) {
-    return Status::InvalidArg(Text() + ": a parameter must not have the name '" + name +
+    return Status::InvalidArg(Text() + ": a parameter must not have the name '" + Printable(name) +
                               "': " + why);
   }
+  RequestParameter* before = nullptr;
+  uint64_t bytes = kHeadBytes + BytesOf(name, value);
   for (RequestParameter& known : parameters_) {
-    if (known.name != name) continue;
-    known.value = std::move(value);
+    if (known.name == name) {
+      before = &known;
+    } else {
+      bytes += BytesOf(known.name, known.value);
+    }
+  }
+  if (bytes > kMostTextBytes) {
+    return Status::InvalidArg(Text() + ": expected at most " + std::to_string(kMostTextBytes) +
+                              " bytes for parameters but received " + std::to_string(bytes));
+  }
+  if (before) {
+    before->value = std::move(value);
     return Status::Ok();
   }
   if (parameters_.size() == kMostParameters) {
@@ -157,8 +193,8 @@ Status ApiRequest::SetParameter(const std::string& name,
   return Status::Ok();
 }
 
-void ApiRequest::Release() {
-  if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+void ApiRequest::Release(uint32_t references) {
+  if (references_.fetch_sub(references, std::memory_order_acq_rel) == references) delete this;
 }
 
 // --- Submissions.
@@ -222,7 +258,7 @@ Status ApiRequest::BuildInputs(RequestBuilder* builder) {
     const bool known = std::any_of(specs.begin(), specs.end(),
                                    [&](const TensorSpec& spec) { return spec.name == input.name; });
     if (known) continue;
-    return Status::InvalidArg(Text() + ": unknown input '" + input.name + "'; it has " +
+    return Status::InvalidArg(Text() + ": unknown input '" + Printable(input.name) + "'; it has " +
                               NamesOf(specs));
   }
   return Status::Ok();
@@ -236,8 +272,8 @@ Status ApiRequest::BuildOutputs(RequestBuilder* builder) {
       return !spec.internal && spec.name == output.name;
     });
     if (known == specs.end()) {
-      return Status::InvalidArg(Text() + ": unknown output '" + output.name + "'; it has " +
-                                NamesOf(specs));
+      return Status::InvalidArg(Text() + ": unknown output '" + Printable(output.name) +
+                                "'; it has " + NamesOf(specs));
     }
     const auto index = static_cast<uint32_t>(known - specs.begin());
     builder->Want(index);

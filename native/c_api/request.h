@@ -58,10 +58,8 @@ class ApiRequest final : public Request {
     same_ = false;
     outputs_.clear();
   }
-  void SetId(const char* id) {
-    same_ = false;
-    id_ = id;
-  }
+  // INVALID_ARG: it is too long.
+  Status SetId(const std::string& id);
   void SetPriority(uint64_t priority) {
     same_ = false;
     priority_ = priority;
@@ -72,7 +70,7 @@ class ApiRequest final : public Request {
   }
   // UNSUPPORTED: the text is too long.
   Status SetSequence(uint64_t number, const char* text, bool start, bool end);
-  // INVALID_ARG: the name is reserved, or there are too many.
+  // INVALID_ARG: the name is reserved, or there are too many, or too many bytes.
   Status SetParameter(const std::string& name,
                       std::variant<std::string, int64_t, double, bool> value);
   void RemoveParameters() {
@@ -85,7 +83,7 @@ class ApiRequest final : public Request {
   void Retain(uint32_t references = 1) {
     references_.fetch_add(references, std::memory_order_relaxed);
   }
-  void Release();
+  void Release(uint32_t references = 1);
 
   // --- Submissions (submit.cc). Begins one; INVALID_ARG: it is not idle.
   Status Begin();
@@ -115,8 +113,13 @@ class ApiRequest final : public Request {
   // nobody has it any more.
   static void Complete(Call* call, const Call* next);
 
-  // Links of the attachment's list, guarded by its lock; of a delivery's list; and of those that a
-  // version did not serve.
+  // Of the thread that submits it: its position there; why the engine refused it; and whether
+  // because the version is gone.
+  size_t place = 0;
+  Status refusal;
+  bool gone = false;
+
+  // Links of the attachment's list, guarded by its lock; and of a delivery's list.
   ApiRequest* next_live = nullptr;
   ApiRequest* previous_live = nullptr;
   ApiRequest* next_ended = nullptr;

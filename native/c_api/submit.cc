@@ -17,37 +17,46 @@ namespace {
 // How many versions of a model may be gone one after the other before a request is refused.
 constexpr int kMostVersions = 4;
 
-// The requests that versions did not serve while this thread submits.
-struct Unserved {
-  bool submitting = false;
-  ApiRequest* first = nullptr;
+// What this thread is submitting, and what the engine has refused of it.
+struct Submitting {
+  const Client* client = nullptr;
+  uint64_t flush = 0;  // the number of the submission
+  ApiRequest* refused = nullptr;
 };
-thread_local Unserved t_unserved;
+thread_local Submitting t_submitting;
 
-// Has an executor take prepared requests. Returns those that it did not serve.
-ApiRequest* Pass(Served* served, std::span<Request* const> requests, uint64_t now_ns) {
-  t_unserved = {true, nullptr};
-  if (!requests.empty()) served->Submit(requests, now_ns);
-  return std::exchange(t_unserved, Unserved()).first;
+// Has an executor take prepared requests. Returns those that it refused meanwhile.
+ApiRequest* Pass(const Binding& binding, std::span<Request* const> requests, uint64_t now_ns) {
+  if (requests.empty()) return nullptr;
+  t_submitting = {binding.client.get(), requests[0]->header->flush, nullptr};
+  binding.served->Submit(requests, now_ns);
+  return std::exchange(t_submitting, Submitting()).refused;
 }
 
 // Ends a request that no executor has.
-void Fail(ApiRequest* request, const Status& status) {
+void Fail(ApiRequest* request) {
   request->charged = false;
   Response like;
-  like.status = status;
+  like.status = request->refusal;
   Request* const one = request;
   Refuse({&one, 1}, like);
 }
 
-// Charges requests, and refuses those beyond the limit. Returns how many of them are left, in
-// front.
-size_t Charge(const Served& served, Budget* budget, std::span<Request*> requests) {
+// Charges requests up to the first that exceeds the limit, which gets a refusal. Returns how many.
+size_t Charge(const Binding& binding, std::span<Request* const> requests) {
+  Budget& budget = binding.client->server().budget();
   uint64_t bytes = 0;
   for (const Request* request : requests) bytes = SumBytes(bytes, request->header->accounted_bytes);
-  if (budget->Reserve(bytes)) return requests.size();
+  if (budget.Reserve(bytes)) return requests.size();
   const Status no_memory = Status::NoMemory();
-  return Admission(served, no_memory).Charge(budget, requests);
+  for (size_t i = 0; i < requests.size(); i++) {
+    const uint64_t needed = requests[i]->header->accounted_bytes;
+    if (budget.Reserve(needed)) continue;
+    static_cast<ApiRequest*>(requests[i])->refusal =
+        Admission(*binding.served, no_memory).BeyondLimit(budget, needed);
+    return i;
+  }
+  return requests.size();
 }
 
 template <typename Call>
@@ -70,17 +79,17 @@ class Group {
   }
   // Throws std::bad_alloc.
   void Add(ApiRequest* request) {
-    all_.push_back({request, 0});
+    all_.push_back({request, 0, false});
     binding_ = request->binding();
   }
-  size_t size() const { return all_.size(); }
 
-  // Submits them, and is empty then. Not ok: none of them was accepted.
-  Status Send() {
+  // Submits them, and is empty then. Adds up those that were accepted. Not ok: the status is about
+  // the request behind them.
+  Status Send(size_t* accepted) {
     if (all_.empty()) return Status::Ok();
-    const Status status = Guarded([&] { return Begin(); });
+    Status status = Guarded([&] { return Begin(); });
     if (status.ok()) {
-      HandOver();
+      status = HandOver(accepted);
     } else {
       for (const Member& one : all_) one.request->Undo();
     }
@@ -93,6 +102,7 @@ class Group {
   struct Member {
     ApiRequest* request = nullptr;
     uint64_t submission = 0;
+    bool refused = false;  // the request is this thread's
   };
 
   Status Begin() {
@@ -100,42 +110,72 @@ class Group {
     return binding_->client->Begin({requests_.data(), requests_.size()});
   }
 
-  void HandOver() {
-    for (Member& one : all_) {
-      one.submission = one.request->submission();
+  Status HandOver(size_t* accepted) {
+    for (size_t i = 0; i < all_.size(); i++) {
+      all_[i].submission = all_[i].request->submission();
+      all_[i].request->place = i;
       // For the engine, and for this thread, which may see it end.
-      one.request->Retain(2);
+      all_[i].request->Retain(2);
     }
-    Server& server = binding_->client->server();
     // Later submissions of these requests may be to other versions.
     const std::shared_ptr<const Binding> binding = binding_;
-    const size_t left =
-        Charge(*binding->served, &server.budget(), {requests_.data(), requests_.size()});
-    ApiRequest* unserved = Pass(binding->served.get(), {requests_.data(), left}, now_ns_);
-    while (unserved) Retry(std::exchange(unserved, unserved->next_ended), &server.budget());
-    for (const Member& one : all_) {
-      one.request->NoteSubmitted(one.submission);
-      one.request->Release();
+    // A request that was accepted may have ended, and may even be in flight for another thread.
+    const size_t charged = Charge(*binding, {requests_.data(), requests_.size()});
+    ApiRequest* refused = Pass(*binding, {requests_.data(), charged}, now_ns_);
+    for (; refused; refused = refused->next_ended) all_[refused->place].refused = true;
+    for (size_t i = 0; i < charged; i++) {
+      Member& one = all_[i];
+      if (one.refused && one.request->gone) one.refused = !Retry(one.request);
+    }
+    size_t taken = charged;
+    while (taken > 0 && all_[taken - 1].refused) taken--;
+    Status status;
+    if (taken < all_.size()) {
+      status = all_[taken].request->refusal;
+      Undo(taken, charged);
+    }
+    for (size_t i = 0; i < taken; i++) {
+      ApiRequest* const request = all_[i].request;
+      // The engine has accepted one behind it, so its refusal is a response.
+      if (all_[i].refused) Fail(request);
+      request->NoteSubmitted(all_[i].submission);
+      request->Release();
+    }
+    *accepted += taken;
+    return status;
+  }
+
+  // Makes the requests from `begin` on their caller's again. Those from `uncharged` on were never
+  // with the engine.
+  void Undo(size_t begin, size_t uncharged) {
+    for (size_t i = uncharged; i < all_.size(); i++) all_[i].request->TakeBack(false);
+    binding_->client->Withdraw({requests_.data() + begin, requests_.size() - begin});
+    for (size_t i = begin; i < all_.size(); i++) {
+      all_[i].request->Undo();
+      all_[i].request->Release(2);
     }
   }
 
-  // The version is gone: tries the one that serves now.
-  void Retry(ApiRequest* request, Budget* budget) {
-    Status status;
+  // The version is gone: tries the one that serves now. False: the request was refused.
+  bool Retry(ApiRequest* request) {
     for (int tries = 0; tries < kMostVersions; tries++) {
       const uint32_t except = request->binding()->served->uid();
       const uint64_t flush = request->header->flush;
-      status = Guarded([&] { return request->Build(now_ns_, flush, except); });
-      if (!status.ok()) break;
+      const Status status = Guarded([&] { return request->Build(now_ns_, flush, except); });
+      if (!status.ok()) {
+        request->refusal = status;
+        return false;
+      }
       const std::shared_ptr<const Binding> binding = request->binding();
       Request* one = request;
-      if (Charge(*binding->served, budget, {&one, 1}) == 0) return;
-      if (!Pass(binding->served.get(), {&one, 1}, now_ns_)) return;
-      status = MakeStatus([&] {
-        return Status::Unavailable(Reason::kNotReady, "the model's version was unloaded");
-      });
+      if (Charge(*binding, {&one, 1}) == 0) {
+        request->TakeBack(false);
+        return false;
+      }
+      if (!Pass(*binding, {&one, 1}, now_ns_)) return true;
+      if (!request->gone) return false;
     }
-    Fail(request, status);
+    return false;
   }
 
   const uint64_t now_ns_;
@@ -146,11 +186,18 @@ class Group {
 
 }  // namespace
 
-bool KeepUnserved(ApiRequest* request) {
-  if (!t_unserved.submitting) return false;
+bool KeepRefused(const Response& response, ApiRequest* request) noexcept {
+  if (!t_submitting.client || t_submitting.client != &request->client()) return false;
+  // Others may end on this thread meanwhile, such as those that waited too long.
+  if (request->header->flush != t_submitting.flush) return false;
+  if (!response.final || response.status.ok() || response.timings || response.abandoned) {
+    return false;
+  }
   request->charged = false;
+  request->refusal = response.status;
+  request->gone = response.unserved;
   request->TakeBack(false);
-  request->next_ended = std::exchange(t_unserved.first, request);
+  request->next_ended = std::exchange(t_submitting.refused, request);
   return true;
 }
 
@@ -160,12 +207,7 @@ Status SubmitRequests(std::span<ApiRequest* const> requests, size_t* accepted) n
   const HoldCalls hold;
   const uint64_t now = NowNs();
   Group group(now);
-  const auto send = [&] {
-    const size_t size = group.size();
-    const Status status = group.Send();
-    if (status.ok()) *accepted += size;
-    return status;
-  };
+  const auto send = [&] { return group.Send(accepted); };
   uint64_t flush = 0;
   const Client* flushed = nullptr;
   for (ApiRequest* request : requests) {

@@ -132,13 +132,11 @@ TEST(c_api_moves_requests_to_the_version_that_serves_now) {
   const uint32_t old = bench.uid;
   const uint32_t young = bench.Serve(Adding(2), ConfigOf(FloatIo()));
   bench.server.server().FindVersion(old)->Close();
-  CHECK_EQ(send.Submit(), "");
-  CHECK(send.answers().Released(2));
-  CHECK(Contains(send.answers().all()[1].error, "UNAVAILABLE"));
+  CHECK(Contains(send.Submit(), "UNAVAILABLE"));
   bench.Publish({{2, young}});
   CHECK_EQ(send.Submit(), "");
-  CHECK(send.answers().Released(3));
-  CHECK_EQ(send.answers().all()[2].version, 2);
+  CHECK(send.answers().Released(2));
+  CHECK_EQ(send.answers().all()[1].version, 2);
 }
 
 TEST(c_api_serves_through_reloads_on_many_threads) {

@@ -102,15 +102,21 @@ TEST(c_api_submits_many_requests_as_batches_with_their_own_responses) {
 }
 
 TEST(c_api_marks_all_releases_of_a_delivery_but_the_last) {
-  // All are refused within the call, in one delivery.
-  ApiBench bench(4);
-  bench.Open(AddingOne(), ConfigOf(FloatIo()));
+  // All end with one batch. Its run is held until they wait together.
+  ApiBench bench;
+  bench.runs->Shut();
+  bench.OpenRuns(ConfigOf(FloatIo()));
+  ApiSend holds(bench.model, {1});
+  CHECK_EQ(holds.Submit(), "");
+  CHECK(bench.runs->Started(1));
   ApiSend one(bench.model, {1, 2});
   ApiSend two(bench.model, {1, 2});
   ApiSend three(bench.model, {1, 2});
   tritonts_request* const requests[] = {one.request(), two.request(), three.request()};
   size_t accepted = 0;
   CHECK_API(Api().submit(requests, 3, &accepted));
+  bench.runs->Open();
+  for (ApiSend* send : {&holds, &one, &two, &three}) CHECK(send->answers().Released(1));
   CHECK_EQ(one.answers().more() + two.answers().more() + three.answers().more(), 2u);
   CHECK_EQ(one.answers().releases() + two.answers().releases() + three.answers().releases(), 3u);
 }
@@ -128,18 +134,80 @@ TEST(c_api_submits_again_from_a_release_callback) {
   CHECK_EQ(send.answers().all().size(), 51u);
 }
 
-TEST(c_api_refuses_again_and_again_in_callbacks_without_nesting_them) {
-  // The limit is too small for a request, so each is refused while it is submitted.
-  ApiBench bench(4);
-  bench.Open(AddingOne(), ConfigOf(FloatIo()));
-  ApiSend send(bench.model, {1, 2});
-  int left = 200'000;
-  send.answers().on_release = [&](tritonts_request* request) {
-    if (left-- > 0) CHECK_API(Api().submit(&request, 1, nullptr));
+TEST(c_api_returns_a_refusal_to_a_callback_that_submits_again) {
+  // As long as a refused submission has callbacks, one that submits again never ends.
+  ApiBench bench;
+  bench.runs->Shut();
+  VersionConfig config = ConfigOf(FloatIo());
+  config.queue = QueuePolicies();
+  config.queue->general.max_queue_size = 1;
+  config.io.max_batch_size = 1;
+  bench.OpenRuns(std::move(config));
+  ApiSend runs(bench.model, {1});
+  CHECK_EQ(runs.Submit(), "");
+  CHECK(bench.runs->Started(1));
+  ApiSend queued(bench.model, {2});
+  ApiSend again(bench.model, {3});
+  std::string error;
+  again.answers().on_release = [&](tritonts_request* request) {
+    error = TextOf(Api().submit(&request, 1, nullptr));
   };
+  CHECK_EQ(again.Submit(), "");
+  // It ends in a call of this thread, which fills the queue before the callback.
+  again.answers().on_response = [&] { CHECK_EQ(queued.Submit(), ""); };
+  Api().request_cancel(again.request());
+  CHECK(again.answers().Released(1));
+  CHECK(Contains(error, "UNAVAILABLE/QUEUE_FULL"));
+  bench.runs->Open();
+  CHECK_EQ(queued.answers().Only().error, "");
+  CHECK_EQ(runs.answers().Only().error, "");
+  CHECK_EQ(bench.server.server().in_flight_bytes(), 0u);
+}
+
+TEST(c_api_accepts_those_in_front_of_a_refused_request) {
+  ApiBench bench(20);
+  bench.runs->Shut();
+  bench.OpenRuns(ConfigOf(FloatIo()));
+  ApiSend one(bench.model, {1});
+  ApiSend two(bench.model, {2});
+  ApiSend three(bench.model, {3});
+  tritonts_request* const requests[] = {one.request(), two.request(), three.request()};
+  size_t accepted = 0;
+  CHECK(Contains(TextOf(Api().submit(requests, 3, &accepted)), "UNAVAILABLE/TOO_MUCH_IN_FLIGHT"));
+  CHECK_EQ(accepted, 2u);
+  // It is its caller's again.
+  Api().request_remove_inputs(three.request());
+  bench.runs->Open();
+  CHECK_EQ(one.answers().Only().error, "");
+  CHECK_EQ(two.answers().Only().error, "");
+  CHECK_EQ(three.answers().releases(), 0u);
+  three.Floats({3});
+  CHECK_EQ(three.Submit(), "");
+  CHECK_EQ(three.answers().Only().error, "");
+  CHECK_EQ(bench.server.server().in_flight_bytes(), 0u);
+}
+
+TEST(c_api_limits_the_bytes_of_parameters_and_ids) {
+  ApiBench bench;
+  bench.Open(AddingOne(), ConfigOf(FloatIo()));
+  ApiSend send(bench.model, {1});
+  tritonts_request* const request = send.request();
+  const auto set = [&](const char* name, size_t size) {
+    return TextOf(Api().request_set_parameter(request, name, TRITONTS_PARAMETER_STRING,
+                                              std::string(size, 'x').c_str()));
+  };
+  // 20 bytes for all, and 12 bytes and the name for each.
+  CHECK_EQ(set("a", 131072 - 20 - 16), "");
+  CHECK_EQ(set("b", 0),
+           "INVALID_ARG: model 'm': expected at most 131072 bytes for parameters but received "
+           "131088");
+  CHECK_EQ(set("a", 131072 - 20 - 32), "");
+  CHECK_EQ(set("b", 0), "");
+  CHECK_EQ(TextOf(Api().request_set_id(request, std::string(131073, 'x').c_str())),
+           "INVALID_ARG: model 'm': expected at most 131072 bytes for the id but received 131073");
+  CHECK_API(Api().request_set_id(request, std::string(131072, 'x').c_str()));
   CHECK_EQ(send.Submit(), "");
-  CHECK_EQ(left, -1);
-  CHECK(Contains(send.answers().all().back().error, "INVALID_ARG"));
+  CHECK_EQ(send.answers().Only().error, "");
 }
 
 TEST(c_api_deletes_a_request_in_its_release_callback) {
@@ -383,13 +451,11 @@ TEST(c_api_keeps_to_the_limit_of_bytes_in_flight) {
   ApiSend first(bench.model, {1, 2});
   CHECK_EQ(first.Submit(), "");
   ApiSend second(bench.model, {3, 4});
-  CHECK_EQ(second.Submit(), "");
-  CHECK(Contains(second.answers().Only().error, "UNAVAILABLE: model 'm': too much in flight"));
+  CHECK(Contains(second.Submit(), "UNAVAILABLE/TOO_MUCH_IN_FLIGHT: model 'm': too much in flight"));
   bench.runs->Open();
   CHECK_EQ(first.answers().Only().error, "");
   CHECK_EQ(second.Submit(), "");
-  CHECK(second.answers().Released(2));
-  CHECK_EQ(second.answers().all().back().error, "");
+  CHECK_EQ(second.answers().Only().error, "");
   CHECK_EQ(bench.server.server().in_flight_bytes(), 0u);
 }
 
@@ -411,8 +477,8 @@ TEST(c_api_keeps_to_the_size_of_a_queue_and_its_time_outs) {
   ApiSend queued(bench.model, {3});
   CHECK_EQ(queued.Submit(), "");
   ApiSend refused(bench.model, {4});
-  CHECK_EQ(refused.Submit(), "");
-  CHECK(Contains(refused.answers().Only().error, "UNAVAILABLE"));
+  CHECK(Contains(refused.Submit(), "UNAVAILABLE/QUEUE_FULL"));
+  CHECK_EQ(refused.answers().releases(), 0u);
   bench.runs->Open();
   CHECK_EQ(queued.answers().Only().error, "");
   CHECK_EQ(runs.answers().Only().error, "");

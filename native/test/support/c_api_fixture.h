@@ -102,11 +102,14 @@ class ApiAnswers {
     return std::exchange(kept_, {});
   }
 
+  // Called by response callbacks first.
+  std::function<void()> on_response;
   // Called by release callbacks first.
   std::function<void(tritonts_request*)> on_release;
 
  private:
   void Take(tritonts_response* response, uint32_t flags) {
+    if (on_response) on_response();
     Answer answer;
     answer.flags = flags;
     answer.null = response == nullptr;

@@ -18,6 +18,7 @@ typedef struct slot {
   struct job* job;
   tritonts_request* request;
   float* frame;
+  int abandoned; /* a run may still use the frame */
   struct slot* next;
 } slot;
 
@@ -46,9 +47,22 @@ typedef struct job {
   /* Of JavaScript's thread. */
   pthread_t thread;
   int joined;
+  int detached; /* no callback runs any more */
   napi_deferred deferred;
   napi_threadsafe_function done;
+  napi_async_cleanup_hook_handle hook;
+  napi_env env;
+  napi_async_work ending; /* waits for the thread when the environment ends */
+  int is_ending;
 } job;
+
+/* Keeps the first fault. */
+static void fault(job* self, const char* text) {
+  pthread_mutex_lock(&self->mutex);
+  if (self->fault[0] == '\0') snprintf(self->fault, sizeof self->fault, "%s", text);
+  pthread_cond_signal(&self->changed);
+  pthread_mutex_unlock(&self->mutex);
+}
 
 /* Keeps the first fault, and deletes the error. */
 static int failed(job* self, tritonts_error* error) {
@@ -92,8 +106,9 @@ static void on_release(tritonts_request* request, uint32_t flags, void* user) {
   if ((flags & TRITONTS_RELEASE_ABANDONED) == 0) {
     one->next = self->free;
     self->free = one;
-  } else if (self->fault[0] == '\0') {
-    snprintf(self->fault, sizeof self->fault, "a run did not return");
+  } else {
+    one->abandoned = 1;
+    if (self->fault[0] == '\0') snprintf(self->fault, sizeof self->fault, "a run did not return");
   }
   /* The thread is woken once for a batch. */
   if ((flags & TRITONTS_RELEASE_MORE) == 0) pthread_cond_signal(&self->changed);
@@ -127,11 +142,15 @@ static int prepare(job* self) {
   }
   api->model_info_delete(info);
   self->slots = calloc(self->outstanding, sizeof(slot));
-  if (self->slots == NULL) return 0;
+  if (self->slots == NULL) {
+    fault(self, "no memory for the frames");
+    return 0;
+  }
   for (i = 0; i < self->outstanding; i++) {
     slot* const one = &self->slots[i];
     one->job = self;
     one->frame = calloc(self->width, sizeof(float));
+    if (one->frame == NULL) fault(self, "no memory for a frame");
     if (one->frame == NULL || failed(self, api->request_new(self->model, &one->request)) ||
         failed(self,
                api->request_set_callbacks(one->request, on_response, on_release, one)) ||
@@ -149,6 +168,7 @@ static int prepare(job* self) {
 static void feed(job* self) {
   tritonts_request** const ready = calloc(self->outstanding, sizeof *ready);
   uint64_t sent = 0;
+  if (ready == NULL) fault(self, "no memory for the list of requests");
   while (ready != NULL && sent < self->frames) {
     slot* some;
     size_t count = 0;
@@ -178,7 +198,7 @@ static double now(void) {
   return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
-/* Waits for all responses, and frees everything but the job. */
+/* Waits for all responses, and frees everything but the job. What a run may still use stays. */
 static void finish(job* self, int fed) {
   const tritonts_api* const api = self->api;
   uint32_t i;
@@ -189,16 +209,15 @@ static void finish(job* self, int fed) {
     }
     pthread_mutex_unlock(&self->mutex);
   }
-  if (api != NULL && self->server != NULL) {
-    /* After this, no callback runs. */
-    while (failed(self, api->detach(self->server, 60000))) continue;
-  }
+  /* After this, no callback runs. The server's time limit ends runs that hang. */
+  self->detached = self->server == NULL || !failed(self, api->detach(self->server, 60000));
+  if (!self->detached) return;
   for (i = 0; self->slots != NULL && i < self->outstanding; i++) {
     failed(self, api->request_delete(self->slots[i].request));
-    free(self->slots[i].frame);
+    if (!self->slots[i].abandoned) free(self->slots[i].frame);
   }
   free(self->slots);
-  if (api != NULL) api->model_delete(self->model);
+  api->model_delete(self->model);
 }
 
 static void* run(void* data) {
@@ -208,8 +227,10 @@ static void* run(void* data) {
   if (ready) feed(self);
   finish(self, ready);
   self->seconds = now() - begin;
-  napi_call_threadsafe_function(self->done, self, napi_tsfn_blocking);
-  napi_release_threadsafe_function(self->done, napi_tsfn_release);
+  /* If the environment ends, the function is gone after this call. */
+  if (napi_call_threadsafe_function(self->done, self, napi_tsfn_blocking) != napi_closing) {
+    napi_release_threadsafe_function(self->done, napi_tsfn_release);
+  }
   return NULL;
 }
 
@@ -218,14 +239,38 @@ static void join(job* self) {
   self->joined = 1;
 }
 
-/* The environment ends, and may unload this file: nothing of it may run any more. */
-static void end(void* data) {
+static void dispose(job* self) {
+  /* Callbacks may still come, and use it. */
+  if (!self->detached) return;
+  pthread_cond_destroy(&self->changed);
+  pthread_mutex_destroy(&self->mutex);
+  free(self);
+}
+
+/* On a thread of Node's pool: the thread may wait for a model of JavaScript, which ends with its environment. So the
+ * thread of JavaScript does not wait here. */
+static void wait_for_end(napi_env env, void* data) {
   job* const self = data;
-  pthread_mutex_lock(&self->mutex);
-  if (self->fault[0] == '\0') snprintf(self->fault, sizeof self->fault, "the thread ends");
-  pthread_cond_signal(&self->changed);
-  pthread_mutex_unlock(&self->mutex);
-  join(self);
+  (void)env;
+  pthread_join(self->thread, NULL);
+}
+
+static void ended(napi_env env, napi_status status, void* data) {
+  job* const self = data;
+  (void)env;
+  (void)status;
+  self->joined = 1;
+  napi_remove_async_cleanup_hook(self->hook);
+  dispose(self);
+}
+
+/* The environment ends. It may unload this file when the hook is removed: nothing of it may run any more then. */
+static void end(napi_async_cleanup_hook_handle handle, void* data) {
+  job* const self = data;
+  (void)handle;
+  self->is_ending = 1;
+  fault(self, "the thread ends");
+  napi_queue_async_work(self->env, self->ending);
 }
 
 /* On JavaScript's thread: settles the promise. `env` is NULL if the environment ends. */
@@ -233,10 +278,12 @@ static void settle(napi_env env, napi_value callback, void* context, void* data)
   job* const self = data;
   (void)callback;
   (void)context;
+  if (self->is_ending) return;
   join(self);
   if (env != NULL) {
     napi_value value;
-    napi_remove_env_cleanup_hook(env, end, self);
+    napi_remove_async_cleanup_hook(self->hook);
+    napi_delete_async_work(env, self->ending);
     if (self->fault[0] != '\0') {
       napi_value message;
       napi_create_string_utf8(env, self->fault, NAPI_AUTO_LENGTH, &message);
@@ -254,9 +301,7 @@ static void settle(napi_env env, napi_value callback, void* context, void* data)
       napi_resolve_deferred(env, self->deferred, value);
     }
   }
-  pthread_cond_destroy(&self->changed);
-  pthread_mutex_destroy(&self->mutex);
-  free(self);
+  dispose(self);
 }
 
 static napi_value fail(napi_env env, const char* what) {
@@ -285,6 +330,7 @@ static napi_value start(napi_env env, napi_callback_info info) {
   self = calloc(1, sizeof *self);
   if (self == NULL) return fail(env, "no memory");
   self->api = table;
+  self->env = env;
   if (napi_get_value_uint32(env, arguments[1], &self->engine) != napi_ok ||
       napi_get_value_uint32(env, arguments[2], &self->server_id) != napi_ok ||
       napi_get_value_string_utf8(env, arguments[3], self->model_name, sizeof self->model_name,
@@ -303,10 +349,11 @@ static napi_value start(napi_env env, napi_callback_info info) {
   if (napi_create_threadsafe_function(env, NULL, NULL, name, 0, 1, NULL, NULL, NULL, settle,
                                       &self->done) != napi_ok ||
       napi_create_promise(env, &self->deferred, &promise) != napi_ok ||
+      napi_create_async_work(env, NULL, name, wait_for_end, ended, self, &self->ending) != napi_ok ||
       pthread_create(&self->thread, NULL, run, self) != 0) {
     return fail(env, "no thread");
   }
-  napi_add_env_cleanup_hook(env, end, self);
+  napi_add_async_cleanup_hook(env, end, self, &self->hook);
   return promise;
 }
 

@@ -15,9 +15,13 @@
  * error (error_delete). Null pointers and values without meaning are INVALID_ARG. Nothing throws.
  *
  * Threads. Any thread may call any function. Two threads must not use one object at the same time,
- * except where a comment says so. The callbacks of requests run on threads of the engine, or on the
- * thread that calls submit, request_cancel or detach. They must not block, and must not throw or
- * jump out: the engine's thread waits for them. They may call every function but detach.
+ * except where a comment says so. The callbacks of requests run on the thread on which the request
+ * ends: a thread of the engine; a thread of JavaScript whose models are functions, or that closes
+ * the server, or that submits or cancels other requests; or a thread that calls submit,
+ * request_cancel or detach. They must not block, and must not throw or jump out: that thread waits
+ * for them. They may call every function but detach. A thread of JavaScript must not wait for a
+ * request to a model that is a function of this thread, and must not detach while one runs: it
+ * would wait for itself.
  *
  * Texts are UTF-8 and end with a zero byte. Functions copy the texts that they get.
  */
@@ -137,6 +141,7 @@ typedef struct tritonts_model_list {
   size_t count;
 } tritonts_model_list;
 
+/* It never changes, because structures contain it. */
 typedef struct tritonts_duration {
   uint64_t count;
   uint64_t ns;
@@ -270,6 +275,7 @@ typedef struct tritonts_api {
   tritonts_error* (*request_set_output)(tritonts_request* request, const char* name, void* data,
                                         size_t bytes);
   void (*request_remove_outputs)(tritonts_request* request);
+  /* INVALID_ARG: more than 131072 bytes. */
   tritonts_error* (*request_set_id)(tritonts_request* request, const char* id);
   /* 0: the default of the model's queue policy. */
   tritonts_error* (*request_set_priority)(tritonts_request* request, uint64_t priority);
@@ -279,14 +285,20 @@ typedef struct tritonts_api {
    * 128 bytes of text. */
   tritonts_error* (*request_set_sequence)(tritonts_request* request, uint64_t id, const char* text,
                                           uint32_t flags);
-  /* Sets a parameter for the model, or replaces it. */
+  /* Sets a parameter for the model, or replaces it. INVALID_ARG: the name is reserved, or there are
+   * more than 4096 parameters or 131072 bytes of them. */
   tritonts_error* (*request_set_parameter)(tritonts_request* request, const char* name,
                                            int32_t kind, const void* value);
   void (*request_remove_parameters)(tritonts_request* request);
   /* Checks and submits requests, in this order. `*accepted` is how many were accepted: each of them
-   * gets one final response and one release callback, maybe before submit returns, and maybe an
-   * error such as QUEUE_FULL. If there is an error, it is about requests[*accepted], which stays
-   * its caller's, as do those behind it. One call for many requests is faster than one for each.
+   * gets one final response and one release callback, maybe before submit returns. If there is an
+   * error, it is about requests[*accepted], which stays its caller's without a callback, as do
+   * those behind it. A full queue (QUEUE_FULL) and the limit of bytes (TOO_MUCH_IN_FLIGHT) are such
+   * errors. Only if the engine has accepted a later request of the call, they are responses, as
+   * are the errors of ensembles' later steps. So a release callback that submits again ends with an
+   * error, and does not cause its own call. A response from a cache ends a request within submit:
+   * a callback that submits such requests without end keeps its thread. One call for many requests
+   * is faster than one for each.
    * `accepted` may be NULL for a single request. */
   tritonts_error* (*submit)(tritonts_request* const* requests, size_t count, size_t* accepted);
   /* Cancels what is in flight of the request. It still gets its final response, CANCELLED unless it

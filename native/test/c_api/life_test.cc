@@ -230,6 +230,11 @@ TEST(c_api_detaches_when_all_requests_are_released) {
   CHECK_EQ(runs.answers().releases(), 1u);
   CHECK(Contains(ErrorOf(runs), "CANCELLED"));
   CHECK(Contains(runs.Submit(), "CLOSED"));
+  const tritonts_model_info* info = nullptr;
+  CHECK(Contains(TextOf(Api().model_describe(bench.model, &info)), "CLOSED"));
+  tritonts_statistics statistics = {};
+  statistics.size = sizeof(statistics);
+  CHECK(Contains(TextOf(Api().model_statistics(bench.model, &statistics)), "CLOSED"));
 }
 
 TEST(c_api_refuses_to_detach_in_a_callback) {
@@ -271,23 +276,24 @@ TEST(c_api_tells_of_memory_that_an_abandoned_run_may_use) {
   // Shared with the run, which outlives the test.
   const auto runs = std::make_shared<Runs>();
   runs->Shut();
-  auto* const bench = new ApiBench();  // its model is abandoned, too
-  bench->Open(ScriptOf(runs), ConfigOf(FloatIo()));
-  auto* const send = new ApiSend(bench->model, {1});  // so is its memory
+  ApiBench bench;
+  bench.Open(ScriptOf(runs), ConfigOf(FloatIo()));
+  auto* const send = new ApiSend(bench.model, {1});  // its memory is abandoned, too
   CHECK_EQ(send->Submit(), "");
   CHECK(runs->Started(1));
-  CHECK(bench->server.Close(0) == Names{"m"});
+  CHECK(bench.server.Close(0) == Names{"m"});
   CHECK(send->answers().Released(1));
   CHECK_EQ(send->answers().abandoned(), 1u);
   CHECK(Contains(ErrorOf(*send), "INTERNAL"));
   CHECK(Contains(send->Submit(), "cannot be submitted again"));
-  CHECK_EQ(bench->Detach(0), "");
+  CHECK_EQ(bench.Detach(0), "");
   CHECK_API(Api().request_delete(send->request()));
   send->Leave();
-  Abandon(std::shared_ptr<ApiBench>(bench));
   Abandon(std::shared_ptr<ApiSend>(send));
   runs->Open();
   CHECK(runs->Returned(1));
+  // The thread of the run has more to do in the backend. The server's own threads are joined.
+  Abandon(std::shared_ptr<ScriptedBackend>(std::move(bench.backends.front())));
 }
 
 // --- Decoupled models and ensembles.

@@ -105,7 +105,7 @@ TEST(c_api_marks_all_releases_of_a_delivery_but_the_last) {
   // All end with one batch. Its run is held until they wait together.
   ApiBench bench;
   bench.runs->Shut();
-  bench.OpenRuns(ConfigOf(FloatIo()));
+  bench.OpenRuns(ConfigOf(FloatIo(), 1, Dynamic(8)));
   ApiSend holds(bench.model, {1});
   CHECK_EQ(holds.Submit(), "");
   CHECK(bench.runs->Started(1));

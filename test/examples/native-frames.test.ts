@@ -143,6 +143,16 @@ test('a worker that ends with its server ends the feed of frames', { skip }, asy
   assert.equal(await worker.terminate(), 1);
 });
 
+test('a worker can end while frames wait for its own function', { skip }, async () => {
+  assert.ok(built);
+  const worker = new Worker(new URL('workers/frames-asker.js', import.meta.url), {
+    workerData: { file: built.file },
+  });
+  const [state] = (await once(worker, 'message')) as [string];
+  assert.equal(state, 'asked');
+  assert.equal(await worker.terminate(), 1);
+});
+
 test('the process can exit while frames are fed', { skip }, () => {
   assert.ok(built);
   const program = fileURLToPath(new URL('children/frames-exit.js', import.meta.url));

@@ -37,6 +37,7 @@ const parts: readonly string[] = [
   'forms',
   'javascript',
   'metrics',
+  'native',
   'python',
   'queues',
   'ragged',

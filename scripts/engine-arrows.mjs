@@ -88,12 +88,16 @@ const allowed = {
   device: ['engine/base', 'engine/memory'],
   inbox: ['contract'],
   json: ['engine/base'],
+  // A header of C, which programs outside of the addon include, too.
+  include: [],
+  // Native programs are to the engine what an environment is.
+  c_api: [...wholeEngine, 'json', 'include'],
   // The process of a Python model is to the engine what an environment is: it makes requests, too.
   python: [...wholeEngine, 'inbox'],
   backends: ['contract'],
   'backends/common': ['contract'],
   'backends/gpu': ['contract', 'device'],
-  binding: [...wholeEngine, 'device', 'inbox', 'python', 'backends'],
+  binding: [...wholeEngine, 'device', 'inbox', 'python', 'backends', 'c_api', 'include'],
 };
 /** The same for the folder of a backend. */
 const allowedToBackends = ['contract', 'device', 'inbox', 'json', 'backends/common', 'backends/gpu'];
@@ -118,7 +122,18 @@ const filesOf = (...folders) =>
     .filter((file) => /\.(h|cc)$/.test(file))
     .map((file) => file.split(sep).join('/'));
 
-const files = filesOf('engine', 'platform', 'device', 'inbox', 'json', 'python', 'backends', 'binding');
+const files = filesOf(
+  'engine',
+  'platform',
+  'device',
+  'inbox',
+  'json',
+  'python',
+  'include',
+  'c_api',
+  'backends',
+  'binding',
+);
 
 const folderOf = (file) => dirname(file);
 const faults = [];

@@ -30,6 +30,8 @@ export type { CloseOptions } from './server/creation/server-arguments.js';
 export type { UnloadModelOptions } from './api/load-options.js';
 export type { ModelChoice, ModelServer } from './api/server.js';
 export type { ServerHandle } from './server-handle.js';
+export { nativeApi } from './native-api.js';
+export type { NativeApi } from './native-api.js';
 export type { Model, TypedModel } from './api/model.js';
 export type {
   InputsOf,

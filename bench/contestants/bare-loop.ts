@@ -20,7 +20,7 @@ const source = fileURLToPath(new URL('bench/native', root));
 const build = fileURLToPath(new URL('build/bench-native', root));
 
 /** A program of `bench/native`. */
-export type LoopName = 'bare_loop' | 'ensemble_loop' | 'openvino_loop' | 'tensorflow_loop';
+export type LoopName = 'bare_loop' | 'c_api_loop' | 'ensemble_loop' | 'openvino_loop' | 'tensorflow_loop';
 
 /**
  * Builds a program of `bench/native` with CMake, or finds it built. It links parts of the addon's build, which
@@ -76,16 +76,20 @@ export class LoopProgram {
 
   /** Runs batches of this size one after another for about this time. */
   async ask(batch: number, milliseconds: number): Promise<Answer> {
-    const line = await new Promise<string>((resolve, reject) => {
+    // The program printed it.
+    return JSON.parse(await this.askLine(`${batch} ${Math.ceil(milliseconds)}`)) as Answer;
+  }
+
+  /** Writes a line, and returns the line that the program prints for it. */
+  protected askLine(line: string): Promise<string> {
+    return new Promise<string>((resolve, reject) => {
       if (this.#end) {
         reject(this.#end);
         return;
       }
       this.#waiting.push({ resolve, reject });
-      this.#child.stdin?.write(`${batch} ${Math.ceil(milliseconds)}\n`);
+      this.#child.stdin?.write(`${line}\n`);
     });
-    // The program printed it.
-    return JSON.parse(line) as Answer;
   }
 
   /** Ends the program. */

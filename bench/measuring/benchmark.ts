@@ -18,6 +18,7 @@ import { measureCache } from '../limits/cache.js';
 import { measureForms } from '../limits/forms.js';
 import { measureJavaScript } from '../limits/javascript.js';
 import { measureMetrics } from '../limits/metrics.js';
+import { measureNative } from '../limits/native.js';
 import { measurePython } from '../limits/python.js';
 import { measureEnsembles } from '../limits/ensembles.js';
 import { measureStreams } from '../limits/streams.js';
@@ -127,11 +128,15 @@ export class Benchmark {
       this.#progress('metrics');
       this.#measured.push(...(await measureMetrics(this.#folder, rounds)));
     }
+    const note = (text: string): void => {
+      this.#note(text);
+    };
+    if (wants(this.#options, 'native')) {
+      this.#progress('native');
+      this.#measured.push(...(await measureNative(rounds, note)));
+    }
     if (wants(this.#options, 'python')) {
       this.#progress('python');
-      const note = (text: string): void => {
-        this.#note(text);
-      };
       this.#measured.push(...(await measurePython(join(this.#folder, 'python'), rounds, note)));
     }
     if (wants(this.#options, 'cache')) {

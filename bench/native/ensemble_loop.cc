@@ -51,7 +51,7 @@ ModelIo Io() {
 // A loaded version of the model with one instance.
 std::shared_ptr<ModelVersion> Load(const std::string& library, const std::string& path,
                                    uint32_t number, Timer* timer) {
-  Backend* const backend = OnnxRuntimeBackend();
+  Backend* const backend = onnxruntime::MakeBackend();
   const std::string name(1, static_cast<char>('a' + number));
   auto model = backend->Load(
       {name, 1, path, {{"library", library}, {"intra_op_threads", "1"}, {"allow_spinning", "0"}}});

@@ -3,12 +3,13 @@
 #include "addon.h"
 
 #include <algorithm>
-#include <random>
+#include <cstdint>
 
 #include "../backends/find_backend.h"
 #include "../platform/cores.h"
 #include "../platform/dynamic_library.h"
 #include "bytes_wrap.h"
+#include "c_api/api.h"
 #include "cache_wrap.h"
 #include "convert.h"
 #include "counts.h"
@@ -231,8 +232,25 @@ Napi::Value Backends(const Napi::CallbackInfo& info) {
 
 // Distinguishes this engine from another copy of the addon in the process.
 Napi::Value EngineId(const Napi::CallbackInfo& info) {
-  static const uint32_t id = std::random_device()();
-  return Napi::Number::New(info.Env(), id);
+  return Napi::Number::New(info.Env(), c_api::EngineId());
+}
+
+// The table of the C API: its version, its address, and an external value with the address and the
+// type tag of the header. The latter is absent where the runtime has no tags for external values.
+Napi::Value NativeApi(const Napi::CallbackInfo& info) {
+  constexpr napi_type_tag tag = {TRITONTS_API_TAG_LOWER, TRITONTS_API_TAG_UPPER};
+  // Node-API takes addresses without a const.
+  auto* const table = const_cast<tritonts_api*>(c_api::Table());
+  const auto address = static_cast<uint64_t>(reinterpret_cast<uintptr_t>(table));
+  Napi::Object object = Napi::Object::New(info.Env());
+  object.Set("version", Napi::Number::New(info.Env(), table->version));
+  object.Set("address", Napi::BigInt::New(info.Env(), address));
+  napi_value external = nullptr;
+  if (napi_create_external(info.Env(), table, nullptr, nullptr, &external) == napi_ok &&
+      napi_type_tag_object(info.Env(), external, &tag) == napi_ok) {
+    object.Set("external", Napi::Value(info.Env(), external));
+  }
+  return object;
 }
 
 // Detaches the ArrayBuffer info[0] and frees its memory.
@@ -353,6 +371,7 @@ void DefineExports(Napi::Env env, Napi::Object exports) {
   Export<Backends>(env, exports, "backends");
   Export<DropMemory>(env, exports, "dropMemory");
   Export<EngineId>(env, exports, "engineId");
+  Export<NativeApi>(env, exports, "nativeApi");
   Export<PrepareForExit>(env, exports, "prepareExit");
   Export<OnNoMemory>(env, exports, "onNoMemory");
   DefineCounts(env, exports);

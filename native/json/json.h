@@ -26,6 +26,9 @@ class Json {
   const std::vector<Json>& items() const { return items_; }
   // The string; null if this is none. Borrowed.
   const std::string* text() const { return kind_ == Kind::kText ? &text_ : nullptr; }
+  bool is_null() const { return kind_ == Kind::kNull; }
+  // Whether this is `true`.
+  bool flag() const { return kind_ == Kind::kTrue; }
   // The whole number; nullopt if this is none, or does not fit.
   std::optional<int64_t> integer() const;
 

@@ -12,10 +12,15 @@ import { temporaryFolder } from '../support/repository.js';
 
 const run = promisify(execFile);
 
-/** Runs the program that the page marks with its own name. Returns what it printed, and the folder that it ran in. */
+/**
+ * Runs the program that the page marks with its own name. Returns what it printed, and the folder that it ran in.
+ *
+ * @param prepare - Called before, with the page and the folder.
+ */
 export async function runPageProgram(
   t: Context,
   name: string,
+  prepare?: (page: string, folder: string) => Promise<void>,
 ): Promise<{ readonly stdout: string; readonly folder: string }> {
   const page = await readFile(join(root, 'docs', `${name}.md`), 'utf8');
   const code = new RegExp(`<!-- test: ${name} -->\\s*\`\`\`js\\n([^]*?)\`\`\``).exec(page)?.[1];
@@ -27,6 +32,7 @@ export async function runPageProgram(
   await symlink(root, join(folder, 'node_modules', 'tritonts'), 'dir');
   await symlink(runtime, join(folder, 'node_modules', 'onnxruntime-node'), 'dir');
   await writeFile(join(folder, `${name}.mjs`), code);
+  await prepare?.(page, folder);
   const { stdout, stderr } = await run(process.execPath, [`${name}.mjs`], { cwd: folder, timeout: 120_000 });
   assert.equal(stderr, '');
   return { stdout, folder };

@@ -80,11 +80,6 @@ void PortList::Ask(uint32_t epoch) {
   }
 }
 
-uint32_t PortList::epoch() const {
-  std::lock_guard lock(mutex_);
-  return epoch_;
-}
-
 bool PortList::HaveSeen(uint32_t epoch) const {
   for (uint64_t after = 0;;) {
     std::shared_ptr<Port> port;

@@ -10,6 +10,7 @@
 // words.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -30,7 +31,9 @@ class PortList {
   // Asks all ports to acknowledge the current epoch, unless they were already asked for `epoch` or
   // a later one.
   void Ask(uint32_t epoch);
-  uint32_t epoch() const;
+  // The next two take no lock. A server that closes shows that before the epoch moves.
+  uint32_t epoch() const { return epoch_.load(std::memory_order_acquire); }
+  bool closed() const { return closed_.load(std::memory_order_acquire); }
   // Whether every port has acknowledged an epoch. Ports that were added at that epoch or later, and
   // detached ports, do not count.
   bool HaveSeen(uint32_t epoch) const;
@@ -48,9 +51,9 @@ class PortList {
   mutable std::mutex mutex_;  // guards all below
   std::vector<Entry> ports_;  // sorted by number
   uint64_t last_number_ = 0;
-  uint32_t epoch_ = 0;
-  uint32_t asked_ = 0;  // the last epoch that ports were asked to acknowledge
-  bool closed_ = false;
+  std::atomic<uint32_t> epoch_{0};   // changed with the lock held
+  uint32_t asked_ = 0;               // the last epoch that ports were asked to acknowledge
+  std::atomic<bool> closed_{false};  // likewise
 };
 
 }  // namespace tritonts

@@ -137,6 +137,11 @@ class Server : public std::enable_shared_from_this<Server>, public PortHost {
   StatusOr<std::optional<ModelKey>> ResolveModel(std::string_view name) const;
   bool IsCurrent(std::string_view name, uint64_t revision) const;
   std::vector<ModelKey> ModelKeys() const;
+  // For senders that have no port: a number that moves with every change of the published models,
+  // and whether the server closes. A closing server shows that before the number moves. Neither
+  // takes a lock.
+  uint32_t epoch() const { return ports_.epoch(); }
+  bool closing() const { return ports_.closed(); }
 
   // --- Ending versions. `done` is called when the version is destroyed or abandoned, with which of
   // the two. Requests that environments prepared before they saw the last Publish are served.

@@ -79,7 +79,12 @@ Status FitToModel(const std::string& model, const ModelIo& io, RequestHeader* he
     if (!status.ok()) return status;
     if (told || io.inputs[input.index].rows_in_values) continue;
     if (input.shape.empty() || input.shape[0] <= 0) continue;
-    header->batch_size = static_cast<uint32_t>(std::min<int64_t>(input.shape[0], UINT32_MAX));
+    if (input.shape[0] > int64_t{UINT32_MAX}) {
+      return Status::InvalidArg(
+          "model '" + model + "': expected 1 to " + std::to_string(io.max_batch_size) +
+          " rows, its max_batch_size, but received " + std::to_string(input.shape[0]));
+    }
+    header->batch_size = static_cast<uint32_t>(input.shape[0]);
     told = true;
   }
   return Status::Ok();

@@ -25,7 +25,8 @@ Status ToCallerShape(const std::string& model, const ModelIo& io, uint32_t outpu
 
 // Converts the shapes of all inputs of a header that did not come from a port to the model's, and
 // sets the header's rows. The rows are the first dim of the first input that has one. Unknown
-// inputs stay as they are, and CheckRequest refuses them. Not ok: as for ToModelShape.
+// inputs stay as they are, and CheckRequest refuses them. Not ok: as for ToModelShape,
+// or the rows are more than a header can count.
 Status FitToModel(const std::string& model, const ModelIo& io, RequestHeader* header);
 
 }  // namespace tritonts

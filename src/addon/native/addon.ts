@@ -64,6 +64,14 @@ export interface NativeGivenResource {
   readonly device?: number | undefined;
 }
 
+/** The table of the C API; see `native/include/tritonts.h`. */
+export interface NativeApiTable {
+  readonly version: number;
+  readonly address: bigint;
+  /** Undefined if the runtime has no type tags for external values. */
+  readonly external?: unknown;
+}
+
 /** The exports of the addon. Each environment has its own object. */
 export interface NativeAddon {
   /**
@@ -182,6 +190,8 @@ export interface NativeAddon {
   backends(): string[];
   /** A number that distinguishes this engine from those of other copies of the addon's file in this process. */
   engineId(): number;
+  /** The table for native programs in the process. */
+  nativeApi(): NativeApiTable;
   /**
    * Records that the environment has started a child process. If the environment ends before
    * {@link removeChild}, as a terminated worker does, the child and the process group that it leads are killed,

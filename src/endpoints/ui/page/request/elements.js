@@ -136,7 +136,7 @@ export function bytesOfValues(datatype, values) {
  * The wire bytes of numbers, without a list of them.
  *
  * @param each - Called with a function that takes the index and the number of an element.
- * @throws {Wrong} For a number that is no element of the datatype.
+ * @throws {Wrong} For a number that is not an element of the datatype.
  */
 export function bytesOfNumbers(datatype, count, each) {
   const { size, what, ofNumber, write } = kinds[datatype];

@@ -12,7 +12,7 @@ import { Wrong } from './wrong.js';
 /** Elements that a field begins with, at most. */
 const mostSample = 64;
 
-/** Members of a request for a stream that are no inputs. */
+/** Members of a request for a stream beside its inputs. */
 const reserved = ['id', 'parameters'];
 
 /** What a form makes of the elements of BYTES. */

@@ -49,7 +49,7 @@ export async function infer(model, version, inputs, parameters, signal) {
  *
  * @param inputs - Names and JSON.
  * @param parameters - Names and JSON.
- * @param outputs - The model's outputs: one that is named `error` is no error.
+ * @param outputs - The model's outputs: if one is named `error`, that member of an answer is its value.
  * @returns The answers as objects, each when it comes.
  */
 export async function* generateStream(model, version, inputs, parameters, outputs, signal) {

@@ -13,7 +13,6 @@ import { writtenModel } from './trial/written-models.js';
 
 /** What is analyzed, and for how long. */
 export interface AnalyzeOptions extends TrialOptions {
-  readonly budgetMs: number;
   readonly limits: ReadonlyMap<SettingName, SearchLimit>;
 }
 

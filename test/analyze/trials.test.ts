@@ -32,6 +32,7 @@ async function trialsOf(
       model,
       version: undefined,
       levels: [4],
+      budgetMs: 60_000,
       requests,
       objective: { goal: 'throughput', latency: 'mean', limit: undefined, mostMemoryBytes: undefined },
       ...options,

@@ -10,7 +10,7 @@ import {
 import { costsAfter, noCosts, planGrid, planRounds } from '../../src/analyze/search/plan.js';
 import { isProposed, search } from '../../src/analyze/search/search.js';
 import type { SearchResult } from '../../src/analyze/search/world.js';
-import { median, ratioOf, settle } from '../../src/analyze/search/verdict.js';
+import { median, ratioOf, settle, type LimitTest, type Ratio } from '../../src/analyze/search/verdict.js';
 import {
   allOf,
   candidateText,
@@ -26,6 +26,7 @@ const throughput: Objective = {
   limit: undefined,
   mostMemoryBytes: undefined,
 };
+const mib = 2 ** 20;
 const limited: Objective = { ...throughput, limit: { latency: 'p99', ms: 20 } };
 
 test('objectives are read', () => {
@@ -57,13 +58,13 @@ test('a lower latency at all levels is better, and less memory that keeps the th
   const score = scoreOf(latency, figures(level(1000, 1, 2), level(1000, 8, 8)), undefined);
   assert.equal(Math.round(1 / score.value), 4);
   const memory: Objective = { ...throughput, goal: 'memory' };
-  const present = { ...figures(level(1000)), memoryBytes: 100 };
-  const lean = scoreOf(memory, { ...figures(level(960)), memoryBytes: 50 }, present);
-  const slow = scoreOf(memory, { ...figures(level(900)), memoryBytes: 10 }, present);
-  assert.deepEqual([lean.meets, lean.value, slow.meets], [true, 1 / 50, false]);
-  const most: Objective = { ...throughput, mostMemoryBytes: 80 };
+  const present = { ...figures(level(1000)), memoryBytes: 100 * mib };
+  const lean = scoreOf(memory, { ...figures(level(960)), memoryBytes: 50 * mib }, present);
+  const slow = scoreOf(memory, { ...figures(level(900)), memoryBytes: 10 * mib }, present);
+  assert.deepEqual([lean.meets, lean.value, slow.meets], [true, 1 / (50 * mib), false]);
+  const most: Objective = { ...throughput, mostMemoryBytes: 80 * mib };
   assert.equal(scoreOf(most, present, undefined).meets, false);
-  assert.equal(scoreOf(most, { ...present, memoryBytes: 80 }, undefined).meets, true);
+  assert.equal(scoreOf(most, { ...present, memoryBytes: 80 * mib }, undefined).meets, true);
 });
 
 test('a candidate that refuses more requests than the present one does not count', () => {
@@ -76,14 +77,14 @@ test('a candidate that refuses more requests than the present one does not count
 test('rounds in turn are compared one by one', () => {
   // The machine gets slower, and both with it.
   const before = [1000, 900, 800, 700, 600, 500];
-  const { change, significant, within } = ratioOf(
+  const { change, significant, interval } = ratioOf(
     before,
     before.map((one, i) => one * (1.1 + 0.002 * (i % 3))),
   );
   assert.ok(Math.abs(change - 0.102) < 0.001, String(change));
-  assert.ok(significant && within !== undefined && within < 0.01);
+  assert.ok(significant && interval !== undefined && interval[0] > 0.09 && interval[1] < 0.112);
   assert.equal(ratioOf(before, before.toReversed()).significant, false);
-  assert.deepEqual(ratioOf([1000], [2000]), { change: 1, within: undefined, significant: false });
+  assert.deepEqual(ratioOf([1000], [2000]), { change: 1, interval: undefined, significant: false });
   assert.equal(ratioOf([], []).significant, false);
   assert.equal(ratioOf([5, 5, 5], [5, 5, 5]).significant, false);
 });
@@ -111,20 +112,42 @@ test('a change is proposed if it is better by more than chance and by enough, or
     figures: figures(level(1)),
     score: { meets, value: 1, level: 0 },
     values: [1],
+    ofLimit: undefined,
   });
-  const of = (present: boolean, best: boolean, change: number, significant: boolean): boolean =>
+  const ratio = (change: number, significant: boolean): Ratio => ({
+    change,
+    interval: undefined,
+    significant,
+  });
+  const limitTest = (present: Ratio, best: Ratio): LimitTest => ({
+    present,
+    best,
+    change: ratio(-0.3, true),
+  });
+  const of = (
+    present: boolean,
+    best: boolean,
+    change: number,
+    significant: boolean,
+    limit?: LimitTest,
+  ): boolean =>
     isProposed({
+      limit,
       rounds: 5,
       windowMs: 1,
       present: settled(present),
       best: settled(best),
-      ratio: { change, within: 0, significant },
+      ratio: ratio(change, significant),
     });
   assert.equal(of(true, true, 0.1, true), true);
   assert.equal(of(true, true, 0.1, false), false);
   assert.equal(of(true, true, 0.005, true), false);
   assert.equal(of(true, true, -0.1, true), false);
-  assert.equal(of(false, true, -0.5, true), true);
+  const unsure = ratio(0.1, false);
+  assert.equal(of(false, true, -0.5, true, limitTest(ratio(0.1, true), unsure)), true);
+  assert.equal(of(false, true, -0.5, true, limitTest(unsure, ratio(-0.2, true))), true);
+  assert.equal(of(false, true, -0.5, true, limitTest(unsure, unsure)), false);
+  assert.equal(of(false, true, 0.5, true, { ...limitTest(ratio(0.1, true), unsure), change: unsure }), false);
   assert.equal(of(true, false, 0.5, true), false);
 });
 

@@ -148,7 +148,7 @@ test('a search prints candidates, limits and a verdict, writes its reports, and 
   assert.match(stdout, /^ {2}instances +\[1\] 4$/m);
   assert.match(stdout, /^not searched:\n/m);
   assert.match(stdout, /^at once +infer\/s +mean ms +p99 ms +candidate$/m);
-  assert.match(stderr, /^0 of 2 s, the present configuration, 0 measurements$/m);
+  assert.match(stderr, /^\d+ of 2 s, the present configuration, 0 measurements$/m);
   assert.deepEqual(await contents(repository), before);
   const told = JSON.parse(await readFile(json, 'utf8')) as Record<string, unknown> & { tried: unknown[] };
   assert.deepEqual([told['tool'], told['model'], told['stopped']], ['tritonts analyze', 'slow', false]);
@@ -165,11 +165,13 @@ function madeUp(file: string, before: string): Analysis {
     figures: figures(level(1000)),
     score: { meets: true, value: 1000, level: 0 },
     values: [1000],
+    ofLimit: undefined,
   };
   const best = {
     figures: figures(level(2000)),
     score: { meets: true, value: 2000, level: 0 },
     values: [2000],
+    ofLimit: undefined,
   };
   const limit = { model: 'm', limit: 'batching', summary: 'They are small.' } as const;
   return {
@@ -187,7 +189,8 @@ function madeUp(file: string, before: string): Analysis {
         windowMs: 100,
         present,
         best,
-        ratio: { change: 1, within: 0.05, significant: true },
+        ratio: { change: 1, interval: [0.95, 1.05], significant: true },
+        limit: undefined,
       },
       proposed: true,
       stopped: false,
@@ -211,7 +214,7 @@ test('a proposed change is shown as a difference, with what limits both and what
   assert.match(text, /^best {5}2,000 infer\/s with 64 at once[^]*max_batch_size 8\n +limit: instances\. /m);
   assert.match(
     text,
-    /^The best one is better by more than chance: \+100 % ± 5\.00 % in 9 rounds in turn\.$/m,
+    /^The best one is better by more than chance: \+100 % \(from \+95\.0 % to \+105 %\) in 9 rounds in turn\.$/m,
   );
   assert.match(text, /^Caution: model 'm' will refuse requests of more than 8 rows; now it takes 16\.$/m);
   assert.match(text, /^failed:\n {2}max_batch_size 8, instances 2: UNAVAILABLE: no memory$/m);

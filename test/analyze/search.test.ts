@@ -9,11 +9,12 @@ import {
 } from '../../src/analyze/search/objective.js';
 import { costsAfter, noCosts, planGrid, planRounds } from '../../src/analyze/search/plan.js';
 import { isProposed, search } from '../../src/analyze/search/search.js';
-import type { SearchResult } from '../../src/analyze/search/world.js';
+import type { Measured, SearchResult, SearchWorld } from '../../src/analyze/search/world.js';
 import { median, ratioOf, settle, type LimitTest, type Ratio } from '../../src/analyze/search/verdict.js';
 import {
   allOf,
   candidateText,
+  type Candidate,
   type SettingName,
   type SettingValue,
   type Space,
@@ -275,4 +276,76 @@ test('a space of one axis, and a budget for nothing but the rounds', async () =>
   const world = new MadeUpWorld(small, (of) => 1000 * Number(of('instances')));
   const { best, proposed } = await searched(world, 4000, small);
   assert.deepEqual([best, proposed], [[1], true]);
+});
+
+/** A world in which measurements come from a list of made-up ones, by the candidate and the count of its measurements. */
+function worldOf(of: (candidate: Candidate, nth: number) => Measured): SearchWorld {
+  let now = 0;
+  const counts = new Map<string, number>();
+  return {
+    now: () => now,
+    stopped: () => false,
+    told: () => undefined,
+    measure: (candidate, windowMs) => {
+      now += 40 + windowMs;
+      const nth = counts.get(String(candidate)) ?? 0;
+      counts.set(String(candidate), nth + 1);
+      return Promise.resolve(of(candidate, nth));
+    },
+  };
+}
+
+const two: Space = { cores: 4, axes: [axis('instances', [1, 2, 3], 1)] };
+
+test('candidates that are equal at a limit are not proposed', async () => {
+  let seed = 1;
+  const uniform = (): number => (seed = (seed * 48_271) % 2_147_483_647) / 2_147_483_647;
+  const noisy = (): Measured => ({ figures: figures(level(1000, 16, 20 * (0.8 + 0.4 * uniform()))) });
+  let proposed = 0;
+  for (let i = 0; i < 40; i++) if ((await search(two, limited, 20_000, worldOf(noisy))).proposed) proposed++;
+  assert.ok(proposed <= 2, String(proposed));
+});
+
+test('a candidate that meets a limit by far is proposed, even with less throughput', async () => {
+  const world = worldOf(([at]) => ({
+    figures: figures(at === 1 ? level(800, 16, 10) : level(1000, 16, 24)),
+  }));
+  const { best, proposed, verdict } = await search(two, limited, 20_000, world);
+  assert.deepEqual([best, proposed], [[1], true]);
+  assert.ok(verdict?.limit !== undefined && verdict.limit.present.change > 0.19);
+});
+
+test('a candidate that fails once is out for good', async () => {
+  for (let failing = 0; failing < 12; failing++) {
+    const world = worldOf(([at], nth) =>
+      at === 1 && nth === failing ? { failure: 'boom' } : { figures: figures(level(at === 1 ? 2000 : 1000)) },
+    );
+    const { best, proposed, tried } = await search(two, throughput, 20_000, world);
+    const failed = tried.find(({ failure }) => failure !== undefined);
+    if (failed === undefined) continue;
+    assert.equal(failed.figures, undefined);
+    assert.deepEqual([best[0] === 1, proposed], [false, false], String(failing));
+  }
+});
+
+test('a round that the present configuration lacks is dropped', async () => {
+  // Its windows get slower: rounds that are not paired by their numbers would differ.
+  const world = worldOf(([at], nth) =>
+    at === 0 && nth === 9
+      ? { failure: 'once' }
+      : { figures: figures(level((at === 1 ? 1500 : 1000) / (1 + nth))) },
+  );
+  const { tried, verdict, elapsedMs } = await search(two, throughput, 20_000, world);
+  assert.ok(verdict !== undefined && elapsedMs <= 20_000);
+  assert.equal(verdict.present.values.length, verdict.rounds);
+  assert.equal(verdict.best.values.length, verdict.rounds);
+  assert.ok(tried[0]?.figures !== undefined);
+});
+
+test('rounds do not go on when the time is over', async () => {
+  for (const budgetMs of [400, 700, 1000, 1500, 2000]) {
+    const world = worldOf(([at]) => ({ figures: figures(level(at === 1 ? 2000 : 1000)) }));
+    const { elapsedMs } = await search(two, throughput, budgetMs, world);
+    assert.ok(elapsedMs <= budgetMs, `${elapsedMs} of ${budgetMs}`);
+  }
 });

@@ -137,7 +137,9 @@ export function analysisText(analysis: Analysis, objective: Objective): string {
   if (result.proposed) {
     parts.push(...cautions(analysis));
     parts.push(
-      analysis.files.map(({ file, before: text, after }) => unifiedDiff(file, text, after)).join('\n'),
+      analysis.files
+        .map(({ file, before: text, after: changed }) => diffText(file, text, changed))
+        .join('\n'),
     );
   }
   return parts.join('\n\n');
@@ -185,6 +187,13 @@ function verdictText(proposed: boolean, { rounds, present, best, ratio, limit }:
   if (!best.score.meets) return 'No other candidate meets the limits. The present configuration can stay.';
   if (isOpen(ratio)) return `Not decided whether the best one is better: ${told}; ${advice}.`;
   return `The best one is not better by ${100 * leastGain} % or more: ${told}. The present configuration can stay.`;
+}
+
+/** Carriage returns would be shown at the end of each line. */
+function diffText(file: string, before: string | undefined, after: string): string {
+  const plain = (text: string): string => text.replaceAll('\r\n', '\n');
+  const diff = unifiedDiff(file, before === undefined ? undefined : plain(before), plain(after));
+  return after.includes('\r\n') ? `${diff}\n(Lines of this file end with CR LF.)` : diff;
 }
 
 /** Failures are lists; errors of models may have several lines. */

@@ -71,7 +71,7 @@ class Search {
   /** The first measurement of a process is slower than all that follow, so that it only tells what measurements cost. */
   async #measurePresent(): Promise<void> {
     const first = await this.#ledger.measure('present', this.#ledger.present, leastWindowMs);
-    if (first === undefined) return;
+    if (first === undefined || this.#ledger.elapsedMs > this.#ledger.budgetMs) return;
     await this.#ledger.measure('present', this.#ledger.present, leastWindowMs);
   }
 
@@ -274,7 +274,10 @@ class Search {
   #result(best: Candidate, verdict: Verdict | undefined): SearchResult {
     const stopped = this.#world.stopped();
     const present = this.#ledger.entry(this.#ledger.present);
-    const tried = [present, ...[...this.#ledger.entries].filter((one) => one !== present)];
+    const others = this.#ledger.entries.filter(
+      (one) => one !== present && (one.figures !== undefined || one.failure !== undefined),
+    );
+    const tried = [present, ...others];
     const [leading] = this.#ledger.ranked();
     return {
       tried: tried.map(({ candidate, figures, windowMs, failure }) => ({

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { lstat, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { chown, lstat, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -9,13 +9,15 @@ import { ConsoleProgress } from '../../../src/cli/analyze/console-progress.js';
 import { analyzeFlagGroups, analyzeFlags } from '../../../src/cli/analyze/flags.js';
 import { reportAnalysis } from '../../../src/cli/analyze/report.js';
 import { analyzeSettings, type AnalyzeSettings } from '../../../src/cli/analyze/settings.js';
-import { writeConfig } from '../../../src/cli/analyze/write-config.js';
+import { checkConfigs, writeConfig } from '../../../src/cli/analyze/write-config.js';
 import { tableOf } from '../../../src/cli/flags/help.js';
 import { parseFlags } from '../../../src/cli/flags/parse-flags.js';
+import { analysisText } from '../../../src/analyze/report/text.js';
+import type { LevelFigures } from '../../../src/analyze/search/objective.js';
 import type { Analysis } from '../../../src/analyze/analyze.js';
 import { TritonError } from '../../../src/errors.js';
 import { axis, figures, level } from '../../analyze/made-up.js';
-import { identity, rejection, thrown } from '../../support/harness.js';
+import { configText, identity, rejection, thrown } from '../../support/harness.js';
 import { root } from '../../support/project.js';
 import { temporaryFolder, writeRepository } from '../../support/repository.js';
 import { command } from '../run.js';
@@ -237,9 +239,70 @@ test('--write writes the change', async (t) => {
   assert.ok(again instanceof TritonError && again.code === 'UNAVAILABLE');
 });
 
+const lazyModel = `
+export default {
+  initialize: () => new Promise((resolve) => setTimeout(resolve, 600)),
+  execute: (requests) => requests.map(({ inputs }) => ({ y: inputs.x })),
+};
+`;
+
+test('what is not decided is said to be so', () => {
+  const analysis = madeUp('config.pbtxt', 'max_batch_size: 16\n');
+  const { verdict } = analysis.result;
+  assert.ok(verdict !== undefined);
+  const textOf = (change: number, interval: readonly [number, number] | undefined): string =>
+    analysisText(
+      {
+        ...analysis,
+        files: [],
+        result: {
+          ...analysis.result,
+          proposed: false,
+          verdict: { ...verdict, ratio: { change, interval, significant: false } },
+        },
+      },
+      settings('m').options.objective,
+    );
+  assert.match(textOf(0.02, [-0.03, 0.07]), /^Not decided .*\(from -3\.00 % to \+7\.00 %\).*--budget/m);
+  assert.match(textOf(0.02, undefined), /^Not decided .* of unknown precision, /m);
+  assert.match(textOf(-0.01, [-0.02, 0.005]), /^The best one is not better by 1 % or more: .* can stay\.$/m);
+});
+
+test('figures of both are of the same levels', () => {
+  const analysis = madeUp('config.pbtxt', 'max_batch_size: 16\n');
+  const { verdict } = analysis.result;
+  assert.ok(verdict !== undefined);
+  const of = (...levels: readonly LevelFigures[]) => ({ ...verdict.present, figures: figures(...levels) });
+  const result = {
+    ...analysis.result,
+    verdict: {
+      ...verdict,
+      present: of(level(1000, 8), level(900, 32)),
+      best: of(level(1500, 8), level(2000, 32)),
+    },
+  };
+  const text = analysisText({ ...analysis, result }, settings('m').options.objective);
+  assert.match(text, /^present  1,000 infer\/s with 8 at once.*\n {9}900 infer\/s with 32 at once/m);
+  assert.match(text, /^best     1,500 infer\/s with 8 at once.*\n {9}2,000 infer\/s with 32 at once/m);
+});
+
+test('a folder that cannot be written is refused before the search', async (t) => {
+  const folder = await temporaryFolder(t);
+  const missing = join(folder, 'none', 'config.pbtxt');
+  const { code, message } = await rejection(checkConfigs([missing]));
+  assert.equal(code, 'INVALID_ARG');
+  assert.match(message, /^--write: .*config\.pbtxt cannot be written: /);
+  await checkConfigs([join(folder, 'config.pbtxt')]);
+});
+
 test('exit codes and messages', async (t) => {
   const repository = await writeRepository(await temporaryFolder(t), {
     slow,
+    // A load takes longer than half of the budget.
+    lazy: {
+      config: configText({ backend: 'javascript', maxBatchSize: 4, batching: 'dynamic_batching { }' }),
+      versions: { '1': { 'model.js': lazyModel } },
+    },
     broken: { config: 'backend: "identity"\nmax_batch_size: "x"', versions: { '1': {} } },
   });
   const run = async (...args: readonly string[]): Promise<readonly [number, string]> => {
@@ -259,6 +322,12 @@ test('exit codes and messages', async (t) => {
   const [nothing, reason] = await run(join(repository, 'slow'), ...presents);
   assert.equal(nothing, 3);
   assert.match(reason, /model 'slow' has nothing to search: /);
+  const [short, little] = await run(join(repository, 'lazy'), '--budget=1s');
+  assert.equal(short, 3);
+  assert.match(
+    little,
+    /--budget of 1\.00 s is too short to try another candidate: a load of model 'lazy' takes /,
+  );
   const [shape, text] = await run(join(repository, 'slow'), '--shape=z:4');
   assert.equal(shape, 3);
   assert.match(text, /INVALID_ARG: --shape: model 'slow' has no input 'z'/);
@@ -332,6 +401,13 @@ test('a configuration is replaced in one step, a link stays, and a file that cha
   assert.equal(await readFile(file, 'utf8'), 'new');
   assert.ok((await lstat(link)).isSymbolicLink());
   assert.equal((await lstat(file)).mode & 0o777, 0o640);
+  if (process.getuid?.() === 0) {
+    await chown(file, 65_534, 65_533);
+    await writeConfig({ model: 'm', file: link, before: 'new', after: 'newer' });
+    const { uid, gid, mode } = await lstat(file);
+    assert.deepEqual([uid, gid, mode & 0o777], [65_534, 65_533, 0o640]);
+    await writeConfig({ model: 'm', file: link, before: 'newer', after: 'new' });
+  }
   const { code, message } = await rejection(
     writeConfig({ model: 'm', file: link, before: 'old', after: 'x' }),
   );

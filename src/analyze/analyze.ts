@@ -9,7 +9,8 @@ import type { SearchProgress, SearchResult } from './search/world.js';
 import { axesOf, type LeftOut, type SearchLimit } from './space/axes.js';
 import { changesOf } from './space/changes.js';
 import type { Candidate, SettingName, Space } from './space/space.js';
-import { Trials, type Limits, type TrialOptions, type TunedModel } from './trial/trials.js';
+import type { TrialOptions } from './trial/trial-options.js';
+import { Trials, type Limits, type TunedModel } from './trial/trials.js';
 import { writtenModel } from './trial/written-models.js';
 
 /** What is analyzed, and for how long. */

@@ -10,7 +10,7 @@ import { significant } from '../../perf/plot/numbers.js';
 import { memoryOutsideHeap } from '../../registry/lazy/memory.js';
 import { processBytes } from '../../registry/lazy/told-memory.js';
 import { limited } from './limited.js';
-import type { ChangedModel, TrialOptions } from './trials.js';
+import type { ChangedModel, TrialOptions } from './trial-options.js';
 
 /** What the process is to load. */
 export interface MemoryJob {

@@ -3,23 +3,23 @@
  * are only read.
  */
 
-import { changeConfig, type ModelConfig, type ModelConfigInput } from '../../config/index.js';
+import { changeConfig, type ModelConfig } from '../../config/index.js';
 import { TritonError, unavailable } from '../../errors.js';
 import type { Explanation, InferenceServer } from '../../index.js';
-import type { ServerOptions } from '../../options.js';
 import { throughputOf, type Level } from '../../perf/measure/level.js';
 import { significant } from '../../perf/plot/numbers.js';
-import { measureServer, requestsOf, type PerfOptions, type RunProgress } from '../../perf/run.js';
+import { measureServer, requestsOf, type RunProgress } from '../../perf/run.js';
 import { openedOf } from '../../perf/targets/in-process.js';
 import { createServer } from '../../server/creation/create-server.js';
 import { endsWithin } from '../../time-limit.js';
 import { thrownText } from '../../thrown-text.js';
-import type { Figures, LevelFigures, Objective } from '../search/objective.js';
+import type { Figures, LevelFigures } from '../search/objective.js';
 import type { Measured } from '../search/world.js';
 import { changesOf } from '../space/changes.js';
 import { keyOf, type Candidate, type Space } from '../space/space.js';
 import { aborted, closeServer, limited } from './limited.js';
 import { memoryInProcess } from './memory.js';
+import type { ChangedModel, TrialOptions } from './trial-options.js';
 import { isSettled, turnMs, windowLength } from './windows.js';
 import type { WrittenModel } from './written-models.js';
 
@@ -27,29 +27,6 @@ import type { WrittenModel } from './written-models.js';
 export interface TunedModel {
   readonly written: WrittenModel;
   readonly config: ModelConfig;
-}
-
-/** What is tried, and how. */
-export interface TrialOptions {
-  readonly server: Omit<ServerOptions, 'modelControlMode' | 'loadModels'>;
-  /** The model that gets the requests. */
-  readonly model: string;
-  readonly version: string | undefined;
-  /** Requests at once, ascending. */
-  readonly levels: readonly number[];
-  readonly requests: Omit<
-    PerfOptions,
-    'place' | 'model' | 'version' | 'load' | 'plan' | 'headers' | 'composing'
-  >;
-  readonly objective: Objective;
-  /** Neither a load nor an answer is waited for longer, in milliseconds. */
-  readonly budgetMs: number;
-}
-
-/** A model with another configuration. */
-export interface ChangedModel {
-  readonly name: string;
-  readonly config: ModelConfigInput;
 }
 
 /** What limits a model, as {@link InferenceServer.explain} tells it under load. */
@@ -180,6 +157,10 @@ export class Trials {
     }
   }
 
+  #isEnded(): boolean {
+    return this.#signal.aborted;
+  }
+
   #loadLimitMs(): number {
     const { budgetMs } = this.#options;
     return this.#loadMs === undefined
@@ -205,7 +186,7 @@ export class Trials {
     } catch (error) {
       // A load that hangs is not waited for.
       const closed = closeServer(server);
-      if (!this.#signal.aborted) await endsWithin(closed, hungMs);
+      if (!this.#isEnded()) await endsWithin(closed, hungMs);
       throw error;
     }
   }

@@ -17,7 +17,7 @@ import type { LevelFigures } from '../../../src/analyze/search/objective.js';
 import type { Analysis } from '../../../src/analyze/analyze.js';
 import { TritonError } from '../../../src/errors.js';
 import { axis, figures, level } from '../../analyze/made-up.js';
-import { configText, identity, rejection, thrown } from '../../support/harness.js';
+import { identity, rejection, thrown } from '../../support/harness.js';
 import { root } from '../../support/project.js';
 import { temporaryFolder, writeRepository } from '../../support/repository.js';
 import { command } from '../run.js';
@@ -239,13 +239,6 @@ test('--write writes the change', async (t) => {
   assert.ok(again instanceof TritonError && again.code === 'UNAVAILABLE');
 });
 
-const lazyModel = `
-export default {
-  initialize: () => new Promise((resolve) => setTimeout(resolve, 600)),
-  execute: (requests) => requests.map(({ inputs }) => ({ y: inputs.x })),
-};
-`;
-
 test('what is not decided is said to be so', () => {
   const analysis = madeUp('config.pbtxt', 'max_batch_size: 16\n');
   const { verdict } = analysis.result;
@@ -298,11 +291,6 @@ test('a folder that cannot be written is refused before the search', async (t) =
 test('exit codes and messages', async (t) => {
   const repository = await writeRepository(await temporaryFolder(t), {
     slow,
-    // A load takes longer than half of the budget.
-    lazy: {
-      config: configText({ backend: 'javascript', maxBatchSize: 4, batching: 'dynamic_batching { }' }),
-      versions: { '1': { 'model.js': lazyModel } },
-    },
     broken: { config: 'backend: "identity"\nmax_batch_size: "x"', versions: { '1': {} } },
   });
   const run = async (...args: readonly string[]): Promise<readonly [number, string]> => {
@@ -322,12 +310,6 @@ test('exit codes and messages', async (t) => {
   const [nothing, reason] = await run(join(repository, 'slow'), ...presents);
   assert.equal(nothing, 3);
   assert.match(reason, /model 'slow' has nothing to search: /);
-  const [short, little] = await run(join(repository, 'lazy'), '--budget=1s');
-  assert.equal(short, 3);
-  assert.match(
-    little,
-    /--budget of 1\.00 s is too short to try another candidate: a load of model 'lazy' takes /,
-  );
   const [shape, text] = await run(join(repository, 'slow'), '--shape=z:4');
   assert.equal(shape, 3);
   assert.match(text, /INVALID_ARG: --shape: model 'slow' has no input 'z'/);

@@ -217,6 +217,6 @@ test('added lines end as the lines of the file', () => {
       { path: 'instance_group[0].count', value: 2 },
     ),
     'max_batch_size: 8\r\ndynamic_batching {\r\n  preserve_ordering: true # as sent\r\n  max_queue_delay_microseconds: 100\r\n}\r\n' +
-      'instance_group [ { count: 2 } ]\r\n',
+      'instance_group [\r\n  {\r\n    count: 2\r\n  }\r\n]\r\n',
   );
 });

@@ -7,6 +7,7 @@ import { roll } from '../roll.mjs';
 
 /** What programs import, and what threads of the package load by path. Each is published at its own path. */
 const entries = [
+  'analyze/trial/memory-process',
   'cli/serve/threads/thread',
   'index',
   'client/index',

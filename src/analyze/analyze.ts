@@ -3,22 +3,25 @@
 import { addon } from '../addon/load.js';
 import { editConfig, type ModelConfig } from '../config/index.js';
 import { invalidArgument, TritonError } from '../errors.js';
+import { significant } from '../perf/plot/numbers.js';
 import { search } from './search/search.js';
 import type { SearchProgress, SearchResult } from './search/world.js';
 import { axesOf, type LeftOut, type SearchLimit } from './space/axes.js';
 import { changesOf } from './space/changes.js';
 import type { Candidate, SettingName, Space } from './space/space.js';
-import { Trials, type Limits, type TrialOptions, type TunedModel } from './trial/trials.js';
+import type { TrialOptions } from './trial/trial-options.js';
+import { Trials, type Limits, type TunedModel } from './trial/trials.js';
 import { writtenModel } from './trial/written-models.js';
 
 /** What is analyzed, and for how long. */
 export interface AnalyzeOptions extends TrialOptions {
-  readonly budgetMs: number;
   readonly limits: ReadonlyMap<SettingName, SearchLimit>;
 }
 
 /** Hears of an analysis in progress. */
 export interface AnalyzeProgress {
+  /** The files that may have to change, before the first measurement. It may refuse them. */
+  files?(files: readonly string[]): Promise<void>;
   /** What is searched, before the first measurement. */
   opened(space: Space, left: readonly LeftOut[]): void;
   running(progress: SearchProgress): void;
@@ -59,14 +62,16 @@ export async function analyze(
   signal: AbortSignal,
 ): Promise<Analysis> {
   const repositories = [options.server.modelRepository ?? []].flat();
+  const beganMs = performance.now();
   // The folder is looked for before anything is loaded.
   await writtenModel(repositories, options.model);
   const trials = new Trials(options, signal);
   const configs = await trials.present();
-  const { space, left } = spaceOf(options, configs);
+  const { space, left } = spaceOf(options, configs, trials);
   const tuned: readonly TunedModel[] = await Promise.all(
     configs.map(async (config) => ({ config, written: await writtenModel(repositories, config.name) })),
   );
+  await progress.files?.(tuned.map(({ written: { file } }) => file));
   progress.opened(space, left);
   if (space.axes.length === 0) {
     const why = left.map(({ settings, why: reason }) => `${settings.join(', ')}: ${reason}`).join('; ');
@@ -75,6 +80,7 @@ export async function analyze(
   const result = await search(space, options.objective, options.budgetMs, {
     measure: (candidate, windowMs) => trials.measure(space, tuned, candidate, windowMs),
     now: () => performance.now(),
+    beganMs,
     stopped: () => signal.aborted,
     told: (one) => {
       progress.running(one);
@@ -85,6 +91,11 @@ export async function analyze(
     throw new TritonError(
       'UNAVAILABLE',
       `the present configuration cannot be measured: ${present?.failure ?? 'it has no figures'}`,
+      { model: options.model },
+    );
+  if (result.tried.length === 1 && !result.stopped)
+    throw invalidArgument(
+      `--budget of ${significant(options.budgetMs / 1000)} s is too short to try another candidate: a load of model '${options.model}' takes ${significant((trials.loadMs ?? 0) / 1000)} s, and ${significant(result.elapsedMs / 1000)} s are over`,
       { model: options.model },
     );
   return {
@@ -100,10 +111,14 @@ export async function analyze(
 function spaceOf(
   { limits, levels, requests, server }: AnalyzeOptions,
   configs: readonly ModelConfig[],
+  trials: Trials,
 ): { readonly space: Space; readonly left: readonly LeftOut[] } {
   const cores = server.threads ?? addon().cores();
   const load = Math.max(...levels) * requests.batch;
-  const found = configs.map((config) => axesOf({ config, cores, load, batch: requests.batch, limits }));
+  const found = configs.map((config) => {
+    const batch = Math.max(requests.batch, trials.leastRowsOf(config.name));
+    return axesOf({ config, cores, load, batch, limits });
+  });
   return {
     space: { axes: found.flatMap(({ axes }) => axes), cores },
     left: found.flatMap(({ left }) => left),

@@ -7,6 +7,8 @@ import { runCommand } from './commands.js';
 let unwritten: NodeJS.ErrnoException | undefined;
 // Without a listener, a reader that has exited, as with `| head`, would end the process with a stack trace.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => (unwritten ??= error));
+// What cannot be told of progress or errors does not end the work, nor change its exit code.
+process.stderr.on('error', () => undefined);
 const code = await runCommand(process.argv.slice(2));
 // A stream emits an error after its write.
 await new Promise((resolve) => setImmediate(resolve));

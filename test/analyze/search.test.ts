@@ -9,11 +9,12 @@ import {
 } from '../../src/analyze/search/objective.js';
 import { costsAfter, noCosts, planGrid, planRounds } from '../../src/analyze/search/plan.js';
 import { isProposed, search } from '../../src/analyze/search/search.js';
-import type { SearchResult } from '../../src/analyze/search/world.js';
-import { median, ratioOf, settle } from '../../src/analyze/search/verdict.js';
+import type { Measured, SearchResult, SearchWorld } from '../../src/analyze/search/world.js';
+import { median, ratioOf, settle, type LimitTest, type Ratio } from '../../src/analyze/search/verdict.js';
 import {
   allOf,
   candidateText,
+  type Candidate,
   type SettingName,
   type SettingValue,
   type Space,
@@ -26,6 +27,7 @@ const throughput: Objective = {
   limit: undefined,
   mostMemoryBytes: undefined,
 };
+const mib = 2 ** 20;
 const limited: Objective = { ...throughput, limit: { latency: 'p99', ms: 20 } };
 
 test('objectives are read', () => {
@@ -57,13 +59,13 @@ test('a lower latency at all levels is better, and less memory that keeps the th
   const score = scoreOf(latency, figures(level(1000, 1, 2), level(1000, 8, 8)), undefined);
   assert.equal(Math.round(1 / score.value), 4);
   const memory: Objective = { ...throughput, goal: 'memory' };
-  const present = { ...figures(level(1000)), memoryBytes: 100 };
-  const lean = scoreOf(memory, { ...figures(level(960)), memoryBytes: 50 }, present);
-  const slow = scoreOf(memory, { ...figures(level(900)), memoryBytes: 10 }, present);
-  assert.deepEqual([lean.meets, lean.value, slow.meets], [true, 1 / 50, false]);
-  const most: Objective = { ...throughput, mostMemoryBytes: 80 };
+  const present = { ...figures(level(1000)), memoryBytes: 100 * mib };
+  const lean = scoreOf(memory, { ...figures(level(960)), memoryBytes: 50 * mib }, present);
+  const slow = scoreOf(memory, { ...figures(level(900)), memoryBytes: 10 * mib }, present);
+  assert.deepEqual([lean.meets, lean.value, slow.meets], [true, 1 / (50 * mib), false]);
+  const most: Objective = { ...throughput, mostMemoryBytes: 80 * mib };
   assert.equal(scoreOf(most, present, undefined).meets, false);
-  assert.equal(scoreOf(most, { ...present, memoryBytes: 80 }, undefined).meets, true);
+  assert.equal(scoreOf(most, { ...present, memoryBytes: 80 * mib }, undefined).meets, true);
 });
 
 test('a candidate that refuses more requests than the present one does not count', () => {
@@ -76,14 +78,14 @@ test('a candidate that refuses more requests than the present one does not count
 test('rounds in turn are compared one by one', () => {
   // The machine gets slower, and both with it.
   const before = [1000, 900, 800, 700, 600, 500];
-  const { change, significant, within } = ratioOf(
+  const { change, significant, interval } = ratioOf(
     before,
     before.map((one, i) => one * (1.1 + 0.002 * (i % 3))),
   );
   assert.ok(Math.abs(change - 0.102) < 0.001, String(change));
-  assert.ok(significant && within !== undefined && within < 0.01);
+  assert.ok(significant && interval !== undefined && interval[0] > 0.09 && interval[1] < 0.112);
   assert.equal(ratioOf(before, before.toReversed()).significant, false);
-  assert.deepEqual(ratioOf([1000], [2000]), { change: 1, within: undefined, significant: false });
+  assert.deepEqual(ratioOf([1000], [2000]), { change: 1, interval: undefined, significant: false });
   assert.equal(ratioOf([], []).significant, false);
   assert.equal(ratioOf([5, 5, 5], [5, 5, 5]).significant, false);
 });
@@ -111,20 +113,42 @@ test('a change is proposed if it is better by more than chance and by enough, or
     figures: figures(level(1)),
     score: { meets, value: 1, level: 0 },
     values: [1],
+    ofLimit: undefined,
   });
-  const of = (present: boolean, best: boolean, change: number, significant: boolean): boolean =>
+  const ratio = (change: number, significant: boolean): Ratio => ({
+    change,
+    interval: undefined,
+    significant,
+  });
+  const limitTest = (present: Ratio, best: Ratio): LimitTest => ({
+    present,
+    best,
+    change: ratio(-0.3, true),
+  });
+  const of = (
+    present: boolean,
+    best: boolean,
+    change: number,
+    significant: boolean,
+    limit?: LimitTest,
+  ): boolean =>
     isProposed({
+      limit,
       rounds: 5,
       windowMs: 1,
       present: settled(present),
       best: settled(best),
-      ratio: { change, within: 0, significant },
+      ratio: ratio(change, significant),
     });
   assert.equal(of(true, true, 0.1, true), true);
   assert.equal(of(true, true, 0.1, false), false);
   assert.equal(of(true, true, 0.005, true), false);
   assert.equal(of(true, true, -0.1, true), false);
-  assert.equal(of(false, true, -0.5, true), true);
+  const unsure = ratio(0.1, false);
+  assert.equal(of(false, true, -0.5, true, limitTest(ratio(0.1, true), unsure)), true);
+  assert.equal(of(false, true, -0.5, true, limitTest(unsure, ratio(-0.2, true))), true);
+  assert.equal(of(false, true, -0.5, true, limitTest(unsure, unsure)), false);
+  assert.equal(of(false, true, 0.5, true, { ...limitTest(ratio(0.1, true), unsure), change: unsure }), false);
   assert.equal(of(true, false, 0.5, true), false);
 });
 
@@ -252,4 +276,86 @@ test('a space of one axis, and a budget for nothing but the rounds', async () =>
   const world = new MadeUpWorld(small, (of) => 1000 * Number(of('instances')));
   const { best, proposed } = await searched(world, 4000, small);
   assert.deepEqual([best, proposed], [[1], true]);
+});
+
+/** A world in which measurements come from a list of made-up ones, by the candidate and the count of its measurements. */
+function worldOf(of: (candidate: Candidate, nth: number) => Measured): SearchWorld {
+  let now = 0;
+  const counts = new Map<string, number>();
+  return {
+    now: () => now,
+    stopped: () => false,
+    told: () => undefined,
+    measure: (candidate, windowMs) => {
+      now += 40 + windowMs;
+      const nth = counts.get(String(candidate)) ?? 0;
+      counts.set(String(candidate), nth + 1);
+      return Promise.resolve(of(candidate, nth));
+    },
+  };
+}
+
+const two: Space = { cores: 4, axes: [axis('instances', [1, 2, 3], 1)] };
+
+test('candidates that are equal at a limit are not proposed', async () => {
+  let seed = 1;
+  const uniform = (): number => (seed = (seed * 48_271) % 2_147_483_647) / 2_147_483_647;
+  const noisy = (): Measured => ({ figures: figures(level(1000, 16, 20 * (0.8 + 0.4 * uniform()))) });
+  let proposed = 0;
+  for (let i = 0; i < 40; i++) if ((await search(two, limited, 20_000, worldOf(noisy))).proposed) proposed++;
+  assert.ok(proposed <= 2, String(proposed));
+});
+
+test('a candidate that meets a limit by far is proposed, even with less throughput', async () => {
+  const world = worldOf(([at]) => ({
+    figures: figures(at === 1 ? level(800, 16, 10) : level(1000, 16, 24)),
+  }));
+  const { best, proposed, verdict } = await search(two, limited, 20_000, world);
+  assert.deepEqual([best, proposed], [[1], true]);
+  assert.ok(verdict?.limit !== undefined && verdict.limit.present.change > 0.19);
+});
+
+test('a candidate that fails once is out for good', async () => {
+  for (let failing = 0; failing < 12; failing++) {
+    const world = worldOf(([at], nth) =>
+      at === 1 && nth === failing ? { failure: 'boom' } : { figures: figures(level(at === 1 ? 2000 : 1000)) },
+    );
+    const { best, proposed, tried } = await search(two, throughput, 20_000, world);
+    const failed = tried.find(({ failure }) => failure !== undefined);
+    if (failed === undefined) continue;
+    assert.equal(failed.figures, undefined);
+    assert.deepEqual([best[0] === 1, proposed], [false, false], String(failing));
+  }
+});
+
+test('a round that the present configuration lacks is dropped', async () => {
+  // Its windows get slower: rounds that are not paired by their numbers would differ.
+  const world = worldOf(([at], nth) =>
+    at === 0 && nth === 9
+      ? { failure: 'once' }
+      : { figures: figures(level((at === 1 ? 1500 : 1000) / (1 + nth))) },
+  );
+  const { tried, verdict, elapsedMs } = await search(two, throughput, 20_000, world);
+  assert.ok(verdict !== undefined && elapsedMs <= 20_000);
+  assert.equal(verdict.present.values.length, verdict.rounds);
+  assert.equal(verdict.best.values.length, verdict.rounds);
+  assert.ok(tried[0]?.figures !== undefined);
+});
+
+test('without time for another candidate only the present one is listed, and measured once', async () => {
+  let count = 0;
+  const world = worldOf(([at]) => {
+    count++;
+    return { figures: figures(level(at === 1 ? 2000 : 1000)) };
+  });
+  const { tried, proposed, verdict } = await search(two, throughput, 100, world);
+  assert.deepEqual([count, tried.length, proposed, verdict], [1, 1, false, undefined]);
+});
+
+test('rounds do not go on when the time is over', async () => {
+  for (const budgetMs of [700, 1000, 1500, 2000]) {
+    const world = worldOf(([at]) => ({ figures: figures(level(at === 1 ? 2000 : 1000)) }));
+    const { elapsedMs } = await search(two, throughput, budgetMs, world);
+    assert.ok(elapsedMs <= budgetMs, `${elapsedMs} of ${budgetMs}`);
+  }
 });

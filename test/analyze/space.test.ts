@@ -77,6 +77,11 @@ test('batches that the load cannot fill are not searched', () => {
 test('a model without dynamic_batching may get it', () => {
   const { dynamic_batching: _, ...plain } = onnx;
   assert.equal(shown(plain)['max_batch_size'], '[unbatched] 2 4 8 16 32 64');
+  // The present limit is among them, whatever the load.
+  const large = { ...plain, max_batch_size: 100 };
+  assert.equal(shown(large, { load: 8 })['max_batch_size'], '[unbatched] 2 4 8 100');
+  const [rows] = axesOf(source(large)).axes.filter(({ setting }) => setting === 'max_batch_size');
+  assert.equal(rows?.unbatchedRows, 100);
 });
 
 test('what cannot be searched is left out, with a reason', () => {

@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
+import { mkdir, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { axesOf } from '../../src/analyze/space/axes.js';
 import { presentOf, type SettingName, type SettingValue, type Space } from '../../src/analyze/space/space.js';
-import { Trials, type TrialOptions, type TunedModel } from '../../src/analyze/trial/trials.js';
+import { limited } from '../../src/analyze/trial/limited.js';
+import type { TrialOptions } from '../../src/analyze/trial/trial-options.js';
+import { Trials, type TunedModel } from '../../src/analyze/trial/trials.js';
 import { writtenModel } from '../../src/analyze/trial/written-models.js';
 import { perfOptions, counting } from '../perf/harness.js';
 import { chain, configText, ensemble, identity, onnx, rejection, type Context } from '../support/harness.js';
@@ -32,6 +35,7 @@ async function trialsOf(
       model,
       version: undefined,
       levels: [4],
+      budgetMs: 60_000,
       requests,
       objective: { goal: 'throughput', latency: 'mean', limit: undefined, mostMemoryBytes: undefined },
       ...options,
@@ -104,6 +108,56 @@ test('steps of an ensemble have settings of their own', async (t) => {
   assert.match(limits[1]?.summary ?? '', /of 2 instances/);
 });
 
+test('a step of an ensemble takes at least the rows of the ensemble', async (t) => {
+  const models = {
+    first: identity({ maxBatchSize: 16 }),
+    both: ensemble(chain(['first']), { maxBatchSize: 4 }),
+  };
+  const { trials } = await trialsOf(t, models, 'both', { instances: 2 });
+  assert.deepEqual([trials.leastRowsOf('first'), trials.leastRowsOf('other')], [4, 1]);
+});
+
+test('a load that hangs is not waited for, neither beyond its time nor after an end', async (t) => {
+  const hanging: RepositoryModel = {
+    config: configText({ backend: 'javascript', maxBatchSize: 1, batching: '' }),
+    versions: {
+      '1': {
+        'model.js':
+          'export default { initialize: () => new Promise(() => undefined), execute: (requests) => requests.map(() => ({})) };',
+      },
+    },
+  };
+  const late = await rejection(trialsOf(t, { hanging }, 'hanging', {}, { budgetMs: 50 }));
+  assert.equal(late.code, 'UNAVAILABLE');
+  assert.match(late.message, /^model 'hanging' was not loaded within 0\.05\d* s$/);
+  const ended = await rejection(limited(new Promise(() => undefined), 1e9, AbortSignal.abort(), 'late'));
+  assert.equal(ended.code, 'CANCELLED');
+});
+
+test('callers without an answer are a failure, and what they leave under way is not waited for', async (t) => {
+  const silent: RepositoryModel = {
+    config: configText({ backend: 'javascript', maxBatchSize: 4, batching: '' }),
+    versions: {
+      '1': {
+        'model.js': 'export default { execute: () => new Promise(() => undefined) };',
+      },
+    },
+  };
+  const { trials, tuned, space } = await trialsOf(
+    t,
+    { silent },
+    'silent',
+    { max_batch_size: 1 },
+    { budgetMs: 1000 },
+  );
+  const measured = await trials.measure(space, tuned, presentOf(space), 50);
+  assert.ok('failure' in measured);
+  assert.match(
+    measured.failure,
+    /^UNAVAILABLE: concurrency 4: 0 of the first 4 requests were answered within 1\.00 s$/,
+  );
+});
+
 test('a candidate that does not load, or that fails requests, has the reason', async (t) => {
   const picky = (where: 'initialize' | 'execute'): RepositoryModel => ({
     config: configText({ backend: 'javascript', maxBatchSize: 1, batching: '' }),
@@ -148,7 +202,7 @@ test('memory is measured where the objective needs it', async (t) => {
   } as const;
   const { trials, tuned, space } = await trialsOf(t, { add: onnx() }, 'add', { instances: 2 }, { objective });
   const measured = await trials.measure(space, tuned, presentOf(space), 100);
-  assert.ok('figures' in measured && (measured.figures.memoryBytes ?? -1) >= 0);
+  assert.ok('figures' in measured && (measured.figures.memoryBytes ?? 0) > 0);
 });
 
 test('a model is looked for in folders of this machine', async (t) => {
@@ -159,5 +213,8 @@ test('a model is looked for in folders of this machine', async (t) => {
   assert.match(message, /s3:\/\/bucket\/models is elsewhere/);
   await writeRepository(folder, { bare: { versions: { '1': addModel() } } });
   const { text, config, file } = await writtenModel([join(folder, 'none'), folder], 'bare');
+  await mkdir(join(folder, 'dangling'));
+  await symlink('nowhere', join(folder, 'dangling', 'config.pbtxt'));
+  assert.equal((await rejection(writtenModel([folder], 'dangling'))).code, 'INVALID_ARG');
   assert.deepEqual([text, config, file], [undefined, {}, join(folder, 'bare', 'config.pbtxt')]);
 });

@@ -3,7 +3,8 @@
 import { significant } from '../../perf/plot/numbers.js';
 import type { Analysis } from '../analyze.js';
 import { compareScores, scoreOf, type Figures, type Objective, type Score } from '../search/objective.js';
-import type { Phase, SearchProgress, Tried, Verdict } from '../search/world.js';
+import { isOpen, leastGain } from '../search/verdict.js';
+import type { Phase, SearchProgress, SearchResult, Tried, Verdict } from '../search/world.js';
 import type { LeftOut } from '../space/axes.js';
 import { candidateText, changedIn, type Space } from '../space/space.js';
 import type { Limits } from '../trial/trials.js';
@@ -76,11 +77,32 @@ function levelOf(
   return (level === undefined ? undefined : figures.levels[level]) ?? best;
 }
 
-function figuresText(objective: Objective, figures: Figures, present: Figures | undefined): string {
-  const { concurrency, throughput, latencyMs } = levelOf(objective, figures, present);
-  const memory =
-    figures.memoryBytes === undefined ? '' : `, ${significant(figures.memoryBytes / 2 ** 20)} MiB`;
-  return `${significant(throughput)} infer/s with ${concurrency} at once, mean ${significant(latencyMs.mean)} ms, p99 ${significant(latencyMs.p99)} ms${memory}`;
+/** The figures of both at the same levels: those that they are judged by. */
+function judgedText(objective: Objective, { present, best }: Verdict): readonly [string[], string[]] {
+  const all = present.figures.levels.map((_, i) => i);
+  const own = [present, best].map(({ figures }) =>
+    figures.levels.indexOf(levelOf(objective, figures, present.figures)),
+  );
+  const levels = objective.goal === 'latency' ? all : all.filter((i) => own.includes(i));
+  const lines = ({ figures, score }: Verdict['best']): string[] => {
+    const memory =
+      figures.memoryBytes === undefined ? [] : [`${significant(figures.memoryBytes / 2 ** 20)} MiB`];
+    const mean =
+      objective.goal === 'latency' && levels.length > 1 && score.meets
+        ? [`${objective.latency} of all levels, as their geometric mean: ${significant(1 / score.value)} ms`]
+        : [];
+    return [...levels.flatMap((i) => levelText(figures.levels[i])), ...mean, ...memory];
+  };
+  return [lines(present), lines(best)];
+}
+
+/** A candidate that is far beyond a limit has fewer levels. */
+function levelText(level: Figures['levels'][number] | undefined): readonly string[] {
+  if (level === undefined) return [];
+  const { concurrency, throughput, latencyMs } = level;
+  return [
+    `${significant(throughput)} infer/s with ${concurrency} at once, mean ${significant(latencyMs.mean)} ms, p99 ${significant(latencyMs.p99)} ms`,
+  ];
 }
 
 /** The whole report. */
@@ -92,33 +114,32 @@ export function analysisText(analysis: Analysis, objective: Objective): string {
   if (failed.length > 0) {
     const shown = failed
       .slice(0, mostFailures)
-      .map(({ candidate, failure }) => `  ${candidateText(space, candidate)}: ${failure ?? ''}`);
+      .map(({ candidate, failure }) => `  ${candidateText(space, candidate)}: ${oneLine(failure ?? '')}`);
     const more = failed.length > mostFailures ? [`  and ${failed.length - mostFailures} more`] : [];
     parts.push(['failed:', ...shown, ...more].join('\n'));
   }
   if (verdict === undefined) {
-    parts.push(
-      result.stopped
-        ? `The search was ended before candidates were compared in turn. The best so far: ${candidateText(space, best)}.`
-        : 'No other candidate has figures, so there is nothing to propose.',
-    );
+    parts.push(unjudgedText(space, result));
     return parts.join('\n\n');
   }
-  const before = verdict.present.figures;
+  const [before, after] = judgedText(objective, verdict);
+  const block = (name: string, lines: readonly string[]): readonly string[] =>
+    lines.map((line, i) => (i === 0 ? name : '').padEnd(9) + line);
   parts.push(
     [
-      `present  ${figuresText(objective, before, undefined)}`,
+      ...block('present', before),
       ...limitLines(analysis.presentLimits),
-      `best     ${figuresText(objective, verdict.best.figures, before)}`,
-      `         ${candidateText(space, best)}`,
+      ...block('best', [...after, candidateText(space, best)]),
       ...limitLines(analysis.bestLimits),
     ].join('\n'),
-    verdictText(analysis, verdict),
+    verdictText(result.proposed, verdict),
   );
   if (result.proposed) {
     parts.push(...cautions(analysis));
     parts.push(
-      analysis.files.map(({ file, before: text, after }) => unifiedDiff(file, text, after)).join('\n'),
+      analysis.files
+        .map(({ file, before: text, after: changed }) => diffText(file, text, changed))
+        .join('\n'),
     );
   }
   return parts.join('\n\n');
@@ -132,24 +153,59 @@ function limitLines(limits: readonly Limits[]): readonly string[] {
   );
 }
 
-function verdictText({ result }: Analysis, { rounds, present, best, ratio }: Verdict): string {
+/** Why there is no comparison. */
+function unjudgedText(space: Space, { tried, best, stopped }: SearchResult): string {
+  if (!tried.slice(1).some(({ figures }) => figures !== undefined))
+    return stopped
+      ? 'The search was ended before another candidate was measured.'
+      : 'No other candidate has figures, so there is nothing to propose.';
+  const ended = stopped ? 'The search was ended' : 'The budget was over';
+  return `${ended} before candidates were compared in turn. The best so far: ${candidateText(space, best)}.`;
+}
+
+const advice = 'give more --budget, or a quieter machine';
+
+function verdictText(proposed: boolean, { rounds, present, best, ratio, limit }: Verdict): string {
   const percent = (share: number): string => `${share >= 0 ? '+' : ''}${significant(100 * share)} %`;
-  const within = ratio.within === undefined ? '' : ` ± ${significant(100 * ratio.within)} %`;
-  const measured = `${percent(ratio.change)}${within} in ${rounds} rounds in turn`;
-  if (!present.score.meets)
-    return best.score.meets
-      ? 'The present configuration is beyond the limits, and the best one meets them.'
-      : 'No candidate meets the limits; nothing is proposed.';
-  if (result.proposed) return `The best one is better by more than chance: ${measured}.`;
-  return ratio.significant && ratio.change > 0
-    ? `The best one is hardly better: ${measured}. The present configuration can stay.`
-    : `The best one is not better by more than chance: ${measured}. The present configuration can stay.`;
+  const measured = ({ change, interval }: Verdict['ratio']): string => {
+    const [least, most] = interval ?? [];
+    const ends =
+      least === undefined || most === undefined
+        ? ', of unknown precision,'
+        : ` (from ${percent(least)} to ${percent(most)})`;
+    return `${percent(change)}${ends} in ${rounds} ${rounds === 1 ? 'round' : 'rounds'} in turn`;
+  };
+  if (!present.score.meets) {
+    if (!best.score.meets) return 'No candidate meets the limits; nothing is proposed.';
+    const what = limit === undefined ? '' : ` What is limited differs by ${measured(limit.change)}.`;
+    return proposed
+      ? `The present configuration is beyond the limits, and the best one meets them.${what}`
+      : `Not decided whether only the best one meets the limits: ${advice}.${what}`;
+  }
+  const told = measured(ratio);
+  if (proposed) return `The best one is better by more than chance: ${told}.`;
+  if (!best.score.meets) return 'No other candidate meets the limits. The present configuration can stay.';
+  if (isOpen(ratio)) return `Not decided whether the best one is better: ${told}; ${advice}.`;
+  return `The best one is not better by ${100 * leastGain} % or more: ${told}. The present configuration can stay.`;
+}
+
+/** Carriage returns would be shown at the end of each line. */
+function diffText(file: string, before: string | undefined, after: string): string {
+  const plain = (text: string): string => text.replaceAll('\r\n', '\n');
+  const diff = unifiedDiff(file, before === undefined ? undefined : plain(before), plain(after));
+  return after.includes('\r\n') ? `${diff}\n(Lines of this file end with CR LF.)` : diff;
+}
+
+/** Failures are lists; errors of models may have several lines. */
+function oneLine(text: string): string {
+  return text.replaceAll(/\s*\n\s*/g, ' ').trim();
 }
 
 /** What users of the model would notice. */
 function cautions({ space, result }: Analysis): readonly string[] {
-  return changedIn(space, result.best).flatMap(({ axis: { model, setting, values, present }, value }) => {
-    const before = values[present];
+  return changedIn(space, result.best).flatMap(({ axis, value }) => {
+    const { model, setting, values, present, unbatchedRows } = axis;
+    const before = values[present] === 'unbatched' ? unbatchedRows : values[present];
     if (
       setting === 'max_batch_size' &&
       typeof before === 'number' &&
@@ -158,10 +214,6 @@ function cautions({ space, result }: Analysis): readonly string[] {
     )
       return [
         `Caution: model '${model}' will refuse requests of more than ${value} rows; now it takes ${before}.`,
-      ];
-    if (setting === 'max_batch_size' && before === 'unbatched' && typeof value === 'number')
-      return [
-        `Caution: model '${model}' gets dynamic_batching, and will refuse requests of more than ${value} rows.`,
       ];
     if (setting === 'inline' && typeof value === 'number' && value > 50)
       return [`Caution: batches of model '${model}' may hold up the program's event loop for ${value} µs.`];

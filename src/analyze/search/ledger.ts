@@ -33,7 +33,7 @@ export class Ledger {
     this.#space = space;
     this.#objective = objective;
     this.#world = world;
-    this.#began = world.now();
+    this.#began = world.beganMs ?? world.now();
     this.budgetMs = budgetMs;
     this.present = presentOf(space);
   }
@@ -85,6 +85,11 @@ export class Ledger {
       );
   }
 
+  /** Whether a candidate has failed, which rules it out for good. The present configuration is always in. */
+  isOut(candidate: Candidate): boolean {
+    return keyOf(candidate) !== keyOf(this.present) && this.entry(candidate).failure !== undefined;
+  }
+
   /** How many settings a candidate changes. */
   changes(candidate: Candidate): number {
     return changedIn(this.#space, candidate).length;
@@ -102,6 +107,7 @@ export class Ledger {
 
   /** Measures a candidate. Its figures are the means of all its measurements, by their lengths. */
   async measure(phase: Phase, candidate: Candidate, windowMs: number): Promise<Figures | undefined> {
+    if (this.isOut(candidate)) return undefined;
     const [first] = this.ranked();
     this.#world.told({
       phase,

@@ -50,6 +50,8 @@ export interface Score {
 
 /** With the goal `memory`, the share of the present throughput that must stay. */
 export const keptThroughput = 0.95;
+/** Candidates that take less are alike: a process grows by so much for other reasons. */
+const leastMemoryBytes = 2 ** 20;
 /** A candidate may refuse this share of the requests more than the present configuration. */
 const mostRefused = 0.01;
 
@@ -127,7 +129,7 @@ export function scoreOf(objective: Objective, figures: Figures, present: Figures
       return { meets: true, value: 1 / mean, level: undefined };
     }
     case 'memory':
-      return { meets: true, value: 1 / Math.max(1, memoryBytes ?? 1), level: undefined };
+      return { meets: true, value: 1 / Math.max(leastMemoryBytes, memoryBytes ?? 0), level: undefined };
   }
 }
 

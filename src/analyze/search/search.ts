@@ -8,7 +8,7 @@ import { coarseGrid, keyOf, neighboursOf, takenBack, type Candidate, type Space 
 import { Ledger, type Entry } from './ledger.js';
 import { compareScores, type Figures, type Objective } from './objective.js';
 import { leastWindowMs, planFinalists, planGrid, planRounds, shares, windowFor } from './plan.js';
-import { leastGain, mergeRounds, ratioOf, settle, type Settled } from './verdict.js';
+import { leastGain, limitTestOf, meetsAlone, mergeRounds, ratioOf, settle, type Settled } from './verdict.js';
 import type { SearchResult, SearchWorld, Verdict } from './world.js';
 
 /** Steps go on while the best of them is better by this share. */
@@ -21,8 +21,6 @@ const leftAfter: ReadonlyMap<number, number> = new Map([
   [2, 3],
   [4, 2],
 ]);
-/** A comparison has at least so many rounds, even if its time is over. */
-const fewestRounds = 3;
 /** Candidates that differ by more are not alike, however unsure the difference is. */
 const mostAlike = 0.03;
 /** In the grid, this share of the candidates is measured for longer, at least two. */
@@ -36,6 +34,15 @@ export async function search(
   world: SearchWorld,
 ): Promise<SearchResult> {
   return new Search(space, objective, budgetMs, world).run();
+}
+
+/** The figures of each candidate, by the number of the round. A round in which it failed is missing. */
+type RoundFigures = ReadonlyMap<string, Map<number, Figures>>;
+
+/** A candidate of the rounds. */
+interface Finalist {
+  readonly candidate: Candidate;
+  readonly settled: Settled;
 }
 
 class Search {
@@ -64,7 +71,7 @@ class Search {
   /** The first measurement of a process is slower than all that follow, so that it only tells what measurements cost. */
   async #measurePresent(): Promise<void> {
     const first = await this.#ledger.measure('present', this.#ledger.present, leastWindowMs);
-    if (first === undefined) return;
+    if (first === undefined || this.#ledger.elapsedMs > this.#ledger.budgetMs) return;
     await this.#ledger.measure('present', this.#ledger.present, leastWindowMs);
   }
 
@@ -134,13 +141,15 @@ class Search {
 
   /** Takes back each change of the best candidate that gains nothing, by measurements in turn. */
   async #simpler(most: number): Promise<Candidate> {
-    let best = this.#ledger.ranked()[0]?.candidate ?? this.#ledger.present;
+    const leading = (): Candidate => this.#ledger.ranked()[0]?.candidate ?? this.#ledger.present;
+    let best = leading();
     const timeMs = shares.simpler * this.#ledger.budgetMs - this.#ledger.elapsedMs;
     const measurements = 2 * simplerRounds * Math.max(1, this.#ledger.changes(best));
     const windowMs = windowFor(timeMs / measurements, this.#ledger.costs, most);
     for (let again = true; again;) {
       again = false;
       for (const other of takenBack(this.#space, best)) {
+        if (this.#ledger.isOut(other)) continue;
         const of: [Figures[], Figures[]] = [[], []];
         for (let round = 0; round < simplerRounds; round++) {
           for (const [i, candidate] of [best, other].entries()) {
@@ -149,6 +158,12 @@ class Search {
             if (figures !== undefined) of[i]?.push(figures);
           }
         }
+        if (this.#ledger.isOut(best)) {
+          best = leading();
+          again = true;
+          break;
+        }
+        if (this.#ledger.isOut(other)) continue;
         const [mine, its] = of.map((rounds) => this.#settled(rounds));
         if (mine === undefined || its === undefined || (mine.score.meets && !its.score.meets)) continue;
         if (ratioOf(mine.values, its.values).change < -leastPart) continue;
@@ -174,7 +189,7 @@ class Search {
       .filter((one) => keyOf(one) !== keyOf(best) && this.#ledger.changes(one) > 0);
     const leftMs = this.#ledger.budgetMs - this.#ledger.elapsedMs;
     const chosen = [best, ...others]
-      .filter((one) => keyOf(one) !== keyOf(this.#ledger.present))
+      .filter((one) => keyOf(one) !== keyOf(this.#ledger.present) && !this.#ledger.isOut(one))
       .slice(0, planFinalists(leftMs, this.#ledger.costs, finalists));
     if (chosen.length === 0) return this.#result(this.#ledger.present, undefined);
     const extra = Math.max(0, chosen.length - 3) * 2 + Math.max(0, Math.min(3, chosen.length) - 2) * 4;
@@ -185,51 +200,53 @@ class Search {
       least,
     );
     let running = [this.#ledger.present, ...chosen];
-    const of = new Map(running.map((one): [string, Figures[]] => [keyOf(one), []]));
+    const of: RoundFigures = new Map(running.map((one) => [keyOf(one), new Map<number, Figures>()]));
     for (let round = 0; round < rounds; round++) {
+      const roundMs = running.length * this.#ledger.costOf(windowMs);
+      if (this.#ledger.elapsedMs + roundMs > this.#ledger.budgetMs) break;
       // The order turns, so that nobody always follows the same one.
       const order = running.map((_, i) => running[(i + round) % running.length] ?? this.#ledger.present);
       for (const candidate of round % 2 === 0 ? order : order.toReversed()) {
         const figures = await this.#ledger.measure('rounds', candidate, windowMs);
         if (this.#world.stopped()) return this.#result(best, undefined);
-        if (figures !== undefined) of.get(keyOf(candidate))?.push(figures);
+        if (figures !== undefined) of.get(keyOf(candidate))?.set(round, figures);
       }
-      const roundMs = running.length * this.#ledger.costOf(windowMs);
-      if (round + 1 >= fewestRounds && this.#ledger.elapsedMs + roundMs > this.#ledger.budgetMs) break;
+      running = running.filter((one) => !this.#ledger.isOut(one));
+      if (running.length < 2) break;
       const left = leftAfter.get(round + 1);
       if (left === undefined) continue;
       // The one whose every change gained something stays: others may be ahead by chance.
       const ahead = this.#settledOf(chosen, of).map(({ candidate }) => candidate);
-      running = [this.#ledger.present, ...new Set([...ahead.slice(0, left), ...chosen.slice(0, 1)])];
+      const stays = chosen.slice(0, 1).filter((one) => !this.#ledger.isOut(one));
+      running = [this.#ledger.present, ...new Set([...ahead.slice(0, left), ...stays])];
     }
     return this.#judge(this.#settledOf(chosen, of), of, windowMs);
   }
 
-  /** The candidates with as many rounds as the present one, the best first. */
-  #settledOf(
-    chosen: readonly Candidate[],
-    of: ReadonlyMap<string, readonly Figures[]>,
-  ): readonly { readonly candidate: Candidate; readonly settled: Settled }[] {
-    const [first, ...rest] = of.get(keyOf(this.#ledger.present)) ?? [];
+  /** The candidates with all rounds of the present one, the best first. */
+  #settledOf(chosen: readonly Candidate[], of: RoundFigures): readonly Finalist[] {
+    const [rounds, [first, ...rest]] = this.#presentRounds(of);
     if (first === undefined) return [];
     const base = mergeRounds([first, ...rest]);
     return chosen
       .flatMap((candidate) => {
-        const rounds = of.get(keyOf(candidate)) ?? [];
-        const [one, ...more] = rounds;
-        // Rounds are compared one by one, so that one that lacks a round is out.
-        if (one === undefined || rounds.length <= rest.length) return [];
+        // Rounds are compared one by one, by their numbers.
+        const figures = rounds.map((round) => of.get(keyOf(candidate))?.get(round));
+        const [one, ...more] = figures.filter((its) => its !== undefined);
+        if (one === undefined || more.length < rest.length || this.#ledger.isOut(candidate)) return [];
         return [{ candidate, settled: settle(this.#objective, [one, ...more], base) }];
       })
       .sort((a, b) => compareScores(a.settled.score, b.settled.score));
   }
 
-  #judge(
-    settled: readonly { readonly candidate: Candidate; readonly settled: Settled }[],
-    of: ReadonlyMap<string, readonly Figures[]>,
-    windowMs: number,
-  ): SearchResult {
-    const [first, ...rest] = of.get(keyOf(this.#ledger.present)) ?? [];
+  /** The numbers of the rounds in which the present configuration has figures, and these. */
+  #presentRounds(of: RoundFigures): readonly [readonly number[], readonly Figures[]] {
+    const rounds = [...(of.get(keyOf(this.#ledger.present)) ?? [])];
+    return [rounds.map(([round]) => round), rounds.map(([, figures]) => figures)];
+  }
+
+  #judge(settled: readonly Finalist[], of: RoundFigures, windowMs: number): SearchResult {
+    const [, [first, ...rest]] = this.#presentRounds(of);
     const [winner] = settled;
     if (first === undefined || winner === undefined) return this.#result(this.#ledger.present, undefined);
     const present = settle(this.#objective, [first, ...rest], undefined);
@@ -237,19 +254,30 @@ class Search {
     const { score, values } = winner.settled;
     const [best = winner] = settled
       .filter(({ settled: { score: other, values: its } }) => {
-        const { change, within = leastGain } = ratioOf(values, its);
+        const { change, interval } = ratioOf(values, its);
+        const within = interval === undefined ? leastGain : interval[1] - change;
         return other.meets === score.meets && change >= -Math.min(mostAlike, Math.max(leastGain, within));
       })
       .sort((a, b) => this.#ledger.changes(a.candidate) - this.#ledger.changes(b.candidate));
-    const ratio = ratioOf(present.values, best.settled.values, of.size - 1);
-    const verdict: Verdict = { rounds: 1 + rest.length, windowMs, present, best: best.settled, ratio };
+    const comparisons = of.size - 1;
+    const verdict: Verdict = {
+      rounds: 1 + rest.length,
+      windowMs,
+      present,
+      best: best.settled,
+      ratio: ratioOf(present.values, best.settled.values, comparisons),
+      limit: limitTestOf(present, best.settled, comparisons),
+    };
     return this.#result(best.candidate, verdict);
   }
 
   #result(best: Candidate, verdict: Verdict | undefined): SearchResult {
     const stopped = this.#world.stopped();
     const present = this.#ledger.entry(this.#ledger.present);
-    const tried = [present, ...[...this.#ledger.entries].filter((one) => one !== present)];
+    const others = this.#ledger.entries.filter(
+      (one) => one !== present && (one.figures !== undefined || one.failure !== undefined),
+    );
+    const tried = [present, ...others];
     const [leading] = this.#ledger.ranked();
     return {
       tried: tried.map(({ candidate, figures, windowMs, failure }) => ({
@@ -258,7 +286,7 @@ class Search {
         windowMs,
         failure,
       })),
-      best: verdict === undefined && stopped ? (leading?.candidate ?? best) : best,
+      best: verdict === undefined ? (leading?.candidate ?? best) : best,
       verdict,
       proposed: verdict !== undefined && isProposed(verdict),
       stopped,
@@ -273,8 +301,8 @@ const simplerRounds = 3;
 const mostCentres = 24;
 
 /** Whether the best candidate is better by more than chance, and by enough; or meets limits that the present one does not. */
-export function isProposed({ present, best, ratio }: Verdict): boolean {
+export function isProposed({ present, best, ratio, limit }: Verdict): boolean {
   if (!best.score.meets) return false;
-  if (!present.score.meets) return true;
+  if (!present.score.meets) return limit !== undefined && meetsAlone(limit);
   return ratio.significant && ratio.change >= leastGain;
 }

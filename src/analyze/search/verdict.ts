@@ -19,8 +19,10 @@ export const leastGain = 0.01;
 export interface Ratio {
   /** How much more the second one has, as a share of the first; the trimmed geometric mean of the rounds. */
   readonly change: number;
-  /** The half of the change's interval of 99 %; undefined: too few rounds. */
-  readonly within: number | undefined;
+  /**
+   * The ends of the change's interval, which is as wide as the test of significance demands; undefined: too few rounds.
+   */
+  readonly interval: readonly [least: number, most: number] | undefined;
   readonly significant: boolean;
 }
 
@@ -39,12 +41,12 @@ export function ratioOf(before: readonly number[], after: readonly number[], com
     return other === undefined || one <= 0 || other <= 0 ? [] : [Math.log(other / one)];
   });
   const { length } = logs;
-  if (length === 0) return { change: 0, within: undefined, significant: false };
+  if (length === 0) return { change: 0, interval: undefined, significant: false };
   const cut = Math.floor(trimmed * length);
   const sorted = logs.sort((a, b) => a - b);
   const mean = meanOf(sorted.slice(cut, length - cut));
   const change = Math.exp(mean) - 1;
-  if (length < 2) return { change, within: undefined, significant: false };
+  if (length < 2) return { change, interval: undefined, significant: false };
   const [least = mean, most = mean] = [sorted[cut], sorted[length - 1 - cut]];
   const winsorized = sorted.map((one) => Math.min(most, Math.max(least, one)));
   const centre = meanOf(winsorized);
@@ -52,9 +54,10 @@ export function ratioOf(before: readonly number[], after: readonly number[], com
   const error = Math.sqrt(variance / length) / (1 - (2 * cut) / length);
   const freedom = length - 2 * cut - 1;
   const p = error === 0 ? (mean === 0 ? 1 : 0) : twoSidedP(mean / error, freedom);
+  const within = error * tQuantile(significance / comparisons, freedom);
   return {
     change,
-    within: (1 + change) * (Math.exp(error * tQuantile(significance, freedom)) - 1),
+    interval: [Math.exp(mean - within) - 1, Math.exp(mean + within) - 1],
     significant: p < significance / comparisons,
   };
 }
@@ -69,6 +72,8 @@ export interface Settled {
   readonly score: Score;
   /** The objective's figure of each round, where greater is better. */
   readonly values: readonly number[];
+  /** Each round's figure that is nearest to its limit or farthest beyond it, as a share of the limit; undefined: there is none. */
+  readonly ofLimit: readonly number[] | undefined;
 }
 
 /** Merges rounds: the median of each figure. */
@@ -106,7 +111,64 @@ export function settle(
       ? scoreOf(unlimited, round, undefined).value
       : (round.levels[score.level]?.throughput ?? 0),
   );
-  return { figures, score, values };
+  return { figures, score, values, ofLimit: sharesOfLimits(objective, rounds, figures, score) };
+}
+
+/** The share of each round, at the level that the score is of, or else at the one that is nearest to the limit. */
+function sharesOfLimits(
+  { limit, mostMemoryBytes }: Objective,
+  rounds: readonly Figures[],
+  { levels }: Figures,
+  { level }: Score,
+): readonly number[] | undefined {
+  if (limit === undefined && mostMemoryBytes === undefined) return undefined;
+  const latencyOf = (one: Figures['levels'][number] | undefined): number =>
+    limit === undefined || one === undefined ? 0 : one.latencyMs[limit.latency] / limit.ms;
+  const nearest = levels.reduce((best, one, i) => (latencyOf(one) < latencyOf(levels[best]) ? i : best), 0);
+  return rounds.map((round) => {
+    const latency = latencyOf(round.levels[level ?? nearest]);
+    const { memoryBytes = 0 } = round;
+    return Math.max(latency, mostMemoryBytes === undefined ? 0 : memoryBytes / mostMemoryBytes);
+  });
+}
+
+/** A comparison of what is limited. All are shares of the limit. */
+export interface LimitTest {
+  /** How far the present configuration is beyond the limit. */
+  readonly present: Ratio;
+  /** How far the best candidate is beyond the limit. */
+  readonly best: Ratio;
+  /** How much more the best candidate has than the present one. */
+  readonly change: Ratio;
+}
+
+/**
+ * Compares what is limited; undefined if nothing is.
+ *
+ * @param comparisons - As for {@link ratioOf}.
+ */
+export function limitTestOf(present: Settled, best: Settled, comparisons: number): LimitTest | undefined {
+  const [before, after] = [present.ofLimit, best.ofLimit];
+  if (before === undefined || after === undefined) return undefined;
+  const ones = before.map(() => 1);
+  return {
+    present: ratioOf(ones, before),
+    best: ratioOf(ones, after, comparisons),
+    change: ratioOf(before, after, comparisons),
+  };
+}
+
+/** Whether a candidate meets limits that the present configuration does not, by more than chance. */
+export function meetsAlone({ present, best, change }: LimitTest): boolean {
+  const lowers = change.significant && change.change < 0;
+  const isBeyond = present.significant && present.change > 0;
+  const isBelow = best.significant && best.change < 0;
+  return lowers && (isBeyond || isBelow);
+}
+
+/** Whether the rounds leave open that the second one is better by enough. */
+export function isOpen({ interval }: Ratio): boolean {
+  return interval === undefined || interval[1] >= leastGain;
 }
 
 /** The middle value, or the mean of the two in the middle. */

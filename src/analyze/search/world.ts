@@ -2,7 +2,7 @@
 
 import type { Candidate } from '../space/space.js';
 import type { Figures, Score } from './objective.js';
-import type { Ratio, Settled } from './verdict.js';
+import type { LimitTest, Ratio, Settled } from './verdict.js';
 
 /** The outcome of a measurement: figures, or why there are none. */
 export type Measured = { readonly figures: Figures } | { readonly failure: string };
@@ -16,6 +16,8 @@ export interface SearchWorld {
   measure(candidate: Candidate, windowMs: number): Promise<Measured>;
   /** Milliseconds. */
   now(): number;
+  /** When the time began; undefined: with the search. */
+  readonly beganMs?: number;
   /** Whether the search is to end at once, with what it has. */
   stopped(): boolean;
   /** Hears of each measurement before it begins. */
@@ -68,4 +70,6 @@ export interface Verdict {
   readonly present: Settled;
   readonly best: Settled;
   readonly ratio: Ratio;
+  /** Undefined: the objective has no limits. */
+  readonly limit: LimitTest | undefined;
 }

@@ -54,7 +54,7 @@ export interface AxisSource {
   readonly cores: number;
   /** The most rows that wait at a time: callers times rows of a request. */
   readonly load: number;
-  /** Rows of a request. */
+  /** The fewest rows that a candidate takes: those of a request, and those that an ensemble may give its step. */
   readonly batch: number;
   readonly limits: ReadonlyMap<SettingName, SearchLimit>;
 }
@@ -78,7 +78,10 @@ export function axesOf(source: AxisSource): {
     left.push({ model, settings, why });
   };
   const add = (setting: SettingName, found: readonly SettingValue[], present: SettingValue): void => {
-    const axis = axisOf(source, setting, found, present);
+    const axis = {
+      ...axisOf(source, setting, found, present),
+      ...(present === 'unbatched' && { unbatchedRows: source.config.max_batch_size }),
+    };
     if (axis.values.length > 1) axes.push(axis);
     else leave(source.limits.has(setting) ? '--search leaves one value' : 'there is one value', setting);
   };
@@ -133,7 +136,11 @@ function batchAxes({ config, load, batch }: AxisSource, add: Add, leave: Leave):
     return;
   }
   if (dynamic === undefined)
-    add('max_batch_size', ['unbatched', ...sizes.filter((size) => size > 1)], 'unbatched');
+    add(
+      'max_batch_size',
+      ['unbatched', ...new Set([...sizes, rows])].filter((size) => size !== 1),
+      'unbatched',
+    );
   else add('max_batch_size', sizes, rows);
   add('delay', delays, dynamic?.max_queue_delay_microseconds ?? 0);
   // The largest batch is preferred anyway.

@@ -17,6 +17,8 @@ export interface Axis {
   readonly values: readonly SettingValue[];
   /** The place of the present configuration's value. */
   readonly present: number;
+  /** The max_batch_size of the value `unbatched`. */
+  readonly unbatchedRows?: number;
 }
 
 /** The place of a value of each axis, in the order of the axes. */

@@ -1,6 +1,6 @@
 /** The configurations of models as they are written in their folders. */
 
-import { readFile, stat } from 'node:fs/promises';
+import { lstat, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { readModelConfig, type ModelConfigInput } from '../../config/index.js';
@@ -49,7 +49,14 @@ async function textOf(file: string): Promise<string | undefined> {
   try {
     return await readFile(file, 'utf8');
   } catch (cause) {
-    if (cause instanceof Error && 'code' in cause && cause.code === 'ENOENT') return undefined;
+    const isMissing = cause instanceof Error && 'code' in cause && cause.code === 'ENOENT';
+    // A link to nothing would be replaced by a file.
+    if (isMissing && !(await isLink(file))) return undefined;
     throw invalidArgument(`${file} cannot be read: ${thrownText(cause)}`, { cause });
   }
+}
+
+async function isLink(file: string): Promise<boolean> {
+  const found = await lstat(file).catch((): undefined => undefined);
+  return found?.isSymbolicLink() === true;
 }

@@ -28,7 +28,8 @@ ${flagsText(analyzeFlagGroups)}
 
 Ctrl-C ends the search with what it has found; a second one ends it at once.
 
-Exit code: 0, also if nothing is to change; ${codes.wrongFlags}: a wrong command line, or nothing to search; ${codes.interrupted}: Ctrl-C;
+Exit code: 0, also if nothing is to change; ${codes.wrongFlags}: a wrong command line, nothing to search,
+or too short a budget; ${codes.interrupted}: Ctrl-C;
 ${codes.terminated}: SIGTERM; ${codes.failed}: the model cannot be loaded or measured, or a file not written.`;
 }
 
@@ -53,7 +54,7 @@ export async function analyze(args: readonly string[]): Promise<number> {
     return fail(error, codes.wrongFlags);
   }
   const { options } = settings;
-  const progress = new ConsoleProgress(process.stderr.isTTY, options.objective);
+  const progress = new ConsoleProgress(process.stderr.isTTY, options.objective, settings.write);
   const interrupt = new AbortController();
   let ended: number = codes.interrupted;
   const stop = (signal: NodeJS.Signals): void => {

@@ -7,18 +7,26 @@ import type { SearchProgress } from '../../analyze/search/world.js';
 import type { LeftOut } from '../../analyze/space/axes.js';
 import { candidateText, keyOf, type Space } from '../../analyze/space/space.js';
 import { printable, printableLine } from '../../printable.js';
+import { checkConfigs } from './write-config.js';
 
 /** See the head of this file. Figures go to stdout, and everything that only tells of progress to stderr. */
 export class ConsoleProgress implements AnalyzeProgress {
   readonly #terminal: boolean;
   readonly #objective: Objective;
+  readonly #writes: boolean;
   #space: Space | undefined;
   #shown: string = '';
   #live = false;
 
-  constructor(terminal: boolean, objective: Objective) {
+  /** @param writes - Whether files are to be changed in the end. */
+  constructor(terminal: boolean, objective: Objective, writes: boolean = false) {
+    this.#writes = writes;
     this.#terminal = terminal;
     this.#objective = objective;
+  }
+
+  async files(files: readonly string[]): Promise<void> {
+    if (this.#writes) await checkConfigs(files);
   }
 
   opened(space: Space, left: readonly LeftOut[]): void {

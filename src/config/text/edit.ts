@@ -61,10 +61,12 @@ class Edit {
   readonly #mark: string;
   readonly #text: string;
   readonly #written: Written;
+  readonly #lineEnd: string;
 
   constructor(text: string) {
     this.#mark = text.startsWith('\uFEFF') ? '\uFEFF' : '';
     this.#text = text.slice(this.#mark.length);
+    this.#lineEnd = this.#text.includes('\r\n') ? '\r\n' : '\n';
     const decoded = decodeConfig(this.#text);
     const reader = new Reader(this.#text, 'text' in decoded && decoded.wellFormed);
     reader.config();
@@ -109,10 +111,29 @@ class Edit {
     for (const [i, part] of written.toReversed().entries()) {
       const isFirst = i === written.length - 1;
       const [from, to] = this.#range(part.token, this.#endOfStatement(part));
-      const list = isFirst ? printField(field, value).join(' ') : '';
-      text = text.slice(0, from) + (isFirst && list === '' ? `${field.name}: [ ]` : list) + text.slice(to);
+      const printed = isFirst ? printField(field, value).join(' ') : '';
+      const list = isFirst && printed === '' ? `${field.name}: [ ]` : printed;
+      text =
+        text.slice(0, from) + this.#comments(part.token, this.#endOfStatement(part)) + list + text.slice(to);
     }
     return this.#whole(text);
+  }
+
+  /** The comments between tokens, each as a line before what replaces them. */
+  #comments(first: number, end: number): string {
+    const text = this.#text;
+    const found: string[] = [];
+    for (let token = first; token < end - 1; token++) {
+      const [, after] = this.#range(token, token + 1);
+      found.push(...(text.slice(after, this.#offset(token + 1)).match(/#[^\r\n]*/g) ?? []));
+    }
+    const indent = this.#indentOf(this.#offset(first));
+    return found.map((comment) => `${comment}${this.#lineEnd}${indent}`).join('');
+  }
+
+  /** The indentation of the line that has an offset. */
+  #indentOf(offset: number): string {
+    return /^[ \t]*/.exec(this.#text.slice(this.#text.lastIndexOf('\n', offset - 1) + 1))?.[0] ?? '';
   }
 
   /** Adds a field to a block. */
@@ -122,8 +143,8 @@ class Edit {
     const text = this.#text;
     const last = fields.at(-1);
     if (open === undefined) {
-      const end = text === '' || text.endsWith('\n') ? '' : '\n';
-      return this.#whole(`${text}${end}${lines.join('\n')}\n`);
+      const end = text === '' || text.endsWith('\n') ? '' : this.#lineEnd;
+      return this.#whole(text + end + lines.map((line) => line + this.#lineEnd).join(''));
     }
     const oneLine = lines.map((line) => line.trim()).join(' ');
     const start = this.#offset(open);
@@ -133,12 +154,12 @@ class Edit {
     }
     const [begin, end] = this.#range(last.token, this.#endOfStatement(last));
     const lineBegin = text.lastIndexOf('\n', begin - 1) + 1;
-    const rest = /^[ \t,;]*(?:#[^\n]*)?(?=\n)/.exec(text.slice(end));
+    const rest = /^[ \t,;]*(?:#[^\r\n]*)?(?=\r?\n)/.exec(text.slice(end));
     if (lineBegin <= start || rest === null)
       return this.#whole(`${text.slice(0, end)} ${oneLine}${text.slice(end)}`);
-    const indent = /^[ \t]*/.exec(text.slice(lineBegin))?.[0] ?? '';
+    const indent = this.#indentOf(begin);
     const at = end + rest[0].length;
-    const added = lines.map((line) => `\n${indent}${line}`).join('');
+    const added = lines.map((line) => `${this.#lineEnd}${indent}${line}`).join('');
     return this.#whole(text.slice(0, at) + added + text.slice(at));
   }
 

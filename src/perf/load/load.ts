@@ -51,16 +51,21 @@ export abstract class Load implements FlightOwner {
   /** Begins to send. */
   abstract start(): void;
 
-  /** Stops to send, ends open sequences, and waits until nothing is under way, for ten seconds at most. */
-  async stop(): Promise<void> {
+  /**
+   * Stops to send, ends open sequences, and waits until nothing is under way, for a time at most.
+   *
+   * @returns Whether nothing is under way.
+   */
+  async stop(limitMs: number = drainMs): Promise<boolean> {
     this.stopping = true;
     this.halt();
     // Sequences that are open end with one more request; those with a request under way do so when it has ended.
     for (const slot of this.#slots.values()) if (!slot.busy && slot.source.open) this.send(slot);
     if (this.#underWay > 0)
-      await endsWithin(new Promise<void>((resolve) => (this.#drained = resolve)), drainMs);
+      await endsWithin(new Promise<void>((resolve) => (this.#drained = resolve)), limitMs);
     // Their ids are free for the next load.
     for (const { source } of this.#slots.values()) source.abandon();
+    return this.#underWay === 0;
   }
 
   /** How many requests are under way. */

@@ -3,6 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { unavailable } from '../../errors.js';
 import type { Load } from '../load/load.js';
+import { significant } from '../plot/numbers.js';
 import { decidingLatencyMs, levelText, throughputOf, type Level, type LevelLoad } from './level.js';
 import { mergeUse, ProcessWatch, type ProcessUse } from './process-usage.js';
 import { Recording, type RecordedWindow, type SliceFigures } from './recording.js';
@@ -29,6 +30,13 @@ export interface WindowPlan {
   readonly warmup: number;
   /** How long the load runs before the first window, in milliseconds (default 0). */
   readonly warmupMs?: number;
+  /** So many requests of the load end before the first window (default 0). It needs `warmupMs`. */
+  readonly warmupAnswers?: number;
+  /**
+   * How long the answers of `warmupAnswers`, and those under way at the end, may take, in milliseconds. Later ones fail the
+   * level (default: only a long silence does).
+   */
+  readonly patienceMs?: number;
 }
 
 /** Hears of a measurement in progress. */
@@ -119,23 +127,26 @@ class Profiler {
       if (this.#stop.signal.aborted) return { level: undefined, failure: this.#failure };
       const { requestCount } = plan;
       const load = this.#load(requestCount > 0 ? requestCount : undefined);
-      const { warmupMs = 0 } = plan;
+      const { warmupMs = 0, patienceMs } = plan;
+      let result: Level | undefined;
       this.#watch.start();
       if (warmupMs > 0) load.start();
       try {
         if (warmupMs > 0) await this.#wait(warmupMs);
+        await this.#warmUpAnswers();
         const before = await this.#measured.snapshot();
         this.#recording.restart();
         this.#watch.take();
         if (warmupMs === 0) load.start();
         const verdict = await this.#takeWindows(before);
-        const result = this.#levelOf(verdict);
+        result = this.#levelOf(verdict);
         if (result === undefined) this.#unanswered();
-        return { level: result, failure: this.#failure };
       } finally {
         this.#watch.stop();
-        await load.stop();
+        const drained = await load.stop(patienceMs);
+        if (!drained && patienceMs !== undefined) this.#late('requests had no answer', patienceMs);
       }
+      return { level: result, failure: this.#failure };
     } finally {
       signal.removeEventListener('abort', stop);
     }
@@ -186,6 +197,25 @@ class Profiler {
     this.#silence.since = performance.now();
     while (this.#ended() < count && (await this.#wait(5))) this.#checkSilence();
     await load.stop();
+  }
+
+  /** Until then, the latencies are those of a queue that is still filling up. */
+  async #warmUpAnswers(): Promise<void> {
+    const { warmupAnswers = 0, patienceMs = Infinity } = this.#measured.plan;
+    const began = performance.now();
+    this.#silence = { since: began, ended: 0 };
+    while (this.#ended() < warmupAnswers && (await this.#wait(5))) {
+      this.#checkSilence();
+      if (performance.now() - began < patienceMs) continue;
+      this.#late(`${this.#ended()} of the first ${warmupAnswers} requests were answered`, patienceMs);
+      this.#stop.abort();
+    }
+  }
+
+  #late(what: string, ms: number): void {
+    if (this.#measured.signal.aborted) return;
+    const text = `${levelText(this.#measured.level)}: ${what} within ${significant(ms / 1000)} s`;
+    this.#failure ??= { error: unavailable('TIMED_OUT', text) };
   }
 
   #ended(): number {

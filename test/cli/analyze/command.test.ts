@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { lstat, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { chown, lstat, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -9,9 +9,11 @@ import { ConsoleProgress } from '../../../src/cli/analyze/console-progress.js';
 import { analyzeFlagGroups, analyzeFlags } from '../../../src/cli/analyze/flags.js';
 import { reportAnalysis } from '../../../src/cli/analyze/report.js';
 import { analyzeSettings, type AnalyzeSettings } from '../../../src/cli/analyze/settings.js';
-import { writeConfig } from '../../../src/cli/analyze/write-config.js';
+import { checkConfigs, writeConfig } from '../../../src/cli/analyze/write-config.js';
 import { tableOf } from '../../../src/cli/flags/help.js';
 import { parseFlags } from '../../../src/cli/flags/parse-flags.js';
+import { analysisText } from '../../../src/analyze/report/text.js';
+import type { LevelFigures } from '../../../src/analyze/search/objective.js';
 import type { Analysis } from '../../../src/analyze/analyze.js';
 import { TritonError } from '../../../src/errors.js';
 import { axis, figures, level } from '../../analyze/made-up.js';
@@ -131,7 +133,7 @@ async function contents(folder: string): Promise<Record<string, string>> {
 
 /** A short search of few candidates. */
 const slow = identity({ delayMs: 4, maxBatchSize: 2 });
-const quick = ['--budget=2s', '--concurrency=8', '--search=instances=1,4', '--search=max_batch_size=2,8'];
+const quick = ['--budget=5s', '--concurrency=8', '--search=instances=1,4', '--search=max_batch_size=2,8'];
 const quickly = [...quick, '--search=delay=present', '--search=preferred=present', '--search=inline=present'];
 
 test('a search prints candidates, limits and a verdict, writes its reports, and leaves the models alone', async (t) => {
@@ -148,7 +150,7 @@ test('a search prints candidates, limits and a verdict, writes its reports, and 
   assert.match(stdout, /^ {2}instances +\[1\] 4$/m);
   assert.match(stdout, /^not searched:\n/m);
   assert.match(stdout, /^at once +infer\/s +mean ms +p99 ms +candidate$/m);
-  assert.match(stderr, /^0 of 2 s, the present configuration, 0 measurements$/m);
+  assert.match(stderr, /^\d+ of 5 s, the present configuration, 0 measurements$/m);
   assert.deepEqual(await contents(repository), before);
   const told = JSON.parse(await readFile(json, 'utf8')) as Record<string, unknown> & { tried: unknown[] };
   assert.deepEqual([told['tool'], told['model'], told['stopped']], ['tritonts analyze', 'slow', false]);
@@ -165,11 +167,13 @@ function madeUp(file: string, before: string): Analysis {
     figures: figures(level(1000)),
     score: { meets: true, value: 1000, level: 0 },
     values: [1000],
+    ofLimit: undefined,
   };
   const best = {
     figures: figures(level(2000)),
     score: { meets: true, value: 2000, level: 0 },
     values: [2000],
+    ofLimit: undefined,
   };
   const limit = { model: 'm', limit: 'batching', summary: 'They are small.' } as const;
   return {
@@ -187,7 +191,8 @@ function madeUp(file: string, before: string): Analysis {
         windowMs: 100,
         present,
         best,
-        ratio: { change: 1, within: 0.05, significant: true },
+        ratio: { change: 1, interval: [0.95, 1.05], significant: true },
+        limit: undefined,
       },
       proposed: true,
       stopped: false,
@@ -211,7 +216,7 @@ test('a proposed change is shown as a difference, with what limits both and what
   assert.match(text, /^best {5}2,000 infer\/s with 64 at once[^]*max_batch_size 8\n +limit: instances\. /m);
   assert.match(
     text,
-    /^The best one is better by more than chance: \+100 % ± 5\.00 % in 9 rounds in turn\.$/m,
+    /^The best one is better by more than chance: \+100 % \(from \+95\.0 % to \+105 %\) in 9 rounds in turn\.$/m,
   );
   assert.match(text, /^Caution: model 'm' will refuse requests of more than 8 rows; now it takes 16\.$/m);
   assert.match(text, /^failed:\n {2}max_batch_size 8, instances 2: UNAVAILABLE: no memory$/m);
@@ -232,6 +237,55 @@ test('--write writes the change', async (t) => {
   // The file is no longer what was analyzed.
   const again = await reportAnalysis(madeUp(file, before), settings('m', '--write'));
   assert.ok(again instanceof TritonError && again.code === 'UNAVAILABLE');
+});
+
+test('what is not decided is said to be so', () => {
+  const analysis = madeUp('config.pbtxt', 'max_batch_size: 16\n');
+  const { verdict } = analysis.result;
+  assert.ok(verdict !== undefined);
+  const textOf = (change: number, interval: readonly [number, number] | undefined): string =>
+    analysisText(
+      {
+        ...analysis,
+        files: [],
+        result: {
+          ...analysis.result,
+          proposed: false,
+          verdict: { ...verdict, ratio: { change, interval, significant: false } },
+        },
+      },
+      settings('m').options.objective,
+    );
+  assert.match(textOf(0.02, [-0.03, 0.07]), /^Not decided .*\(from -3\.00 % to \+7\.00 %\).*--budget/m);
+  assert.match(textOf(0.02, undefined), /^Not decided .* of unknown precision, /m);
+  assert.match(textOf(-0.01, [-0.02, 0.005]), /^The best one is not better by 1 % or more: .* can stay\.$/m);
+});
+
+test('figures of both are of the same levels', () => {
+  const analysis = madeUp('config.pbtxt', 'max_batch_size: 16\n');
+  const { verdict } = analysis.result;
+  assert.ok(verdict !== undefined);
+  const of = (...levels: readonly LevelFigures[]) => ({ ...verdict.present, figures: figures(...levels) });
+  const result = {
+    ...analysis.result,
+    verdict: {
+      ...verdict,
+      present: of(level(1000, 8), level(900, 32)),
+      best: of(level(1500, 8), level(2000, 32)),
+    },
+  };
+  const text = analysisText({ ...analysis, result }, settings('m').options.objective);
+  assert.match(text, /^present  1,000 infer\/s with 8 at once.*\n {9}900 infer\/s with 32 at once/m);
+  assert.match(text, /^best     1,500 infer\/s with 8 at once.*\n {9}2,000 infer\/s with 32 at once/m);
+});
+
+test('a folder that cannot be written is refused before the search', async (t) => {
+  const folder = await temporaryFolder(t);
+  const missing = join(folder, 'none', 'config.pbtxt');
+  const { code, message } = await rejection(checkConfigs([missing]));
+  assert.equal(code, 'INVALID_ARG');
+  assert.match(message, /^--write: .*config\.pbtxt cannot be written: /);
+  await checkConfigs([join(folder, 'config.pbtxt')]);
 });
 
 test('exit codes and messages', async (t) => {
@@ -287,7 +341,10 @@ for (const [signal, wanted] of [
     const [code] = (await once(child, 'close')) as [number | null];
     assert.equal(code, wanted, told);
     assert.match(told, /^ending with what was found so far/m);
-    assert.match(said, /^The search was ended before candidates were compared in turn\. The best so far: /m);
+    assert.match(
+      said,
+      /^The search was ended before (another candidate was measured|candidates were compared in turn)\./m,
+    );
   });
 
 test('on a terminal one line shows the search, and goes before the report', (t) => {
@@ -326,6 +383,13 @@ test('a configuration is replaced in one step, a link stays, and a file that cha
   assert.equal(await readFile(file, 'utf8'), 'new');
   assert.ok((await lstat(link)).isSymbolicLink());
   assert.equal((await lstat(file)).mode & 0o777, 0o640);
+  if (process.getuid?.() === 0) {
+    await chown(file, 65_534, 65_533);
+    await writeConfig({ model: 'm', file: link, before: 'new', after: 'newer' });
+    const { uid, gid, mode } = await lstat(file);
+    assert.deepEqual([uid, gid, mode & 0o777], [65_534, 65_533, 0o640]);
+    await writeConfig({ model: 'm', file: link, before: 'newer', after: 'new' });
+  }
   const { code, message } = await rejection(
     writeConfig({ model: 'm', file: link, before: 'old', after: 'x' }),
   );

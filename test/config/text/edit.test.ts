@@ -188,3 +188,35 @@ test('a change leaves the given configuration as it is', () => {
   assert.deepEqual(given, { instance_group: [{ count: 1 }], parameters: {} });
   assert.deepEqual(changed, { instance_group: [{ count: 2 }], parameters: { 'a.b': { string_value: 'x' } } });
 });
+
+test('comments in a list that is replaced stay before it', () => {
+  const text = `dynamic_batching {
+  preferred_batch_size: [
+    4, # small clients
+    8  # big clients
+  ]
+}
+`;
+  assert.equal(
+    edit(text, { path: 'dynamic_batching.preferred_batch_size', value: [8] }),
+    `dynamic_batching {
+  # small clients
+  # big clients
+  preferred_batch_size: [ 8 ]
+}
+`,
+  );
+});
+
+test('added lines end as the lines of the file', () => {
+  const text = 'max_batch_size: 8\r\ndynamic_batching {\r\n  preserve_ordering: true # as sent\r\n}\r\n';
+  assert.equal(
+    edit(
+      text,
+      { path: 'dynamic_batching.max_queue_delay_microseconds', value: 100 },
+      { path: 'instance_group[0].count', value: 2 },
+    ),
+    'max_batch_size: 8\r\ndynamic_batching {\r\n  preserve_ordering: true # as sent\r\n  max_queue_delay_microseconds: 100\r\n}\r\n' +
+      'instance_group [\r\n  {\r\n    count: 2\r\n  }\r\n]\r\n',
+  );
+});

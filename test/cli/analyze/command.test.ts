@@ -133,7 +133,7 @@ async function contents(folder: string): Promise<Record<string, string>> {
 
 /** A short search of few candidates. */
 const slow = identity({ delayMs: 4, maxBatchSize: 2 });
-const quick = ['--budget=5s', '--concurrency=8', '--search=instances=1,4', '--search=max_batch_size=2,8'];
+const quick = ['--budget=12s', '--concurrency=8', '--search=instances=1,4', '--search=max_batch_size=2,8'];
 const quickly = [...quick, '--search=delay=present', '--search=preferred=present', '--search=inline=present'];
 
 test('a search prints candidates, limits and a verdict, writes its reports, and leaves the models alone', async (t) => {
@@ -150,7 +150,7 @@ test('a search prints candidates, limits and a verdict, writes its reports, and 
   assert.match(stdout, /^ {2}instances +\[1\] 4$/m);
   assert.match(stdout, /^not searched:\n/m);
   assert.match(stdout, /^at once +infer\/s +mean ms +p99 ms +candidate$/m);
-  assert.match(stderr, /^\d+ of 5 s, the present configuration, 0 measurements$/m);
+  assert.match(stderr, /^\d+ of 12 s, the present configuration, 0 measurements$/m);
   assert.deepEqual(await contents(repository), before);
   const told = JSON.parse(await readFile(json, 'utf8')) as Record<string, unknown> & { tried: unknown[] };
   assert.deepEqual([told['tool'], told['model'], told['stopped']], ['tritonts analyze', 'slow', false]);

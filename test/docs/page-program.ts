@@ -37,3 +37,24 @@ export async function runPageProgram(
   assert.equal(stderr, '');
   return { stdout, folder };
 }
+
+/** Runs each program that the page marks as a program, in a folder with the package alone. It prints what its comments promise. */
+export async function programsPrintWhatTheySay(t: Context, name: string, count: number): Promise<void> {
+  const page = await readFile(join(root, 'docs', `${name}.md`), 'utf8');
+  const programs = [...page.matchAll(/<!-- test: program -->\s*```js\n([^]*?)```/g)].map(
+    ([, code = '']) => code,
+  );
+  assert.equal(programs.length, count);
+  const folder = await temporaryFolder(t);
+  await mkdir(join(folder, 'node_modules'));
+  await symlink(root, join(folder, 'node_modules', 'tritonts'), 'dir');
+  for (const code of programs) {
+    const promised = [...code.matchAll(/console\.log\(.*\); \/\/ prints (.*)$/gm)].map(
+      ([, text = '']) => text,
+    );
+    assert.ok(promised.length > 0);
+    await writeFile(join(folder, 'program.mjs'), code);
+    const { stdout, stderr } = await run(process.execPath, ['program.mjs'], { cwd: folder, timeout: 60_000 });
+    assert.deepEqual([stdout, stderr], [`${promised.join('\n')}\n`, '']);
+  }
+}

@@ -1,17 +1,20 @@
 /** A connection's keepalive pings, limits of the client's pings and resets, maximum age, and end. */
 
-import { constants, type Http2Session } from 'node:http2';
+import type { Socket } from 'node:net';
 import { Leak } from '../../protocol/grpc/leak.js';
+import { errorCode } from '../../protocol/http2/errors.js';
+import type { GrpcHandler } from './handler.js';
+import type { SessionShared } from './http2/limits.js';
+import { Session, type SessionEvents } from './http2/session.js';
+import type { Stream } from './http2/stream.js';
 import type { CheckedGrpcOptions } from './options.js';
-import { pongBytes, Probe } from './probe.js';
+import type { Traffic } from './rpc.js';
 import { clearTimeout, setTimeout } from '../../timers.js';
 
 /** The least time between pings of a client without calls, unless the options permit more. As in gRPC. */
 const idlePingMs = 7_200_000;
 /** The limit for a connection's HTTP/2 preface to arrive. */
 const prefaceMs = 60_000;
-/** The flow-control window of a connection, for all its streams together. */
-const connectionWindow = 8 << 20;
 
 /**
  * How many calls a client may reset before any answer: a burst, and then so many a second. This bounds rapid-reset
@@ -20,10 +23,7 @@ const connectionWindow = 8 << 20;
 const mostUnanswered = 900;
 const unansweredPerSecond = 30;
 
-/**
- * The same for all resets. Beyond this limit the connection takes no more calls, and the calls under way finish.
- * nghttp2's own limit, 1,000 at once and 33 a second, would end every call of the connection.
- */
+/** The same for all resets. Beyond this limit the connection takes no more calls, and the calls under way finish. */
 const mostResets = 700;
 const resetsPerSecond = 25;
 
@@ -31,49 +31,49 @@ const resetsPerSecond = 25;
 const goodbyeMs = 1000;
 
 /** See the head of this file. */
-export class Connection {
-  readonly #session: Http2Session;
+export class Connection implements SessionEvents, Traffic {
+  readonly #session: Session;
   readonly #options: CheckedGrpcOptions;
-  readonly #probe: Probe;
+  readonly #handler: GrpcHandler;
   #calls = 0;
   #lastReceived: number;
   /** Pings that this side has sent since a message was last sent or received. */
   #pings = 0;
   #lastPing = -Infinity;
   #strikes = 0;
-  #answeredPings = 0;
-  /** The bytes written before the client's last ping, without answers to pings. */
+  /** The bytes of answers that were sent before the client's last ping. */
   #sentBytes = 0;
   readonly #unanswered: Leak = new Leak(mostUnanswered, unansweredPerSecond);
   readonly #resets: Leak = new Leak(mostResets, resetsPerSecond);
-  #calmed = false;
   #keepalive: NodeJS.Timeout;
   #pong: NodeJS.Timeout | undefined;
   #age: NodeJS.Timeout | undefined;
   #end: NodeJS.Timeout | undefined;
   readonly #preface: NodeJS.Timeout;
 
-  constructor(session: Http2Session, options: CheckedGrpcOptions) {
-    this.#session = session;
+  constructor(socket: Socket, shared: SessionShared, options: CheckedGrpcOptions, handler: GrpcHandler) {
+    this.#session = new Session(socket, shared, this);
     this.#options = options;
-    this.#probe = new Probe(session);
+    this.#handler = handler;
     this.#lastReceived = performance.now();
     const { keepaliveTimeMs, maxConnectionAgeMs, requestTimeoutMs } = options;
     this.#keepalive = setTimeout(this.#onKeepalive, keepaliveTimeMs).unref();
     if (maxConnectionAgeMs !== undefined) this.#age = setTimeout(this.#onAge, maxConnectionAgeMs).unref();
     this.#preface = setTimeout(
       () => {
-        session.destroy();
+        this.destroy();
       },
       Math.min(prefaceMs, requestTimeoutMs),
     ).unref();
-    session.on('error', ignore); // 'close' follows in any case.
-    session.once('remoteSettings', () => {
-      clearTimeout(this.#preface);
-    });
-    session.on('ping', this.#onPing);
-    session.once('close', this.#onClose);
-    session.setLocalWindowSize(connectionWindow);
+  }
+
+  /** Called by the session, as are those up to {@link closed}. */
+  ready(): void {
+    clearTimeout(this.#preface);
+  }
+
+  call(stream: Stream): void {
+    this.#handler.handle(stream, this);
   }
 
   /** Counts a new call. */
@@ -112,12 +112,12 @@ export class Connection {
 
   /** Takes no more calls, and ends the connection with its last call. */
   drain(): void {
-    if (!this.#session.closed) this.#session.close();
+    this.#session.goAway(errorCode.none, '');
   }
 
-  /** See {@link Probe.look}. */
-  probe(now: number): number {
-    return this.#probe.look(now);
+  /** For how many milliseconds the client has read nothing although bytes wait. */
+  stuckMs(now: number): number {
+    return this.#session.stuckMs(now);
   }
 
   /** Ends the connection at once. */
@@ -136,53 +136,40 @@ export class Connection {
   };
 
   #ping(): void {
-    const session = this.#session;
-    if (session.destroyed || this.#pong !== undefined) return;
+    if (!this.#session.ping()) return;
     this.#pings++;
     this.#pong = setTimeout(() => {
-      session.destroy();
+      this.destroy();
     }, this.#options.keepaliveTimeoutMs).unref();
-    session.ping(() => {
-      clearTimeout(this.#pong);
-      this.#pong = undefined;
-    });
   }
 
-  /** Counts a ping of the client. Node answers the ping. */
-  readonly #onPing = (): void => {
+  ponged(): void {
+    clearTimeout(this.#pong);
+    this.#pong = undefined;
+  }
+
+  /** Counts a ping of the client. */
+  pinged(): void {
     const { keepalivePermitWithoutCalls, minPingIntervalWithoutDataMs, maxPingStrikes } = this.#options;
     const isIdle = this.#calls === 0 && !keepalivePermitWithoutCalls;
     const least = isIdle ? Math.max(idlePingMs, minPingIntervalWithoutDataMs) : minPingIntervalWithoutDataMs;
-    // Clients ping to measure bandwidth while they receive data. So written bytes, without answers to pings, excuse
-    // pings.
-    if (this.#session.destroyed) return; // A destroyed session has no socket.
-    const sent = this.#session.socket.bytesWritten - pongBytes * this.#answeredPings++;
-    if (sent > this.#sentBytes) this.sent();
-    this.#sentBytes = Math.max(this.#sentBytes, sent);
+    // Clients ping to measure bandwidth while they receive data. So sent bytes excuse pings.
+    const { answerBytes } = this.#session;
+    if (answerBytes > this.#sentBytes) this.sent();
+    this.#sentBytes = answerBytes;
     const now = performance.now();
     const isEarly = now - this.#lastPing < least;
     this.#lastPing = now;
     if (!isEarly || maxPingStrikes === 0 || ++this.#strikes <= maxPingStrikes) return;
     this.#calm('too_many_pings');
-  };
-
-  /** Whether the end of the connection was announced. New calls are then refused. */
-  get calmed(): boolean {
-    return this.#calmed;
   }
 
-  /**
-   * Ends the connection, and tells the client why. Closing a socket with unread bytes resets the connection, and
-   * the client could lose the reason. So the client has a moment to read the reason and close the connection
-   * itself.
-   */
+  /** Ends the connection, and tells the client why. It has a moment to read the reason and close the connection itself. */
   #calm(why: string): void {
-    const session = this.#session;
-    if (session.destroyed || this.#calmed) return;
-    this.#calmed = true;
-    session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM, 0, Buffer.from(why));
+    if (this.#end !== undefined) return;
+    this.#session.goAway(errorCode.enhanceYourCalm, why);
     this.#end = setTimeout(() => {
-      session.destroy();
+      this.destroy();
     }, goodbyeMs).unref();
   }
 
@@ -191,16 +178,12 @@ export class Connection {
     const { maxConnectionAgeGraceMs } = this.#options;
     if (maxConnectionAgeGraceMs === undefined) return;
     this.#age = setTimeout(() => {
-      this.#session.destroy();
+      this.destroy();
     }, maxConnectionAgeGraceMs).unref();
   };
 
-  readonly #onClose = (): void => {
+  closed(): void {
     for (const timer of [this.#keepalive, this.#pong, this.#age, this.#end, this.#preface])
       clearTimeout(timer);
-  };
-}
-
-function ignore(): void {
-  // The use explains why the error is ignored.
+  }
 }

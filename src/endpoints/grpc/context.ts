@@ -1,6 +1,6 @@
 /** The parts of an endpoint that its calls use. */
 
-import type { IncomingHttpHeaders } from 'node:http2';
+import type { CallHeaders } from './http2/request-headers.js';
 import type { Parameters } from '../../protocol/parameters.js';
 import type { InferenceService } from '../service/service.js';
 
@@ -8,5 +8,5 @@ import type { InferenceService } from '../service/service.js';
 export interface CallContext {
   readonly service: InferenceService;
   /** Returns the parameters with the forwarded headers added. */
-  withHeaders(headers: IncomingHttpHeaders, parameters: Parameters): Parameters;
+  withHeaders(headers: CallHeaders, parameters: Parameters): Parameters;
 }

@@ -1,6 +1,5 @@
 /** Answers calls: finds the RPC, checks access, and starts its handler. */
 
-import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import { invalidArgument } from '../../errors.js';
 import type { InferenceServer } from '../../server/inference-server.js';
 import { GroupAccess } from '../service/access.js';
@@ -11,13 +10,16 @@ import { tellOfCall } from './call-channel.js';
 import { CallList } from './call-list.js';
 import { Inflater } from './compression.js';
 import type { CallContext } from './context.js';
+import { encodeHeaders } from '../../protocol/http2/hpack-encoder.js';
 import { isGrpc } from '../../protocol/grpc/framing.js';
 import { RpcError, status } from '../../protocol/grpc/status.js';
+import type { CallHeaders } from './http2/request-headers.js';
+import type { Stream } from './http2/stream.js';
 import { HealthCheck, HealthWatch } from './health.js';
 import { InferStream } from './infer-stream.js';
 import { methods, type Method } from './methods.js';
 import type { CheckedGrpcOptions } from './options.js';
-import { closeSoon, Rpc, type RpcHandler, type RpcShared, type Traffic } from './rpc.js';
+import { Rpc, type RpcHandler, type RpcShared, type Traffic } from './rpc.js';
 import { ReflectionStream, UnaryCall, UnaryInfer } from './unary.js';
 
 /** See the head of this file. */
@@ -40,8 +42,9 @@ export class GrpcHandler implements CallContext {
   }
 
   /** Answers a call. */
-  handle(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, connection: Traffic): void {
-    tellOfCall(stream, headers[':path']);
+  handle(stream: Stream, connection: Traffic): void {
+    tellOfCall(stream);
+    const { headers } = stream;
     if (headers[':method'] !== 'POST') {
       refuse(stream, 405);
       return;
@@ -50,7 +53,7 @@ export class GrpcHandler implements CallContext {
       refuse(stream, 415);
       return;
     }
-    const rpc = new Rpc(stream, headers, this.shared, connection);
+    const rpc = new Rpc(stream, this.shared, connection);
     try {
       const handler = this.#handlerOf(rpc, headers);
       rpc.start(handler);
@@ -59,7 +62,7 @@ export class GrpcHandler implements CallContext {
     }
   }
 
-  #handlerOf(rpc: Rpc, headers: IncomingHttpHeaders): RpcHandler {
+  #handlerOf(rpc: Rpc, headers: CallHeaders): RpcHandler {
     const path = headers[':path'] ?? '';
     const method = methods.get(path);
     if (method === undefined)
@@ -74,10 +77,7 @@ export class GrpcHandler implements CallContext {
       );
     const encoding = headers['grpc-encoding'];
     if (encoding !== undefined && encoding !== 'identity' && encoding !== 'gzip' && encoding !== 'deflate')
-      throw new RpcError(
-        status.unimplemented,
-        `grpc-encoding '${String(encoding).slice(0, 64)}' is not supported`,
-      );
+      throw new RpcError(status.unimplemented, `grpc-encoding '${encoding.slice(0, 64)}' is not supported`);
     return this.#make(rpc, method);
   }
 
@@ -90,7 +90,7 @@ export class GrpcHandler implements CallContext {
     return new UnaryCall(rpc, this.service, name);
   }
 
-  withHeaders(headers: IncomingHttpHeaders, parameters: Parameters): Parameters {
+  withHeaders(headers: CallHeaders, parameters: Parameters): Parameters {
     const pattern = this.#forwarded;
     if (pattern === undefined) return parameters;
     const all = new Map<string, ParameterValue>(parameters);
@@ -100,7 +100,7 @@ export class GrpcHandler implements CallContext {
         throw invalidArgument(
           `metadata '${name}' cannot be forwarded: the server itself reads a parameter of that name`,
         );
-      all.set(name, Array.isArray(value) ? value.join(', ') : value);
+      all.set(name, value);
     }
     return all;
   }
@@ -110,8 +110,7 @@ export class GrpcHandler implements CallContext {
 const reserved = /^(triton_.*|priority|timeout|sequence_(id|start|end)|headers)$/i;
 
 /** Answers a request that is not gRPC with an HTTP status. */
-function refuse(stream: ServerHttp2Stream, code: number): void {
-  stream.on('error', () => undefined);
-  stream.respond({ ':status': code }, { endStream: true });
-  closeSoon(stream);
+function refuse(stream: Stream, code: number): void {
+  stream.begin(encodeHeaders([[':status', String(code)]]));
+  stream.end(undefined, undefined, true);
 }

@@ -1,6 +1,7 @@
 /** Writes `ModelInferResponse` and `ModelStreamInferResponse`, with gRPC's prefix before them. */
 
-import type { InferResult, RequestParameters } from '../../api/results.js';
+import type { RequestParameters } from '../../api/request-parameters.js';
+import type { InferResult } from '../../api/results.js';
 import { inOrder, type Named } from '../../tensor/named-values.js';
 import { StoredTensor } from '../../tensor/region-tensor.js';
 import { bytesOfTensor } from '../service/tensors.js';

@@ -1,6 +1,5 @@
 /** The options of the gRPC endpoint. */
 
-import type { SecureServerOptions } from 'node:http2';
 import type { TlsOptions } from 'node:tls';
 import { checkObject, expected, readOptions } from '../../argument-checks.js';
 import { invalidArgument } from '../../errors.js';
@@ -135,7 +134,7 @@ export interface CheckedGrpcOptions {
   readonly port: number;
   readonly host: string;
   readonly reusePort: boolean;
-  readonly tls: SecureServerOptions | undefined;
+  readonly tls: TlsOptions | undefined;
   readonly maxRequestBytes: number;
   readonly maxHeldBytes: number;
   readonly requestTimeoutMs: number;

@@ -1,15 +1,16 @@
 /** A call: an HTTP/2 stream that carries messages. A {@link RpcHandler} does the call's work. */
 
-import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
 import type { Budget } from '../../protocol/grpc/budget.js';
 import type { CallList, Listed } from './call-list.js';
 import { compressionFor, type Compression, type CompressionLevel, type Inflater } from './compression.js';
 import { MessageReader, mostMessageBytes, readTimeout } from '../../protocol/grpc/framing.js';
 import { RpcError, status } from '../../protocol/grpc/status.js';
 import { longestTimerMs } from '../../time-limit.js';
+import type { CallHeaders } from './http2/request-headers.js';
+import type { Stream, StreamUser } from './http2/stream.js';
 import type { Answer } from './infer-response.js';
 import { Outgoing } from './outgoing.js';
-import { clearTimeout, setImmediate, setTimeout } from '../../timers.js';
+import { clearTimeout, setTimeout } from '../../timers.js';
 
 /** Does the work of a call. */
 export interface RpcHandler {
@@ -43,8 +44,6 @@ export interface RpcShared {
 export interface Traffic {
   began(): void;
   ended(): void;
-  /** @param answered - Whether anything had been sent to the client. */
-  cancelled(answered: boolean): void;
   received(): void;
   sent(): void;
 }
@@ -59,10 +58,10 @@ interface Waiting {
 }
 
 /** See the head of this file. */
-export class Rpc implements Listed {
+export class Rpc implements Listed, StreamUser {
   place = -1;
-  readonly headers: IncomingHttpHeaders;
-  readonly #stream: ServerHttp2Stream;
+  readonly headers: CallHeaders;
+  readonly #stream: Stream;
   readonly #shared: RpcShared;
   readonly traffic: Traffic;
   readonly #reader: MessageReader;
@@ -77,38 +76,32 @@ export class Rpc implements Listed {
   #inputEnded = false;
   #finished = false;
   #closed = false;
-  /** Whether this side reset the stream. */
-  #aborted = false;
   #paused = false;
   /** The tick of the call's last progress. */
   #since: number;
 
-  constructor(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, shared: RpcShared, traffic: Traffic) {
+  constructor(stream: Stream, shared: RpcShared, traffic: Traffic) {
     this.#stream = stream;
-    this.headers = headers;
+    this.headers = stream.headers;
     this.#shared = shared;
     this.traffic = traffic;
     traffic.began();
     this.#reader = new MessageReader(shared.maxRequestBytes, shared.budget, this);
-    this.#outgoing = new Outgoing(stream, shared.budget, shared.level);
+    this.#outgoing = new Outgoing(stream, shared.level);
     this.#since = shared.tick;
     shared.calls.add(this);
-    stream.on('close', this.#onClose);
-    stream.on('error', ignore);
+    stream.user = this;
   }
 
   /**
-   * Starts to read messages, and passes them to `handler`.
+   * Passes messages to `handler`.
    *
    * @throws {@link RpcError} INTERNAL for a malformed deadline.
    */
   start(handler: RpcHandler): void {
     const timeout = this.headers['grpc-timeout'];
-    if (timeout !== undefined) this.#startTimer(String(timeout));
+    if (timeout !== undefined) this.#startTimer(timeout);
     this.#handler = handler;
-    const stream = this.#stream;
-    stream.on('data', this.#onData);
-    stream.on('end', this.#onEnd);
   }
 
   /** Whether the status was given, so that nothing more can be sent. */
@@ -140,7 +133,7 @@ export class Rpc implements Listed {
   get compression(): Compression | undefined {
     const { level } = this.#shared;
     const accepted = this.headers['grpc-accept-encoding'];
-    return level === 'none' || accepted === undefined ? undefined : compressionFor(level, String(accepted));
+    return level === 'none' || accepted === undefined ? undefined : compressionFor(level, accepted);
   }
 
   /** Stops reading messages, or resumes. */
@@ -178,14 +171,12 @@ export class Rpc implements Listed {
   fail(error: unknown): void {
     if (this.#finished) return;
     this.#finish();
-    this.#outgoing.fail(error);
     // Tell a client that still sends to stop.
-    if (!this.#inputEnded && !this.#received) closeSoon(this.#stream);
+    this.#outgoing.fail(error, !this.#received);
   }
 
   /** Ends the call at once, without a status. */
   abort(): void {
-    this.#aborted = true;
     this.#outgoing.abort();
   }
 
@@ -249,7 +240,10 @@ export class Rpc implements Listed {
     this.#since = this.#shared.tick;
     const waiting = this.#waiting ?? [];
     this.#waiting = undefined;
-    if (this.#finished) return;
+    if (this.#finished) {
+      this.#setFlow(); // Bytes that still arrive are discarded.
+      return;
+    }
     try {
       if (error !== undefined) throw error;
       this.#handler?.message(plain);
@@ -272,11 +266,11 @@ export class Rpc implements Listed {
   }
 
   #setFlow(): void {
-    if (this.#paused || this.#isInflating()) this.#stream.pause();
-    else this.#stream.resume();
+    this.#stream.pause(this.#paused || this.#isInflating());
   }
 
-  readonly #onData = (chunk: Buffer): void => {
+  /** Called by the stream, as are the next three. */
+  received(chunk: Buffer): void {
     if (this.#finished) return; // The call needs no more bytes.
     this.#since = this.#shared.tick;
     this.traffic.received();
@@ -285,12 +279,16 @@ export class Rpc implements Listed {
     } catch (error) {
       this.#end(error);
     }
-  };
+  }
 
-  readonly #onEnd = (): void => {
+  inputEnded(): void {
     this.#inputEnded = true;
     if (!this.#isInflating()) this.#tellEnd();
-  };
+  }
+
+  drained(): void {
+    this.#outgoing.drained();
+  }
 
   #tellEnd(): void {
     if (this.#finished) return;
@@ -302,12 +300,10 @@ export class Rpc implements Listed {
     }
   }
 
-  readonly #onClose = (): void => {
+  closed(sent: boolean): void {
     this.#closed = true;
     this.traffic.ended();
-    const { rstCode, headersSent } = this.#stream;
-    if (rstCode !== constants.NGHTTP2_NO_ERROR && !this.#aborted) this.traffic.cancelled(headersSent);
-    this.#whenClosed?.(this.#finished && !this.#aborted && rstCode === constants.NGHTTP2_NO_ERROR);
+    this.#whenClosed?.(this.#finished && sent);
     this.#shared.calls.delete(this);
     this.#reader.drop();
     this.#shared.budget.release(this.#held);
@@ -315,7 +311,7 @@ export class Rpc implements Listed {
     if (this.#finished) return;
     this.#finish();
     this.#handler?.gone();
-  };
+  }
 
   /** Ends the call with an error, before its handler has finished it. */
   #end(error: unknown): void {
@@ -339,20 +335,6 @@ export class Rpc implements Listed {
     };
     this.#timer = setTimeout(passed, Math.min(Math.ceil(ms), longestTimerMs));
   }
-}
-
-function ignore(): void {
-  // 'close' follows in any case.
-}
-
-/**
- * Tells the client, after the answer, to stop sending. It waits for `setImmediate`, because newer Node discards
- * bytes that have not left yet.
- */
-export function closeSoon(stream: ServerHttp2Stream): void {
-  setImmediate(() => {
-    stream.close(constants.NGHTTP2_NO_ERROR);
-  });
 }
 
 function checked(answer: Answer): Answer {

@@ -1,8 +1,7 @@
 /** KServe v2 over gRPC: `tritonts/grpc`. */
 
-import { createSecureServer, createServer, type Http2Server } from 'node:http2';
+import type { Server } from 'node:net';
 import { expected } from '../../argument-checks.js';
-import { TritonError } from '../../errors.js';
 import type { InferenceServer } from '../../index.js';
 import { checkCodeFromStrings } from '../../protocol/protobuf/library.js';
 import { longestTimerMs } from '../../time-limit.js';
@@ -10,8 +9,8 @@ import { openEndpoint } from '../service/life.js';
 import { InferenceServer as ServerClass } from '../../server/inference-server.js';
 import { Connections } from './connections.js';
 import { GrpcHandler } from './handler.js';
-import { checkGrpcOptions, type CheckedGrpcOptions, type ServeGrpcOptions } from './options.js';
-import { thrownText } from '../../thrown-text.js';
+import { createHttp2Server } from './http2/server.js';
+import { checkGrpcOptions, type ServeGrpcOptions } from './options.js';
 import { clearTimeout, setTimeout } from '../../timers.js';
 
 export type { GrpcRestrictedGroup } from './methods.js';
@@ -68,8 +67,8 @@ export async function serveGrpc(
   server.metadata();
   let closing = false;
   const handler = new GrpcHandler(server, checked, () => closing);
-  const http = createHttp2Server(checked);
   const connections = new Connections(checked, handler);
+  const http = createHttp2Server(checked.tls, connections.accept);
   connections.watch(http);
   return openEndpoint({
     caller: 'serveGrpc',
@@ -83,35 +82,7 @@ export async function serveGrpc(
   });
 }
 
-/** The flow-control window of a stream, and so the bytes that a paused stream may hold in memory. */
-const streamWindow = 256 << 10;
-/** The most bytes of a frame from a client. */
-const frameBytes = 256 << 10;
-/** The most bytes of a call's headers. */
-const headerBytes = 16 << 10;
-
-function createHttp2Server({ tls, maxConcurrentStreams, maxHeldBytes }: CheckedGrpcOptions): Http2Server {
-  const options = {
-    settings: {
-      enablePush: false,
-      initialWindowSize: streamWindow,
-      maxFrameSize: frameBytes,
-      maxHeaderListSize: headerBytes,
-      maxConcurrentStreams,
-    },
-    // In megabytes. Node refuses calls beyond it without a reason, so maxHeldBytes must be reached first.
-    maxSessionMemory: Math.ceil(maxHeldBytes / 1e6) + 10,
-  };
-  if (tls === undefined) return createServer(options);
-  try {
-    return createSecureServer({ ...tls, ...options });
-  } catch (cause) {
-    const why = thrownText(cause);
-    throw new TritonError('INVALID_ARG', `options.tls cannot be used: ${why}`, { cause });
-  }
-}
-
-function drain(http: Http2Server, connections: Connections, timeoutMs: number): Promise<void> {
+function drain(http: Server, connections: Connections, timeoutMs: number): Promise<void> {
   return new Promise((resolve) => {
     const end = (): void => {
       connections.destroy();

@@ -1,5 +1,7 @@
 /** Connections that are dead because their client broke a rule of HTTP/2: they end, and others do not. */
 
+// Long: it waits for limits of time.
+
 import assert from 'node:assert/strict';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
@@ -13,15 +15,12 @@ import { answerOf, closed, frame, framed, headerBlock, open, preface, session, s
 const headers = headerBlock();
 const noHeaders = frame(1, 4, 1, Buffer.alloc(20, 0xff));
 const settingsTaken = frame(4, 1, 0);
-/** Connections are checked eight times in this time. */
-const requestTimeoutMs = 2400;
-
 const breaks: Readonly<Record<string, Buffer>> = {
   'headers that cannot be decoded': noHeaders,
   'data of no call': frame(0, 0, 1, Buffer.alloc(100)),
   'a continuation of nothing': frame(9, 0, 1, headers),
   'headers behind a call': Buffer.concat([frame(1, 4, 1, headers), frame(1, 4, 3, Buffer.alloc(20, 0xff))]),
-  'more headers than nghttp2 takes': Buffer.concat([
+  'more headers than a block may have': Buffer.concat([
     frame(1, 0, 1, headers),
     ...Array.from({ length: 10 }, () =>
       frame(9, 0, 1, Buffer.concat([Buffer.from([0, 1, 97, 0x7f, 0x80, 0x7f]), Buffer.alloc(16_255, 97)])),
@@ -43,13 +42,6 @@ function onFrame(socket: Socket, told: (type: number, flags: number, payload: Bu
   });
 }
 
-/** Breaks a connection, and resolves when it has ended. Meanwhile all others were checked, too. */
-function looked(t: Context, endpoint: GrpcEndpoint): Promise<void> {
-  const socket = socketOf(t, endpoint);
-  socket.write(Buffer.concat([preface, settingsTaken, noHeaders]));
-  return closed(socket);
-}
-
 /** How many requests run or wait. */
 function pendingOf(server: Awaited<ReturnType<typeof serve>>): string {
   return /^nv_inference_pending_request_count\{.*\} (\d+)$/m.exec(server.metrics())?.[1] ?? '';
@@ -58,7 +50,7 @@ function pendingOf(server: Awaited<ReturnType<typeof serve>>): string {
 for (const [what, bytes] of Object.entries(breaks))
   test(`ends after ${what}`, async (t) => {
     const server = await serve(t, { m: onnx() });
-    const endpoint = await endpointOf(t, server, { requestTimeoutMs });
+    const endpoint = await endpointOf(t, server);
     const socket = socketOf(t, endpoint);
     socket.write(Buffer.concat([preface, settingsTaken, bytes]));
     await closed(socket);
@@ -69,7 +61,7 @@ test('ends over TLS', async (t) => {
   const server = await serve(t, { m: onnx() });
   const tls = await certificate(t);
   if (tls === undefined) return;
-  const endpoint = await endpointOf(t, server, { requestTimeoutMs, tls });
+  const endpoint = await endpointOf(t, server, { tls });
   const { port, host } = endpoint.address;
   const socket = connectTls({ port, host, ALPNProtocols: ['h2'], rejectUnauthorized: false });
   socket.on('error', () => undefined).resume();
@@ -79,7 +71,7 @@ test('ends over TLS', async (t) => {
 
 test('its calls end with it', async (t) => {
   const server = await serve(t, { slow: identity({ delayMs: 60_000, batching: false }) });
-  const endpoint = await endpointOf(t, server, { requestTimeoutMs });
+  const endpoint = await endpointOf(t, server);
   const { messages } = await foreign(t, endpoint);
   const request = messages.write('inference.ModelInferRequest', {
     model_name: 'slow',
@@ -96,9 +88,12 @@ test('its calls end with it', async (t) => {
   await until(() => pendingOf(server) === '0');
 });
 
+/** The endpoint pings connections that are idle for so long. */
+const pinging = { keepaliveTimeMs: 50, keepalivePermitWithoutCalls: true };
+
 test('ends where the break comes in one piece with the answer to the ping', async (t) => {
   const server = await serve(t, { m: onnx() });
-  const endpoint = await endpointOf(t, server, { requestTimeoutMs });
+  const endpoint = await endpointOf(t, server, pinging);
   const socket = socketOf(t, endpoint);
   let pings = 0;
   onFrame(socket, (type, flags, payload) => {
@@ -112,7 +107,7 @@ test('ends where the break comes in one piece with the answer to the ping', asyn
 
 test('a client that is busy and answers no pings ends', async (t) => {
   const server = await serve(t, { m: onnx() });
-  const endpoint = await endpointOf(t, server, { requestTimeoutMs: 400 });
+  const endpoint = await endpointOf(t, server, { ...pinging, keepaliveTimeoutMs: 200 });
   const socket = socketOf(t, endpoint);
   onFrame(socket, (type, flags) => {
     if (type === 6 && flags === 0) socket.write(frame(8, 0, 0, Buffer.from([0, 0, 0, 1])));
@@ -149,7 +144,7 @@ async function slowWay(
   return { endpoint: { address: { host: '127.0.0.1', port } }, stop };
 }
 
-test('an idle connection is pinged once and stays; so does one whose client does not read yet', async (t) => {
+test('an idle connection stays, unpinged; so does one whose client does not read yet', async (t) => {
   const dims = [-1];
   const plain = { maxBatchSize: 0, batching: false as const };
   const same = identity({ ...plain, inputs: [{ name: 'x', dims }], outputs: [{ name: 'y', dims }] });
@@ -181,10 +176,10 @@ test('an idle connection is pinged once and stays; so does one whose client does
   stream.on('data', (chunk: Buffer) => (seen += chunk.length));
   stream.end(framed(request));
   await new Promise((resolve) => stream.once('response', resolve));
-  await looked(t, endpoint);
-  // Newer Node ends that connection itself, before the check.
-  await until(() => pings > 0);
-  assert.equal(pings, 1);
+  // Connections were checked twice.
+  const begun = performance.now();
+  await until(() => performance.now() - begun > 4500);
+  assert.equal(pings, 0);
   assert.equal(idle.closed, false);
   assert.ok(seen < 4 * count, String(seen));
   way.stop(false);
@@ -198,7 +193,7 @@ function callBytes(id: number, request: Buffer): Buffer {
   return Buffer.concat([frame(1, 4, id, headers), frame(0, 1, id, framed(request))]);
 }
 
-test('a connection that ends with its last call is checked, and stays until then', async (t) => {
+test('a connection that ends with its last call stays until then, unless its client breaks it', async (t) => {
   const server = await serve(t, {
     slow: identity({ delayMs: 1500, batching: false }),
     slower: identity({ delayMs: 60_000, batching: false }),

@@ -1,4 +1,5 @@
 /** The other RPCs: metadata, model control, health, reflection, and RPCs that are always refused. */
+// Own process: it measures the memory of the process.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

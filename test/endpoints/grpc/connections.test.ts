@@ -1,5 +1,7 @@
 /** Very many connections at once. */
 
+// Long: it waits for limits of time.
+
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test } from 'node:test';

@@ -1,5 +1,7 @@
 /** Floods of frames: the connection ends, or is served cheaply; other clients are answered. */
 
+// Long: it moves much data.
+
 import assert from 'node:assert/strict';
 import type { Socket } from 'node:net';
 import { test } from 'node:test';
@@ -88,7 +90,7 @@ for (const [what, bytes] of Object.entries(ending))
 
 const harmless: Readonly<Record<string, Buffer>> = {
   windows: repeated(frame(8, 0, 0, number(1)), 20_000),
-  // Newer nghttp2 ends a connection with more than 1000 such oddities at once.
+  // More than 1000 at once end the connection.
   priorities: repeated(frame(2, 0, 3, Buffer.from([0, 0, 0, 1, 1])), 500),
   'frames of unknown types': repeated(frame(0xee, 0, 0, Buffer.alloc(100)), 500),
   padding: Buffer.concat([frame(1, 4, 1, headers), repeated(frame(0, 8, 1, Buffer.alloc(1)), 500)]),

@@ -1,5 +1,7 @@
 /** Invalid, too large or excessive input gets a status or ends its connection, and the next request works. */
 
+// Long: it waits for limits of time.
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { deflateSync, gzipSync } from 'node:zlib';
@@ -397,7 +399,6 @@ test('a client that resets many calls which were answered is sent away, and its 
   const kept = open(raw, { ':path': streamPath });
   kept.write(framed(good));
   await new Promise((resolve) => kept.once('data', resolve));
-  // Fewer than nghttp2 ends a connection for.
   for (let i = 0; i < 900 && code === undefined; i++) {
     const left = open(raw, { ':path': streamPath });
     left.on('error', () => undefined);

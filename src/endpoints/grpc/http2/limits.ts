@@ -1,0 +1,51 @@
+/** Limits of connections, and what all connections of an endpoint share. */
+
+import { frameOf, frameType } from '../../../protocol/http2/frames.js';
+import { defaultWindow, settingId, writeSettings } from '../../../protocol/http2/settings.js';
+import { Slab } from './slab.js';
+import { streamWindow } from './stream.js';
+
+/** The flow-control window of a connection, for all its streams together. */
+export const connectionWindow: number = 8 << 20;
+/** The most bytes of a frame from a client. */
+export const frameBytes: number = 256 << 10;
+/** The most bytes of a call's headers. */
+export const headerBytes: number = 16 << 10;
+
+/** Counts the bytes of answers. */
+export interface ByteCount {
+  add(bytes: number): void;
+  release(bytes: number): void;
+}
+
+/** What all connections of an endpoint share. */
+export interface SessionShared {
+  readonly slab: Slab;
+  readonly maxConcurrentStreams: number;
+  /** The bytes of answers that were not sent. */
+  readonly budget: ByteCount;
+  /** The frames with which every connection begins. */
+  readonly opening: Buffer;
+}
+
+/** Makes what all connections of an endpoint share. */
+export function shareSessions(maxConcurrentStreams: number, budget: ByteCount): SessionShared {
+  const settings = writeSettings([
+    [settingId.concurrentStreams, maxConcurrentStreams],
+    [settingId.initialWindow, streamWindow],
+    [settingId.frameBytes, frameBytes],
+    [settingId.headerListBytes, headerBytes],
+  ]);
+  const opening = Buffer.concat([
+    frameOf(frameType.settings, 0, 0, settings),
+    frameOf(frameType.windowUpdate, 0, 0, numberOf(connectionWindow - defaultWindow)),
+  ]);
+  return { slab: new Slab(), maxConcurrentStreams, budget, opening };
+}
+
+/** The bytes of a 32-bit number. */
+export function numberOf(value: number): Buffer {
+  const bytes = Buffer.allocUnsafe(4);
+  bytes.writeUInt32BE(value);
+  return bytes;
+}

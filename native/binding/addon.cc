@@ -8,6 +8,7 @@
 #include "../backends/find_backend.h"
 #include "../platform/cores.h"
 #include "../platform/dynamic_library.h"
+#include "agent_wrap.h"
 #include "bytes_wrap.h"
 #include "c_api/api.h"
 #include "cache_wrap.h"
@@ -16,10 +17,14 @@
 #include "engine/base/clock.h"
 #include "engine/base/exit.h"
 #include "engine/base/insist.h"
+#include "engine/version/occupied.h"
 #include "gpus.h"
 #include "guard.h"
 #include "inbox/inboxes.h"
 #include "instance_wrap.h"
+#include "plugin_cache_wrap.h"
+#include "plugin_owner.h"
+#include "plugins/owner.h"
 #include "port_wrap.h"
 #include "python/shared_inputs.h"
 #include "python_wrap.h"
@@ -56,6 +61,15 @@ void CleanUp(AddonData* data) {
   // Nobody answers look-ups any more: requests that wait for one go on.
   for (CacheWrap* cache : data->caches) cache->Detach();
   data->caches.clear();
+  for (PluginCacheWrap* cache : data->plugin_caches) cache->Detach();
+  data->plugin_caches.clear();
+  // Nor do plug-ins get answers.
+  for (const auto& [server, answers] : data->plugin_answers) {
+    plugins::RemoveOwner(server);
+    // JavaScript runs no more.
+    answers->messages->Close();
+  }
+  data->plugin_answers.clear();
   Insist([&] { data->children.End(); });
   for (const auto& server : data->owned) {
     Insist([&] { server->Close(0, [](std::vector<std::string>) {}); });
@@ -112,6 +126,7 @@ std::shared_ptr<RemoteCache> RemoteCacheOf(const Napi::Value& given) {
   options.timeout_ns = static_cast<uint64_t>(NumberOf(object.Get("timeoutMs"))) * kMs;
   options.most_bytes = static_cast<uint64_t>(NumberOf(object.Get("mostBytes")));
   options.most_queued = static_cast<uint64_t>(NumberOf(object.Get("mostQueued")));
+  options.plugin = FlagOf(object.Get("plugin"));
   return std::make_shared<RemoteCache>(options);
 }
 
@@ -305,7 +320,11 @@ void RemoveChild(const Napi::CallbackInfo& info) {
 void PrepareForExit(const Napi::CallbackInfo& info) {
   PrepareExit(static_cast<int>(NumberOf(info[0])));
   Server::TerminateAll();
+  // Their threads of JavaScript answer no more.
+  plugins::EndQuestions();
   WaitForRuntimes();
+  // Plug-ins may have written until now.
+  LogLastMessages(info.Env());
 }
 
 // Creates the environment's state. Null, with a JavaScript error thrown, if that is impossible; the
@@ -323,8 +342,10 @@ std::unique_ptr<AddonData> MakeData(Napi::Env env) {
   const Napi::Function instance = InstanceWrap::Define(env);
   const Napi::Function python = PythonWrap::Define(env);
   const Napi::Function cache = CacheWrap::Define(env);
+  const Napi::Function plugin_cache = PluginCacheWrap::Define(env);
+  const Napi::Function agent = AgentWrap::Define(env);
   if (port.IsEmpty() || server.IsEmpty() || bytes.IsEmpty() || instance.IsEmpty() ||
-      python.IsEmpty() || cache.IsEmpty()) {
+      python.IsEmpty() || cache.IsEmpty() || plugin_cache.IsEmpty() || agent.IsEmpty()) {
     ThrowFault(env, "cannot create the addon's classes");
     return nullptr;
   }
@@ -334,6 +355,8 @@ std::unique_ptr<AddonData> MakeData(Napi::Env env) {
   data->instance_class = Napi::Persistent(instance);
   data->python_class = Napi::Persistent(python);
   data->cache_class = Napi::Persistent(cache);
+  data->plugin_cache_class = Napi::Persistent(plugin_cache);
+  data->agent_class = Napi::Persistent(agent);
   // Last, because nothing may throw once the environment has it.
   data->poster = Poster::Create(env);
   if (!data->poster) {
@@ -358,6 +381,8 @@ void DefineExports(Napi::Env env, Napi::Object exports) {
   Export<SettleInstances>(env, exports, "settleInstances");
   Export<ReleaseInstances>(env, exports, "releaseInstances");
   Export<PythonWrap::Create>(env, exports, "createPython");
+  Export<PluginCacheWrap::Create>(env, exports, "openPluginCache");
+  Export<AgentWrap::Create>(env, exports, "createAgentModel");
   Export<KeepChildren>(env, exports, "keepChildren");
   Export<BindThread>(env, exports, "bindThread");
   Export<UnderHostPolicy>(env, exports, "underHostPolicy");
@@ -368,6 +393,7 @@ void DefineExports(Napi::Env env, Napi::Object exports) {
   Export<Memory>(env, exports, "memory");
   Export<LatencyBoundsNs>(env, exports, "latencyBoundsNs");
   ExportGpus(env, exports);
+  ExportPlugins(env, exports);
   Export<Backends>(env, exports, "backends");
   Export<DropMemory>(env, exports, "dropMemory");
   Export<EngineId>(env, exports, "engineId");
@@ -378,6 +404,8 @@ void DefineExports(Napi::Env env, Napi::Object exports) {
 }
 
 Napi::Object Initialize(Napi::Env env, Napi::Object exports) {
+  plugins::NoteJsThread();
+  Occupied::Stay();
   BeginCounts();
   return {env, Guarded(env, [&]() -> napi_value {
             DefineExports(env, exports);

@@ -16,17 +16,21 @@
 namespace tritonts {
 
 // An asynchronous result for JavaScript: its function at `info[index]` is called once, later. Until
-// then the environment's loop stays alive.
+// then the environment's loop stays alive, unless JavaScript sees to that itself: what may never
+// return must not keep the process.
 class Awaited {
  public:
-  Awaited(const Napi::CallbackInfo& info, size_t index) : poster_(DataOf(info.Env()).poster) {
+  enum class Keeps { kLoop, kNothing };
+
+  Awaited(const Napi::CallbackInfo& info, size_t index, Keeps keeps = Keeps::kLoop)
+      : poster_(DataOf(info.Env()).poster), held_(keeps == Keeps::kLoop) {
     *function_ = Napi::Persistent(info[index].As<Napi::Function>());
-    poster_->Hold();
+    if (held_) poster_->Hold();
   }
   // If the engine threw instead of accepting the call, nothing is awaited.
   ~Awaited() {
     if (taken_) return;
-    poster_->Release();
+    if (held_) poster_->Release();
     function_->Reset();
   }
   Awaited(const Awaited&) = delete;
@@ -35,13 +39,18 @@ class Awaited {
   // Creates the callback for the engine: `to_js(env, told…)` returns the function's arguments.
   template <typename ToArguments>
   auto Then(ToArguments to_arguments) const {
-    return [poster = poster_, function = function_, to_arguments](auto... told) {
-      poster->Post(
-          [function, to_arguments, told = std::make_tuple(std::move(told)...)](Napi::Env env) {
-            const auto arguments =
-                std::apply([&](const auto&... one) { return to_arguments(env, one...); }, told);
-            CallOnce(*function, arguments);
-          });
+    return [poster = poster_, held = held_, function = function_, to_arguments](auto... told) {
+      auto call = [function, to_arguments,
+                   told = std::make_tuple(std::move(told)...)](Napi::Env env) {
+        const auto arguments =
+            std::apply([&](const auto&... one) { return to_arguments(env, one...); }, told);
+        CallOnce(*function, arguments);
+      };
+      if (held) {
+        poster->Post(std::move(call));
+      } else {
+        (void)poster->PostUnheld(std::move(call));
+      }
     };
   }
   void Taken() { taken_ = true; }
@@ -59,6 +68,7 @@ class Awaited {
   }
 
   const std::shared_ptr<Poster> poster_;
+  const bool held_;
   // Deleted on the JS thread, by the closure that has called it. If the environment ends first, it
   // is leaked, because no other thread may free it.
   const std::shared_ptr<Napi::FunctionReference> function_{new Napi::FunctionReference(),

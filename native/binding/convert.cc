@@ -149,6 +149,8 @@ Napi::Value ToJs(Napi::Env env, const ModelDescription& description) {
   object.Set("outputs", TensorsToJs(env, description.outputs));
   object.Set("rowsVary", description.rows_vary);
   if (description.most_rows) object.Set("mostRows", Napi::Number::New(env, *description.most_rows));
+  object.Set("config", description.config);
+  object.Set("instanceGroups", description.instance_groups);
   return object;
 }
 
@@ -164,6 +166,12 @@ Napi::Value ToJs(Napi::Env env, const ModelFolder& folder) {
   Napi::Object object = Napi::Object::New(env);
   object.Set("fault", folder.fault);
   object.Set("refusal", folder.refusal);
+  if (folder.outside_link) {
+    Napi::Object link = Napi::Object::New(env);
+    link.Set("path", folder.outside_link->path);
+    link.Set("target", folder.outside_link->target);
+    object.Set("outsideLink", link);
+  }
   object.Set("stamp", folder.stamp);
   Napi::Array folders = Napi::Array::New(env, folder.folders.size());
   for (uint32_t i = 0; i < folder.folders.size(); i++) folders.Set(i, folder.folders[i]);
@@ -339,6 +347,27 @@ platform::HostPolicy HostPolicyOf(const Napi::Value& value) {
   return policy;
 }
 
+void AddInstances(const Napi::Value& instances, VersionConfig* config) {
+  if (!instances.IsArray()) return;
+  const Napi::Array array = instances.As<Napi::Array>();
+  for (uint32_t i = 0; i < array.Length(); i++) {
+    const Napi::Value entry = array.Get(i);
+    if (!entry.IsObject()) continue;
+    const Napi::Object object = entry.As<Napi::Object>();
+    InstanceSpec spec;
+    spec.name = StringOf(object.Get("name"));
+    spec.index = i;
+    const Napi::Value device = object.Get("device");
+    if (device.IsNumber() && NumberOf(device) >= 0) {
+      spec.memory = MemoryKind::kDevice;
+      spec.device = static_cast<int>(NumberOf(device));
+    }
+    spec.host_policy = HostPolicyOf(object.Get("hostPolicy"));
+    config->claims.push_back(ClaimOf(object, spec.device));
+    config->instances.push_back(std::move(spec));
+  }
+}
+
 VersionConfig VersionConfigOf(const Napi::Object& object) {
   VersionConfig config;
   config.io.max_batch_size = static_cast<uint32_t>(NumberOf(object.Get("maxBatchSize")));
@@ -351,6 +380,13 @@ VersionConfig VersionConfigOf(const Napi::Object& object) {
   config.preserve_ordering = FlagOf(object.Get("preserveOrdering"));
   config.rerun_in_halves = FlagOf(object.Get("rerunInHalves"));
   config.decoupled = FlagOf(object.Get("decoupled"));
+  const Napi::Value unload = object.Get("unloadTimeoutMs");
+  if (unload.IsNumber()) {
+    constexpr double kMostMs = 1e12;  // longer than any process lives
+    config.unload_wait_ns =
+        static_cast<uint64_t>(std::min(unload.As<Napi::Number>().DoubleValue(), kMostMs)) *
+        1'000'000;
+  }
   config.cached = FlagOf(object.Get("cached"));
   config.identity = StringOf(object.Get("identity"));
   const Napi::Value queue = object.Get("queue");
@@ -358,26 +394,7 @@ VersionConfig VersionConfigOf(const Napi::Object& object) {
   config.latencies = LatencyPolicyOf(object.Get("latencies"));
   config.inline_budget_ns = static_cast<uint64_t>(NumberOf(object.Get("inlineBudgetNs")));
   config.warmup = WarmupOf(object.Get("warmup"));
-  const Napi::Value instances = object.Get("instances");
-  if (instances.IsArray()) {
-    const Napi::Array array = instances.As<Napi::Array>();
-    for (uint32_t i = 0; i < array.Length(); i++) {
-      const Napi::Value entry = array.Get(i);
-      if (!entry.IsObject()) continue;
-      const Napi::Object object = entry.As<Napi::Object>();
-      InstanceSpec spec;
-      spec.name = StringOf(object.Get("name"));
-      spec.index = i;
-      const Napi::Value device = object.Get("device");
-      if (device.IsNumber() && NumberOf(device) >= 0) {
-        spec.memory = MemoryKind::kDevice;
-        spec.device = static_cast<int>(NumberOf(device));
-      }
-      spec.host_policy = HostPolicyOf(object.Get("hostPolicy"));
-      config.claims.push_back(ClaimOf(object, spec.device));
-      config.instances.push_back(std::move(spec));
-    }
-  }
+  AddInstances(object.Get("instances"), &config);
   return config;
 }
 

@@ -58,6 +58,8 @@ ModelFiles FilesOf(const Napi::Value& value);
 LatencyPolicy LatencyPolicyOf(const Napi::Value& value);
 platform::HostPolicy HostPolicyOf(const Napi::Value& value);
 VersionConfig VersionConfigOf(const Napi::Object& object);
+// Adds instances, and what they need of the gate.
+void AddInstances(const Napi::Value& instances, VersionConfig* config);
 
 // Creates an ArrayBuffer over `block`, which it keeps alive. Empty if the runtime forbids external
 // buffers.

@@ -20,6 +20,14 @@ constexpr size_t kLargeBytes = size_t{64} << 10;
 // (src/server/requests/request-attributes.ts).
 constexpr std::string_view kIdParameter = "triton_request_id";
 
+// Flags of a sequence (src/javascript/batches/batch.ts).
+constexpr int32_t kInSequence = 1;
+constexpr int32_t kStart = 2;
+constexpr int32_t kEnd = 4;
+constexpr int32_t kText = 8;
+// Words of a stretch besides those of its inputs and wanted outputs.
+constexpr size_t kStretchWords = 7;
+
 bool IsLarge(const InputTensor& input) {
   return input.byte_size() >= kLargeBytes;
 }
@@ -62,22 +70,7 @@ Napi::Value ShowLarge(Napi::Env env, const Request& request, const InputTensor& 
 
 bool HasExtra(const Request& request) {
   const RequestHeader& header = *request.header;
-  return header.priority != 0 || header.timeout_ns != 0 || !header.parameters.empty() ||
-         request.sequence().any();
-}
-
-Napi::Value SequenceOf(Napi::Env env, const SequenceMark& mark) {
-  Napi::Object sequence = Napi::Object::New(env);
-  if (mark.id.text.empty()) {
-    napi_value number = nullptr;
-    napi_create_bigint_uint64(env, mark.id.number, &number);
-    sequence.Set("id", Napi::Value(env, number));
-  } else {
-    sequence.Set("id", mark.id.text);
-  }
-  sequence.Set("start", Napi::Boolean::New(env, mark.start));
-  sequence.Set("end", Napi::Boolean::New(env, mark.end));
-  return sequence;
+  return header.priority != 0 || header.timeout_ns != 0 || !header.parameters.empty();
 }
 
 Napi::Value ExtraOf(Napi::Env env, const Request& request) {
@@ -111,7 +104,6 @@ Napi::Value ExtraOf(Napi::Env env, const Request& request) {
   }
   extra.Set("id", id ? *id : std::string());
   extra.Set("parameters", parameters);
-  if (request.sequence().any()) extra.Set("sequence", SequenceOf(env, request.sequence()));
   return extra;
 }
 
@@ -126,7 +118,7 @@ bool InstanceWrap::Write(Napi::Env env, const Run& run, Napi::Array objects) {
     const RequestHeader& header = *requests[at]->header;
     const uint32_t count = run.alike(at);
     if (header.call) calls++;
-    words += 4 + header.wanted.size();
+    words += kStretchWords + header.wanted.size();
     for (const InputTensor& input : run.inputs(at)) {
       words += 4 + input.shape.size();
       if (!IsLarge(input)) bytes += Aligned(count * input.byte_size());
@@ -156,6 +148,18 @@ bool InstanceWrap::Write(Napi::Env env, const Run& run, Napi::Array objects) {
     const RequestHeader& header = *first.header;
     put(count);
     *word++ = HasExtra(first) ? ~static_cast<int32_t>(show(ExtraOf(env, first))) : 0;
+    const SequenceMark& mark = first.sequence();
+    const bool is_text = !mark.id.text.empty();
+    *word++ = !mark.any() ? 0
+                          : kInSequence | (mark.start ? kStart : 0) | (mark.end ? kEnd : 0) |
+                                (is_text ? kText : 0);
+    if (mark.any() && is_text) {
+      *word++ = ~static_cast<int32_t>(show(Napi::String::New(env, mark.id.text)));
+      *word++ = 0;
+    } else if (mark.any()) {
+      std::memcpy(word, &mark.id.number, sizeof(mark.id.number));
+      word += 2;
+    }
     put(header.wanted.size());
     for (const uint32_t output : header.wanted) put(output);
     put(run.inputs(at).size());

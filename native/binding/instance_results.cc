@@ -1,9 +1,12 @@
 // Converts JavaScript's words and bytes to responses (instance_wrap.h).
 #include <cstring>
+#include <new>
 #include <span>
 #include <string>
 
 #include "convert.h"
+#include "engine/port/reader.h"
+#include "engine/request/response_parameters.h"
 #include "instance_wrap.h"
 
 namespace tritonts {
@@ -41,6 +44,7 @@ bool InstanceWrap::Read(Napi::Env env, Run& run, const int32_t* at, const int32_
            : kind == 3 ? ReadOne(env, run, &at, end, objects, false)
            : kind == 4 ? ReadEnd(run, &at, end)
            : kind == 5 ? ReadAgain(run, &at, end)
+           : kind == 6 ? ReadParameters(run, &at, end)
                        : false;
   }
   return good;
@@ -166,6 +170,45 @@ bool InstanceWrap::ReadEnd(Run& run, const int32_t** at, const int32_t* end) {
 bool InstanceWrap::ReadAgain(Run& run, const int32_t** at, const int32_t* end) {
   if (*at == end) return false;
   run.Reschedule(static_cast<uint32_t>(*(*at)++));
+  return true;
+}
+
+bool InstanceWrap::ReadParameters(Run& run, const int32_t** at, const int32_t* end) {
+  if (end - *at < 2) return false;
+  const auto request = static_cast<uint32_t>((*at)[0]);
+  const auto words = static_cast<uint32_t>((*at)[1]);
+  *at += 2;
+  if (words > static_cast<size_t>(end - *at)) return false;
+  AttributesReader reader({*at, words});
+  *at += words;
+  ParameterRecord read;
+  try {
+    ResponseParameterList list;
+    while (!reader.done()) {
+      if (reader.Parameter(&read)) return false;
+      const auto number = [&read](auto value) {
+        std::memcpy(&value, read.value.data(), sizeof(value));
+        return value;
+      };
+      Status set;
+      if (read.kind == layout::kStringParameter) {
+        set = list.Set(read.name, std::string(read.value));
+      } else if (read.kind == layout::kIntegerParameter) {
+        set = list.Set(read.name, number(int64_t{0}));
+      } else if (read.kind == layout::kDoubleParameter) {
+        set = list.Set(read.name, number(0.0));
+      } else if (read.kind == layout::kFlagParameter) {
+        set = list.Set(read.name, number(int32_t{0}) != 0);
+      } else {
+        return false;
+      }
+      if (!set.ok()) return false;
+    }
+    run.SetParameters(request, list.Take());
+  } catch (const std::bad_alloc&) {
+    // The response that follows is ignored then.
+    run.Respond(request, Status::NoMemory());
+  }
   return true;
 }
 

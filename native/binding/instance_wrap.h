@@ -5,6 +5,8 @@
 // The words of a batch (Next):
 //   slot, stretches, then for each stretch of requests that share a header:
 //     requests, extra (~index of { id, priority, timeoutUs, parameters } among the objects, or 0),
+//     sequence (0: none; else kInSequence and flags, and two words follow: the id as a number, or
+//     ~index of a text among the objects and 0),
 //     wanted outputs, index of each, inputs,
 //     for each input: index, rank, dims, bytes per request, place
 //   `place` is the offset of the first request's bytes, followed by the others'; or ~index of the
@@ -16,6 +18,7 @@
 //   3, the rest as for 1                                          (a response that is not final)
 //   4, request                                                       (the end of its responses)
 //   5, request                                                       (it is to be queued again)
+//   6, request, number of words, parameters of its next response, as in port_layout.h
 //   `place` is an offset, or ~index of a typed array among the objects.
 #pragma once
 
@@ -78,6 +81,7 @@ class InstanceWrap : public Wrapped<InstanceWrap> {
                bool final);
   bool ReadEnd(Run& run, const int32_t** at, const int32_t* end);
   bool ReadAgain(Run& run, const int32_t** at, const int32_t* end);
+  bool ReadParameters(Run& run, const int32_t** at, const int32_t* end);
   bool ReadError(Run& run, const int32_t** at, const int32_t* end, Napi::Array objects);
   // Declares output `words` of a request with the shape `shape_`. Returns the error if that fails.
   Status Declare(Napi::Env env, Run& run, uint32_t request, const int32_t* words, size_t size,

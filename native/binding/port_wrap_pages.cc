@@ -68,9 +68,10 @@ Napi::Value PortWrap::TakeLarge(const Napi::CallbackInfo& info) {
   BlockRef block = large->block;
   const void* data = large->data;
   if (block->kind() == MemoryKind::kShared) {
-    // Borrowed from another process, which may modify it: copy it.
+    // Borrowed, from another process or from the response cache: copy it. The port's pool
+    // has memory that JavaScript gave back; pages that are new to the process take much longer.
     BlockPool* const copies = block->copies();
-    BlockRef copy = copies ? copies->Acquire(large->size) : BlockRef();
+    BlockRef copy = copies ? copies->Acquire(large->size) : port_->inputs().Acquire(large->size);
     if (!copy) return info.Env().Undefined();
     std::memcpy(copy->data(), data, large->size);
     block = std::move(copy);

@@ -27,14 +27,21 @@ void Poster::Release() {
 }
 
 void Poster::Post(Closure closure) {
-  auto data = std::make_unique<Closure>(std::move(closure));
+  Send(std::make_unique<Posted>(Posted{std::move(closure), true}));
+}
+
+bool Poster::PostUnheld(Closure closure) {
+  return Send(std::make_unique<Posted>(Posted{std::move(closure), false}));
+}
+
+bool Poster::Send(std::unique_ptr<Posted> posted) {
   posting_.fetch_add(1);
   // Close waits for every thread counted before it, so the function is still valid here.
-  if (!closed_.load() &&
-      napi_call_threadsafe_function(function_, data.get(), napi_tsfn_blocking) == napi_ok) {
-    (void)data.release();  // now owned by the function's queue
-  }
+  const bool sent = !closed_.load() && napi_call_threadsafe_function(function_, posted.get(),
+                                                                     napi_tsfn_blocking) == napi_ok;
+  if (sent) (void)posted.release();  // now owned by the function's queue
   posting_.fetch_sub(1);
+  return sent;
 }
 
 void Poster::Close() {
@@ -45,12 +52,12 @@ void Poster::Close() {
 }
 
 void Poster::Call(napi_env env, napi_value, void* context, void* data) {
-  std::unique_ptr<Closure> closure(static_cast<Closure*>(data));
+  std::unique_ptr<Posted> posted(static_cast<Posted*>(data));
   if (env == nullptr) return;  // torn down meanwhile
   auto* poster = static_cast<Poster*>(context);
-  poster->Release();
+  if (posted->held) poster->Release();
   Napi::HandleScope scope(env);
-  (*closure)(Napi::Env(env));
+  posted->closure(Napi::Env(env));
 }
 
 }  // namespace tritonts

@@ -28,11 +28,20 @@ class Poster : public std::enable_shared_from_this<Poster> {
   // Any thread: runs `closure` once on the JS thread, and ends one Hold. Throws std::bad_alloc
   // without effect if there is no memory. The closure itself must not allocate C++ memory.
   void Post(Closure closure);
+  // The same for a closure that nobody announced, which does not keep the event loop alive. False:
+  // the environment ends, and the closure was dropped.
+  bool PostUnheld(Closure closure);
   // JS thread; called by the environment's cleanup hook.
   void Close();
 
  private:
+  struct Posted {
+    Closure closure;
+    bool held = true;  // one Hold is for it
+  };
+
   Poster() = default;
+  bool Send(std::unique_ptr<Posted> posted);
   static void Call(napi_env env, napi_value, void* context, void* data);
 
   std::atomic<bool> closed_{false};

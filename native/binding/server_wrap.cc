@@ -18,6 +18,7 @@
 #include "convert.h"
 #include "convert_ensemble.h"
 #include "gpus.h"
+#include "plugin_owner.h"
 #include "port_wrap.h"
 
 namespace tritonts {
@@ -41,6 +42,7 @@ Napi::Function ServerWrap::Define(Napi::Env env) {
       {"open", &ServerWrap::Open},
       {"openRuntime", &ServerWrap::OpenRuntime},
       {"start", &ServerWrap::Start},
+      {"changeInstances", &ServerWrap::ChangeInstances},
       {"addEnsemble", &ServerWrap::AddEnsemble},
       {"bindEnsemble", &ServerWrap::BindEnsemble},
       {"returnMemory", &ServerWrap::ReturnMemory},
@@ -60,11 +62,14 @@ Napi::Function ServerWrap::Define(Napi::Env env) {
       {"statistics", &ServerWrap::VersionStatistics},
       {"metrics", &ServerWrap::Metrics},
       {"batches", &ServerWrap::Batches},
+      {"sequenceFate", &ServerWrap::FateOfSequence},
       {"info", &ServerWrap::VersionInfo},
       {"inFlightBytes", &ServerWrap::InFlightBytes},
       {"resources", &ServerWrap::Resources},
       {"cache", &ServerWrap::Cache},
       {"attachCache", &ServerWrap::AttachCache},
+      {"attachPluginCache", &ServerWrap::AttachPluginCache},
+      {"ownPlugins", &ServerWrap::OwnPlugins},
       {"registerRegion", &ServerWrap::RegisterRegion},
       {"findRegion", &ServerWrap::FindRegion},
       {"registerCudaRegion", &ServerWrap::RegisterCudaRegion},
@@ -104,9 +109,18 @@ Napi::Value ServerWrap::Attach(const Napi::CallbackInfo& info) {
 }
 
 void ServerWrap::ReadFolder(const Napi::CallbackInfo& info) {
-  Awaited awaited(info, 3);
+  Awaited awaited(info, 5);
+  FolderLimits limits;
+  limits.config_bytes = static_cast<uint64_t>(NumberOf(info[2]));
+  if (info[3].IsArray()) {
+    const Napi::Array roots = info[3].As<Napi::Array>();
+    for (uint32_t i = 0; i < roots.Length(); i++) {
+      limits.link_roots.push_back(StringOf(roots.Get(i)));
+    }
+  }
+  limits.checked_stamp = StringOf(info[4]);
   server_->ReadFolder(
-      StringOf(info[0]), StringOf(info[1]), static_cast<uint64_t>(NumberOf(info[2])),
+      StringOf(info[0]), StringOf(info[1]), std::move(limits),
       awaited.Then([](Napi::Env env, const Status& status, const ModelFolder& folder) {
         return std::array<napi_value, 2>{ToJs(env, status), ToJs(env, folder)};
       }));
@@ -148,6 +162,35 @@ void ServerWrap::Start(const Napi::CallbackInfo& info) {
     return std::array<napi_value, 1>{ToJs(env, status)};
   }));
   awaited.Taken();
+}
+
+void ServerWrap::ChangeInstances(const Napi::CallbackInfo& info) {
+  VersionConfig added;
+  AddInstances(info[2], &added);
+  Awaited awaited(info, 3);
+  server_->ChangeInstances(
+      static_cast<uint32_t>(NumberOf(info[0])), UidsOf(info[1]), std::move(added),
+      awaited.Then([](Napi::Env env, const Status& status, const std::vector<uint32_t>& numbers) {
+        const Napi::Array array = Napi::Array::New(env, numbers.size());
+        for (uint32_t i = 0; i < numbers.size(); i++) array.Set(i, numbers[i]);
+        return std::array<napi_value, 2>{ToJs(env, status), array};
+      }));
+  awaited.Taken();
+}
+
+// sequenceFate(version, id): the number of the SequenceFate of a correlation id, a bigint or a
+// string.
+Napi::Value ServerWrap::FateOfSequence(const Napi::CallbackInfo& info) {
+  SequenceId id;
+  if (info[1].IsBigInt()) {
+    bool lossless = false;
+    id.number = info[1].As<Napi::BigInt>().Uint64Value(&lossless);
+  } else {
+    id.text = StringOf(info[1]);
+  }
+  const auto version = server_->FindVersion(static_cast<uint32_t>(NumberOf(info[0])));
+  const SequenceFate fate = version ? version->FateOf(id) : SequenceFate::kUnknown;
+  return Napi::Number::New(info.Env(), static_cast<uint32_t>(fate));
 }
 
 Napi::Value ServerWrap::AddEnsemble(const Napi::CallbackInfo& info) {
@@ -273,7 +316,12 @@ void ServerWrap::Close(const Napi::CallbackInfo& info) {
   awaited.Taken();
 }
 
+void ServerWrap::OwnPlugins(const Napi::CallbackInfo& info) {
+  tritonts::OwnPlugins(info, *server_);
+}
+
 void ServerWrap::Join(const Napi::CallbackInfo& info) {
+  ForgetPlugins(info.Env(), server_->id());
   server_->Join();
   std::erase(DataOf(info.Env()).owned, server_);
 }

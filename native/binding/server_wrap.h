@@ -29,6 +29,8 @@ class ServerWrap : public Wrapped<ServerWrap> {
   void Open(const Napi::CallbackInfo& info);
   void OpenRuntime(const Napi::CallbackInfo& info);
   void Start(const Napi::CallbackInfo& info);
+  void ChangeInstances(const Napi::CallbackInfo& info);
+  Napi::Value FateOfSequence(const Napi::CallbackInfo& info);
   Napi::Value AddEnsemble(const Napi::CallbackInfo& info);
   Napi::Value BindEnsemble(const Napi::CallbackInfo& info);
   void ReturnMemory(const Napi::CallbackInfo& info);
@@ -52,6 +54,8 @@ class ServerWrap : public Wrapped<ServerWrap> {
   Napi::Value Resources(const Napi::CallbackInfo& info);
   Napi::Value Cache(const Napi::CallbackInfo& info);
   Napi::Value AttachCache(const Napi::CallbackInfo& info);
+  Napi::Value AttachPluginCache(const Napi::CallbackInfo& info);
+  void OwnPlugins(const Napi::CallbackInfo& info);
   Napi::Value InFlightBytes(const Napi::CallbackInfo& info);
   // server_regions.cc
   Napi::Value RegisterRegion(const Napi::CallbackInfo& info);

@@ -4,6 +4,7 @@
 #include "convert.h"
 #include "engine/cache/local_cache.h"
 #include "engine/cache/remote_cache.h"
+#include "plugin_cache_wrap.h"
 #include "server_wrap.h"
 
 namespace tritonts {
@@ -11,7 +12,7 @@ namespace tritonts {
 Napi::Value ServerWrap::Cache(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
   const LocalCache* const local = server_->cache();
-  const RemoteCache* const remote = server_->remote_cache();
+  const RemoteCache* const remote = server_->remote_cache().get();
   if (!local && !remote) return env.Undefined();
   const Napi::Object object = Napi::Object::New(env);
   const auto number = [&](const char* key, uint64_t value) {
@@ -35,6 +36,7 @@ Napi::Value ServerWrap::Cache(const Napi::CallbackInfo& info) {
     number("unusable", counts.unusable);
     number("failed", counts.failed);
     number("dropped", counts.dropped);
+    object.Set("plugin", Napi::Boolean::New(env, remote->options().plugin));
   }
   return object;
 }
@@ -43,6 +45,11 @@ Napi::Value ServerWrap::AttachCache(const Napi::CallbackInfo& info) {
   if (!server_->remote_cache() || !info[0].IsFunction()) return info.Env().Undefined();
   const Napi::Value made = CacheWrap::Create(info.Env(), server_, info[0].As<Napi::Function>());
   return made.IsEmpty() ? info.Env().Undefined() : made;
+}
+
+Napi::Value ServerWrap::AttachPluginCache(const Napi::CallbackInfo& info) {
+  PluginCacheWrap* const cache = PluginCacheWrap::Unwrap(info[0]);
+  return Napi::Boolean::New(info.Env(), cache && cache->AttachTo(*server_));
 }
 
 }  // namespace tritonts

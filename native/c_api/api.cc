@@ -53,7 +53,7 @@ const char* ErrorMessage(const tritonts_error* error) {
 }
 
 void ErrorDelete(tritonts_error* error) {
-  DeleteError(error);
+  Errors::Delete(error);
 }
 
 // --- The server.
@@ -289,7 +289,7 @@ tritonts_error* Submit(tritonts_request* const* requests, size_t count, size_t* 
     }
     static_assert(sizeof(tritonts_request*) == sizeof(ApiRequest*));
     const auto* const first = reinterpret_cast<ApiRequest* const*>(requests);
-    Status status = SubmitRequests({first, count}, &taken);
+    Status status = SubmitRequests({first, count}, true, &taken);
     if (accepted) *accepted = taken;
     return status;
   });
@@ -344,6 +344,38 @@ void ResponseDelete(tritonts_response* response) {
   DeleteResponse(response);
 }
 
+size_t ResponseParameterCount(const tritonts_response* response) {
+  return response && response->parameters ? response->parameters->views.size() : 0;
+}
+
+const tritonts_parameter* ResponseParameter(const tritonts_response* response, size_t index) {
+  if (index >= ResponseParameterCount(response)) return nullptr;
+  return &response->parameters->views[index].view;
+}
+
+const tritonts_parameter* ResponseFindParameter(const tritonts_response* response,
+                                                const char* name) {
+  if (!response || !response->parameters || !name) return nullptr;
+  for (const auto& [view, flag] : response->parameters->views) {
+    if (std::string_view(view.name) == name) return &view;
+  }
+  return nullptr;
+}
+
+// --- Triton's functions.
+
+tritonts_error* TritonServer(tritonts_server* server, struct TRITONSERVER_Server** triton) {
+  return Guard([&]() -> Status {
+    if (!server || !triton) return WrongArgument("triton_server", "an argument is NULL");
+    *triton = nullptr;
+    if (Status open = server->client->CheckOpen(); !open.ok()) return open;
+    auto found = TritonServerOf(server->client->server().shared_from_this());
+    if (!found.ok()) return found.status();
+    *triton = found.value();
+    return Status::Ok();
+  });
+}
+
 constexpr tritonts_api kTable = {
     TRITONTS_API_VERSION,
     sizeof(tritonts_api),
@@ -385,6 +417,10 @@ constexpr tritonts_api kTable = {
     ResponseVersion,
     ResponseTimings,
     ResponseDelete,
+    TritonServer,
+    ResponseParameterCount,
+    ResponseParameter,
+    ResponseFindParameter,
 };
 
 }  // namespace

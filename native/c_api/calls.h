@@ -4,10 +4,17 @@
 // a thread that is in a callback already, or in a function of the table, the chain waits until that
 // is over. So callbacks never nest, however often they submit, and none runs while the API holds
 // something of a request.
+//
+// A batch that runs on a thread within a function of the table (engine/version/occupied.h) may use
+// the table itself, and wait for what it submits. So calls within the batch do not wait for the
+// function around it.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <utility>
+
+#include "engine/ensemble/relay.h"
 
 struct tritonts_response;
 
@@ -49,17 +56,35 @@ class Calls {
   Call** last_ = &first_;
 };
 
-// While it lives, calls of this thread wait. The last one of a thread makes them.
+// The calls that wait on a thread. Only of plain values, so that a thread that ends has nothing to
+// destroy.
+struct ThreadCalls {
+  uint32_t holds = 0;
+  uint32_t batches = 0;  // Occupied::Batches() at the first hold
+  bool in_callback = false;
+  Call* first = nullptr;
+  Call* last = nullptr;
+};
+
+// While it lives, calls of this thread wait. The last one of a thread makes them, or of a batch.
 class HoldCalls {
  public:
   HoldCalls();
   ~HoldCalls();
   HoldCalls(const HoldCalls&) = delete;
   HoldCalls& operator=(const HoldCalls&) = delete;
+
+ private:
+  // If this is the first one of a batch: what is outside of the batch.
+  std::optional<ThreadCalls> outer_;
+  std::optional<Relay::Hidden> hidden_;
 };
 
 // Makes these calls on this thread, now or when no HoldCalls is left.
 void Make(Calls* calls);
+
+// Whether calls of this thread wait.
+bool HoldsCalls();
 
 // Whether this thread is in a callback.
 bool InCallback();

@@ -66,10 +66,6 @@ void Client::EndSome(uint64_t count) {
   changed_.notify_all();
 }
 
-void Client::End() {
-  EndSome(1);
-}
-
 void Client::Withdraw(std::span<Request* const> requests) {
   {
     const std::lock_guard lock(mutex_);
@@ -142,6 +138,7 @@ void Client::Deliver(std::span<const Response> responses) {
   const std::shared_ptr<Client> self = shared_from_this();
   Calls calls;
   ApiRequest* ended = nullptr;
+  ResponseBlocks blocks(responses.size());
   for (const Response& response : responses) {
     ApiRequest* const request = Of(response.request);
     const uint64_t charge =
@@ -151,7 +148,7 @@ void Client::Deliver(std::span<const Response> responses) {
       continue;
     }
     tritonts_response* made = nullptr;
-    if (!response.empty) made = request->Take(response);
+    if (!response.empty) made = request->Take(response, &blocks);
     server_->budget().Exchange(made ? made->charged : 0, charge);
     if (!response.final) {
       if (made) {
@@ -170,6 +167,7 @@ void Client::Deliver(std::span<const Response> responses) {
     calls.Append(&request->last_call());
     request->next_ended = std::exchange(ended, request);
   }
+  blocks.Close();
   Finish(&calls, ended);
 }
 
@@ -186,10 +184,11 @@ void Client::DeliverAlike(const AlikeResponses& alike) {
   if (status.ok()) response.outputs = alike.outputs;
   uint64_t more = 0;
   uint64_t less = 0;
+  ResponseBlocks blocks(alike.requests.size());
   for (size_t i = 0; i < alike.requests.size(); i++) {
     ApiRequest* const request = Of(alike.requests[i]);
     response.request = request;
-    tritonts_response* const made = request->Take(response, i, &shapes);
+    tritonts_response* const made = request->Take(response, &blocks, i, &shapes);
     if (made) more += made->charged;
     if (request->charged) less += request->header->accounted_bytes;
     request->TakeBack(false);
@@ -199,6 +198,7 @@ void Client::DeliverAlike(const AlikeResponses& alike) {
     calls.Append(&request->last_call());
     request->next_ended = std::exchange(ended, request);
   }
+  blocks.Close();
   server_->budget().Exchange(more, less);
   Finish(&calls, ended);
 }

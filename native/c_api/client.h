@@ -49,8 +49,8 @@ class Client final : public ResponseSink, public std::enable_shared_from_this<Cl
   // Lists requests that are about to be submitted. UNAVAILABLE: the attachment is leaving, and none
   // was listed. Throws std::bad_alloc.
   Status Begin(std::span<Request* const> requests);
-  // The release callback of a request has returned.
-  void End();
+  // The release callbacks of so many requests have returned.
+  void EndSome(uint64_t count);
   // Undoes Begin for requests that were refused.
   void Withdraw(std::span<Request* const> requests);
 
@@ -63,7 +63,6 @@ class Client final : public ResponseSink, public std::enable_shared_from_this<Cl
 
  private:
   void Unlist(ApiRequest* request);  // the lock is held
-  void EndSome(uint64_t count);
 
   static constexpr size_t kIdleCopies = size_t{16} << 20;
 
@@ -81,6 +80,33 @@ class Client final : public ResponseSink, public std::enable_shared_from_this<Cl
   mutable std::mutex mutex_;  // guards all below
   std::condition_variable changed_;
   ApiRequest* first_ = nullptr;  // of the requests in flight
+};
+
+// Counts requests whose release callbacks have returned, to tell their attachment once for all that
+// follow each other. On the stack of the thread that makes the calls.
+class EndedRequests {
+ public:
+  EndedRequests() = default;
+  ~EndedRequests() { Tell(); }
+  EndedRequests(const EndedRequests&) = delete;
+  EndedRequests& operator=(const EndedRequests&) = delete;
+
+  void Add(Client* client) {
+    if (client != client_.get()) {
+      Tell();
+      // The last request may have the last other reference.
+      client_ = client->shared_from_this();
+    }
+    count_++;
+  }
+
+ private:
+  void Tell() {
+    if (count_ > 0) client_->EndSome(std::exchange(count_, 0));
+  }
+
+  std::shared_ptr<Client> client_;
+  uint64_t count_ = 0;
 };
 
 }  // namespace tritonts::c_api

@@ -2,30 +2,6 @@
 
 namespace tritonts::c_api {
 
-namespace {
-
-// Never destroyed, because threads may outlive static destructors.
-tritonts_error* NoMemoryError() {
-  static const union Error {
-    Error() : error{Status::NoMemory()} {}
-    ~Error() {}
-    tritonts_error error;
-  } shared;
-  return const_cast<tritonts_error*>(&shared.error);
-}
-
-}  // namespace
-
-tritonts_error* MakeError(const Status& status) noexcept {
-  if (status.ok()) return nullptr;
-  auto* const error = new (std::nothrow) tritonts_error{status};
-  return error ? error : NoMemoryError();
-}
-
-void DeleteError(tritonts_error* error) noexcept {
-  if (error != NoMemoryError()) delete error;
-}
-
 const char* CodeName(Code code) noexcept {
   constexpr const char* names[] = {"UNKNOWN",     "UNKNOWN",        "INTERNAL",
                                    "NOT_FOUND",   "INVALID_ARG",    "UNAVAILABLE",

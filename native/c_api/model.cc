@@ -19,12 +19,17 @@ bool IsUnloaded(const Json& one) {
   return TextOf(one.Member("state")) == "UNAVAILABLE" && TextOf(one.Member("reason")) == "unloaded";
 }
 
+// A load or an unload of it is under way.
+bool IsChanging(const Json& one) {
+  const std::string state = TextOf(one.Member("state"));
+  return state == "LOADING" || state == "UNLOADING";
+}
+
 // The reason of the error of models or versions in these states, as environments give it.
 Reason WhyNotReady(const std::vector<const Json*>& all) {
   Reason found = Reason::kNone;
   for (const Json* one : all) {
-    const std::string state = TextOf(one->Member("state"));
-    if (state == "LOADING" || state == "UNLOADING") return Reason::kNotReady;
+    if (IsChanging(*one)) return Reason::kNotReady;
     if (found != Reason::kNone) continue;
     const std::string reason = TextOf(one->Member("errorReason"));
     for (int number = 1; number <= kMostReason && !reason.empty(); number++) {
@@ -64,6 +69,7 @@ StatusOr<std::shared_ptr<const Binding>> Model::Bind() {
   const uint32_t epoch = client_->server().epoch();
   const std::lock_guard lock(mutex_);
   if (!read_ || epoch != epoch_) {
+    sleeps_ = false;
     status_ = Read();
     if (!status_.ok()) binding_.reset();
     // The epoch was read before the texts, so a later change is seen the next time.
@@ -72,6 +78,11 @@ StatusOr<std::shared_ptr<const Binding>> Model::Bind() {
   }
   if (!status_.ok()) return status_;
   return binding_;
+}
+
+bool Model::Sleeps() {
+  const std::lock_guard lock(mutex_);
+  return sleeps_;
 }
 
 StatusOr<std::shared_ptr<const Binding>> Model::BindAnew(uint32_t except) {
@@ -113,13 +124,18 @@ Status Model::Read() {
   binding->key = key_;
   binding->version = number;
   binding->takes_ids = descriptor.Member("takesIds").flag();
+  const Json& labels = descriptor.Member("labels");
+  for (size_t i = 0; i < labels.items().size(); i++) {
+    std::vector<std::string>& names = binding->labels[labels.names()[i]];
+    for (const Json& label : labels.items()[i].items()) names.push_back(TextOf(label));
+  }
   binding_ = std::move(binding);
   revision_ = read.revision;
   return Status::Ok();
 }
 
 // As notReady in src/server/models/model-table.ts.
-Status Model::NotReady(const Json& published) const {
+Status Model::NotReady(const Json& published) {
   const std::string text = "model '" + Text() + "'";
   const std::string what = version_ < 0 ? text : text + ", version " + std::to_string(version_);
   std::vector<const Json*> asked;
@@ -136,9 +152,12 @@ Status Model::NotReady(const Json& published) const {
   }
   const std::string state = TextOf(published.Member("state"));
   const std::string reason = TextOf(published.Member("reason"));
-  const bool lost = !failed.empty() || (published.Member("versions").items().empty() &&
-                                        state == "UNAVAILABLE" && reason != "unloaded");
+  const bool lost = !std::all_of(failed.begin(), failed.end(),
+                                 [](const Json* one) { return IsChanging(*one); }) ||
+                    (published.Member("versions").items().empty() && state == "UNAVAILABLE" &&
+                     reason != "unloaded");
   if (!published.Member("lazy").is_null() && ready.empty() && !lost) {
+    sleeps_ = true;
     return Status::Unavailable(Reason::kNotReady,
                                text + " is lazy, and is not loaded at the moment");
   }

@@ -9,12 +9,15 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "c_api/client.h"
+#include "c_api/sleepers.h"
 #include "engine/base/status.h"
 #include "engine/server/model_key.h"
 #include "engine/version/served.h"
@@ -30,6 +33,8 @@ struct Binding {
   ModelKey key;
   int64_t version = 0;
   bool takes_ids = false;  // its model is told the ids of requests
+  // The labels of classes by the names of outputs.
+  std::map<std::string, std::vector<std::string>> labels = {};
 
   const ModelIo& io() const { return served->io(); }
 };
@@ -46,22 +51,28 @@ class Model {
   std::string Text() const;
   // The version that serves now. NOT_FOUND, UNAVAILABLE: none does.
   StatusOr<std::shared_ptr<const Binding>> Bind();
-  // The same; does not return the version `except`, which serves no more.
+  // Whether the last failure of Bind was that the model is lazy, and not loaded at the moment.
+  bool Sleeps();
+  // The requests that wait until it is loaded.
+  Sleepers& sleepers() { return sleepers_; }
+  // As Bind; does not return the version `except`, which serves no more.
   StatusOr<std::shared_ptr<const Binding>> BindAnew(uint32_t except);
 
  private:
   // Reads what is published. The lock is held.
   Status Read();
   // Why no version serves.
-  Status NotReady(const Json& published) const;
+  Status NotReady(const Json& published);
 
   const std::shared_ptr<Client> client_;
   const ModelKey key_;
   const int64_t version_;
+  Sleepers sleepers_;
 
   std::mutex mutex_;  // guards all below
   uint32_t epoch_ = 0;
   bool read_ = false;
+  bool sleeps_ = false;  // see Sleeps
   uint64_t revision_ = 0;
   Status status_;                           // not ok: no version serves
   std::shared_ptr<const Binding> binding_;  // null unless `status_` is ok

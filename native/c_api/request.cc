@@ -6,6 +6,7 @@
 #include <thread>
 #include <utility>
 
+#include "c_api/client.h"
 #include "engine/base/rules.h"
 #include "engine/request/request_builder.h"
 #include "engine/version/check_request.h"
@@ -39,10 +40,10 @@ constexpr const char* kIdParameter = "triton_request_id";
 // (src/server/requests/request-attributes.ts) has the same names.
 std::string WhyReserved(std::string_view name) {
   if (name.starts_with("triton_")) return "Triton reserves the prefix";
-  if (name == "priority") return "call request_set_priority instead";
-  if (name == "timeout") return "call request_set_timeout instead";
+  if (name == "priority") return "set the priority of the request instead";
+  if (name == "timeout") return "set the time-out of the request instead";
   if (name == "sequence_id" || name == "sequence_start" || name == "sequence_end") {
-    return "call request_set_sequence instead";
+    return "set the sequence of the request instead";
   }
   return name == "headers" ? "Triton reserves it" : "";
 }
@@ -97,14 +98,17 @@ Status ApiRequest::AddPart(Input* input, const void* data, size_t size) {
   return Status::Ok();
 }
 
+Status ApiRequest::CheckDims(const char* name, size_t dims) const {
+  if (dims <= kMostDims) return Status::Ok();
+  return Status::InvalidArg(Text() + ", input '" + Printable(name) + "': expected at most " +
+                            std::to_string(kMostDims) + " dims but received " +
+                            std::to_string(dims));
+}
+
 Status ApiRequest::SetInput(const char* name, DataType datatype, std::span<const int64_t> dims,
                             const void* data, size_t size) {
   same_ = false;
-  if (dims.size() > kMostDims) {
-    return Status::InvalidArg(Text() + ", input '" + Printable(name) + "': expected at most " +
-                              std::to_string(kMostDims) + " dims but received " +
-                              std::to_string(dims.size()));
-  }
+  if (Status status = CheckDims(name, dims.size()); !status.ok()) return status;
   Input made;
   made.name = name;
   made.datatype = datatype;
@@ -122,7 +126,79 @@ Status ApiRequest::AppendInput(const char* name, const void* data, size_t size) 
   same_ = false;
   if (Input* const known = Find(name)) return AddPart(known, data, size);
   return Status::InvalidArg(Text() + ", input '" + Printable(name) +
-                            "': call request_set_input first, which gives its datatype and dims");
+                            "': set the input with its datatype and dims first");
+}
+
+Status ApiRequest::Insert(Input input) {
+  same_ = false;
+  if (Find(input.name.c_str())) {
+    return Status::InvalidArg(Text() + ": input '" + Printable(input.name) +
+                              "' already exists in the request");
+  }
+  if (!inputs_.empty() && inputs_.front().raw) {
+    return Status::InvalidArg(Text() + ": input '" + Printable(inputs_.front().name) +
+                              "' is raw, and so the only one of the request");
+  }
+  inputs_.push_back(std::move(input));
+  return Status::Ok();
+}
+
+Status ApiRequest::AddInput(const char* name, DataType datatype, std::span<const int64_t> dims) {
+  if (Status status = CheckDims(name, dims.size()); !status.ok()) return status;
+  Input made;
+  made.name = name;
+  made.datatype = datatype;
+  made.dims.assign(dims.begin(), dims.end());
+  return Insert(std::move(made));
+}
+
+Status ApiRequest::AddRawInput(const char* name) {
+  if (!inputs_.empty()) {
+    return Status::InvalidArg(Text() + ", input '" + Printable(name) +
+                              "': a raw input is the only one of its request, which has others");
+  }
+  Input made;
+  made.name = name;
+  made.raw = true;
+  return Insert(std::move(made));
+}
+
+Status ApiRequest::NoInput(const char* name) const {
+  return Status::InvalidArg(Text() + ": input '" + Printable(name) +
+                            "' does not exist in the request");
+}
+
+Status ApiRequest::RemoveInput(const char* name) {
+  Input* const known = Find(name);
+  if (!known) return NoInput(name);
+  same_ = false;
+  inputs_.erase(inputs_.begin() + (known - inputs_.data()));
+  return Status::Ok();
+}
+
+Status ApiRequest::RemoveInputData(const char* name) {
+  Input* const known = Find(name);
+  if (!known) return NoInput(name);
+  same_ = false;
+  known->parts.clear();
+  known->bytes = 0;
+  return Status::Ok();
+}
+
+bool ApiRequest::HasOutput(const char* name) const {
+  return std::any_of(outputs_.begin(), outputs_.end(),
+                     [&](const Output& output) { return output.name == name; });
+}
+
+Status ApiRequest::RemoveOutput(const char* name) {
+  const auto known = std::find_if(outputs_.begin(), outputs_.end(),
+                                  [&](const Output& output) { return output.name == name; });
+  if (known == outputs_.end()) {
+    return Status::InvalidArg(Text() + ": output '" + Printable(name) + "' is not requested");
+  }
+  same_ = false;
+  outputs_.erase(known);
+  return Status::Ok();
 }
 
 Status ApiRequest::AddOutput(const char* name, void* data, size_t size) {
@@ -213,6 +289,7 @@ Status ApiRequest::Begin() {
   } while (!word_.compare_exchange_weak(word, word + kSubmitting));
   // They saw an earlier submission. Those that come later see this one.
   while (cancelling_.load() > 0) std::this_thread::yield();
+  waits = 0;
   return Status::Ok();
 }
 
@@ -221,9 +298,112 @@ void ApiRequest::Undo() {
   word_.store((word_.load() & ~kPhases) + kNextSubmission + kIdle);
 }
 
-Status ApiRequest::BuildInputs(RequestBuilder* builder) {
+BlockRef ApiRequest::CopyParts(const Input& input, std::string_view head) {
+  const size_t size = head.size() + input.bytes;
+  BlockRef block = client().AlignedCopies().Acquire(std::max<size_t>(1, size));
+  if (!block) return block;
+  auto* to = static_cast<char*>(block->data());
+  if (!head.empty()) std::memcpy(to, head.data(), head.size());
+  to += head.size();
+  for (const Input::Part& part : input.parts) {
+    if (part.size > 0) std::memcpy(to, part.data, part.size);
+    to += part.size;
+  }
+  return block;
+}
+
+Status ApiRequest::BuildRawInput(RequestBuilder* builder) {
+  const Input& input = inputs_.front();
+  const std::vector<TensorSpec>& specs = binding_->io().inputs;
+  const TensorSpec* only = nullptr;
+  uint32_t index = 0;
+  for (uint32_t i = 0; i < specs.size(); i++) {
+    if (specs[i].internal) continue;
+    if (only) {
+      return Status::InvalidArg(Text() + ": a raw input needs a model with one input; it has " +
+                                NamesOf(specs));
+    }
+    only = &specs[i];
+    index = i;
+  }
+  const std::string text = Text() + ", input '" + Printable(input.name) + "': ";
+  if (!only || only->name != input.name) {
+    return Status::InvalidArg(text + "unknown input; it has " + NamesOf(specs));
+  }
+  // The batch dimension is 1, and one other may be variable.
+  std::vector<int64_t> dims = only->outer.empty() ? only->dims : only->outer;
+  const bool batches = binding_->io().max_batch_size > 0 && !only->rows_in_values && !dims.empty();
+  if (batches) dims[0] = 1;
+  InputTensor& tensor = builder->AddInput(index, only->datatype);
+  const size_t element = ByteSize(only->datatype);
+  int64_t* variable = nullptr;
+  uint64_t elements = 1;
+  for (int64_t& dim : dims) {
+    if (dim >= 0) {
+      elements *= static_cast<uint64_t>(dim);
+    } else if (variable) {
+      return Status::InvalidArg(text +
+                                "the shape of a raw input follows from its bytes only if "
+                                "at most one of its dims is variable");
+    } else {
+      variable = &dim;
+    }
+  }
+  if (element == 0) {
+    // One string: its bytes, behind their number.
+    if (variable) *variable = 1;
+    if (elements != 1) {
+      return Status::InvalidArg(text + "a raw input BYTES has one element, but the model expects " +
+                                std::to_string(elements));
+    }
+    const auto length = static_cast<uint32_t>(input.bytes);
+    if (length != input.bytes) {
+      return Status::InvalidArg(text + "an element BYTES has less than 4 GiB");
+    }
+    char head[4];
+    for (int i = 0; i < 4; i++) head[i] = static_cast<char>(length >> 8 * i & 0xff);
+    BlockRef block = CopyParts(input, {head, sizeof(head)});
+    if (!block) return Status::NoMemory();
+    tensor.shape.assign(dims.begin(), dims.end());
+    builder->Keep(&tensor, std::move(block), sizeof(head) + input.bytes);
+    return Status::Ok();
+  }
+  const uint64_t row = elements * element;
+  if (variable) {
+    if (row == 0 || input.bytes % row != 0) {
+      return Status::InvalidArg(text + std::to_string(input.bytes) +
+                                " bytes do not fit its shape: expected a multiple of " +
+                                std::to_string(row));
+    }
+    *variable = static_cast<int64_t>(input.bytes / row);
+  }
+  tensor.shape.assign(dims.begin(), dims.end());
+  return AddSource(builder, &tensor, input);
+}
+
+Status ApiRequest::AddSource(RequestBuilder* builder, InputTensor* tensor, const Input& input) {
   // An input of no bytes has an address, too.
   static char none = 0;
+  const bool aligned =
+      std::all_of(input.parts.begin(), input.parts.end(),
+                  [&](const Input::Part& part) { return IsAligned(part.data, tensor->datatype); });
+  if (!aligned) {
+    // Backends read elements where they lie, so these need another place.
+    BlockRef block = CopyParts(input);
+    if (!block) return Status::NoMemory();
+    builder->Keep(tensor, std::move(block), input.bytes);
+    return Status::Ok();
+  }
+  for (const Input::Part& part : input.parts) {
+    // Engine and backends read lent memory only.
+    if (part.size > 0) builder->Lend(tensor, const_cast<void*>(part.data), part.size);
+  }
+  if (input.bytes == 0) builder->Lend(tensor, &none, 0);
+  return Status::Ok();
+}
+
+Status ApiRequest::BuildInputs(RequestBuilder* builder) {
+  if (!inputs_.empty() && inputs_.front().raw) return BuildRawInput(builder);
   const std::vector<TensorSpec>& specs = binding_->io().inputs;
   size_t found = 0;
   for (uint32_t i = 0; i < specs.size(); i++) {
@@ -232,26 +412,7 @@ Status ApiRequest::BuildInputs(RequestBuilder* builder) {
     found++;
     InputTensor& tensor = builder->AddInput(i, input->datatype);
     tensor.shape.assign(input->dims.begin(), input->dims.end());
-    const bool aligned =
-        std::all_of(input->parts.begin(), input->parts.end(),
-                    [&](const Input::Part& part) { return IsAligned(part.data, input->datatype); });
-    if (aligned) {
-      for (const Input::Part& part : input->parts) {
-        // Engine and backends read lent memory only.
-        void* const data = part.size > 0 ? const_cast<void*>(part.data) : &none;
-        if (part.size > 0 || input->parts.size() == 1) builder->Lend(&tensor, data, part.size);
-      }
-      continue;
-    }
-    // Backends read elements where they lie, so these need another place.
-    BlockRef block = client().AlignedCopies().Acquire(std::max<size_t>(1, input->bytes));
-    if (!block) return Status::NoMemory();
-    auto* to = static_cast<char*>(block->data());
-    for (const Input::Part& part : input->parts) {
-      if (part.size > 0) std::memcpy(to, part.data, part.size);
-      to += part.size;
-    }
-    builder->Keep(&tensor, std::move(block), input->bytes);
+    if (Status status = AddSource(builder, &tensor, *input); !status.ok()) return status;
   }
   if (found == inputs_.size()) return Status::Ok();
   for (const Input& input : inputs_) {
@@ -353,6 +514,30 @@ Status ApiRequest::Build(uint64_t now_ns, uint64_t flush, uint32_t except) {
   return Status::Ok();
 }
 
+bool ApiRequest::Park() {
+  uint64_t expected = submission() + kSubmitting;
+  return word_.compare_exchange_strong(expected, submission() + kParked);
+}
+
+bool ApiRequest::Unpark() {
+  const uint64_t before = submission();
+  uint64_t expected = before + kParked;
+  // With the next number: the thread that has parked it may not have noted that yet.
+  return word_.compare_exchange_strong(expected, before + kNextSubmission + kSubmitting);
+}
+
+Status ApiRequest::WasCancelled() const {
+  return MakeStatus([&] { return Status::Cancelled(Text() + ": the request was cancelled"); });
+}
+
+void ApiRequest::EndUnsent(const Status& status) {
+  charged = false;
+  Response response;
+  response.request = this;
+  response.status = status;
+  client().Deliver({&response, 1});
+}
+
 void ApiRequest::NoteSubmitted(uint64_t submission) {
   uint64_t expected = submission + kSubmitting;
   if (word_.compare_exchange_strong(expected, submission + kInFlight)) return;
@@ -366,10 +551,17 @@ void ApiRequest::Cancel() {
   const HoldCalls hold;
   cancelling_.fetch_add(1);
   uint64_t word = word_.load();
-  while ((word & kPhases) == kSubmitting) {
-    if (word_.compare_exchange_weak(word, word - kSubmitting + kCancelWanted)) break;
+  bool claimed = false;
+  while ((word & kPhases) == kSubmitting || (word & kPhases) == kParked) {
+    claimed = (word & kPhases) == kParked;
+    const uint64_t next = (word & ~kPhases) + (claimed ? kEnding : kCancelWanted);
+    if (word_.compare_exchange_weak(word, next)) break;
+    claimed = false;
   }
-  if ((word & kPhases) == kInFlight) {
+  if (claimed) {
+    model_->sleepers().Remove(this);
+    EndUnsent(WasCancelled());
+  } else if ((word & kPhases) == kInFlight) {
     Request* const request = this;
     binding_->served->Cancel({&request, 1});
     if (stream_) stream_->Wake();
@@ -379,7 +571,7 @@ void ApiRequest::Cancel() {
 
 // --- Deliveries.
 
-tritonts_response* ApiRequest::Take(const Response& response, size_t number,
+tritonts_response* ApiRequest::Take(const Response& response, ResponseBlocks* blocks, size_t number,
                                     const OutputShapes* shapes) noexcept {
   Status status = response.status;
   OutputShapes own;
@@ -402,13 +594,16 @@ tritonts_response* ApiRequest::Take(const Response& response, size_t number,
   ResponseParts parts;
   parts.binding = &binding_;
   parts.status = &status;
-  if (status.ok()) parts.outputs = response.outputs;
+  if (status.ok()) {
+    parts.outputs = response.outputs;
+    parts.parameters = response.parameters;
+  }
   parts.shapes = shapes;
   parts.number = number;
   parts.targets = targets_;
   parts.timings = response.timings;
   parts.arrival_ns = header_.arrival_ns;
-  tritonts_response* const made = MakeResponse(parts);
+  tritonts_response* const made = MakeResponse(parts, blocks);
   if (made && response.counted > 0) {
     made->stream = stream_;
     made->counted = response.counted;
@@ -426,7 +621,7 @@ void ApiRequest::TakeBack(bool is_abandoned) {
   set_state(State::kIdle);
 }
 
-void ApiRequest::Complete(Call* call, const Call* following) {
+void ApiRequest::Complete(Call* call, const Call* following, EndedRequests* ended) {
   // A call lies in a response, which the callee may delete, or in a request.
   const auto [next, request, response, flags, is_abandoned] = *call;
   void* const user = request->user_;
@@ -441,15 +636,17 @@ void ApiRequest::Complete(Call* call, const Call* following) {
   const tritonts_release_fn release = request->release_;
   // Alive until the reference of the submission is dropped.
   Client& client = request->client();
-  request->word_.store((request->word_.load() & ~kPhases) + kNextSubmission +
-                       (is_abandoned ? kAbandoned : kIdle));
+  // Begin has the order with cancellations.
+  const uint64_t word = request->word_.load(std::memory_order_relaxed);
+  request->word_.store((word & ~kPhases) + kNextSubmission + (is_abandoned ? kAbandoned : kIdle),
+                       std::memory_order_release);
   uint32_t release_flags = is_abandoned ? TRITONTS_RELEASE_ABANDONED : 0;
   if (following && (following->flags & TRITONTS_RESPONSE_FINAL) != 0 &&
       &following->request->client() == &client && following->request->release_) {
     release_flags |= TRITONTS_RELEASE_MORE;
   }
   if (release) release(handle, release_flags, user);
-  client.End();
+  ended->Add(&client);
   if (!is_abandoned) request->Release();
 }
 

@@ -3,9 +3,11 @@
 //
 //              submit                    the engine has it                release callback
 //   idle ---------------> submitting ---------------------> in flight -----------------------> idle
-//     ^                       |  \--cancel--> cancel wanted --^  |                               |
-//     '-----refused-----------'                                  '---a run was abandoned--->
+//     ^                    |  |  \--cancel--> cancel wanted --^  |                               |
+//     '-----refused--------'  |                                  '---a run was abandoned--->
 //     abandoned
+//                             '--its lazy model is not loaded--> parked --loaded--> submitting
+//                                                                  '--cancel--> ending --> idle
 //
 // `word_` has this state, and the number of the submission. A submission waits for the
 // cancellations under way, so that none of them meets the wrong submission.
@@ -22,6 +24,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -35,8 +38,24 @@
 
 namespace tritonts::c_api {
 
+class EndedRequests;
+
 class ApiRequest final : public Request {
  public:
+  // What the caller has set of an input.
+  struct Input {
+    std::string name;
+    DataType datatype = DataType::kInvalid;
+    std::vector<int64_t> dims;
+    struct Part {
+      const void* data = nullptr;
+      size_t size = 0;
+    };
+    SmallVector<Part, 1> parts;
+    uint64_t bytes = 0;
+    bool raw = false;  // see AddRawInput
+  };
+
   explicit ApiRequest(std::shared_ptr<Model> model) : model_(std::move(model)) {
     Request::header = &header_;
   }
@@ -47,13 +66,26 @@ class ApiRequest final : public Request {
   // INVALID_ARG: a part or an input has too many bytes or dims, or no address.
   Status SetInput(const char* name, DataType datatype, std::span<const int64_t> dims,
                   const void* data, size_t size);
+  // Sets an input without bytes, which AppendInput adds. INVALID_ARG: the request has it already,
+  // or it has too many dims.
+  Status AddInput(const char* name, DataType datatype, std::span<const int64_t> dims);
+  // The same for the only input of a model. Its datatype and dims follow from the model and the
+  // number of bytes when it is submitted. The bytes of an input BYTES are those of its one element.
+  Status AddRawInput(const char* name);
   Status AppendInput(const char* name, const void* data, size_t size);
+  // INVALID_ARG: the request has no such input.
+  Status RemoveInput(const char* name);
+  // Removes the bytes of an input. INVALID_ARG: the request has no such input.
+  Status RemoveInputData(const char* name);
   void RemoveInputs() {
     same_ = false;
     inputs_.clear();
   }
   // With `data` null it is written to the engine's memory.
   Status AddOutput(const char* name, void* data, size_t size);
+  bool HasOutput(const char* name) const;
+  // INVALID_ARG: it is not requested.
+  Status RemoveOutput(const char* name);
   void RemoveOutputs() {
     same_ = false;
     outputs_.clear();
@@ -78,6 +110,7 @@ class ApiRequest final : public Request {
     parameters_.clear();
   }
 
+  const std::vector<Input>& given_inputs() const { return inputs_; }
   const std::shared_ptr<Model>& model() const { return model_; }
   Client& client() const { return *model_->client(); }
   void Retain(uint32_t references = 1) {
@@ -95,13 +128,22 @@ class ApiRequest final : public Request {
   const std::shared_ptr<const Binding>& binding() const { return binding_; }
   // The number of the submission under way.
   uint64_t submission() const { return word_.load() & ~kPhases; }
+  // Its model is not loaded: it waits in the model's list (sleepers.h). False: it was cancelled
+  // before. Called with the lock of the list.
+  bool Park();
+  // It is submitted again. False: a cancellation has claimed it, and ends it. Called with the lock
+  // of the list.
+  bool Unpark();
+  Status WasCancelled() const;
+  // Ends a submission that the engine does not have, with an error.
+  void EndUnsent(const Status& status);
   // The engine has taken the submission: cancels it, if that was asked for meanwhile.
   void NoteSubmitted(uint64_t submission);
   void Cancel();
 
   // --- Deliveries (client.cc). The response to a final or other response of the engine; null:
   // there is no memory for it. `shapes` null: they are made here.
-  tritonts_response* Take(const Response& response, size_t number = 0,
+  tritonts_response* Take(const Response& response, ResponseBlocks* blocks, size_t number = 0,
                           const OutputShapes* shapes = nullptr) noexcept;
   // The engine has finished with it, or has abandoned it.
   void TakeBack(bool is_abandoned);
@@ -111,13 +153,14 @@ class ApiRequest final : public Request {
   const std::vector<OutputTarget>& targets() const { return targets_; }
   // Makes the calls of a response; `next` are those that follow, or null. Frees the request if
   // nobody has it any more.
-  static void Complete(Call* call, const Call* next);
+  static void Complete(Call* call, const Call* next, EndedRequests* ended);
 
   // Of the thread that submits it: its position there; why the engine refused it; and whether
   // because the version is gone.
   size_t place = 0;
   Status refusal;
   bool gone = false;
+  uint32_t waits = 0;  // how often the submission has waited for its lazy model
 
   // Links of the attachment's list, guarded by its lock; and of a delivery's list.
   ApiRequest* next_live = nullptr;
@@ -125,21 +168,18 @@ class ApiRequest final : public Request {
   ApiRequest* next_ended = nullptr;
 
  private:
-  enum Phase : uint64_t { kIdle, kSubmitting, kCancelWanted, kInFlight, kAbandoned };
+  enum Phase : uint64_t {
+    kIdle,
+    kSubmitting,
+    kCancelWanted,
+    kInFlight,
+    kAbandoned,
+    kParked,
+    kEnding,  // a cancellation has claimed it
+  };
   static constexpr uint64_t kPhases = 7;
   static constexpr uint64_t kNextSubmission = 8;
 
-  struct Input {
-    std::string name;
-    DataType datatype = DataType::kInvalid;
-    std::vector<int64_t> dims;
-    struct Part {
-      const void* data = nullptr;
-      size_t size = 0;
-    };
-    SmallVector<Part, 1> parts;
-    uint64_t bytes = 0;
-  };
   struct Output {
     std::string name;
     void* data = nullptr;
@@ -153,7 +193,16 @@ class ApiRequest final : public Request {
   // Whether a header that was just made can be used again.
   bool MayBuildAgain() const;
   Input* Find(const char* name);
+  // INVALID_ARG: the request has it already.
+  Status Insert(Input input);
+  Status NoInput(const char* name) const;
+  Status CheckDims(const char* name, size_t dims) const;
   Status AddPart(Input* input, const void* data, size_t size);
+  // Copies the bytes of an input, behind those of `head`. Null: there is no memory.
+  BlockRef CopyParts(const Input& input, std::string_view head = {});
+  Status BuildRawInput(class ::tritonts::RequestBuilder* builder);
+  Status AddSource(class ::tritonts::RequestBuilder* builder, InputTensor* tensor,
+                   const Input& input);
   Status BuildInputs(class ::tritonts::RequestBuilder* builder);
   Status BuildOutputs(class ::tritonts::RequestBuilder* builder);
   std::string Text() const { return "model '" + model_->key().name + "'"; }

@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <new>
+#include <string>
+#include <utility>
+#include <variant>
 
 namespace tritonts::c_api {
 
@@ -31,6 +35,31 @@ uint64_t Between(uint64_t begin, uint64_t end) {
   return end > begin ? end - begin : 0;
 }
 
+// Throws std::bad_alloc.
+std::unique_ptr<const tritonts_response::Parameters> ParametersOf(
+    const ResponseParameters& parameters) {
+  const std::vector<RequestParameter>& all = *parameters;
+  auto made = std::make_unique<tritonts_response::Parameters>();
+  made->all = parameters;
+  made->views.resize(all.size());
+  for (size_t i = 0; i < all.size(); i++) {
+    tritonts_response::Parameters::One& one = made->views[i];
+    tritonts_parameter& view = one.view;
+    view.name = all[i].name.c_str();
+    if (const auto* text = std::get_if<std::string>(&all[i].value)) {
+      view = {view.name, text->c_str(), text->size(), TRITONTS_PARAMETER_STRING};
+    } else if (const auto* whole = std::get_if<int64_t>(&all[i].value)) {
+      view = {view.name, whole, sizeof(*whole), TRITONTS_PARAMETER_INT};
+    } else if (const auto* real = std::get_if<double>(&all[i].value)) {
+      view = {view.name, real, sizeof(*real), TRITONTS_PARAMETER_DOUBLE};
+    } else {
+      one.flag = std::get<bool>(all[i].value) ? 1 : 0;
+      view = {view.name, &one.flag, sizeof(one.flag), TRITONTS_PARAMETER_BOOL};
+    }
+  }
+  return made;
+}
+
 tritonts_timings TimingsOf(const BatchTimings& batch, uint64_t arrival_ns) {
   tritonts_timings timings = {};
   timings.queue_ns = Between(arrival_ns, batch.exec_start_ns);
@@ -55,7 +84,34 @@ Status OutputShapes::Set(const Binding& binding, std::span<const OutputTensor> o
   return Status::Ok();
 }
 
-tritonts_response* MakeResponse(const ResponseParts& parts) noexcept {
+char* ResponseBlocks::Take(const std::shared_ptr<const Binding>& binding, size_t size,
+                           ResponseBlock** block) noexcept {
+  size = Aligned(size);
+  if (!block_ || size > left_ || block_->binding != binding) {
+    Close();
+    const size_t fit = std::max<size_t>(1, kMostBytes / size);
+    const size_t count = std::clamp<size_t>(coming_, 1, std::min(fit, kMostTogether));
+    // Without an alignment, which is several times as fast.
+    void* const memory =
+        ::operator new(sizeof(ResponseBlock) + kAlignment + count * size, std::nothrow);
+    if (!memory) return nullptr;
+    block_ = new (memory) ResponseBlock();
+    block_->binding = binding;
+    at_ = reinterpret_cast<char*>(block_ + 1);
+    at_ += (kAlignment - reinterpret_cast<uintptr_t>(at_) % kAlignment) % kAlignment;
+    left_ = count * size;
+    taken_ = 0;
+  }
+  char* const place = at_;
+  at_ += size;
+  left_ -= size;
+  taken_++;
+  if (coming_ > 0) coming_--;
+  *block = block_;
+  return place;
+}
+
+tritonts_response* MakeResponse(const ResponseParts& parts, ResponseBlocks* blocks) noexcept {
   const size_t count = parts.outputs.size();
   size_t dims = 0;
   size_t bytes = 0;
@@ -64,18 +120,28 @@ tritonts_response* MakeResponse(const ResponseParts& parts) noexcept {
     dims += (*parts.shapes)[i].size();
     if (IsCopied(output) && !TargetOf(parts, output.index)) bytes += Aligned(output.size);
   }
+  std::unique_ptr<const tritonts_response::Parameters> parameters;
+  if (parts.parameters) {
+    try {
+      parameters = ParametersOf(parts.parameters);
+    } catch (const std::bad_alloc&) {
+      return nullptr;
+    }
+  }
   const size_t outputs_at = sizeof(tritonts_response);
-  static_assert(alignof(tritonts_response) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__ &&
+  static_assert(alignof(tritonts_response) <= kAlignment &&
                 alignof(tritonts_response::Output) <= alignof(tritonts_response));
   const size_t dims_at = outputs_at + count * sizeof(tritonts_response::Output);
-  const size_t bytes_at = dims_at + dims * sizeof(int64_t);
-  // Without an alignment, which is several times as fast. Bytes are aligned below.
-  auto* const memory = static_cast<char*>(
-      ::operator new(bytes_at + (bytes > 0 ? kAlignment + bytes : 0), std::nothrow));
+  const size_t bytes_at = Aligned(dims_at + dims * sizeof(int64_t));
+  ResponseBlock* block = nullptr;
+  char* const memory = blocks->Take(*parts.binding, bytes_at + bytes, &block);
   if (!memory) return nullptr;
   auto* const response = new (memory) tritonts_response();
   response->error.status = *parts.status;
-  response->binding = *parts.binding;
+  response->block = block;
+  response->binding = block->binding.get();
+  response->arrival_ns = parts.arrival_ns;
+  response->parameters = std::move(parameters);
   if (parts.timings) {
     response->timings = TimingsOf(*parts.timings, parts.arrival_ns);
     response->version = response->binding->version;
@@ -83,7 +149,6 @@ tritonts_response* MakeResponse(const ResponseParts& parts) noexcept {
   auto* const outputs = reinterpret_cast<tritonts_response::Output*>(memory + outputs_at);
   auto* dim = reinterpret_cast<int64_t*>(memory + dims_at);
   char* own = memory + bytes_at;
-  own += (kAlignment - reinterpret_cast<uintptr_t>(own) % kAlignment) % kAlignment;
   for (size_t i = 0; i < count; i++) {
     const OutputTensor& output = parts.outputs[i];
     const TensorShape& shape = (*parts.shapes)[i];
@@ -110,21 +175,49 @@ tritonts_response* MakeResponse(const ResponseParts& parts) noexcept {
     } else {
       view.data = data;
       made->block = BlockRef::Share(output.block);
+      response->apart += output.size;
     }
   }
   response->outputs = {outputs, count};
+  block->charged += response->charged;
   return response;
+}
+
+namespace {
+
+// Releases bytes of the budget before the block is freed.
+void ReleaseEarly(const tritonts_response& response, uint64_t bytes) {
+  if (bytes == 0) return;
+  response.block->released.fetch_add(bytes, std::memory_order_relaxed);
+  response.binding->client->server().budget().Release(bytes);
+}
+
+}  // namespace
+
+void ForgetOutputs(tritonts_response* response) noexcept {
+  for (tritonts_response::Output& output : response->outputs) {
+    output.block.reset();
+    output.view.data = nullptr;
+  }
+  response->apart = 0;
+  ReleaseEarly(*response, std::exchange(response->charged, 0));
+  if (response->stream) response->stream->NoteRead(1, response->counted);
+  response->stream.reset();
 }
 
 void DeleteResponse(tritonts_response* response) noexcept {
   if (!response) return;
+  ResponseBlock* const block = response->block;
   for (tritonts_response::Output& output : response->outputs) output.~Output();
-  if (response->charged > 0) {
-    response->binding->client->server().budget().Release(response->charged);
-  }
+  // The other bytes are freed with the block.
+  ReleaseEarly(*response, response->apart);
   if (response->stream) response->stream->NoteRead(1, response->counted);
   response->~tritonts_response();
-  ::operator delete(response);
+  if (block->responses.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
+  const uint64_t charged = block->charged - block->released.load(std::memory_order_relaxed);
+  if (charged > 0) block->binding->client->server().budget().Release(charged);
+  block->~ResponseBlock();
+  ::operator delete(block);
 }
 
 }  // namespace tritonts::c_api

@@ -5,10 +5,13 @@
 
 #include "c_api/calls.h"
 #include "c_api/client.h"
+#include "c_api/wake.h"
 #include "engine/base/clock.h"
 #include "engine/base/small_vector.h"
 #include "engine/request/admission.h"
 #include "engine/request/budget.h"
+#include "engine/version/inline_time.h"
+#include "engine/version/occupied.h"
 
 namespace tritonts::c_api {
 
@@ -26,11 +29,23 @@ struct Submitting {
 thread_local Submitting t_submitting;
 
 // Has an executor take prepared requests. Returns those that it refused meanwhile.
-ApiRequest* Pass(const Binding& binding, std::span<Request* const> requests, uint64_t now_ns) {
+ApiRequest* Pass(const Binding& binding, std::span<Request* const> requests, uint64_t now_ns,
+                 InlineTime* inline_time = nullptr) {
   if (requests.empty()) return nullptr;
-  t_submitting = {binding.client.get(), requests[0]->header->flush, nullptr};
-  binding.served->Submit(requests, now_ns);
-  return std::exchange(t_submitting, Submitting()).refused;
+  // A batch that runs on this thread may submit, too.
+  const Submitting outer =
+      std::exchange(t_submitting, {binding.client.get(), requests[0]->header->flush, nullptr});
+  binding.served->Submit(requests, now_ns, inline_time);
+  return std::exchange(t_submitting, outer).refused;
+}
+
+// The time for batches on this thread during a submission; null: none may run here. The thread has
+// one submission with it at a time, and no callback or batch uses it.
+InlineTime* InlineTimeHere(bool runs) {
+  if (!runs || InCallback() || HoldsCalls() || Occupied::Here()) return nullptr;
+  thread_local InlineTime inline_time;
+  inline_time.spent_ns = 0;
+  return &inline_time;
 }
 
 // Ends a request that no executor has.
@@ -68,10 +83,53 @@ Status Guarded(Call&& call) noexcept {
   }
 }
 
+// Submits a request to the version that serves now. `except`: one that has refused it, or 0. False:
+// the request was refused.
+bool Retry(ApiRequest* request, uint64_t now_ns, uint32_t except) {
+  for (int tries = 0; tries < kMostVersions; tries++) {
+    const uint64_t flush = request->client().NextFlush();
+    const Status status = Guarded([&] { return request->Build(now_ns, flush, except); });
+    if (!status.ok()) {
+      const bool sleeps = request->model()->Sleeps();
+      request->refusal = sleeps ? AwaitWake(request) : status;
+      return request->refusal.ok();
+    }
+    const std::shared_ptr<const Binding> binding = request->binding();
+    Request* one = request;
+    if (Charge(*binding, {&one, 1}) == 0) {
+      request->TakeBack(false);
+      return false;
+    }
+    if (!Pass(*binding, {&one, 1}, now_ns)) return true;
+    if (!request->gone) return false;
+    except = binding->served->uid();
+  }
+  return false;
+}
+
+// Has a request of a lazy model that is not loaded wait for it.
+Status SubmitAsleep(ApiRequest* request) noexcept {
+  Request* const one = request;
+  Status status = Guarded([&] { return request->client().Begin({&one, 1}); });
+  if (!status.ok()) {
+    request->Undo();
+    return status;
+  }
+  // For the submission.
+  request->Retain();
+  status = AwaitWake(request);
+  if (status.ok()) return status;
+  request->client().Withdraw({&one, 1});
+  request->Undo();
+  request->Release();
+  return status;
+}
+
 // The accepted requests of one version, while they are handed over.
 class Group {
  public:
-  explicit Group(uint64_t now_ns) : now_ns_(now_ns) {}
+  // `inline_time`: for batches on this thread; null: there are none.
+  Group(uint64_t now_ns, InlineTime* inline_time) : now_ns_(now_ns), inline_time_(inline_time) {}
 
   bool Fits(const ApiRequest& request) const {
     const Binding& other = *request.binding();
@@ -121,11 +179,12 @@ class Group {
     const std::shared_ptr<const Binding> binding = binding_;
     // A request that was accepted may have ended, and may even be in flight for another thread.
     const size_t charged = Charge(*binding, {requests_.data(), requests_.size()});
-    ApiRequest* refused = Pass(*binding, {requests_.data(), charged}, now_ns_);
+    ApiRequest* refused = Pass(*binding, {requests_.data(), charged}, now_ns_, inline_time_);
     for (; refused; refused = refused->next_ended) all_[refused->place].refused = true;
     for (size_t i = 0; i < charged; i++) {
       Member& one = all_[i];
-      if (one.refused && one.request->gone) one.refused = !Retry(one.request);
+      if (!one.refused || !one.request->gone) continue;
+      one.refused = !Retry(one.request, now_ns_, one.request->binding()->served->uid());
     }
     size_t taken = charged;
     while (taken > 0 && all_[taken - 1].refused) taken--;
@@ -156,29 +215,8 @@ class Group {
     }
   }
 
-  // The version is gone: tries the one that serves now. False: the request was refused.
-  bool Retry(ApiRequest* request) {
-    for (int tries = 0; tries < kMostVersions; tries++) {
-      const uint32_t except = request->binding()->served->uid();
-      const uint64_t flush = request->header->flush;
-      const Status status = Guarded([&] { return request->Build(now_ns_, flush, except); });
-      if (!status.ok()) {
-        request->refusal = status;
-        return false;
-      }
-      const std::shared_ptr<const Binding> binding = request->binding();
-      Request* one = request;
-      if (Charge(*binding, {&one, 1}) == 0) {
-        request->TakeBack(false);
-        return false;
-      }
-      if (!Pass(*binding, {&one, 1}, now_ns_)) return true;
-      if (!request->gone) return false;
-    }
-    return false;
-  }
-
   const uint64_t now_ns_;
+  InlineTime* const inline_time_;
   SmallVector<Member, 64> all_;
   SmallVector<Request*, 64> requests_;
   std::shared_ptr<const Binding> binding_;
@@ -201,16 +239,29 @@ bool KeepRefused(const Response& response, ApiRequest* request) noexcept {
   return true;
 }
 
-Status SubmitRequests(std::span<ApiRequest* const> requests, size_t* accepted) noexcept {
+void SubmitWoken(ApiRequest* request, const Status& woken) noexcept {
+  const HoldCalls hold;
+  const uint64_t submission = request->submission();
+  // For this thread, which may see it end.
+  request->Retain();
+  request->refusal = woken;
+  if (!woken.ok() || !Retry(request, NowNs(), 0)) request->EndUnsent(request->refusal);
+  request->NoteSubmitted(submission);
+  request->Release();
+}
+
+Status SubmitRequests(std::span<ApiRequest* const> requests, bool runs, size_t* accepted) noexcept {
   *accepted = 0;
+  InlineTime* const inline_time = InlineTimeHere(runs);
   // No callback runs while requests are handed over.
   const HoldCalls hold;
   const uint64_t now = NowNs();
-  Group group(now);
+  Group group(now, inline_time);
   const auto send = [&] { return group.Send(accepted); };
   uint64_t flush = 0;
   const Client* flushed = nullptr;
   for (ApiRequest* request : requests) {
+    bool sleeps = false;
     Status status = Guarded([&] {
       Status begun = request->Begin();
       if (!begun.ok()) return begun;
@@ -218,10 +269,24 @@ Status SubmitRequests(std::span<ApiRequest* const> requests, size_t* accepted) n
         flushed = &request->client();
         flush = request->client().NextFlush();
       }
+      // None overtakes earlier ones that wait for the model.
+      sleeps = request->model()->sleepers().Holds();
+      if (sleeps) return begun;
       Status built = Guarded([&] { return request->Build(now, flush); });
-      if (!built.ok()) request->Undo();
+      sleeps = !built.ok() && request->model()->Sleeps();
+      if (!built.ok() && !sleeps) request->Undo();
       return built;
     });
+    if (sleeps) {
+      // Those before it are accepted first, so that none is behind one that is refused.
+      if (Status sent = send(); !sent.ok()) {
+        request->Undo();
+        return sent;
+      }
+      if (Status asleep = SubmitAsleep(request); !asleep.ok()) return asleep;
+      ++*accepted;
+      continue;
+    }
     if (status.ok() && !group.Fits(*request)) {
       if (Status sent = send(); !sent.ok()) {
         request->Undo();

@@ -18,10 +18,11 @@
  * except where a comment says so. The callbacks of requests run on the thread on which the request
  * ends: a thread of the engine; a thread of JavaScript whose models are functions, or that closes
  * the server, or that submits or cancels other requests; or a thread that calls submit,
- * request_cancel or detach. They must not block, and must not throw or jump out: that thread waits
- * for them. They may call every function but detach. A thread of JavaScript must not wait for a
- * request to a model that is a function of this thread, and must not detach while one runs: it
- * would wait for itself.
+ * request_cancel or detach. A batch that is known to be short may run within submit, so the thread
+ * that calls submit must not hold a lock that the callbacks take. They must not block, and must not
+ * throw or jump out: that thread waits for them. They may call every function but detach. A thread
+ * of JavaScript must not wait for a request to a model that is a function of this thread, and must
+ * not detach while one runs: it would wait for itself.
  *
  * Texts are UTF-8 and end with a zero byte. Functions copy the texts that they get.
  */
@@ -104,6 +105,7 @@ typedef struct tritonts_server tritonts_server;
 typedef struct tritonts_model tritonts_model;
 typedef struct tritonts_request tritonts_request;
 typedef struct tritonts_response tritonts_response;
+struct TRITONSERVER_Server; /* of Triton's headers (nativeApi.tritonInclude) */
 
 /* An input or output of a model. */
 typedef struct tritonts_tensor_info {
@@ -179,6 +181,14 @@ typedef struct tritonts_output {
   size_t bytes;
   int32_t datatype;
 } tritonts_output;
+
+/* A parameter of a response: what the model returned besides outputs. */
+typedef struct tritonts_parameter {
+  const char* name;
+  const void* value; /* what `kind` says */
+  size_t bytes;      /* of the value; of a text, without the zero byte behind it */
+  int32_t kind;      /* TRITONTS_PARAMETER_STRING … */
+} tritonts_parameter;
 
 /* When the batch of a request ran, by a clock without origin. The caller of response_timings sets
  * `size`. */
@@ -308,7 +318,9 @@ typedef struct tritonts_api {
 
   /* --- Responses. All that these functions return is valid until the response is deleted. Two
    * threads may read one response. A response counts in the server's maxInFlightBytes, and the
-   * responses of a decoupled model as unread, until it is deleted. */
+   * responses of a decoupled model as unread, until it is deleted. Up to 16 responses of a batch
+   * share the memory of their small outputs, which is freed and counts no more when the last of
+   * them is deleted. Each larger output counts until its own response is deleted. */
   /* The error that the request ended with; NULL: it succeeded. It is deleted with the response. */
   const tritonts_error* (*response_error)(const tritonts_response* response);
   size_t (*response_output_count)(const tritonts_response* response);
@@ -321,6 +333,21 @@ typedef struct tritonts_api {
   int64_t (*response_version)(const tritonts_response* response);
   tritonts_error* (*response_timings)(const tritonts_response* response, tritonts_timings* timings);
   void (*response_delete)(tritonts_response* response);
+
+  /* --- Triton's own functions on the same server. */
+  /* The server for the functions TRITONSERVER_… of libtritonserver.so (nativeApi.library). It is
+   * valid until the process ends; those functions return UNAVAILABLE when the server is closed. It
+   * needs no attachment any more. */
+  tritonts_error* (*triton_server)(tritonts_server* server, struct TRITONSERVER_Server** triton);
+
+  /* --- Parameters of responses, under the rules of the other functions of responses. Each name
+   * comes once. A response with an error has none. */
+  size_t (*response_parameter_count)(const tritonts_response* response);
+  /* NULL: there is none at this position. */
+  const tritonts_parameter* (*response_parameter)(const tritonts_response* response, size_t index);
+  /* NULL: there is none of this name. */
+  const tritonts_parameter* (*response_find_parameter)(const tritonts_response* response,
+                                                       const char* name);
 } tritonts_api;
 
 /* Whether a program that was compiled with this header can use the table. */

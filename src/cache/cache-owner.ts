@@ -16,6 +16,7 @@ import { thrownText } from '../thrown-text.js';
 import { endsWithin } from '../time-limit.js';
 import { clearTimeout, setImmediate, setTimeout } from '../timers.js';
 import type { CachedValue, ResponseCache } from './response-cache.js';
+import type { ServerCache } from './server-cache.js';
 
 /** After a look-up that took too long, how long the engine asks nothing: at first, and at most. */
 const firstPauseMs = 1000;
@@ -30,7 +31,7 @@ interface OpenLookUp {
 }
 
 /** See the head of this file. */
-export class CacheOwner {
+export class CacheOwner implements ServerCache {
   readonly #name: string;
   readonly #cache: ResponseCache;
   readonly #timeoutMs: number;
@@ -51,12 +52,10 @@ export class CacheOwner {
     this.#log = log;
   }
 
-  /** Whether the cache answers. */
   get up(): boolean {
     return !this.#down;
   }
 
-  /** @throws {@link TritonError} UNAVAILABLE if the environment has no memory for it. */
   attach(server: NativeServer): void {
     this.#native = server.attachCache(() => {
       this.#wake();
@@ -64,7 +63,6 @@ export class CacheOwner {
     if (!this.#native) throw unavailable('NO_MEMORY', 'the system has no memory left for the response cache');
   }
 
-  /** Stores what is left, and ends the cache. The engine has closed before, so nobody waits for a look-up. */
   async close(): Promise<void> {
     this.#life = 'closing';
     clearTimeout(this.#pause);

@@ -1,11 +1,13 @@
 /** Opens the cache outside of the engine of a server that is created. */
 
 import type { NativeServer } from '../addon/native/server.js';
-import type { RemoteCacheSetup } from '../cache-config.js';
+import type { PluginCacheSetup, RemoteCacheSetup } from '../cache-config.js';
 import { TritonError } from '../errors.js';
 import type { Log } from '../logger.js';
 import { thrownText } from '../thrown-text.js';
 import { CacheOwner } from './cache-owner.js';
+import { PluginCache } from './plugin-cache.js';
+import type { ServerCache } from './server-cache.js';
 
 /**
  * Makes the cache that the options name; undefined: they name none, or the engine's own.
@@ -14,13 +16,19 @@ import { CacheOwner } from './cache-owner.js';
  * @throws {@link TritonError} INTERNAL if the cache cannot be made, as in Triton; its own code if it is a TritonError.
  */
 export async function openCache(
-  { remoteCache, log }: { readonly remoteCache: RemoteCacheSetup | undefined; readonly log: Log },
+  {
+    remoteCache,
+    log,
+  }: { readonly remoteCache: RemoteCacheSetup | PluginCacheSetup | undefined; readonly log: Log },
   signal: AbortSignal | undefined,
-): Promise<CacheOwner | undefined> {
+): Promise<ServerCache | undefined> {
   if (remoteCache === undefined) return undefined;
-  const { name, make, lookupTimeoutMs } = remoteCache;
+  const { name } = remoteCache;
   if (signal?.aborted === true) throw cancelled(signal);
-  const made = make().then((cache) => new CacheOwner(name, cache, lookupTimeoutMs, log));
+  const made: Promise<ServerCache> =
+    'library' in remoteCache
+      ? PluginCache.open(remoteCache, log, signal)
+      : remoteCache.make().then((cache) => new CacheOwner(name, cache, remoteCache.lookupTimeoutMs, log));
   let stop: (() => void) | undefined;
   const aborted = new Promise<'aborted'>((resolve) => {
     stop = (): void => {
@@ -54,7 +62,7 @@ function cancelled(signal: AbortSignal | undefined): TritonError {
 
 /** Creates an engine, and attaches the cache to it. The cache is closed if that fails. */
 export async function createdWith(
-  cache: CacheOwner | undefined,
+  cache: ServerCache | undefined,
   create: () => NativeServer,
 ): Promise<NativeServer> {
   try {

@@ -53,7 +53,8 @@ export function addCache(text: Exposition, counts: NativeCacheCounts | undefined
     }
   };
   if ('size' in counts) add(cacheFamilies, counts);
-  else add(remoteFamilies, counts);
+  // Triton leaves these to the plug-in.
+  else if (!counts.plugin) add(remoteFamilies, counts);
 }
 
 /** Declares the families of models. Those without a series are left out of the text. */

@@ -62,6 +62,11 @@ export class Exposition {
     this.#families.set(name, { head, lines: [] });
   }
 
+  /** Whether a family with this name was declared. */
+  has(name: string): boolean {
+    return this.#families.has(name);
+  }
+
   /**
    * Adds a series.
    *

@@ -10,6 +10,7 @@ import { addLoads } from './load-families.js';
 import { addResources } from './resource-families.js';
 import { addGpus, addPools, type GpuInUse } from './gpu-families.js';
 import type { Machine } from './machine.js';
+import { addPlugins } from './plugin-families.js';
 import type { ResolvedMetrics } from './metrics-config.js';
 import { addModels, type VersionSample } from './model-families.js';
 import type { LoadTimes } from './load-times.js';
@@ -33,12 +34,26 @@ export interface MetricsSources {
   /** Undefined: no model was lazy so far, or another environment loads them. */
   readonly lazy: LazyNumbers | undefined;
   readonly custom: CustomMetrics;
+  /** The metrics of plug-ins, as the addon writes them. */
+  readonly plugins: string;
 }
 
 /** Prometheus' text format, version 0.0.4: models, machine, server, application. */
 export function* metricsText(sources: MetricsSources): Sliced<string> {
-  const { config, boundsNs, versions, machine, gpus, inFlightBytes, resources, cache, loads, lazy, custom } =
-    sources;
+  const {
+    config,
+    boundsNs,
+    versions,
+    machine,
+    gpus,
+    inFlightBytes,
+    resources,
+    cache,
+    loads,
+    lazy,
+    custom,
+    plugins,
+  } = sources;
   const text = new Exposition();
   yield* addModels(text, versions, config, boundsNs);
   const { utilization, totalBytes, usedBytes } = machine.sample();
@@ -57,5 +72,6 @@ export function* metricsText(sources: MetricsSources): Sliced<string> {
   addLoads(text, loads);
   addLazy(text, lazy);
   yield* custom.addTo(text);
+  yield* addPlugins(text, plugins);
   return yield* text.text();
 }

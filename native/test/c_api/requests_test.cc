@@ -1,7 +1,10 @@
 // Requests of C callers: what they get, and what is refused.
+#include <cstring>
 #include <limits>
+#include <thread>
 
 #include "c_api_fixture.h"
+#include "units.h"
 
 namespace tritonts::test {
 
@@ -40,6 +43,45 @@ TEST(c_api_answers_a_request_with_its_outputs) {
   CHECK_EQ(answer.version, 1);
   CHECK(answer.outputs.at("y").first == (Dims{2, 1}));
   CHECK(answer.outputs.at("y").second == BytesOf<float>({2, 3}));
+}
+
+TEST(c_api_gives_the_parameters_of_a_response_until_it_is_deleted) {
+  Script script = AddingOne();
+  script.execute = [execute = script.execute](uint32_t instance, Run& run) {
+    ResponseParameterList list;
+    CHECK(list.Set("text", std::string("a\0b", 3)).ok());
+    CHECK(list.Set("whole", int64_t{-5}).ok());
+    CHECK(list.Set("flag", true).ok());
+    CHECK(list.Set("real", 0.25).ok());
+    run.SetParameters(0, list.Take());
+    execute(instance, run);
+  };
+  ApiBench bench;
+  bench.Open(std::move(script), ConfigOf(FloatIo()));
+  ApiSend send(bench.model, {1});
+  send.answers().Keep();
+  CHECK_EQ(send.Submit(), "");
+  const auto answer = send.answers().Only();
+  CHECK_EQ(answer.parameters, (std::vector<std::string>{"text", "whole", "flag", "real"}));
+  tritonts_response* const response = send.answers().kept().front();
+  const tritonts_parameter* const text = Api().response_parameter(response, 0);
+  CHECK_EQ(text->kind, TRITONTS_PARAMETER_STRING);
+  CHECK_EQ(text->bytes, 3u);
+  CHECK_EQ(std::memcmp(text->value, "a\0b", 4), 0);
+  const tritonts_parameter* const whole = Api().response_parameter(response, 1);
+  CHECK_EQ(whole->kind, TRITONTS_PARAMETER_INT);
+  CHECK_EQ(*static_cast<const int64_t*>(whole->value), -5);
+  const tritonts_parameter* const flag = Api().response_find_parameter(response, "flag");
+  CHECK_EQ(flag->kind, TRITONTS_PARAMETER_BOOL);
+  CHECK_EQ(*static_cast<const int32_t*>(flag->value), 1);
+  const tritonts_parameter* const real = Api().response_find_parameter(response, "real");
+  CHECK_EQ(real->kind, TRITONTS_PARAMETER_DOUBLE);
+  CHECK_EQ(*static_cast<const double*>(real->value), 0.25);
+  CHECK(!Api().response_parameter(response, 4));
+  CHECK(!Api().response_find_parameter(response, "none"));
+  CHECK(!Api().response_find_parameter(nullptr, "text"));
+  CHECK(!Api().response_find_parameter(response, nullptr));
+  CHECK_EQ(Api().response_parameter_count(nullptr), 0u);
 }
 
 TEST(c_api_submits_a_request_again_after_its_release) {
@@ -121,6 +163,46 @@ TEST(c_api_marks_all_releases_of_a_delivery_but_the_last) {
   CHECK_EQ(one.answers().releases() + two.answers().releases() + three.answers().releases(), 3u);
 }
 
+TEST(c_api_counts_large_outputs_until_their_own_response_is_deleted) {
+  // Responses of one delivery share memory, but not the blocks of large outputs.
+  constexpr size_t kRows = 2048;
+  Script script;
+  script.execute = [](uint32_t, Run& run) {
+    for (uint32_t i = 0; i < run.requests().size(); i++) {
+      const Request& request = *run.requests()[i];
+      const int64_t shape[] = {request.header->batch_size, 1};
+      const size_t bytes = static_cast<size_t>(shape[0]) * sizeof(float);
+      BlockRef block = run.pool().Acquire(bytes);
+      std::memset(block->data(), 0, bytes);
+      run.SetRequestOutput(i, 0, DataType::kFp32, shape, block->data(), bytes, block.get());
+    }
+    run.RespondAll(Status::Ok());
+  };
+  ApiBench bench;
+  bench.Open(std::move(script), ConfigOf(FloatIo(4 * kRows), 1, Dynamic(4 * kRows)));
+  ApiSend one(bench.model, Floats(kRows));
+  ApiSend two(bench.model, Floats(kRows));
+  ApiSend small(bench.model, {1});
+  ApiSend* const all[] = {&one, &two, &small};
+  std::vector<tritonts_request*> requests;
+  for (ApiSend* send : all) {
+    send->answers().Keep();
+    requests.push_back(send->request());
+  }
+  size_t accepted = 0;
+  CHECK_API(Api().submit(requests.data(), requests.size(), &accepted));
+  for (ApiSend* send : all) CHECK(send->answers().Released(1));
+  constexpr uint64_t kLarge = kRows * sizeof(float);
+  constexpr uint64_t kSmall = sizeof(float);
+  CHECK_EQ(bench.server.server().in_flight_bytes(), 2 * kLarge + kSmall);
+  Api().response_delete(one.answers().TakeKept().front());
+  CHECK_EQ(bench.server.server().in_flight_bytes(), kLarge + kSmall);
+  Api().response_delete(two.answers().TakeKept().front());
+  CHECK_EQ(bench.server.server().in_flight_bytes(), kSmall);
+  Api().response_delete(small.answers().TakeKept().front());
+  CHECK_EQ(bench.server.server().in_flight_bytes(), 0u);
+}
+
 TEST(c_api_submits_again_from_a_release_callback) {
   ApiBench bench;
   bench.Open(AddingOne(), ConfigOf(FloatIo()));
@@ -132,6 +214,40 @@ TEST(c_api_submits_again_from_a_release_callback) {
   CHECK_EQ(send.Submit(), "");
   CHECK(send.answers().Released(51));
   CHECK_EQ(send.answers().all().size(), 51u);
+}
+
+TEST(c_api_runs_short_batches_within_submit_but_not_within_a_callback) {
+  ApiBench bench;
+  VersionConfig config = ConfigOf(FloatIo());
+  config.inline_budget_ns = 10'000 * kMs;  // longer than any run, even on a busy machine
+  bench.Open(AddingOne(), std::move(config));
+  ApiSend send(bench.model, {1});
+  const auto here = std::this_thread::get_id();
+  std::thread::id answered;
+  send.answers().on_response = [&] { answered = std::this_thread::get_id(); };
+  const auto submit = [&](size_t count) {
+    CHECK_EQ(send.Submit(), "");
+    CHECK(send.answers().Released(count));
+  };
+  // Its time is not known before.
+  submit(1);
+  CHECK(answered != here);
+  // The instance is free a moment after the release.
+  size_t sent = 1;
+  CHECK(Eventually([&] {
+    submit(++sent);
+    return answered == here;
+  }));
+  std::thread::id again;
+  bool submits = true;
+  send.answers().on_release = [&](tritonts_request* request) {
+    if (!std::exchange(submits, false)) return;
+    send.answers().on_response = [&] { again = std::this_thread::get_id(); };
+    CHECK_API(Api().submit(&request, 1, nullptr));
+  };
+  CHECK_EQ(send.Submit(), "");
+  CHECK(send.answers().Released(sent + 2));
+  CHECK(again != here);
 }
 
 TEST(c_api_returns_a_refusal_to_a_callback_that_submits_again) {
@@ -291,7 +407,7 @@ TEST(c_api_takes_an_input_in_parts) {
   const std::string two("\x01\0\0\0c", 5);
   const int64_t dims[] = {2};
   CHECK(Contains(TextOf(Api().request_append_input(send.request(), "x", one.data(), one.size())),
-                 "call request_set_input first"));
+                 "set the input with its datatype and dims first"));
   CHECK_API(Api().request_set_input(send.request(), "x", TRITONTS_BYTES, dims, 1, one.data(),
                                     one.size()));
   CHECK(Contains(send.Submit(), "expected 2 elements"));

@@ -1,10 +1,13 @@
 /** Types of the addon's functions. `native/binding/` implements them. Only this package calls them. */
 
+import type { NativeAgentFacts, NativeAgentModel } from './agent.js';
+import type { NativePluginCache } from './cache.js';
 import type { NativeBytes } from './folder.js';
 import type { NativeGpus, NativeGpuPools, NativeGpuSample } from './gpus.js';
 import type { NativeInstance } from './instance.js';
 import type { NativePythonOptions, NativePython } from './python.js';
 import type { NativeServer } from './server.js';
+import type { NativeStatus } from './status.js';
 import type { NativeHostPolicy } from './version-config.js';
 
 /** How often the engine's own code used the system, over all threads; see `native/binding/counts.h`. */
@@ -51,6 +54,8 @@ export interface NativeRemoteCacheOptions {
   readonly mostQueued: number;
   /** Whether equal requests in flight share a look-up and a run. */
   readonly coalesce: boolean;
+  /** Whether it is a plug-in of Triton, which makes the cache's metrics itself. */
+  readonly plugin?: boolean;
 }
 
 /** See the two. */
@@ -153,6 +158,31 @@ export interface NativeAddon {
     server: number,
     options: NativePythonOptions,
   ): NativePython | string | undefined;
+  /**
+   * Begins to open a response cache that is a plug-in of Triton; undefined if the system has no thread for it.
+   *
+   * @param path - The plug-in.
+   * @param tritonLibrary - The library with Triton's functions.
+   * @param config - A JSON object.
+   * @param changed - Called when there is another state. It does not keep the event loop alive.
+   */
+  openPluginCache(
+    path: string,
+    tritonLibrary: string,
+    config: string,
+    changed: () => void,
+  ): NativePluginCache | undefined;
+  /**
+   * Makes the model of a repository agent that is a plug-in of Triton. Undefined if the environment is shutting down.
+   *
+   * @param path - The plug-in.
+   * @param tritonLibrary - The library with Triton's functions.
+   */
+  createAgentModel(
+    path: string,
+    tritonLibrary: string,
+    facts: NativeAgentFacts,
+  ): NativeAgentModel | undefined;
   /** The number of cores that this process may use: the minimum of CPU affinity and cgroup quota. */
   cores(): number;
   /** The same, but a fraction of a core by a cgroup quota does not count, unless there is nothing else: then it is 1. */
@@ -192,6 +222,12 @@ export interface NativeAddon {
   engineId(): number;
   /** The table for native programs in the process. */
   nativeApi(): NativeApiTable;
+  /** The answer to a question of {@link NativeServer.ownPlugins}: 0 and a text, or the number of a status and its message. */
+  answerPlugin(number: number, code: number, text: string): void;
+  /** The metrics that plug-ins have made, as JSON. */
+  pluginMetrics(): string;
+  /** Opens the library with Triton's functions. Returns null, or why that is impossible. */
+  openTritonLibrary(path: string): NativeStatus | null;
   /**
    * Records that the environment has started a child process. If the environment ends before
    * {@link removeChild}, as a terminated worker does, the child and the process group that it leads are killed,

@@ -6,6 +6,8 @@ export interface NativeFolder {
   readonly fault: string;
   /** An entry that is not allowed in a model's folder; empty if there is none. */
   readonly refusal: string;
+  /** A link that ends outside of the allowed folders, by its path in the folder ('': the folder itself); absent if there is none. */
+  readonly outsideLink?: { readonly path: string; readonly target: string };
   readonly stamp: string;
   /** Names of the sub-folders, in ascending byte order. */
   readonly folders: readonly string[];

@@ -1,14 +1,14 @@
 /** The engine of a server. */
 
 import type { ModelKey } from '../../model-key.js';
-import type { NativeCache } from './cache.js';
+import type { NativeCache, NativePluginCache } from './cache.js';
 import type { NativeFolder, NativeBytes } from './folder.js';
 import type { NativeNvml } from './gpus.js';
 import type { NativePort } from './port.js';
 import type { NativeStatistics, NativeMetrics, NativeBatches, NativeCacheCounts, NativeResource } from './statistics.js';
 import type { NativeStatus } from './status.js';
 import type { NativeTracing } from './trace.js';
-import type { NativeDescription, NativeEnsemblePlan, NativeHostPolicy, NativeVersionConfig, NativeLatencyPolicy } from './version-config.js';
+import type { NativeDescription, NativeEnsemblePlan, NativeHostPolicy, NativeInstanceSpec, NativeVersionConfig, NativeLatencyPolicy } from './version-config.js';
 
 /** A region of shared memory. */
 export interface NativeRegion {
@@ -43,6 +43,18 @@ export interface NativeServer extends NativeTracing {
   ): void;
   /** Lets a version serve. `done` may be called before this returns. */
   start(uid: number, config: NativeVersionConfig, done: (error: NativeStatus | null) => void): void;
+  /**
+   * Changes the instances of a version that serves: removes those with these numbers, and adds others. `done` gets the
+   * numbers of the new ones. The first instances have the numbers from 0. UNSUPPORTED: they cannot be changed in place.
+   */
+  changeInstances(
+    uid: number,
+    removed: readonly number[],
+    added: readonly NativeInstanceSpec[],
+    done: (error: NativeStatus | null, numbers: readonly number[]) => void,
+  ): void;
+  /** What is known of the last sequence of a correlation id; see `sequence-fates.ts`. */
+  sequenceFate(uid: number, id: bigint | string): number;
   /** Adds an ensemble. It serves once it is bound. Returns its uid. */
   addEnsemble(name: string, version: number, plan: NativeEnsemblePlan, latencies: NativeLatencyPolicy): number;
   /**
@@ -71,11 +83,18 @@ export interface NativeServer extends NativeTracing {
   findNvml(done: (error: NativeStatus | null, found: NativeNvml) => void): void;
   /** Watches the GPUs that were found, on its own thread, until the server closes. */
   watchGpus(intervalMs: number): void;
-  /** Reads a folder on a loader thread, and its configuration if that has at most `mostConfigBytes`. */
+  /**
+   * Reads a folder on a loader thread, and its configuration if that has at most `mostConfigBytes`.
+   *
+   * @param linkRoots - The folders in which links must end; empty: they may end anywhere.
+   * @param checkedStamp - The stamp of an earlier read with the same roots: with the same stamp no link to a file is resolved.
+   */
   readFolder(
     model: string,
     path: string,
     mostConfigBytes: number,
+    linkRoots: readonly string[],
+    checkedStamp: string,
     done: (error: NativeStatus | null, folder: NativeFolder) => void,
   ): void;
   /** Returns memory to the system that loading left free in the allocator. */
@@ -118,6 +137,32 @@ export interface NativeServer extends NativeTracing {
    * `wake` is called when there is something to take.
    */
   attachCache(wake: () => void): NativeCache | undefined;
+  /**
+   * Has a plug-in of Triton, which was opened, serve the cache outside of the engine. Returns whether the system has threads
+   * for it.
+   */
+  attachPluginCache(cache: NativePluginCache): boolean;
+  /**
+   * Lets plug-ins and native programs ask this environment, which owns the server, until {@link join}.
+   *
+   * @param strict - Whether the server is ready only if all its models are.
+   * @param levels - The levels that the log shows, as bits in the order of `TRITONSERVER_LogLevel`.
+   * @param answer - Returns the answer, why there is none, or undefined if {@link NativeAddon.answerPlugin} has it later.
+   *   The number 0 stands for a caller on this thread, which cannot wait for that. The load of the model `asker` waits for
+   *   the answer; '' if none is known to.
+   */
+  ownPlugins(
+    strict: boolean,
+    levels: number,
+    answer: (
+      kind: string,
+      asked: string,
+      files: Readonly<Record<string, Uint8Array>>,
+      number: number,
+      asker: string,
+    ) => string | NativeStatus | undefined,
+    log: (level: number, message: string) => void,
+  ): void;
   /**
    * Registers `size` bytes of an existing file, such as one of shared memory, from `offset` on. The requests of
    * all environments may then name them. The file is mapped, so all programs that map it share its bytes.

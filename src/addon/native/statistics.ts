@@ -60,6 +60,8 @@ export interface NativeRemoteCacheCounts {
   /** Answers that were not stored, because the cache did not answer, or too many waited for it. */
   readonly dropped: number;
   readonly lookupNs: number;
+  /** Whether it is a plug-in of Triton, which has metrics of its own. */
+  readonly plugin: boolean;
 }
 
 /** The local response cache; see `native/engine/cache/local_cache.h`. */

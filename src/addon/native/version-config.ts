@@ -32,6 +32,10 @@ export interface NativeDescription {
    * limit.
    */
   readonly mostRows?: number;
+  /** The configuration as the model completed it while it was loaded, as JSON; '' if it did not. */
+  readonly config: string;
+  /** The instance groups that the backend prefers, as a JSON list; '' if it has no preference. */
+  readonly instanceGroups: string;
 }
 
 /**
@@ -239,6 +243,11 @@ export interface NativeVersionConfig {
   readonly rerunInHalves: boolean;
   /** Whether a request may get any number of responses. */
   readonly decoupled: boolean;
+  /**
+   * How long a retirement waits for accepted requests, in milliseconds, before it fails them and abandons the instances that do
+   * not return; if absent, until they have ended.
+   */
+  readonly unloadTimeoutMs: number | undefined;
   /** Whether responses are cached, if the server has a cache. */
   readonly cached: boolean;
   /**

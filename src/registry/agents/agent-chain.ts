@@ -5,8 +5,10 @@ import { isAbsolute, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { maxConfigBytes, readModelConfig, type ModelConfigInput } from '../../config/index.js';
 import { failedToPoll, invalidArgument, TritonError } from '../../errors.js';
+import { tellIfLate } from '../../late.js';
 import type { Log } from '../../logger.js';
 import { keyText, type ModelKey } from '../../model-key.js';
+import { printableLine } from '../../printable.js';
 import { show } from '../../argument-checks.js';
 import { thrownText } from '../../thrown-text.js';
 import { endsWithin } from '../../time-limit.js';
@@ -92,13 +94,16 @@ export class AgentChain {
         const facts = { key: this.#key, path: this.#path, isRemote: isRemote(this.#path) };
         const model = new AgentModel(name, agent, { ...facts, config: written, parameters });
         this.#models.push(model);
-        const moved = await placeOf(await model.invoke('LOAD', { limitMs, stop, during }));
+        const what = `model '${keyText(this.#key)}': repository agent '${name}' has not returned from LOAD`;
+        const done = model.invoke('LOAD', { limitMs, stop, during });
+        const moved = await placeOf(await tellIfLate(options.log, what, { model: this.#key.name }, done));
         if (moved === undefined) continue;
         this.#path = moved;
         this.#isMoved = true;
         written = frozenCopy(await configIn(moved));
       } catch (error) {
         if (!stop.aborted) this.#tell('error', name, 'LOAD', error);
+        else if (this.#models.at(-1)?.hangs === true) this.#tell('warn', name, 'LOAD', error);
         await this.#drop(during);
         const { name: model } = this.#key;
         if (stop.aborted) {
@@ -163,12 +168,18 @@ export class AgentChain {
     return (this.#dropping ??= (async () => {
       for (const model of [...this.#models].reverse()) {
         try {
-          await model.drop({ limitMs, during }, (action, error) => {
+          const ended = await model.drop({ limitMs, during }, (action, error) => {
             this.#tell('warn', model.name, action, error);
           });
+          if (!ended)
+            this.#warn(
+              `repository agent '${model.name}' did not end the model within ${limitMs} ms, so its thread was abandoned`,
+            );
         } catch (error) {
-          const text = `model '${keyText(this.#key)}': files of repository agent '${model.name}' stay: ${thrownText(error)}`;
-          this.#host.options.log.warn(text, { model: this.#key.name, error });
+          this.#warn(
+            `files of repository agent '${model.name}' stay: ${printableLine(thrownText(error))}`,
+            error,
+          );
         }
       }
       ended(this);
@@ -176,8 +187,13 @@ export class AgentChain {
   }
 
   #tell(level: 'error' | 'warn', agent: string, action: AgentAction, error: unknown): void {
-    const text = `model '${keyText(this.#key)}': repository agent '${agent}' failed at ${action}: ${thrownText(error)}`;
+    const text = `model '${keyText(this.#key)}': repository agent '${agent}' failed at ${action}: ${printableLine(thrownText(error))}`;
     this.#host.options.log[level](text, { model: this.#key.name, error });
+  }
+
+  #warn(what: string, error?: unknown): void {
+    const text = `model '${keyText(this.#key)}': ${what}`;
+    this.#host.options.log.warn(text, { model: this.#key.name, ...(error !== undefined && { error }) });
   }
 }
 

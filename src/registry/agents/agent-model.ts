@@ -6,6 +6,7 @@ import { orAborted } from '../../signals.js';
 import { endsWithin, longestTimerMs } from '../../time-limit.js';
 import type { ModelConfigInput } from '../../config/index.js';
 import { clearInterval, setInterval } from '../../timers.js';
+import { PluginAgent } from './plugin-agent.js';
 import type { AgentContext, RepositoryAgent } from './repository-agent.js';
 import { makeFolder, removeFolder } from './temporary-folders.js';
 
@@ -61,11 +62,17 @@ export class AgentModel {
   readonly #agent: RepositoryAgent;
   readonly #context: Context;
   #state: AgentAction | undefined;
+  #hangs = false;
 
   constructor(name: string, agent: RepositoryAgent, facts: AgentFacts) {
     this.name = name;
     this.#agent = agent;
     this.#context = new Context(facts);
+  }
+
+  /** Whether a call was not waited for to its end. */
+  get hangs(): boolean {
+    return this.#hangs;
   }
 
   /**
@@ -94,7 +101,10 @@ export class AgentModel {
     // It may clean up, and may not have noticed the signal.
     const returned = stop ? await endsWithin(ended, limitMs) : false;
     // It may have written something since the folder was removed.
-    if (!returned) void ended.then(() => this.#context.end()).catch(() => undefined);
+    if (!returned) {
+      this.#leave();
+      void ended.then(() => this.#context.end()).catch(() => undefined);
+    }
     if (stop && returned) throw new TritonError('CANCELLED', 'loading was cancelled');
     throw new TritonError(
       stop ? 'CANCELLED' : 'INTERNAL',
@@ -105,9 +115,10 @@ export class AgentModel {
   /**
    * Makes the calls that are still owed, and removes the agent's files. `failed` is told of errors.
    *
+   * @returns Whether a plug-in's end of the model came in time.
    * @throws The error of the system if files stay.
    */
-  async drop(call: AgentCall, failed: (action: AgentAction, error: unknown) => void): Promise<void> {
+  async drop(call: AgentCall, failed: (action: AgentAction, error: unknown) => void): Promise<boolean> {
     for (const action of owed[this.#state ?? 'LOAD_FAIL'] ?? []) {
       try {
         await this.invoke(action, call);
@@ -115,7 +126,19 @@ export class AgentModel {
         failed(action, error);
       }
     }
+    const hung = this.#hangs;
+    const ended =
+      !(this.#agent instanceof PluginAgent) ||
+      (await endsWithin(this.#agent.end(this.#context), call.limitMs));
+    if (!ended) this.#leave();
     await this.#context.end();
+    // One call that hangs is told of once.
+    return ended || hung;
+  }
+
+  #leave(): void {
+    this.#hangs = true;
+    if (this.#agent instanceof PluginAgent) this.#agent.leave(this.#context);
   }
 }
 

@@ -3,13 +3,14 @@
 import { existsSync, realpathSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { createRequire } from 'node:module';
-import { join } from 'node:path';
+import { dirname, join, sep } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { invalidArgument, TritonError } from '../../errors.js';
 import type { ResolvedOptions } from '../../options.js';
 import { didYouMean } from '../../suggest.js';
 import { thrownText } from '../../thrown-text.js';
 import { checksum } from './checksum.js';
+import { PluginAgent } from './plugin-agent.js';
 import { agentExpected, checksumName, isAgent, isAgentName } from './registered-agents.js';
 import type { RepositoryAgent } from './repository-agent.js';
 
@@ -17,7 +18,10 @@ import type { RepositoryAgent } from './repository-agent.js';
 const files = ['agent.js', 'agent.mjs', 'agent.cjs', 'agent.ts'] as const;
 
 /** What says which agents there are. */
-export type AgentOptions = Pick<ResolvedOptions, 'registeredAgents' | 'repositoryAgentDirectory'>;
+export type AgentOptions = Pick<
+  ResolvedOptions,
+  'registeredAgents' | 'repositoryAgentDirectory' | 'finalizeTimeoutMs'
+>;
 
 /**
  * The agent of a name.
@@ -35,9 +39,17 @@ export async function findAgent(name: string, options: AgentOptions): Promise<Re
       ? files.map((file) => join(directory, name, file)).find((file) => existsSync(file))
       : undefined;
   if (found !== undefined) return await agentIn(found);
+  const library =
+    directory !== undefined && isAgentName(name)
+      ? join(directory, name, `libtritonrepoagent_${name}.so`)
+      : undefined;
+  if (library !== undefined && existsSync(library))
+    return new PluginAgent(library, options.finalizeTimeoutMs);
   const known = [checksumName, ...registeredAgents.keys()];
   const looked =
-    directory === undefined ? '' : `, and searched: ${join(directory, '<name>', '{')}${files.join(',')}}`;
+    directory === undefined
+      ? ''
+      : `, and searched: ${join(directory, '<name>', '{')}${[...files, 'libtritonrepoagent_<name>.so'].join(',')}}`;
   throw invalidArgument(
     `unable to find repo agent '${name}'${didYouMean(name, known)}; there are ${known.join(', ')}${looked}`,
   );
@@ -49,6 +61,8 @@ interface Imported {
   readonly stamp: string;
   /** How many modules this process has of the file. */
   readonly count: number;
+  /** Whether it could not be imported: a file that it needs may have been repaired since. */
+  hasFailed: boolean;
 }
 
 const imported = new Map<string, Imported>();
@@ -58,14 +72,17 @@ async function agentIn(file: string): Promise<RepositoryAgent> {
   const stamp = await stampOf(file);
   // Not earlier: another load may have imported it meanwhile.
   const before = imported.get(file);
-  const count = before === undefined ? 1 : before.stamp === stamp ? before.count : before.count + 1;
+  const isSame = before?.stamp === stamp && !before.hasFailed;
+  const count = before === undefined ? 1 : isSame ? before.count : before.count + 1;
   // Node keeps what it has imported by the address, and what is required by the file.
-  if (before !== undefined && before.stamp !== stamp) forgetRequired(file);
-  imported.set(file, { stamp, count });
+  if (before !== undefined && !isSame) forgetRequired(file);
+  const own: Imported = { stamp, count, hasFailed: false };
+  imported.set(file, own);
   const url = `${pathToFileURL(file).href}${count === 1 ? '' : `?${count}`}`;
   const module: unknown = await import(url).catch((cause: unknown) => {
+    own.hasFailed = true;
     throw invalidArgument(
-      `${file} cannot be imported: ${thrownText(cause)} (a repair of this file is read by the next load; one of a module that it imports only after a restart)`,
+      `${file} cannot be imported: ${thrownText(cause)} (the next load reads this file again, and what it requires; a repair of an ES module that it imports needs a restart)`,
       { cause },
     );
   });
@@ -86,12 +103,15 @@ async function stampOf(file: string): Promise<string> {
   }
 }
 
-/** The next import of a CommonJS module reads its file again. */
+/** The next import of a CommonJS module reads its file again, and those of its folder that it requires. */
 function forgetRequired(file: string): void {
   try {
     const { cache } = createRequire(file);
     // Under its real path, wherever links lead.
-    Reflect.deleteProperty(cache, realpathSync(file));
+    const real = realpathSync(file);
+    const folder = dirname(real) + sep;
+    for (const path of Object.keys(cache))
+      if (path === real || path.startsWith(folder)) Reflect.deleteProperty(cache, path);
   } catch {
     // The import tells what is wrong with the file.
   }

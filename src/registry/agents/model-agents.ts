@@ -8,6 +8,7 @@ import type { ResolvedOptions } from '../../options.js';
 import { timed } from '../../metrics/load-times.js';
 import type { Override } from '../loading/override.js';
 import { FolderSource } from '../sources/folder/folder-source.js';
+import { anywhere } from '../sources/folder/link-roots.js';
 import type { FoundModel, StampedFiles } from '../sources/model-source.js';
 import { liveChains } from './live-chains.js';
 import { AgentChain, type ChainHost, type During } from './agent-chain.js';
@@ -73,7 +74,8 @@ export class ModelAgents {
     try {
       // The folder of a model that is a single file has versions, as any other.
       const { file: _, ...folder } = model;
-      const moved = { source: new FolderSource(this.#server, movedTo), model: { ...folder, path: movedTo } };
+      const source = new FolderSource(this.#server, movedTo, anywhere);
+      const moved = { source, model: { ...folder, path: movedTo } };
       const read = await moved.source.read(moved.model, stop);
       return { chain, found: moved, files: { ...read, config: files.config, stamp: files.stamp } };
     } catch (error) {

@@ -1,0 +1,82 @@
+// A backend of sequences with implicit state: input x (INT32, [1]) is added to the state of its
+// sequence, which the model has as input `sum_in` and writes as output `sum_out`. Output y (INT32,
+// [1]) is the sum. Output told (BYTES, [1]): the correlation id and the flags of the request.
+//
+// A negative x ends nothing and leaves the state as it was: the new state is made, but not updated.
+#include <cinttypes>
+
+#include "plugin.h"
+
+using namespace tritonts::plugin;
+
+namespace {
+
+Error Number(TRITONBACKEND_Request* request, const char* name, int32_t* number) {
+  Tensor tensor;
+  RETURN_IF_ERROR(ReadInput(request, name, &tensor));
+  if (tensor.bytes.size() != sizeof(*number)) return Fail(std::string(name) + ": not one number");
+  std::memcpy(number, tensor.bytes.data(), sizeof(*number));
+  return nullptr;
+}
+
+// "correlation id flags", where the id is a number or a string.
+Error Told(TRITONBACKEND_Request* request, std::string* told) {
+  uint32_t flags = 0;
+  RETURN_IF_ERROR(TRITONBACKEND_RequestFlags(request, &flags));
+  uint64_t number = 0;
+  const char* text = nullptr;
+  Error not_number = TRITONBACKEND_RequestCorrelationId(request, &number);
+  Error not_text = TRITONBACKEND_RequestCorrelationIdString(request, &text);
+  if ((not_number == nullptr) == (not_text == nullptr)) {
+    *told = "both or none of two kinds of ids";
+  } else {
+    *told = (not_number ? "'" + std::string(text) + "'" : std::to_string(number)) + " " +
+            std::to_string(flags);
+  }
+  if (not_number) TRITONSERVER_ErrorDelete(not_number);
+  if (not_text) TRITONSERVER_ErrorDelete(not_text);
+  return nullptr;
+}
+
+Error Answer(TRITONBACKEND_Request* request, TRITONBACKEND_Response* response) {
+  int32_t x = 0;
+  int32_t sum = 0;
+  std::string told;
+  RETURN_IF_ERROR(Number(request, "x", &x));
+  RETURN_IF_ERROR(Number(request, "sum_in", &sum));
+  RETURN_IF_ERROR(Told(request, &told));
+  sum += x;
+  const int64_t shape[] = {1, 1};
+  TRITONBACKEND_State* state = nullptr;
+  RETURN_IF_ERROR(
+      TRITONBACKEND_StateNew(&state, request, "sum_out", TRITONSERVER_TYPE_INT32, shape, 2));
+  void* place = nullptr;
+  TRITONSERVER_MemoryType kind = TRITONSERVER_MEMORY_CPU;
+  int64_t device = 0;
+  RETURN_IF_ERROR(TRITONBACKEND_StateBuffer(state, &place, sizeof(sum), &kind, &device));
+  TRITONSERVER_BufferAttributes* attributes = nullptr;
+  RETURN_IF_ERROR(TRITONBACKEND_StateBufferAttributes(state, &attributes));
+  size_t size = 0;
+  RETURN_IF_ERROR(TRITONSERVER_BufferAttributesByteSize(attributes, &size));
+  if (size != sizeof(sum)) return Fail("the state has " + std::to_string(size) + " bytes");
+  std::memcpy(place, &sum, sizeof(sum));
+  if (x >= 0) RETURN_IF_ERROR(TRITONBACKEND_StateUpdate(state));
+  RETURN_IF_ERROR(Write(response, "y", TRITONSERVER_TYPE_INT32, {1, 1}, Bytes(sum)));
+  return Write(response, "told", TRITONSERVER_TYPE_BYTES, {1, 1}, Strings({told}));
+}
+
+}  // namespace
+
+Error TRITONBACKEND_ModelInstanceExecute(TRITONBACKEND_ModelInstance*,
+                                         TRITONBACKEND_Request** requests, uint32_t count) {
+  for (uint32_t i = 0; i < count; i++) {
+    TRITONBACKEND_Response* response = nullptr;
+    if (Error error = TRITONBACKEND_ResponseNew(&response, requests[i])) {
+      LOG_IF_ERROR(error);
+    } else {
+      Send(response, TRITONSERVER_RESPONSE_COMPLETE_FINAL, Answer(requests[i], response));
+    }
+    Release(requests[i]);
+  }
+  return nullptr;
+}

@@ -36,8 +36,21 @@ def tensorflow(model: str, threads: int) -> Run:
     return lambda rows: signature(**{name: tf.constant(rows)})[output].numpy()
 
 
+def pytorch(model: str, threads: int) -> Run:
+    import torch
+
+    torch.set_num_threads(threads)
+    module = torch.jit.load(model)
+
+    def run(rows: np.ndarray) -> np.ndarray:
+        with torch.inference_mode():
+            return module(torch.from_numpy(rows)).numpy()
+
+    return run
+
+
 def main(framework: str, model: str, threads: str, dims: str) -> None:
-    run = {"openvino": openvino, "tensorflow": tensorflow}[framework](model, int(threads))
+    run = {"openvino": openvino, "tensorflow": tensorflow, "pytorch": pytorch}[framework](model, int(threads))
     shape = [1, *(int(dim) for dim in dims.split(","))]
     random = np.random.default_rng(1)
     requests = [random.uniform(-1, 1, shape).astype(np.float32) for _ in range(64)]

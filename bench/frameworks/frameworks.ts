@@ -1,21 +1,24 @@
 /** The frameworks that are measured: where each is installed, and its forms of the models. */
 import { execFile } from 'node:child_process';
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { configOf, type BenchModel } from '../measuring/models.js';
-import type { LoopName } from '../contestants/bare-loop.js';
+import { buildProgram } from '../contestants/bare-loop.js';
+import { buildShim, compileProgram } from '../../src/backends/pytorch/build.js';
 
 const root = fileURLToPath(new URL('../../../', import.meta.url));
 
-/** A framework, installed in an environment of Python that `npm test -- frameworks` makes. */
+/** A framework, installed in an environment of Python. */
 export interface Framework {
   readonly title: string;
   readonly backend: string;
-  /** The bare loop. */
-  readonly program: LoopName;
+  /** The command that makes its environment. */
+  readonly install: string;
+  /** Builds the bare loop. Returns its path. */
+  build(library: string): Promise<string>;
   /** The Python that has it. */
   readonly python: string;
   /** A model's file or folder in its version folder. */
@@ -52,7 +55,8 @@ async function writeConfig(
 const openvino: Framework = {
   title: 'OpenVINO',
   backend: 'openvino',
-  program: 'openvino_loop',
+  install: 'npm test -- frameworks',
+  build: () => buildProgram('openvino_loop'),
   python: join(root, '.venv-frameworks', 'bin', 'python'),
   file: 'model.onnx',
   library: () => findIn('.venv-frameworks', 'openvino/libs', 'libopenvino_c.so'),
@@ -71,7 +75,8 @@ const openvino: Framework = {
 const tensorflow: Framework = {
   title: 'TensorFlow',
   backend: 'tensorflow',
-  program: 'tensorflow_loop',
+  install: 'npm test -- frameworks',
+  build: () => buildProgram('tensorflow_loop'),
   python: join(root, '.venv-tensorflow', 'bin', 'python'),
   file: 'model.savedmodel',
   library: () => findIn('.venv-tensorflow', 'tensorflow', 'libtensorflow_cc.so'),
@@ -87,4 +92,29 @@ const tensorflow: Framework = {
   },
 };
 
-export const frameworks: readonly Framework[] = [openvino, tensorflow];
+const pytorch: Framework = {
+  title: 'PyTorch',
+  backend: 'pytorch',
+  install: 'npm test -- pytorch',
+  build: (library) => {
+    const program = join(root, 'build', 'bench-native', 'bin', 'pytorch_loop');
+    const source = join(root, 'bench', 'native', 'pytorch_loop.cc');
+    mkdirSync(dirname(program), { recursive: true });
+    compileProgram(library, source, program, ['-std=c++20', `-I${join(root, 'native')}`]);
+    return Promise.resolve(program);
+  },
+  python: join(root, '.venv-torch', 'bin', 'python'),
+  file: 'model.pt',
+  library: () => findIn('.venv-torch', 'torch/lib', 'libtorch_cpu.so'),
+  async prepare(repository, models) {
+    const library = this.library();
+    if (library !== undefined) buildShim({ torch: library });
+    for (const model of models)
+      await writeConfig(repository, model, (text) => text.replace('"onnxruntime"', '"pytorch"'));
+    // Their weights differ from those of the ONNX files; the work is the same.
+    const script = join(root, 'bench', 'frameworks', 'pytorch_models.py');
+    await promisify(execFile)(this.python, [script, repository, ...models.map(({ name }) => name)]);
+  },
+};
+
+export const frameworks: readonly Framework[] = [openvino, tensorflow, pytorch];

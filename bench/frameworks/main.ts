@@ -1,6 +1,6 @@
 /**
  * Compares models of a framework with its library called bare from C++, and with its Python called by hand, batched:
- * `npm run bench -- openvino`, `npm run bench -- tensorflow`
+ * `npm run bench -- openvino`, `npm run bench -- tensorflow`, `npm run bench -- pytorch`
  *
  * All sides run the same files with the same threads, and take turns.
  */
@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { createServer, type Model } from '../../src/index.js';
-import { BareLoopProgram, buildProgram, LoopProgram, sizes } from '../contestants/bare-loop.js';
+import { BareLoopProgram, LoopProgram, sizes } from '../contestants/bare-loop.js';
 import { describeMachine } from '../measuring/machine.js';
 import { models, type BenchModel } from '../measuring/models.js';
 import { turnOrder } from '../measuring/rounds.js';
@@ -22,7 +22,7 @@ import { estimate, ratio, reaches } from '../reports/statistics.js';
 import { table } from '../reports/table.js';
 import { frameworks, type Framework } from './frameworks.js';
 
-const usage = 'npm run bench -- openvino|tensorflow [--rounds <n>] [--window <ms>]';
+const usage = 'npm run bench -- openvino|tensorflow|pytorch [--rounds <n>] [--window <ms>]';
 
 const byHand = fileURLToPath(new URL('../../../bench/frameworks/by_hand.py', import.meta.url));
 
@@ -69,11 +69,11 @@ async function main(framework: Framework, rounds: number, windowMs: number): Pro
   const library = framework.library();
   if (library === undefined) {
     console.error(
-      `${framework.title} is NOT measured: it is not installed. Run \`npm test -- frameworks\` once`,
+      `${framework.title} is NOT measured: it is not installed. Run \`${framework.install}\` once`,
     );
     return;
   }
-  const program = await buildProgram(framework.program);
+  const program = await framework.build(library);
   const folder = await mkdtemp(join(tmpdir(), `tritonts-${framework.backend}-`));
   const rows: string[][] = [];
   try {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "../common/open_libraries.h"
+#include "engine/base/exit.h"
 
 namespace tritonts::tensorflow {
 
@@ -75,6 +76,18 @@ StatusOr<std::unique_ptr<Library>> Library::Make(const std::string& path,
   const std::string missing = Fill(opened, &table);
   if (!missing.empty()) return libraries.Lacks(path, missing);
   return std::unique_ptr<Library>(new Library(key, std::move(version), table));
+}
+
+Status Library::LoadOperators(const std::string& path) const {
+  const StatusObject result = NewStatus();
+  // The library keeps the handle for the next call with this path. Its other function would only
+  // free the list of operators.
+  table_.LoadLibrary(path.c_str(), result.get());
+  OnRuntimeLibraryOpened();
+  Status status = Take(result);
+  if (status.ok()) return status;
+  return Status::Internal("the library of operators '" + path +
+                          "' can't be loaded: " + status.message());
 }
 
 Status Library::Take(const StatusObject& result) const {

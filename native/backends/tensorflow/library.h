@@ -25,6 +25,10 @@ class Library {
   const std::string& path() const { return path_; }
   const std::string& version() const { return version_; }
 
+  // Opens a library of operators, which all models of the process can use then. It is never closed,
+  // because the graphs of sessions refer to its operators. INTERNAL, with the path.
+  Status LoadOperators(const std::string& path) const;
+
   StatusObject NewStatus() const { return StatusObject(table_, table_.NewStatus()); }
   // Makes a status of a function's result: INTERNAL with the library's text for most errors.
   Status Take(const StatusObject& result) const;

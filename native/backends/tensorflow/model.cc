@@ -39,6 +39,9 @@ StatusOr<std::unique_ptr<Model>> TensorFlowModel::Load(const ModelSpec& spec) {
   if (!settings.ok()) return settings.status();
   auto library = Library::Open(settings.value().library);
   if (!library.ok()) return library.status();
+  for (const std::string& path : settings.value().operators) {
+    if (Status status = library.value()->LoadOperators(path); !status.ok()) return status;
+  }
   std::unique_ptr<TensorFlowModel> model(
       new TensorFlowModel(spec.name, *library.value(), settings.take()));
   if (Status status = model->Read(spec); !status.ok()) return status;
@@ -208,10 +211,18 @@ StatusOr<std::unique_ptr<Instance>> TensorFlowModel::CreateInstance(const Instan
 }
 
 std::map<std::string, std::string> TensorFlowModel::Info() const {
-  return {{"library", library_.path()},
-          {"version", library_.version()},
-          {"intra_op_threads", std::to_string(settings_.intra_op_threads)},
-          {"inter_op_threads", std::to_string(settings_.inter_op_threads)}};
+  std::map<std::string, std::string> info = {
+      {"library", library_.path()},
+      {"version", library_.version()},
+      {"intra_op_threads", std::to_string(settings_.intra_op_threads)},
+      {"inter_op_threads", std::to_string(settings_.inter_op_threads)}};
+  if (!settings_.operators.empty()) {
+    info.emplace("never_inline",
+                 "the model has operators of libraries of its own (op_library_filename)");
+  } else if (!operators_.time_varies.empty()) {
+    info.emplace("never_inline", "the model has the operation " + operators_.time_varies);
+  }
+  return info;
 }
 
 }  // namespace tritonts::tensorflow

@@ -27,7 +27,10 @@ class TensorFlowModel final : public Model {
   Status Configure(const ModelIo& io, std::string_view json) override;
   StatusOr<std::unique_ptr<Instance>> CreateInstance(const InstanceSpec& spec) override;
   bool may_run_again() const override { return operators_.keeps.empty(); }
-  bool time_depends_on_data() const override { return !operators_.time_varies.empty(); }
+  // Nothing is known of the operators of other libraries: they may wait, or read files.
+  bool time_depends_on_data() const override {
+    return !operators_.time_varies.empty() || !settings_.operators.empty();
+  }
   std::map<std::string, std::string> Info() const override;
 
  private:

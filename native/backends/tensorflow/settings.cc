@@ -19,6 +19,12 @@ Status ReadFormat(const std::string& value, Settings* settings) {
   return Status::Ok();
 }
 
+Status ReadLines(const std::string& value, std::vector<std::string>* lines) {
+  std::istringstream stream(value);
+  for (std::string line; std::getline(stream, line);) lines->push_back(line);
+  return Status::Ok();
+}
+
 Status ReadSetting(const std::string& key, const std::string& value, Settings* settings) {
   if (key == "format") return ReadFormat(value, settings);
   if (key == "session_threads") return ReadFlag(kBackend, key, value, &settings->session_threads);
@@ -28,11 +34,8 @@ Status ReadSetting(const std::string& key, const std::string& value, Settings* s
   if (key == "inter_op_threads")
     return ReadNumber(kBackend, key, value, 1u, kMost, &settings->inter_op_threads);
   if (key == "share") return ReadNumber(kBackend, key, value, 1u, kMost, &settings->share);
-  if (key == "init_ops") {
-    std::istringstream stream(value);
-    for (std::string line; std::getline(stream, line);) settings->init_ops.push_back(line);
-    return Status::Ok();
-  }
+  if (key == "init_ops") return ReadLines(value, &settings->init_ops);
+  if (key == "operators") return ReadLines(value, &settings->operators);
   std::string* const text = key == "library"     ? &settings->library
                             : key == "tag"       ? &settings->tag
                             : key == "signature" ? &settings->signature

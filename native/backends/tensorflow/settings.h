@@ -9,6 +9,7 @@
 //   session_threads    true: each session has threads of its own
 //   share              how many instances have one session
 //   init_ops           operations that run once for a session, one on each line
+//   operators          paths of libraries with operators of their own, one on each line
 //   soft_placement     true: operators may run elsewhere than where the graph says
 #pragma once
 
@@ -31,6 +32,7 @@ struct Settings {
   bool session_threads = false;
   uint32_t share = 1;
   std::vector<std::string> init_ops;
+  std::vector<std::string> operators;
   bool soft_placement = true;
 };
 

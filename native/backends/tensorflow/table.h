@@ -17,6 +17,7 @@ struct TfSession;
 struct TfOperation;
 struct TfTensor;
 struct TfImportOptions;
+struct TfLibrary;
 
 struct TfBuffer {
   const void* data;
@@ -86,6 +87,7 @@ constexpr int kTfResourceExhausted = 8;
   OF(StringDealloc, void, (TfString*))                                                          \
   OF(StringGetDataPointer, const char*, (const TfString*))                                      \
   OF(StringGetSize, size_t, (const TfString*))                                                  \
+  OF(LoadLibrary, TfLibrary*, (const char*, TfStatus*))                                         \
   MAYBE(GraphGetOpDef, void, (TfGraph*, const char*, TfBuffer*, TfStatus*))
 
 struct Table {

@@ -51,10 +51,10 @@ function hasNewStrings(folder: string): boolean {
   return !existsSync(file) || readFileSync(file).includes('NS_14SourceLocationENSt7__cxx11', 0, 'latin1');
 }
 
-/** The flags of the compiler, without the names of files. */
+/** The flags of the compiler, without the names of files and the kind of the result. */
 function flagsFor(library: string, headers: string, version: string): readonly string[] {
   const folder = dirname(library);
-  const common = [`-std=c++${standardFor(version)}`, '-O2', '-fPIC', '-shared', '-fvisibility=hidden', '-w'];
+  const common = [`-std=c++${standardFor(version)}`, '-O2', '-fPIC', '-w'];
   const places = [
     `-isystem${headers}`,
     `-isystem${join(headers, 'torch', 'csrc', 'api', 'include')}`,
@@ -99,8 +99,8 @@ function compile(compiler: string, args: readonly string[], env: NodeJS.ProcessE
     throw unavailable(
       'MISSING',
       `there is no C++ compiler '${compiler}' (${error.message}): install one (Debian and Ubuntu: apt-get install g++; ` +
-        'macOS: xcode-select --install), or name one with --compiler. Without a compiler, run the model in a model.py with ' +
-        'backend "python"',
+        "macOS: xcode-select --install), or name one with --compiler. Without a compiler, Python's torch runs the models, " +
+        'slower',
       { cause: error },
     );
   }
@@ -112,6 +112,25 @@ function compile(compiler: string, args: readonly string[], env: NodeJS.ProcessE
     `the shim for libtorch could not be compiled: '${compiler}' ended with ${signal ?? String(status)}:\n${told}`,
     { cause: new Error(stderr) },
   );
+}
+
+/**
+ * Compiles a program of one file against a libtorch, with the flags of the shim, for the benchmark.
+ *
+ * @param library - The library.
+ * @param more - More flags, which come last.
+ * @throws {@link TritonError} UNAVAILABLE without headers or a compiler; INTERNAL with the compiler's messages.
+ */
+export function compileProgram(
+  library: string,
+  source: string,
+  program: string,
+  more: readonly string[],
+): void {
+  const { folder: headers, version } = torchHeaders(library);
+  const [compiler, ...first] = compilerOf(undefined, process.env);
+  const flags = flagsFor(library, headers, version);
+  compile(compiler, [...first, source, '-o', program, ...flags, ...more], process.env);
 }
 
 function makeOne(folder: string): void {
@@ -147,7 +166,7 @@ function makeFolder(folder: string): void {
 export function buildShim({ torch, compiler, env = process.env }: BuildOptions): BuildResult {
   const library = torchLibrary(torch === undefined ? {} : { library: torch }, env);
   const { folder: headers, version } = torchHeaders(library);
-  const flags = flagsFor(library, headers, version);
+  const flags = ['-shared', '-fvisibility=hidden', ...flagsFor(library, headers, version)];
   const [program, ...first] = compilerOf(compiler, env);
   const source = sourceDigest();
   const folder = shimFolder(library, env);

@@ -1,28 +1,15 @@
 /** The PyTorch backend's decisions: the library, its shim, and how TorchScript runs. */
 
-import { keyPath, type ModelConfig } from '../../config/index.js';
+import { keyPath } from '../../config/index.js';
+import { TritonError, unavailable } from '../../errors.js';
 import type { BackendConfig } from '../../options.js';
-import type { Backend } from '../backend.js';
+import { findTorch, inPython } from './in-python.js';
+import type { Backend, FoundProgram } from '../backend.js';
 import type { BackendContext } from '../context.js';
-import { SettingsReader } from '../settings-reader.js';
-import { torchLibrary } from './library.js';
-import { rules } from './rules.js';
+import { namesTorch, torchLibrary } from './library.js';
+import { common } from './rules.js';
+import { orderNote, threadKeys, torchSettings, wantedRuntime } from './settings.js';
 import { shimFor } from './shim.js';
-
-/** No process needs more threads than this: the largest machines have fewer cores. */
-const mostThreads = 1024;
-
-/** The settings of the process, and the number of threads of models that write them. */
-const threadKeys = { INTRA_OP_THREAD_COUNT: 'intra_op', INTER_OP_THREAD_COUNT: 'inter_op' } as const;
-
-/** The names of settings that a flag turns on or off. */
-const flagKeys = {
-  INFERENCE_MODE: 'inference',
-  ENABLE_WEIGHT_SHARING: 'share',
-  ENABLE_JIT_EXECUTOR: 'executor',
-  ENABLE_JIT_PROFILING: 'profiling',
-  ENABLE_TENSOR_FUSER: 'fuser',
-} as const;
 
 /** Fails for a model that AOTInductor compiled: it is a library of native code and no TorchScript. */
 function refuseCompiled({ config, fault }: BackendContext): void {
@@ -43,62 +30,86 @@ function librarySettings(options: BackendConfig): { readonly library: string; re
   return { library, shim: shimFor(library) };
 }
 
-/** Whether a name ends with the index of a tensor, as in `INPUT__0`. */
-const hasIndex = (name: string): boolean => /^(?:(?!__).)*__\d*$/s.test(name);
+/**
+ * Why libtorch cannot run models, and the library, if there is one; undefined if it can.
+ *
+ * @throws {@link TritonError} UNAVAILABLE if a library that the user names is not there: another one is not wanted then.
+ */
+function lackOfLibrary(
+  options: BackendConfig,
+): { readonly reason: string; readonly library: string | undefined } | undefined {
+  let library: string | undefined;
+  try {
+    library = torchLibrary(options);
+    shimFor(library);
+    return undefined;
+  } catch (error) {
+    const isLack = error instanceof TritonError && error.reason === 'MISSING';
+    if (!isLack || (library === undefined && namesTorch(options))) throw error;
+    return { reason: error.message, library };
+  }
+}
 
-/** The note about inputs that are found by their order alone. */
-function orderNote(input: ModelConfig['input'], names: readonly string[]): readonly string[] {
-  const byName = input.every(({ name }) => names.includes(name));
-  if (byName || input.every(({ name }) => hasIndex(name))) return [];
-  const list = names.join(', ');
-  return [
-    `input: the names are neither the arguments of forward (${list}) nor <name>__<index>, so the order of the configuration counts`,
-  ];
+/** Looks for a Python with torch, which runs models where the library cannot. */
+async function find(
+  options: BackendConfig,
+  others: Readonly<Record<string, BackendConfig>>,
+  lack = '',
+): Promise<FoundProgram> {
+  let library: string | undefined;
+  try {
+    library = lackOfLibrary(options)?.library;
+  } catch {
+    // The user names a library that is not there; `lack` says so.
+    return { library: undefined, reason: lack, besides: '' };
+  }
+  const found = await findTorch(others['python'] ?? {}, library);
+  if (typeof found === 'string') return { library: undefined, reason: `${lack}. ${found}`, besides: '' };
+  const { executable: path, version } = found;
+  return {
+    library: { path, version: `${version}, in processes of Python` },
+    reason: '',
+    besides: `models run faster with libtorch in the server's own process: ${lack}`,
+  };
 }
 
 /**
  * PyTorch: models in TorchScript. Each instance has its own module, unless they share one.
  *
- * It reads the parameters of {@link rules} from a model's `parameters`, or, if absent there, from `backendConfig.pytorch`.
+ * It reads the parameters of {@link common} from a model's `parameters`, or, if absent there, from `backendConfig.pytorch`.
  * It reads `library` only from `backendConfig.pytorch`.
  */
 export const backend: Backend = {
-  name: 'pytorch',
-  needsFile: true,
-  // Triton fills in the name only if the platform is not written.
-  defaultFile: 'model.pt',
-  explainsFiles: true,
-  describesModels: false,
-  rules,
-  optionKeys: ['library', ...Object.keys(rules.parameters ?? {})],
-  paths: { library: 'library' },
-  runtime: { title: 'PyTorch', settings: librarySettings },
-  settings(context: BackendContext): Record<string, string> {
+  ...common,
+  runtime: { title: 'PyTorch', settings: librarySettings, find },
+  async choose(context, others): Promise<Backend> {
     refuseCompiled(context);
-    const read = new SettingsReader(context);
-    const flags = Object.entries(flagKeys).flatMap(([key, setting]) => {
-      const on = read.boolean(key);
-      return on === undefined ? [] : [[setting, String(on)] as const];
-    });
-    const threads = Object.entries(threadKeys).map(
-      ([key, setting]) => [setting, String(read.integer(key, mostThreads) ?? 0)] as const,
+    const wanted = wantedRuntime(context);
+    if (wanted === 'libtorch') return backend;
+    const lack = wanted === 'python' ? undefined : lackOfLibrary(context.options);
+    if (wanted === undefined && lack === undefined) return backend;
+    const found = await findTorch(others['python'] ?? {}, lack?.library);
+    if (typeof found !== 'string') return inPython(found, lack?.reason);
+    throw unavailable('MISSING', lack === undefined ? found : `${lack.reason}. ${found}`);
+  },
+  settings(context: BackendContext): Record<string, string> {
+    const { flags, threads, optimize } = torchSettings(context);
+    const texts = Object.entries({ ...flags, ...threads }).map(
+      ([key, value]) => [key, String(value)] as const,
     );
-    // The flags of GPUs have no effect, but a wrong word is an error, as in Triton.
-    for (const key of ['DISABLE_CUDNN', 'ENABLE_CACHE_CLEANING']) read.boolean(key);
     return {
       ...librarySettings(context.options),
       cores: String(context.cores),
-      optimize: String(read.boolean('DISABLE_OPTIMIZED_EXECUTION') !== true),
-      ...Object.fromEntries([...flags, ...threads]),
+      optimize: String(optimize),
+      ...Object.fromEntries(texts),
     };
   },
   notes(info: Readonly<Record<string, string>>, context: BackendContext): readonly string[] {
-    const read = new SettingsReader(context);
-    const names = (info['arguments'] ?? '').split('\n');
+    const { threads } = torchSettings(context);
     return [
-      ...(info['takes_map'] === '1' ? [] : orderNote(context.config.input, names)),
+      ...orderNote(context.config.input, info),
       ...Object.entries(threadKeys).flatMap(([key, setting]) => {
-        const wanted = read.integer(key, mostThreads) ?? 0;
+        const wanted = threads[setting];
         const used = info[`${setting}_threads`] ?? '';
         if (wanted === 0 || String(wanted) === used) return [];
         return `${keyPath('parameters', key)}: ${wanted} has no effect, because another model has set ${used} for the process`;

@@ -57,6 +57,11 @@ export function torchLibrary(options: BackendConfig, env: NodeJS.ProcessEnv = pr
   return realpathSync(path);
 }
 
+/** Whether the user names the library, so that no other one is wanted. */
+export function namesTorch(options: BackendConfig, env: NodeJS.ProcessEnv = process.env): boolean {
+  return options['library'] !== undefined || (env[variable] ?? '') !== '';
+}
+
 /** What tells that a library is still the one that a shim was built for. Copies of images keep whole seconds only. */
 export function stampOf(path: string): string {
   const { size, mtimeMs } = statSync(path);

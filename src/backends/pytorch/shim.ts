@@ -126,7 +126,7 @@ export function shimFor(library: string, env: NodeJS.ProcessEnv = process.env): 
     throw unavailable(
       'MISSING',
       `libtorch was found ('${library}'), but the shim for it was not built: ${folder} has none. Run '${buildCommand}', ` +
-        'which needs a C++ compiler. Without one, run the model in a model.py with backend "python"',
+        'which needs a C++ compiler',
     );
   }
   const why = unfitness(shim, library, path);

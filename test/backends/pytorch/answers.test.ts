@@ -1,10 +1,8 @@
 /** Models in TorchScript answer as libtorch does: every datatype, names by Triton's rules, tuples, lists, dicts, strings. */
 
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
 import type { Datatype } from '../../../src/index.js';
-import { serve } from '../../support/harness.js';
-import { elements, matrix, needsPyTorch, texts, torch } from './models.js';
+import { eachWay, elements, matrix, serve, texts, torch } from './models.js';
 
 const pair = {
   inputs: [
@@ -17,7 +15,7 @@ const pair = {
   ],
 };
 
-test('a perceptron gives the numbers that its weights give', needsPyTorch, async (t) => {
+eachWay('a perceptron gives the numbers that its weights give', async (t) => {
   const options = { inputs: [{ name: 'x', dims: [4] }], outputs: [{ name: 'y', dims: [3] }] };
   const server = await serve(t, { m: await torch('perceptron', options) });
   const rows = [
@@ -77,7 +75,7 @@ const numbers: Readonly<Partial<Record<Datatype, readonly [number | bigint, numb
 
 for (const [name, cases] of Object.entries(numbers)) {
   const datatype = name as Datatype;
-  test(`${datatype} tensors are served`, needsPyTorch, async (t) => {
+  eachWay(`${datatype} tensors are served`, async (t) => {
     const options = {
       inputs: [{ name: 'x', datatype, dims: [-1] }],
       outputs: [{ name: 'y', datatype, dims: [-1] }],
@@ -94,7 +92,7 @@ for (const [name, cases] of Object.entries(numbers)) {
   });
 }
 
-test('BOOL tensors are served', needsPyTorch, async (t) => {
+eachWay('BOOL tensors are served', async (t) => {
   const bool = { datatype: 'BOOL', dims: [-1] } as const;
   const server = await serve(t, {
     m: await torch('opposite', { inputs: [{ name: 'x', ...bool }], outputs: [{ name: 'y', ...bool }] }),
@@ -115,7 +113,7 @@ test('BOOL tensors are served', needsPyTorch, async (t) => {
   assert.deepEqual(elements(chosen), [1, 3]);
 });
 
-test('inputs are found by argument, by index, or by their order', needsPyTorch, async (t) => {
+eachWay('inputs are found by argument, by index, or by their order', async (t) => {
   const named = (...names: readonly string[]) => ({
     ...pair,
     inputs: names.map((name) => ({ name, dims: [-1] })),
@@ -143,10 +141,10 @@ test('inputs are found by argument, by index, or by their order', needsPyTorch, 
   const notes = (model: string): string => server.model(model).notes.join('\n');
   assert.match(notes('by_order'), /arguments of forward \(a, b\) nor <name>__<index>/);
   assert.match(notes('mixed'), /the order of the configuration counts/);
-  assert.equal(notes('by_index'), '');
+  assert.doesNotMatch(notes('by_index'), /the order of the configuration counts/);
 });
 
-test('outputs are found by index, or by their order', needsPyTorch, async (t) => {
+eachWay('outputs are found by index, or by their order', async (t) => {
   const named = (...names: readonly string[]) => ({
     ...pair,
     outputs: names.map((name) => ({ name, dims: [-1] })),
@@ -187,7 +185,7 @@ test('outputs are found by index, or by their order', needsPyTorch, async (t) =>
   assert.deepEqual(Object.keys(wanted.outputs), ['d__1']);
 });
 
-test('a dict of tensors is found by its keys, as input and as output', needsPyTorch, async (t) => {
+eachWay('a dict of tensors is found by its keys, as input and as output', async (t) => {
   const { inputs } = pair;
   const server = await serve(t, {
     to: await torch('dict', {
@@ -208,7 +206,7 @@ test('a dict of tensors is found by its keys, as input and as output', needsPyTo
   assert.deepEqual(elements(await server.infer('from', request)), [4, 5]);
 });
 
-test('strings are lists of str: one a row', needsPyTorch, async (t) => {
+eachWay('strings are lists of str: one a row', async (t) => {
   const server = await serve(t, {
     rows: await torch('text', {
       inputs: [],
@@ -239,7 +237,7 @@ test('strings are lists of str: one a row', needsPyTorch, async (t) => {
   assert.deepEqual([elements(none), none.outputs['y']?.shape], [[], [0]]);
 });
 
-test('empty tensors, and shapes that depend on the data', needsPyTorch, async (t) => {
+eachWay('empty tensors, and shapes that depend on the data', async (t) => {
   const server = await serve(t, {
     twice: await torch('twice', {
       maxBatchSize: 0,

@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ensemble, serve } from '../../support/harness.js';
+import { ensemble } from '../../support/harness.js';
 import type { RepositoryModel } from '../../support/repository.js';
-import { elements, needsPyTorch, torch } from './models.js';
+import { eachWay, elements, needsPyTorch, serve, torch } from './models.js';
 
 /** The answer to a request in memory of the caller, which must be as before. */
 async function asked(
@@ -87,7 +87,7 @@ test('operations in place change no tensor of an ensemble', needsPyTorch, async 
   }
 });
 
-test('a model that keeps its input keeps a copy', needsPyTorch, async (t) => {
+eachWay('a model that keeps its input keeps a copy', async (t) => {
   const server = await serve(t, { m: await torch('keep') });
   assert.deepEqual(await asked(server, 'm', [1, 2]), [0, 0]);
   const data = Float32Array.of(3, 4);
@@ -100,37 +100,33 @@ test('a model that keeps its input keeps a copy', needsPyTorch, async (t) => {
   assert.deepEqual(await asked(server, 'm', [5, 6]), [3, 4]);
 });
 
-test(
-  'a caller may overwrite an answer that is an input, a weight or another output',
-  needsPyTorch,
-  async (t) => {
-    const two = {
-      outputs: [
-        { name: 'y', dims: [-1] },
-        { name: 'z', dims: [-1] },
-      ],
-    };
-    const server = await serve(t, {
-      same: await torch('same'),
-      weights: await torch('weights'),
-      pair: await torch('pair_of_one', two),
-      twice: await torch('twice'),
-    });
-    for (let round = 0; round < 3; round++) {
-      const data = Float32Array.of(1, 2);
-      for (const name of ['same', 'weights', 'twice']) {
-        const { outputs } = await server.infer(name, { x: { data, shape: [1, 2] } });
-        const answer = outputs['y']?.as('FP32').data;
-        assert.deepEqual([...(answer ?? [])], name === 'twice' ? [2, 4] : [1, 2], name);
-        answer?.fill(9);
-      }
-      assert.deepEqual([...data], [1, 2]);
-      const { outputs } = await server.infer('pair', { x: { data, shape: [1, 2] } });
-      outputs['y']?.as('FP32').data.fill(9);
-      assert.deepEqual([...(outputs['z']?.as('FP32').data ?? [])], [2, 4]);
+eachWay('a caller may overwrite an answer that is an input, a weight or another output', async (t) => {
+  const two = {
+    outputs: [
+      { name: 'y', dims: [-1] },
+      { name: 'z', dims: [-1] },
+    ],
+  };
+  const server = await serve(t, {
+    same: await torch('same'),
+    weights: await torch('weights'),
+    pair: await torch('pair_of_one', two),
+    twice: await torch('twice'),
+  });
+  for (let round = 0; round < 3; round++) {
+    const data = Float32Array.of(1, 2);
+    for (const name of ['same', 'weights', 'twice']) {
+      const { outputs } = await server.infer(name, { x: { data, shape: [1, 2] } });
+      const answer = outputs['y']?.as('FP32').data;
+      assert.deepEqual([...(answer ?? [])], name === 'twice' ? [2, 4] : [1, 2], name);
+      answer?.fill(9);
     }
-  },
-);
+    assert.deepEqual([...data], [1, 2]);
+    const { outputs } = await server.infer('pair', { x: { data, shape: [1, 2] } });
+    outputs['y']?.as('FP32').data.fill(9);
+    assert.deepEqual([...(outputs['z']?.as('FP32').data ?? [])], [2, 4]);
+  }
+});
 
 test(
   'answers stay as they are while more requests run, and after the model is gone',
@@ -151,7 +147,7 @@ test(
   },
 );
 
-test('an output that is a view is made dense', needsPyTorch, async (t) => {
+eachWay('an output that is a view is made dense', async (t) => {
   const server = await serve(t, {
     m: await torch('view', {
       maxBatchSize: 0,

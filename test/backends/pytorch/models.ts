@@ -2,12 +2,54 @@
 
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { InferResult, TritonError } from '../../../src/index.js';
-import { configText, rejection, serve, type ConfigOptions, type Context } from '../../support/harness.js';
+import { test, type TestContext } from 'node:test';
+import type { InferenceServer, InferResult, ServerOptions, TritonError } from '../../../src/index.js';
+import {
+  configText,
+  rejection,
+  serve as serveModels,
+  type ConfigOptions,
+  type Context,
+} from '../../support/harness.js';
 import { root } from '../../support/project.js';
+import { needsPyTorch, needsTorchPython, torchPython } from '../../support/pytorch.js';
 import type { Files, RepositoryModel } from '../../support/repository.js';
 
-export { needsPyTorch } from '../../support/pytorch.js';
+export { needsPyTorch };
+
+/** What runs a model. */
+export type Way = 'libtorch' | 'python';
+
+/** What runs the models of the present test. Tests of a file run one after the other. */
+let present: Way = 'libtorch';
+
+/** A test for each way to run its models: by libtorch, and by Python's torch. */
+export function eachWay(name: string, run: (t: TestContext, way: Way) => Promise<void>): void {
+  for (const [way, { skip }] of [
+    ['libtorch', needsPyTorch],
+    ['python', needsTorchPython],
+  ] as const) {
+    test(`${name} (${way})`, { skip }, async (t) => {
+      present = way;
+      try {
+        await run(t, way);
+      } finally {
+        present = 'libtorch';
+      }
+    });
+  }
+}
+
+/** A server of these models, with the Python that has torch. */
+export function serve(
+  t: Context,
+  models: Readonly<Record<string, RepositoryModel>>,
+  options: Omit<ServerOptions, 'modelRepository'> = {},
+): Promise<InferenceServer> {
+  const { backendConfig = {} } = options;
+  const python = torchPython === undefined ? {} : { python: { executable: torchPython } };
+  return serveModels(t, models, { ...options, backendConfig: { ...python, ...backendConfig } });
+}
 
 /** The file of a model of the fixtures, under the name that a repository needs. */
 export async function fileOf(name: string): Promise<Files> {
@@ -24,6 +66,7 @@ export async function torch(name: string, options: TorchOptions = {}): Promise<R
     outputs: [{ name: 'y', dims: [-1] }],
     ...options,
     ...(options.maxBatchSize === 0 && { batching: false }),
+    parameters: { runtime: present, ...options.parameters },
     backend: 'pytorch',
   });
   return { config, versions: { '1': await fileOf(name) } };

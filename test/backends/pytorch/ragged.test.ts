@@ -1,14 +1,12 @@
 /** Batches of unequal shapes in TorchScript: the model gets one tensor of one dimension, and tensors about the batch. */
 
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
-import { serve } from '../../support/harness.js';
-import { elements, loadError, needsPyTorch, torch } from './models.js';
+import { eachWay, elements, loadError, serve, torch } from './models.js';
 
 const together = (rows: number): string =>
   `preferred_batch_size: ${rows} max_queue_delay_microseconds: 20000000`;
 
-test('an output is cut by the shapes of the requests', needsPyTorch, async (t) => {
+eachWay('an output is cut by the shapes of the requests', async (t) => {
   const model = await torch('twice', {
     inputs: [{ name: 'x', dims: [-1], ragged: true }],
     batching: together(3),
@@ -38,7 +36,7 @@ const sums = {
   more: 'batch_input { kind: BATCH_ACCUMULATED_ELEMENT_COUNT target_name: "b__1" data_type: TYPE_FP32 source_input: "a__0" }',
 } as const;
 
-test('a batch input is an argument of forward', needsPyTorch, async (t) => {
+eachWay('a batch input is an argument of forward', async (t) => {
   // forward(a, b) returns a + b; of texts of one element each, b counts the texts so far.
   const model = await torch('tuple', { ...sums, batching: together(3) });
   const config = (model.config ?? '').replace(
@@ -53,7 +51,7 @@ test('a batch input is an argument of forward', needsPyTorch, async (t) => {
   );
 });
 
-test('a batch input that forward does not take fails the load', needsPyTorch, async (t) => {
+eachWay('a batch input that forward does not take fails the load', async (t) => {
   const { code, message } = await loadError(t, await torch('twice', sums));
   assert.equal(code, 'INVALID_ARG');
   assert.match(message, /configuration expects 2 inputs, model provides 1/);

@@ -3,13 +3,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { runChild } from '../../support/child.js';
-import { serve } from '../../support/harness.js';
 import { temporaryFolder, writeRepository } from '../../support/repository.js';
-import { elements, matrix, needsPyTorch, torch, type TorchOptions } from './models.js';
+import { type TorchOptions, eachWay, elements, matrix, needsPyTorch, serve, torch } from './models.js';
 
 const program = new URL('threads.js', import.meta.url);
 
-test('a model runs the same without inference mode, and without optimisation', needsPyTorch, async (t) => {
+eachWay('a model runs the same without inference mode, and without optimisation', async (t) => {
   const variants: Readonly<Record<string, TorchOptions>> = {
     plain: {},
     no_inference_mode: { parameters: { INFERENCE_MODE: 'off' } },

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
-import { floats, serve } from '../../support/harness.js';
-import { needsPyTorch, torch } from './models.js';
+import { floats } from '../../support/harness.js';
+import { eachWay, serve, torch } from './models.js';
 
-test('the states of sequences stay in the server', needsPyTorch, async (t) => {
+eachWay('the states of sequences stay in the server', async (t) => {
   // The model has the arguments a and b, and the results a + b and a - b.
   const model = await torch('tuple', {
     maxBatchSize: 4,

@@ -1,0 +1,1 @@
+"""Runs models in TorchScript in a Python with torch, where libtorch has no shim. See src/backends/pytorch/."""

@@ -7,9 +7,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 
-const main = fileURLToPath(new URL('../../command/main.js', import.meta.url));
 const empty = mkdtempSync(join(tmpdir(), 'tritonts-empty-'));
 
 /** A server to start: Node's arguments, from the port to listen on. */
@@ -19,20 +17,28 @@ interface Server {
 }
 
 /** Our server, and a bare Node server for comparison. */
-export const servers: readonly Server[] = [
-  {
-    name: 'tritonts serve',
-    args: (port) => [main, 'serve', `--model-repository=${empty}`, `--http-port=${port}`, '--metrics-port=0'],
-  },
-  {
-    name: 'bare node:http',
-    args: (port) => [
-      '--input-type=module',
-      '--eval',
-      `import { createServer } from 'node:http'; createServer((q, r) => r.end()).listen(${port});`,
-    ],
-  },
-];
+export function serversOf(command: string): readonly Server[] {
+  return [
+    {
+      name: 'tritonts serve',
+      args: (port) => [
+        command,
+        'serve',
+        `--model-repository=${empty}`,
+        `--http-port=${port}`,
+        '--metrics-port=0',
+      ],
+    },
+    {
+      name: 'bare node:http',
+      args: (port) => [
+        '--input-type=module',
+        '--eval',
+        `import { createServer } from 'node:http'; createServer((q, r) => r.end()).listen(${port});`,
+      ],
+    },
+  ];
+}
 
 /** A port that was free a moment ago. */
 function freePort(): Promise<number> {

@@ -11,7 +11,11 @@
 
 #include "host_policy.h"
 
-#if defined(__unix__) || defined(__APPLE__)
+#if defined(_WIN32)
+#include <windows.h>
+
+#include <bit>
+#elif defined(__unix__) || defined(__APPLE__)
 #include <unistd.h>
 #endif
 
@@ -83,6 +87,43 @@ uint64_t MemoryQuota(const CgroupFiles& files) {
                [&](const std::string& folder) { consider(folder + "/memory.limit_in_bytes"); });
   return quota;
 }
+#elif defined(_WIN32)
+namespace {
+
+// What the job object of this process limits, such as that of a container. False: there is none.
+template <typename Limits>
+bool ReadJob(JOBOBJECTINFOCLASS kind, Limits* limits) {
+  return QueryInformationJobObject(nullptr, kind, limits, sizeof(*limits), nullptr) != 0;
+}
+
+}  // namespace
+
+double CpuQuota(const CgroupFiles&) {
+  constexpr DWORD kCapped =
+      JOB_OBJECT_CPU_RATE_CONTROL_ENABLE | JOB_OBJECT_CPU_RATE_CONTROL_HARD_CAP;
+  // The rate is in 1/100 % of all cores of the machine.
+  constexpr double kWhole = 10'000;
+  JOBOBJECT_CPU_RATE_CONTROL_INFORMATION limits{};
+  if (!ReadJob(JobObjectCpuRateControlInformation, &limits) ||
+      (limits.ControlFlags & kCapped) != kCapped || limits.CpuRate == 0) {
+    return std::numeric_limits<double>::infinity();
+  }
+  return limits.CpuRate / kWhole * GetActiveProcessorCount(ALL_PROCESSOR_GROUPS);
+}
+
+uint64_t MemoryQuota(const CgroupFiles&) {
+  uint64_t quota = std::numeric_limits<uint64_t>::max();
+  JOBOBJECT_EXTENDED_LIMIT_INFORMATION limits{};
+  if (!ReadJob(JobObjectExtendedLimitInformation, &limits)) return quota;
+  const DWORD flags = limits.BasicLimitInformation.LimitFlags;
+  if ((flags & JOB_OBJECT_LIMIT_PROCESS_MEMORY) != 0) {
+    quota = std::min<uint64_t>(quota, limits.ProcessMemoryLimit);
+  }
+  if ((flags & JOB_OBJECT_LIMIT_JOB_MEMORY) != 0) {
+    quota = std::min<uint64_t>(quota, limits.JobMemoryLimit);
+  }
+  return quota;
+}
 #else
 double CpuQuota(const CgroupFiles&) {
   return std::numeric_limits<double>::infinity();
@@ -99,6 +140,13 @@ uint32_t CoresOfMask() {
   uint32_t cores = std::max(1u, std::thread::hardware_concurrency());
 #if defined(__linux__)
   if (const uint32_t unbound = UnboundCores(); unbound > 0) cores = unbound;
+#elif defined(_WIN32)
+  DWORD_PTR allowed = 0;
+  DWORD_PTR all = 0;
+  // Both are 0 for a process in several groups of cores.
+  if (GetProcessAffinityMask(GetCurrentProcess(), &allowed, &all) && allowed != all) {
+    cores = static_cast<uint32_t>(std::popcount(uint64_t{allowed}));
+  }
 #endif
   return cores;
 }
@@ -120,7 +168,11 @@ uint32_t AvailableCores(const CgroupFiles& files) {
 
 uint64_t AvailableMemory(const CgroupFiles& files) {
   uint64_t memory = uint64_t{4} << 30;
-#if defined(__unix__) || defined(__APPLE__)
+#if defined(_WIN32)
+  MEMORYSTATUSEX status{};
+  status.dwLength = sizeof(status);
+  if (GlobalMemoryStatusEx(&status)) memory = status.ullTotalPhys;
+#elif defined(__unix__) || defined(__APPLE__)
   const long pages = sysconf(_SC_PHYS_PAGES);
   const long page = sysconf(_SC_PAGESIZE);
   if (pages > 0 && page > 0) memory = static_cast<uint64_t>(pages) * static_cast<uint64_t>(page);

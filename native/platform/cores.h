@@ -12,12 +12,12 @@ struct CgroupFiles {
   std::string membership = "/proc/self/cgroup";  // the groups of this process
 };
 
-// The CPU quota of the cgroup and its parents (version 2 and 1), in processors; infinite if they
-// set no limit. Any thread may call it.
+// The CPU quota of the cgroup and its parents (version 2 and 1), in processors; on Windows that of
+// the job object. Infinite if they set no limit. Any thread may call it.
 double CpuQuota(const CgroupFiles& files = {});
 
-// The memory limit of the cgroup and its parents, in bytes; UINT64_MAX if they set no limit. Any
-// thread may call it.
+// The memory limit of the cgroup and its parents, in bytes; on Windows that of the job object.
+// UINT64_MAX if they set no limit. Any thread may call it.
 uint64_t MemoryQuota(const CgroupFiles& files = {});
 
 // The smaller of the affinity mask and the CPU quota, rounded up, at least 1. Any thread may call
@@ -28,7 +28,8 @@ uint32_t AvailableCores(const CgroupFiles& files = {});
 // stopping them. Any thread may call it.
 uint32_t WholeCores(const CgroupFiles& files = {});
 
-// The smaller of the machine's memory and the cgroup's limit, in bytes. Any thread may call it.
+// The smaller of the machine's memory and the limit of the cgroup or job, in bytes. Any thread may
+// call it.
 uint64_t AvailableMemory(const CgroupFiles& files = {});
 
 }  // namespace tritonts::platform

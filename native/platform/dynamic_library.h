@@ -30,6 +30,12 @@ class DynamicLibrary {
   // may have another version. False: nothing was done, or nothing needed to be done.
   bool HideName() const;
 
+  // Opens a copy of the library at `path` that has the name (soname) `name`. glibc then gives the
+  // copy to every library that asks for that name and is opened later. The copy has variables of
+  // its own, and no file. Only with glibc; the fault says so elsewhere.
+  static std::optional<DynamicLibrary> OpenCopy(const std::string& path, const std::string& name,
+                                                std::string* fault = nullptr);
+
   // Keeps the library that contains `address` (of a function or variable) loaded for the life of
   // the process. False: the system does not know it.
   static bool Pin(const void* address);

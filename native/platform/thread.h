@@ -48,7 +48,8 @@ class Thread {
 // Sets the name that debuggers and `top -H` show, at most 15 characters.
 void NameThread(const char* name);
 
-// Lets timed waits end on time. Otherwise Linux rounds them up by 50 µs.
+// Lets timed waits end on time. Otherwise Linux rounds them up by 50 µs, and Windows to 15.6 ms;
+// there it is a setting of the whole process, which stays.
 void UseExactTimers();
 
 // Gives a thread that computes for long longer scheduling slices. A thread that wakes for a moment,

@@ -4,33 +4,38 @@
 //
 // Needs Python 3 with venv, CMake and ninja.
 import { spawnSync } from 'node:child_process';
-import { mkdirSync } from 'node:fs';
+import { copyFileSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { root } from '../python-environment.mjs';
 import { filesOf, targets } from './targets.mjs';
-import { toolsFor, zigEnvironment } from './zig.mjs';
+import { pythonOfZig, toolsFor, zigEnvironment } from './zig.mjs';
 
-function run(file, args) {
+function run(file, args, zigFrom = root) {
   // Standard output belongs to the next program.
   const { status, error } = spawnSync(file, args, {
     cwd: root,
     stdio: ['ignore', 2, 2],
-    env: { ...process.env, ...zigEnvironment },
+    env: { ...process.env, ...zigEnvironment(zigFrom) },
   });
   if (status !== 0)
     throw new Error(`${file} ${args.join(' ')}: ${error?.message ?? `ended with code ${status}`}`);
 }
 
-/** Builds a platform's addon, from the project in `from`. Returns the folder with its files. */
-export function buildFor(target, from = root) {
+/**
+ * Has CMake write the build of a platform. Returns the build's folder.
+ *
+ * @param from - The folder of the project.
+ * @param zigFrom - The folder of the project that has the compiler and its cache.
+ */
+export function configureFor(target, from = root, zigFrom = from) {
   const known = targets[target];
   if (known === undefined)
     throw new RangeError(`Expected ${Object.keys(targets).join(', ')} or all but received ${target}`);
   const { zig, system, processor } = known;
-  const tools = toolsFor(zig);
+  const tools = toolsFor(zig, zigFrom);
   const folder = join(from, 'build', 'cross', target);
   mkdirSync(folder, { recursive: true });
-  run('cmake', [
+  const args = [
     ...['-S', join(from, 'native'), '-B', folder, '-G', 'Ninja'],
     `-DCMAKE_SYSTEM_NAME=${system}`,
     `-DCMAKE_SYSTEM_PROCESSOR=${processor}`,
@@ -39,13 +44,56 @@ export function buildFor(target, from = root) {
     `-DCMAKE_RANLIB=${tools.ranlib}`,
     '-DCMAKE_BUILD_TYPE=Release',
     '-DCMAKE_UNITY_BUILD=ON',
-    // Files keep no path of this machine.
-    `-DCMAKE_CXX_FLAGS=-ffile-prefix-map=${from}=.`,
     '-DTRITONTS_ZIG=ON',
-  ]);
-  const names = filesOf(target).map((file) => file.replace(/\..*$/, ''));
-  run('cmake', ['--build', folder, '--target', ...names]);
+    '-DTRITONTS_LINES=ON',
+  ];
+  run('cmake', args, zigFrom);
   return folder;
+}
+
+/** Builds targets of CMake, or files, in a folder that {@link configureFor} returned. */
+export function buildTargets(folder, names, zigFrom = root) {
+  run('cmake', ['--build', folder, '--target', ...names], zigFrom);
+}
+
+/**
+ * Builds a platform's addon, from the project in `from`. Returns the folder with its files as they are published. Their debug
+ * files are in the folder `debug` beside that.
+ */
+export function buildFor(target, from = root) {
+  const folder = configureFor(target, from);
+  // A target's name lacks what the system adds to a library's.
+  const names = filesOf(target).map((file) => file.replace(/^lib/, '').replace(/\..*$/, ''));
+  buildTargets(folder, names, from);
+  return publishFrom(folder, target);
+}
+
+/**
+ * Writes built files as they are published, and their debug files. Returns the folder with the former.
+ *
+ * @param folder - That of the build.
+ * @param files - Names; default: all of the platform.
+ */
+export function publishFrom(folder, target, files = filesOf(target)) {
+  const { system } = targets[target];
+  const [published, debug] = ['published', 'debug'].map((name) => join(folder, name));
+  for (const one of [published, debug]) {
+    rmSync(one, { recursive: true, force: true });
+    mkdirSync(one);
+  }
+  const python = (script, ...paths) => run(pythonOfZig(), [join(root, 'scripts', 'cross', script), ...paths]);
+  for (const file of files) {
+    const [linked, bare] = [join(folder, file), join(published, file)];
+    if (system === 'Linux') python('strip_elf.py', linked, bare, join(debug, `${file}.debug`));
+    else if (system === 'Darwin') python('strip_macho.py', linked, bare);
+    else {
+      // The binary names the file with the symbols, without a folder.
+      const symbols = join(folder, 'tritonts.pdb');
+      python('seal_pe.py', linked, bare, symbols);
+      copyFileSync(symbols, join(debug, 'tritonts.pdb'));
+    }
+  }
+  return published;
 }
 
 if (process.argv[1] === import.meta.filename) {

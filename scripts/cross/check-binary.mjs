@@ -16,10 +16,10 @@ const libraries = {
   win32: /^(api-ms-win-crt-[a-z0-9-]+|kernel32|advapi32|ntdll)\.dll$/i,
 };
 
-/** The functions by which Node and processes of Python models use the binaries. */
+/** The functions by which Node, processes of Python models and plug-ins of Triton use the binaries. */
 const exported = {
   node: /^_?(napi_register_module_v1|node_api_module_get_api_version_v1)$/,
-  so: /^tritonts_[a-z]+$/,
+  so: /^(tritonts_[a-z]+|TRITON(SERVER|BACKEND|CACHE|REPOAGENT)_\w+)$/,
 };
 /** Zig cannot hide the operators of its C++ library on macOS. They call the system's allocator, as all others do. */
 const operators = /^(__Z(na|nw|da|dl)\w*|___dso_handle|__mh_dylib_header)$/;
@@ -30,7 +30,7 @@ export function checkBinary(target, file) {
   const output = execFileSync(python, [join(root, 'scripts', 'cross', 'describe.py'), file], {
     encoding: 'utf8',
   });
-  const [{ format, machine, needs, exports, versions, oldest }] = JSON.parse(output);
+  const [{ format, machine, needs, exports, versions, oldest, signed, local }] = JSON.parse(output);
   const [os, cpu, libc = 'glibc'] = target.split('-');
   const fail = (what) => {
     throw new Error(`${file}, for ${target}: ${what}`);
@@ -49,6 +49,10 @@ export function checkBinary(target, file) {
       version.replace('GLIBC_', '').localeCompare(newestGlibc, 'en', { numeric: true }) > 0,
   );
   if (tooNew.length > 0) fail(`it needs ${tooNew.join(', ')}`);
-  if (os === 'darwin' && oldest !== '13.0') fail(`it is for macOS ${oldest}`);
+  if (os === 'darwin') {
+    if (oldest !== '13.0') fail(`it is for macOS ${oldest}`);
+    if (signed !== true) fail('the hashes of its signature are not those of its bytes');
+    if (local > 0) fail(`it has ${local} local symbols`);
+  }
   if (readFileSync(file).includes(root)) fail('it contains a path of this machine');
 }

@@ -14,7 +14,7 @@ const version = '22.20.0';
 const runs = (program, ...args) => spawnSync(program, args, { stdio: 'ignore' }).status === 0;
 
 /** Unpacks a package of npm, once. Returns its folder. */
-function npmPackage(name, wanted) {
+export function npmPackage(name, wanted) {
   const place = join(folder, `${name}-${wanted}`);
   if (existsSync(join(place, 'package', 'package.json'))) return join(place, 'package');
   rmSync(place, { recursive: true, force: true });

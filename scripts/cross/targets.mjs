@@ -21,7 +21,12 @@ export function placeOf(target) {
   return { os: [os], cpu: [cpu], ...(os === 'linux' ? { libc: [libc ?? 'glibc'] } : {}) };
 }
 
-/** The files of a platform's binary: the addon, and what processes of Python models load, on Linux only. */
+/**
+ * The files of a platform's binary: the addon and, on Linux only, what processes of Python models load and what plug-ins of
+ * Triton need.
+ */
 export function filesOf(target) {
-  return target.startsWith('linux-') ? ['tritonts.node', 'tritonts_python.so'] : ['tritonts.node'];
+  return target.startsWith('linux-')
+    ? ['tritonts.node', 'tritonts_python.so', 'libtritonserver.so']
+    : ['tritonts.node'];
 }

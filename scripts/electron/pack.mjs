@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { root } from '../package/paths.mjs';
 import { run, write } from '../package/project.mjs';
+import { pythonWith } from '../python-environment.mjs';
 
 const tools = join(root, 'build', 'electron-pack');
 const stand = join(root, 'scripts', 'electron', 'stand-in.mjs');
@@ -19,6 +20,24 @@ const version = '45.0.0';
 /** What Electron's documents say of fuses: a mark in the program, the version of what follows, its length, and a character for each fuse. */
 const fuseMark = Buffer.from('dL7pKGdnNz796PbbjQWNKmHXBZaB9tsX');
 const fuses = '10111001';
+
+/** A model that says which of the app's files its process has open, or runs. */
+const whereConfig = `backend: "python"
+input { name: "x" data_type: TYPE_FP32 dims: 1 }
+output { name: "files" data_type: TYPE_STRING dims: -1 }
+`;
+const whereModel = `import sys
+import numpy as np
+import tritonts_stub
+import triton_python_backend_utils as pb_utils
+
+class TritonPythonModel:
+    def execute(self, requests):
+        library = [line.split()[-1] for line in open("/proc/self/maps") if "tritonts_python" in line][0]
+        files = [sys.argv[0] or sys.path[0], tritonts_stub.__file__, pb_utils.__file__, library]
+        tensor = pb_utils.Tensor("files", np.array([name.encode() for name in files], dtype=object))
+        return [pb_utils.InferenceResponse([tensor]) for _ in requests]
+`;
 
 if (process.platform !== 'linux' || process.arch !== 'x64') {
   console.log(
@@ -166,8 +185,31 @@ async function check(packer, resources) {
     libraries.toSorted(),
     [addon, library].map((name) => join(place, 'app.asar.unpacked', name)).toSorted(),
   );
+  await checkPython(packer, place);
   console.log(
     `ok: ${packer}: ${names.length} files in app.asar, ${opened.length} that the system's loader opens beside it; ` +
-      'the models’ process answers with the addon and the library from app.asar.unpacked',
+      'the models’ process answers with the addon and the library from app.asar.unpacked, and a Python model with its files from there',
+  );
+}
+
+/** Checks that Python, which reads no archive, runs what is beside it, and that an app without that is told what to unpack. */
+async function checkPython(packer, place) {
+  const repository = join(place, 'python-models');
+  write(repository, { 'where/config.pbtxt': whereConfig, 'where/1/model.py': whereModel });
+  cpSync(join(root, 'scripts', 'electron', 'python-model.mjs'), join(place, 'app.asar', 'python-model.mjs'));
+  const python = pythonWith(join(root, 'test', 'python', 'requirements.txt'), '.venv-python');
+  const asked = ['--import', stand, join(place, 'app.asar', 'python-model.mjs'), repository, python];
+  const ask = async () => JSON.parse(await run(place, process.execPath, asked));
+  const files = await ask();
+  assert.ok(Array.isArray(files), `${packer}: ${JSON.stringify(files)}`);
+  assert.equal(files.length, 4);
+  for (const file of files)
+    assert.ok(file.startsWith(join(place, 'app.asar.unpacked', 'node_modules')), `${packer}: ${file}`);
+  rmSync(join(place, 'app.asar.unpacked', 'node_modules', 'tritonts', 'python'), { recursive: true });
+  const { code, message } = await ask();
+  assert.equal(code, 'UNAVAILABLE');
+  assert.match(
+    message,
+    /stub\.py', which Python models need, is in an archive.*asarUnpack: node_modules\/tritonts\/python\/\*\*/s,
   );
 }

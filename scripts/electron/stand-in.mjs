@@ -1,11 +1,14 @@
-// Stands in for Electron in a utility process: node --import stand-in.mjs models.js <repository>. It has two of Electron's documented rules:
-// process.parentPort brings messages with ports, and a library whose path leads into app.asar is opened in app.asar.unpacked.
+// Stands in for Electron in a utility process: node --import stand-in.mjs models.js <repository>. It has three of Electron's documented rules:
+// process.parentPort brings messages with ports, a library whose path leads into app.asar is opened in app.asar.unpacked, and
+// process.versions names Electron.
 //
 // It asks one question, prints the answer and the opened libraries as a line of JSON, and sends 'close'.
 import { EventEmitter } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { sep } from 'node:path';
 import { MessageChannel } from 'node:worker_threads';
+
+Object.defineProperty(process.versions, 'electron', { value: '45.0.0', enumerable: true });
 
 const inside = `${sep}app.asar${sep}`;
 const open = process.dlopen.bind(process);

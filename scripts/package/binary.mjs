@@ -48,9 +48,12 @@ export function writeBinary(folder, target = targetOf()) {
   writeFileSync(join(folder, 'tritonts.node.json'), `${text}\n`);
 }
 
-/** Writes the package of a platform, by default this one. Returns its folder. */
-export function writeBinaryPackage(target = targetOf()) {
-  const folder = join(staging, target);
+/**
+ * Writes the package of a platform, by default this one. Returns its folder.
+ *
+ * @param folder - Where to; it is emptied first.
+ */
+export function writeBinaryPackage(target = targetOf(), folder = join(staging, target)) {
   rmSync(folder, { recursive: true, force: true });
   writeBinary(folder, target);
   const own = {

@@ -33,6 +33,13 @@ export function writeLibrary(folder) {
     folder: join(folder, 'dist', 'src'),
     place: '',
     chunkFileNames: 'parts/[name].js',
+    // A thread or a program that needs one of the former does not read the rest.
+    together: {
+      common: ['metrics/serve'],
+      threads: ['server/creation/model-thread'],
+      client: ['client/index'],
+      server: ['index'],
+    },
   });
 }
 

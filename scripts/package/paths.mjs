@@ -1,4 +1,5 @@
-// The folders in which packages are put together, and the name of this platform's package.
+// The folders in which packages are put together, and what all packages need.
+import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -11,4 +12,11 @@ export const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf
 export function addresses({ repository }) {
   const page = repository.url.replace(/^git\+/, '').replace(/\.git$/, '');
   return { repository, bugs: { url: `${page}/issues` }, homepage: `${page}#readme` };
+}
+
+/** Packs a folder into a tarball in another folder, by default build/packages. Returns the tarball's path. */
+export function pack(folder, to = staging) {
+  const args = ['pack', '--json', '--ignore-scripts', '--pack-destination', to];
+  const [{ filename }] = JSON.parse(execFileSync('npm', args, { cwd: folder, encoding: 'utf8' }));
+  return join(to, filename);
 }

@@ -1,11 +1,11 @@
 // Lets the addon run with glibc 2.28 and newer, whichever glibc it was built with.
 //
-// glibc gave some functions a new symbol version when it changed or moved them (2.29, 2.33, 2.34),
-// and libstdc++ uses some functions that are newer than 2.28. An addon that is linked as usual asks
-// for those symbols, and older systems refuse to load it. This file defines them, so that the
-// linker does not take glibc's. They are hidden outside of the addon. Functions with a new version
-// are forwarded to the version that every glibc has. The others are implemented with functions of
-// 2.28.
+// glibc gave some functions a new symbol version when it changed or moved them
+// (2.29, 2.32, 2.33, 2.34), and libstdc++ uses some functions that are newer than 2.28. An addon
+// that is linked as usual asks for those symbols, and older systems refuse to load it. This file
+// defines them, so that the linker does not take glibc's. They are hidden outside of the addon.
+// Functions with a new version are forwarded to the version that every glibc has. The others are
+// implemented with functions of 2.28.
 //
 // It is linked into addons only (CMakeLists.txt), on Linux, together with a static libstdc++. A
 // test checks the symbol versions that the addon needs (test/addon/floor.test.ts). A new symbol
@@ -57,6 +57,9 @@ int old_pthread_rwlock_rdlock(pthread_rwlock_t*);
 int old_pthread_rwlock_wrlock(pthread_rwlock_t*);
 int old_pthread_rwlock_unlock(pthread_rwlock_t*);
 int old_pthread_attr_setstacksize(pthread_attr_t*, std::size_t);
+int old_pthread_attr_getstack(const pthread_attr_t*, void**, std::size_t*);
+int old_pthread_attr_getguardsize(const pthread_attr_t*, std::size_t*);
+int old_pthread_getattr_np(pthread_t, pthread_attr_t*);
 int old_pthread_setname_np(pthread_t, const char*);
 double old_exp(double);
 double old_exp2(double);
@@ -74,6 +77,9 @@ TRITONTS_OLD(pthread_rwlock_rdlock, TRITONTS_FIRST);
 TRITONTS_OLD(pthread_rwlock_wrlock, TRITONTS_FIRST);
 TRITONTS_OLD(pthread_rwlock_unlock, TRITONTS_FIRST);
 TRITONTS_OLD(pthread_attr_setstacksize, TRITONTS_FIRST);
+TRITONTS_OLD(pthread_attr_getstack, TRITONTS_FIRST);
+TRITONTS_OLD(pthread_attr_getguardsize, TRITONTS_FIRST);
+TRITONTS_OLD(pthread_getattr_np, TRITONTS_FIRST);
 TRITONTS_OLD(pthread_setname_np, TRITONTS_SETNAME);
 TRITONTS_OLD(exp, TRITONTS_FIRST);
 TRITONTS_OLD(exp2, TRITONTS_FIRST);
@@ -124,6 +130,18 @@ TRITONTS_HIDDEN int pthread_rwlock_unlock(pthread_rwlock_t* lock) noexcept {
 TRITONTS_HIDDEN int pthread_attr_setstacksize(pthread_attr_t* attributes,
                                               std::size_t size) noexcept {
   return old_pthread_attr_setstacksize(attributes, size);
+}
+TRITONTS_HIDDEN int pthread_attr_getstack(const pthread_attr_t* attributes, void** low,
+                                          std::size_t* size) noexcept {
+  return old_pthread_attr_getstack(attributes, low, size);
+}
+TRITONTS_HIDDEN int pthread_attr_getguardsize(const pthread_attr_t* attributes,
+                                              std::size_t* size) noexcept {
+  return old_pthread_attr_getguardsize(attributes, size);
+}
+// In 2.32 from libpthread to libc.
+TRITONTS_HIDDEN int pthread_getattr_np(pthread_t thread, pthread_attr_t* attributes) noexcept {
+  return old_pthread_getattr_np(thread, attributes);
 }
 TRITONTS_HIDDEN int pthread_setname_np(pthread_t thread, const char* name) noexcept {
   return old_pthread_setname_np(thread, name);

@@ -1,9 +1,11 @@
 // The content of the tarballs, and what must not be in them.
-import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { target } from '../../../dist/src/addon/platform.js';
-import { root } from '../paths.mjs';
+import { whyNoDebugFiles, writeDebugFiles } from '../debug-files.mjs';
+import { root, staging } from '../paths.mjs';
 import { answer, expectLine, run, write, writePrograms } from '../project.mjs';
+import { resolveEntry } from '../resolve.mjs';
 
 const listing = async (tarball) => (await run(root, 'tar', ['-tzf', tarball])).trim().split('\n');
 
@@ -48,14 +50,17 @@ export const cases = [
           .map(([, path]) => path),
         'python/triton_python_backend_utils.py',
         'python/tritonts_stub/serve.py',
+        'python/tritonts_torch/model.py',
       ];
       const lacking = wanted.filter((file) => !files.includes(`package/${file}`));
       if (lacking.length > 0) throw new Error(`lacking: ${lacking.join(', ')}`);
       const own = (await listing(binary)).sort().join(' ');
-      const python = process.platform === 'linux' ? ['tritonts_python.so'] : [];
+      const isLinux = process.platform === 'linux';
+      const python = isLinux ? ['tritonts_python.so'] : [];
       const expected = [
         'LICENSE',
         'README.md',
+        ...(isLinux ? ['libtritonserver.so'] : []),
         'package.json',
         'tritonts.node',
         'tritonts.node.json',
@@ -63,6 +68,36 @@ export const cases = [
       ];
       if (own !== expected.map((file) => `package/${file}`).join(' '))
         throw new Error(`the binary's package: ${own}`);
+    },
+  },
+  {
+    name: 'debug files are in no tarball, and tell where an address of the published binary is',
+    quick: false,
+    async run({ main, binary }) {
+      const why = whyNoDebugFiles(target());
+      if (why !== undefined) return why;
+      const published = join(staging, target());
+      const folder = writeDebugFiles(target(), published);
+      const told = resolveEntry(target(), folder, published);
+      const id = await run(root, 'readelf', ['--notes', join(published, 'tritonts.node')]);
+      const [, first, rest] = /Build ID: ([0-9a-f]{2})([0-9a-f]+)/.exec(id) ?? [];
+      if (!existsSync(join(folder, '.build-id', first, `${rest}.debug`)))
+        throw new Error(`no debug file for the build id: ${id}`);
+      const files = [...(await listing(main)), ...(await listing(binary))];
+      const stray = files.filter((file) => /\.(debug|pdb)$|\.dSYM\//.test(file));
+      if (stray.length > 0) throw new Error(`debug files in the tarballs: ${stray.join(', ')}`);
+      console.log(told);
+      return undefined;
+    },
+  },
+  {
+    name: 'no tarball is larger than 3 MB',
+    quick: true,
+    run({ main, binary }) {
+      for (const file of [main, binary]) {
+        const { size } = statSync(file);
+        if (size > 3e6) throw new Error(`${file} has ${size} bytes`);
+      }
     },
   },
   {

@@ -28,9 +28,11 @@ inline uint64_t TimeBetween(uint64_t from_ns, uint64_t to_ns) {
   return to_ns > from_ns ? to_ns - from_ns : 0;
 }
 
-// Whether an answer can be stored: it is the only one, no error, and in memory of the host.
+// Whether an answer can be stored: it is the only one, no error, in memory of the host, and outputs
+// are all that it has, because entries have no parameters.
 inline bool CanBeStored(const Response& response) {
   if (!response.status.ok() || !response.final || response.empty) return false;
+  if (response.parameters) return false;
   return std::all_of(response.outputs.begin(), response.outputs.end(),
                      [](const OutputTensor& output) { return IsHostMemory(output.kind); });
 }

@@ -17,7 +17,8 @@ constexpr size_t kPooled = size_t{32} << 10;
 }  // namespace
 
 CacheEntryRef CacheEntry::Make(BlockPool* pool, uint64_t scope, const KeyHash& hash,
-                               const KeyHead& head, const Request& request) noexcept {
+                               uint64_t sample, const KeyHead& head,
+                               const Request& request) noexcept {
   const size_t key_size = head.SizeOf(request);
   BlockRef block;
   if (key_size >= kPooled) {
@@ -26,7 +27,7 @@ CacheEntryRef CacheEntry::Make(BlockPool* pool, uint64_t scope, const KeyHash& h
   }
   void* const memory = ::operator new(sizeof(CacheEntry) + (block ? 0 : key_size), std::nothrow);
   if (!memory) return {};
-  auto* const entry = new (memory) CacheEntry(pool, scope, hash, key_size);
+  auto* const entry = new (memory) CacheEntry(pool, scope, hash, sample, key_size);
   entry->key_ =
       block ? static_cast<char*>(block->data()) : static_cast<char*>(memory) + sizeof(CacheEntry);
   entry->key_block_ = std::move(block);

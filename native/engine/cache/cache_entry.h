@@ -55,9 +55,9 @@ class CacheEntryRef {
 
 class CacheEntry {
  public:
-  // Makes an entry with the key of a request. `pool` outlives it until Fill. Empty: there is no
-  // memory.
-  static CacheEntryRef Make(BlockPool* pool, uint64_t scope, const KeyHash& hash,
+  // Makes an entry with the key of a request, whose hash and sample (KeyHead) these are. `pool`
+  // outlives it until Fill. Empty: there is no memory.
+  static CacheEntryRef Make(BlockPool* pool, uint64_t scope, const KeyHash& hash, uint64_t sample,
                             const KeyHead& head, const Request& request) noexcept;
 
   uint64_t scope() const { return scope_; }
@@ -84,8 +84,8 @@ class CacheEntry {
   friend class CacheEntryRef;
   friend class LocalCache;
 
-  CacheEntry(BlockPool* pool, uint64_t scope, const KeyHash& hash, size_t key_size)
-      : hash_(hash), scope_(scope), pool_(pool), key_size_(key_size) {}
+  CacheEntry(BlockPool* pool, uint64_t scope, const KeyHash& hash, uint64_t sample, size_t key_size)
+      : hash_(hash), sample_(sample), scope_(scope), pool_(pool), key_size_(key_size) {}
   ~CacheEntry();
 
   void Retain() { references_.fetch_add(1, std::memory_order_relaxed); }
@@ -96,6 +96,7 @@ class CacheEntry {
 
   std::atomic<uint32_t> references_{1};
   const KeyHash hash_;
+  const uint64_t sample_;  // 0: the key is small
   const uint64_t scope_;
   BlockPool* const pool_;
   const size_t key_size_;
@@ -113,6 +114,7 @@ class CacheEntry {
   CacheEntry* older_ = nullptr;
   uint64_t used_ns_ = 0;
   uint64_t expires_ns_ = 0;  // 0: never
+  bool stored_ = false;      // whether it is in its shard
 };
 
 inline CacheEntryRef::CacheEntryRef(const CacheEntryRef& other) : entry_(other.entry_) {

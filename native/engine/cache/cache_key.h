@@ -24,6 +24,8 @@ namespace tritonts {
 class KeyHead {
  public:
   KeyHead(uint64_t scope, uint64_t seed) : scope_(scope), seed_(seed), hasher_(seed) {}
+  KeyHead(const KeyHead&) = delete;
+  KeyHead& operator=(const KeyHead&) = delete;
 
   // Whether requests of this header have a key. Requests of sequences have none, because their
   // answers depend on other requests. Nor have requests whose inputs another process or a device
@@ -33,9 +35,12 @@ class KeyHead {
   // Writes the head of a header. Throws std::bad_alloc.
   void Set(const RequestHeader& header);
 
-  std::span<const char> bytes() const { return bytes_; }
+  std::span<const char> bytes() const { return {data_, size_}; }
   // The hash of the key of a request of the header.
   KeyHash HashOf(const Request& request) const;
+  // The hash of a sample of such a key: its head, small inputs, and the ends and further blocks of
+  // large inputs. Equal keys have equal samples. 0: the key is small, and its hash takes no longer.
+  uint64_t SampleOf(const Request& request) const;
   // The size of such a key.
   size_t SizeOf(const Request& request) const;
   // Writes such a key, which has SizeOf bytes.
@@ -50,10 +55,18 @@ class KeyHead {
     Put(&value, sizeof(value));
   }
 
+  // More than most heads have, so that a look-up allocates nothing.
+  static constexpr size_t kFewBytes = 192;
+
   const uint64_t scope_;
   const uint64_t seed_;
-  KeyHasher hasher_;  // has hashed `bytes_`
-  std::vector<char> bytes_;
+  KeyHasher hasher_;  // has hashed the head
+  // The head: in `few_`, or in `many_` if it is longer.
+  char* data_ = few_;
+  size_t size_ = 0;
+  size_t capacity_ = kFewBytes;
+  std::vector<char> many_;
+  char few_[kFewBytes];
 };
 
 }  // namespace tritonts

@@ -30,6 +30,38 @@ BatchTimings CachedAt(uint64_t ns) {
   return timings;
 }
 
+// Outputs that lie in an entry, lent to a sink that takes memory which is not its own. Nobody may
+// change them: who retains them copies them, to memory of its own.
+class LentEntry final : public Block {
+ public:
+  explicit LentEntry(CacheEntryRef entry)
+      : Block(nullptr, 0, MemoryKind::kShared), entry_(std::move(entry)) {}
+
+ private:
+  void Dispose() override { delete this; }
+
+  const CacheEntryRef entry_;
+};
+
+// Room for an element for each request of a call. For a single one it allocates nothing.
+template <typename T>
+class Room {
+ public:
+  // Throws std::bad_alloc.
+  explicit Room(size_t count) {
+    if (count > 1) many_.resize(count);
+    all_ = count > 1 ? std::span<T>(many_) : std::span<T>(&one_, count);
+  }
+  Room(const Room&) = delete;
+  Room& operator=(const Room&) = delete;
+  std::span<T> all() { return all_; }
+
+ private:
+  T one_{};
+  std::vector<T> many_;
+  std::span<T> all_;
+};
+
 // Whether a request may wait for the run of another one (see the head of cache_layer.h).
 bool MayFollow(const RequestHeader& header) {
   return header.deadline_ns == 0 && !header.call;
@@ -42,14 +74,14 @@ CacheLayer::~CacheLayer() {
 }
 
 void CacheLayer::Look(std::span<Request* const> requests, uint64_t now_ns,
-                      std::vector<Looked>* looked) {
-  looked->reserve(requests.size());
+                      std::span<Looked> looked) {
   const uint64_t scope = LocalCache::ScopeOf(version_, generation_.load(std::memory_order_acquire));
   KeyHead head(scope, cache_->seed());
   const RequestHeader* known = nullptr;
   bool has_key = false;
-  for (Request* request : requests) {
-    Looked& one = looked->emplace_back();
+  for (size_t i = 0; i < requests.size(); i++) {
+    Request* const request = requests[i];
+    Looked& one = looked[i];
     one.request = request;
     if (request->header != known) {
       known = request->header;
@@ -59,16 +91,21 @@ void CacheLayer::Look(std::span<Request* const> requests, uint64_t now_ns,
     if (!has_key) continue;
     // What never fits is not looked up, unless others may share its run.
     if (!coalesce_ && head.SizeOf(*request) > cache_->size()) continue;
+    const uint64_t sample = shares_only_ ? 0 : head.SampleOf(*request);
+    if (sample != 0) one.entry = cache_->FindCandidate(head, *request, sample, now_ns);
+    one.hit = static_cast<bool>(one.entry);
+    if (one.hit) continue;
     const KeyHash hash = head.HashOf(*request);
     if (!shares_only_) one.entry = cache_->Find(head, *request, hash, now_ns);
     one.hit = static_cast<bool>(one.entry);
-    if (!one.hit) one.entry = CacheEntry::Make(&cache_->pool(), scope, hash, head, *request);
+    if (!one.hit)
+      one.entry = CacheEntry::Make(&cache_->pool(), scope, hash, sample, head, *request);
   }
 }
 
-void CacheLayer::KeepOrder(std::vector<Looked>* looked) {
-  bool waits = inside() > looked->size();
-  for (Looked& one : *looked) {
+void CacheLayer::KeepOrder(std::span<Looked> looked) {
+  bool waits = inside() > looked.size();
+  for (Looked& one : looked) {
     if (one.hit && waits) {
       one.hit = false;
       one.entry = {};
@@ -77,13 +114,14 @@ void CacheLayer::KeepOrder(std::vector<Looked>* looked) {
   }
 }
 
-void CacheLayer::Register(std::vector<Looked>* looked, uint64_t lookup_ns,
-                          std::vector<Request*>* passed) {
+std::span<Request* const> CacheLayer::Register(std::span<Looked> looked, uint64_t lookup_ns,
+                                               std::span<Request*> passed) {
+  size_t count = 0;
   std::lock_guard lock(mutex_);
-  for (Looked& one : *looked) {
+  for (Looked& one : looked) {
     if (one.hit) continue;
     if (!one.entry) {
-      passed->push_back(one.request);
+      passed[count++] = one.request;
       continue;
     }
     const RequestHeader& header = *one.request->header;
@@ -96,31 +134,38 @@ void CacheLayer::Register(std::vector<Looked>* looked, uint64_t lookup_ns,
     PendingTicket* const ticket = pending_.Lead(one.request, std::move(one.entry),
                                                 coalesce_ && !leader && header.deadline_ns == 0);
     if (ticket) ticket->lookup_ns = lookup_ns;
-    passed->push_back(one.request);
+    passed[count++] = one.request;
   }
+  return passed.first(count);
 }
 
 void CacheLayer::Submit(std::span<Request* const> requests, uint64_t now_ns,
                         InlineTime* inline_time) noexcept {
-  std::vector<Looked> looked;
-  std::vector<Request*> passed;
   const uint64_t start_ns = NowNs();
   try {
-    passed.reserve(requests.size());
-    Look(requests, start_ns, &looked);
+    Room<Looked> looked(requests.size());
+    Room<Request*> room(requests.size());
+    Look(requests, start_ns, looked.all());
+    // Nothing throws from here on, as requests are answered.
+    const std::span<Request* const> passed = Divide(looked.all(), start_ns, room.all());
+    if (!passed.empty()) Pass(passed, now_ns, inline_time);
   } catch (const std::bad_alloc&) {
-    return Pass(requests, now_ns, inline_time);
+    Pass(requests, now_ns, inline_time);
   }
-  if (in_order_) KeepOrder(&looked);
-  const uint64_t found_ns = NowNs();
-  const uint64_t lookup_ns = TimeBetween(start_ns, found_ns);
+}
+
+std::span<Request* const> CacheLayer::Divide(std::span<Looked> looked, uint64_t start_ns,
+                                             std::span<Request*> room) noexcept {
+  if (in_order_) KeepOrder(looked);
+  const uint64_t lookup_ns = TimeBetween(start_ns, NowNs());
   cache_->NoteLookups(lookup_ns);
-  const uint64_t each_ns = lookup_ns / requests.size();
+  const uint64_t each_ns = lookup_ns / looked.size();
   size_t hits = 0;
   for (const Looked& one : looked) hits += one.hit ? 1 : 0;
-  if (hits < looked.size()) Register(&looked, each_ns, &passed);
+  std::span<Request* const> passed;
+  if (hits < looked.size()) passed = Register(looked, each_ns, room);
   if (hits > 0) AnswerHits(looked, start_ns, each_ns);
-  if (!passed.empty()) Pass(passed, now_ns, inline_time);
+  return passed;
 }
 
 bool CacheLayer::AnswerAlike(std::span<const Looked> hits, const BatchTimings& timings) {
@@ -150,17 +195,24 @@ bool CacheLayer::AnswerAlike(std::span<const Looked> hits, const BatchTimings& t
   return true;
 }
 
-void CacheLayer::AnswerLarge(Request* request, const CacheEntry& entry,
+void CacheLayer::AnswerLarge(Request* request, const CacheEntryRef& entry,
                              const BatchTimings& timings) {
   Response response;
   response.request = request;
   response.timings = &timings;
   SmallVector<OutputTensor, 4> outputs;
   SmallVector<BlockRef, 4> blocks;
+  BlockRef lent;
   try {
-    outputs.assign(entry.outputs().begin(), entry.outputs().end());
+    outputs.assign(entry->outputs().begin(), entry->outputs().end());
     for (OutputTensor& output : outputs) {
       if (output.size < kLargeOutput) continue;
+      if (request->header->sink->Takes(*request, output.index, MemoryKind::kShared, 0)) {
+        if (!lent) lent = BlockRef::Adopt(new LentEntry(entry));
+        output.kind = MemoryKind::kShared;
+        output.block = lent.get();
+        continue;
+      }
       BlockRef block = cache_->pool().Acquire(output.size);
       if (!block) continue;  // the receiver copies it
       std::memcpy(block->data(), output.data, output.size);
@@ -170,7 +222,7 @@ void CacheLayer::AnswerLarge(Request* request, const CacheEntry& entry,
     }
     response.outputs = {outputs.data(), outputs.size()};
   } catch (const std::bad_alloc&) {
-    response.outputs = entry.outputs();
+    response.outputs = entry->outputs();
   }
   Answer({&response, 1});
 }
@@ -198,7 +250,7 @@ void CacheLayer::AnswerHits(std::span<const Looked> looked, uint64_t found_ns, u
     // Until the last of its requests is answered, the header stays.
     const RequestHeader* const header = first.request->header;
     if (first.entry->output_bytes() >= kLargeOutput) {
-      AnswerLarge(first.request, *first.entry, timings);
+      AnswerLarge(first.request, first.entry, timings);
       i++;
       continue;
     }
@@ -213,15 +265,24 @@ void CacheLayer::AnswerHits(std::span<const Looked> looked, uint64_t found_ns, u
     }
     const std::span<const Looked> some = looked.subspan(i, count);
     i += count;
-    if (small && count > 1 && AnswerAlike(some, timings)) continue;
-    std::array<Response, kAnsweredTogether> responses;
-    for (size_t k = 0; k < count; k++) {
-      responses[k].request = some[k].request;
-      responses[k].outputs = some[k].entry->outputs();
-      responses[k].timings = &timings;
+    if (count == 1) {
+      // Responses for many take longer to make than this one to deliver.
+      Response response;
+      SetHit(first, timings, &response);
+      Answer({&response, 1});
+      continue;
     }
+    if (small && AnswerAlike(some, timings)) continue;
+    std::array<Response, kAnsweredTogether> responses;
+    for (size_t k = 0; k < count; k++) SetHit(some[k], timings, &responses[k]);
     Answer(std::span(responses).first(count));
   }
+}
+
+void CacheLayer::SetHit(const Looked& hit, const BatchTimings& timings, Response* response) {
+  response->request = hit.request;
+  response->outputs = hit.entry->outputs();
+  response->timings = &timings;
 }
 
 void CacheLayer::See(std::span<const Response> responses) noexcept {

@@ -79,20 +79,25 @@ class CacheLayer final : public AnsweringLayer {
   };
 
   // Looks the requests up. Throws std::bad_alloc.
-  void Look(std::span<Request* const> requests, uint64_t now_ns, std::vector<Looked>* looked);
+  void Look(std::span<Request* const> requests, uint64_t now_ns, std::span<Looked> looked);
+  // Answers those that were found, and registers the others. Returns those that go on, in `room`.
+  std::span<Request* const> Divide(std::span<Looked> looked, uint64_t start_ns,
+                                   std::span<Request*> room) noexcept;
   // Lets hits run that come after requests under way. Only for versions whose responses are in
   // order.
-  void KeepOrder(std::vector<Looked>* looked);
-  // Registers the misses, and sets `passed` to the requests that go on.
-  void Register(std::vector<Looked>* looked, uint64_t lookup_ns, std::vector<Request*>* passed);
+  void KeepOrder(std::span<Looked> looked);
+  // Registers the misses. Returns those that go on, in `passed`.
+  std::span<Request* const> Register(std::span<Looked> looked, uint64_t lookup_ns,
+                                     std::span<Request*> passed);
   // Answers requests with the entries that were found.
   void AnswerHits(std::span<const Looked> looked, uint64_t found_ns, uint64_t lookup_ns);
+  static void SetHit(const Looked& hit, const BatchTimings& timings, Response* response);
   // Answers adjacent hits of one header, whose entries are alike, with one delivery. False: there
   // is no memory for that.
   bool AnswerAlike(std::span<const Looked> hits, const BatchTimings& timings);
-  // Answers with outputs of which some are large. Those are copied to blocks, which their receiver
-  // shares.
-  void AnswerLarge(Request* request, const CacheEntry& entry, const BatchTimings& timings);
+  // Answers with outputs of which some are large. Those are lent to a sink that takes memory which
+  // is not its own, and copied for any other one.
+  void AnswerLarge(Request* request, const CacheEntryRef& entry, const BatchTimings& timings);
   // Whether the answer of a leader does not fit in the cache, and nobody waits for it.
   bool IsInVain(const PendingTicket& ticket, const Response& response);
   // Inserts the answer of a leader, and answers its followers.

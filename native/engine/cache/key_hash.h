@@ -1,8 +1,8 @@
 // The hash under which the response cache keeps an answer.
 //
 // Equal keys have equal hashes, however their bytes are divided. The cache compares whole keys, so
-// a collision costs time, and is never a wrong answer. The hash is fast for large inputs: eight
-// lanes take 64 bytes at a time, in a form that compilers turn into vector instructions.
+// a collision costs time, and is never a wrong answer. The hash is fast for large inputs: four
+// lanes take 64 bytes at a time, each with one wide multiplication that waits for no other lane.
 #pragma once
 
 #include <cstddef>

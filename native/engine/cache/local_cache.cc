@@ -1,7 +1,6 @@
 #include "engine/cache/local_cache.h"
 
 #include <algorithm>
-#include <new>
 #include <utility>
 
 #include "engine/base/clock.h"
@@ -10,7 +9,6 @@ namespace tritonts {
 
 namespace {
 
-constexpr size_t kFewestSlots = 16;
 // Memory of evicted entries that is kept for new ones, at most an eighth of the cache.
 constexpr uint64_t kMostIdle = uint64_t{32} << 20;
 
@@ -28,12 +26,7 @@ LocalCache::LocalCache(uint64_t size, uint64_t ttl_ns)
     : size_(size),
       ttl_ns_(ttl_ns),
       seed_(SomeSeed(this)),
-      pool_(static_cast<size_t>(std::min(size / 8, kMostIdle))) {
-  for (Shard& shard : shards_) {
-    shard.slots = std::make_unique<Slot[]>(kFewestSlots);
-    shard.mask = kFewestSlots - 1;
-  }
-}
+      pool_(static_cast<size_t>(std::min(size / 8, kMostIdle))) {}
 
 LocalCache::~LocalCache() {
   for (Shard& shard : shards_) {
@@ -45,33 +38,7 @@ LocalCache::~LocalCache() {
 }
 
 CacheEntry* LocalCache::EntryOf(const Shard& shard, const KeyHash& hash) {
-  for (size_t i = hash.low & shard.mask;; i = (i + 1) & shard.mask) {
-    const Slot& slot = shard.slots[i];
-    if (!slot.entry) return nullptr;
-    if (slot.low == hash.low && slot.entry->hash_ == hash) return slot.entry;
-  }
-}
-
-void LocalCache::Put(Slot* slots, size_t mask, const Slot& slot) {
-  size_t i = slot.low & mask;
-  while (slots[i].entry) i = (i + 1) & mask;
-  slots[i] = slot;
-}
-
-bool LocalCache::Grow(Shard* shard) noexcept {
-  const size_t before = shard->mask + 1;
-  // At most three quarters are used, so that few slots are probed.
-  if ((shard->entries + 1) * 4 <= before * 3) return true;
-  const size_t count = before * 2;
-  std::unique_ptr<Slot[]> slots(new (std::nothrow) Slot[count]);
-  // A table that is fuller is slower. One slot must be free.
-  if (!slots) return shard->entries + 1 < before;
-  for (size_t i = 0; i < before; i++) {
-    if (shard->slots[i].entry) Put(slots.get(), count - 1, shard->slots[i]);
-  }
-  shard->slots = std::move(slots);
-  shard->mask = count - 1;
-  return true;
+  return shard.table.Find(hash.low, [&](const CacheEntry& entry) { return entry.hash_ == hash; });
 }
 
 void LocalCache::Link(Shard* shard, CacheEntry* entry, uint64_t now_ns) {
@@ -92,21 +59,57 @@ void LocalCache::Unlink(Shard* shard, CacheEntry* entry) {
 }
 
 CacheEntryRef LocalCache::Remove(Shard* shard, CacheEntry* entry) {
-  const size_t mask = shard->mask;
-  Slot* const slots = shard->slots.get();
-  size_t free = entry->hash_.low & mask;
-  while (slots[free].entry != entry) free = (free + 1) & mask;
-  // The entries behind it move up, unless that would put them before their first slot.
-  for (size_t i = (free + 1) & mask; slots[i].entry; i = (i + 1) & mask) {
-    if (((i - slots[i].low) & mask) < ((i - free) & mask)) continue;
-    slots[free] = slots[i];
-    free = i;
-  }
-  slots[free] = {};
+  shard->table.Remove(entry->hash_.low, entry);
+  if (entry->sample_ != 0) RemoveCandidate(*entry);
+  entry->stored_ = false;
   Unlink(shard, entry);
   shard->entries--;
   used_.fetch_sub(entry->cost(), std::memory_order_relaxed);
   return CacheEntryRef::Adopt(entry);
+}
+
+void LocalCache::SetCandidate(CacheEntry* entry) noexcept {
+  Candidates& some = CandidatesOf(entry->sample_);
+  std::lock_guard lock(some.mutex);
+  if (CacheEntry* const known = some.table.First(entry->sample_)) {
+    some.table.Replace(entry->sample_, known, entry);
+  } else if (some.table.Grow()) {
+    some.table.Put(entry->sample_, entry);
+  }
+}
+
+void LocalCache::RemoveCandidate(const CacheEntry& entry) noexcept {
+  Candidates& some = CandidatesOf(entry.sample_);
+  std::lock_guard lock(some.mutex);
+  if (some.table.First(entry.sample_) == &entry) some.table.Remove(entry.sample_, &entry);
+}
+
+CacheEntryRef LocalCache::FindCandidate(const KeyHead& head, const Request& request,
+                                        uint64_t sample, uint64_t now_ns) noexcept {
+  CacheEntryRef found;
+  {
+    Candidates& some = CandidatesOf(sample);
+    std::lock_guard lock(some.mutex);
+    CacheEntry* const entry = some.table.First(sample);
+    if (!entry) return {};
+    entry->Retain();
+    found = CacheEntryRef::Adopt(entry);
+  }
+  if (!head.Equals(request, found->key())) return {};
+  CacheEntryRef expired;  // freed without the lock
+  Shard& shard = ShardOf(found->hash_);
+  std::lock_guard lock(shard.mutex);
+  if (Expired(*found, now_ns)) {
+    if (found->stored_) expired = Remove(&shard, found.get());
+    return {};
+  }
+  // Another thread may have evicted it meanwhile, and it still is the answer.
+  if (found->stored_) {
+    Unlink(&shard, found.get());
+    Link(&shard, found.get(), now_ns);
+  }
+  shard.hits++;
+  return found;
 }
 
 CacheEntryRef LocalCache::Find(const KeyHead& head, const Request& request, const KeyHash& hash,
@@ -128,8 +131,15 @@ CacheEntryRef LocalCache::Find(const KeyHead& head, const Request& request, cons
     // Counted as a hit until the whole key was compared.
     (found ? shard.hits : shard.misses)++;
   }
-  if (!found || head.Equals(request, found->key())) return found;
+  if (!found) return {};
+  const bool equal = head.Equals(request, found->key());
+  if (equal && found->sample_ == 0) return found;
   std::lock_guard lock(shard.mutex);
+  if (equal) {
+    // Its sample led to another entry, or to none.
+    if (found->stored_) SetCandidate(found.get());
+    return found;
+  }
   shard.hits--;
   shard.misses++;
   return {};
@@ -176,15 +186,17 @@ LocalCache::Inserted LocalCache::Insert(CacheEntryRef entry, uint64_t now_ns) no
     // Of two keys with one hash the later one stays, so that a look-up compares one.
     expired = Remove(&shard, other);
   }
-  if (!Grow(&shard)) {
+  if (!shard.table.Grow()) {
     used_.fetch_sub(cost, std::memory_order_relaxed);
     return Inserted::kTooLarge;
   }
   CacheEntry* const inserted = entry.Release();
   inserted->expires_ns_ = ttl_ns_ == 0 ? 0 : now_ns + ttl_ns_;
-  Put(shard.slots.get(), shard.mask, {inserted->hash_.low, inserted});
+  shard.table.Put(inserted->hash_.low, inserted);
   Link(&shard, inserted, now_ns);
   shard.entries++;
+  inserted->stored_ = true;
+  if (inserted->sample_ != 0) SetCandidate(inserted);
   return Inserted::kYes;
 }
 

@@ -6,6 +6,12 @@
 // the order of eviction are those of the whole cache: each shard shows the time of its oldest use,
 // and the oldest of all is evicted.
 //
+// Large keys are also found without a hash of all their bytes. A sample of them leads to one
+// candidate, the entry that was last found or inserted with this sample, which is compared whole:
+//
+//   sample --> candidate == key? --yes--> a hit
+//                            '---no-----> hash of the whole key --> entry == key?
+//
 // A server owns its cache, and its versions' layers (cache_layer.h) share it. Any thread may call
 // any function. Nothing throws: without memory, nothing is inserted. A look-up compares keys, and
 // memory is freed, with no lock held.
@@ -15,11 +21,11 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <mutex>
 
 #include "engine/cache/cache_entry.h"
 #include "engine/cache/cache_key.h"
+#include "engine/cache/entry_table.h"
 
 namespace tritonts {
 
@@ -45,6 +51,11 @@ class LocalCache {
   // For entries.
   BlockPool& pool() { return pool_; }
 
+  // The candidate for the key of a request, if it has that key. Empty: it has not, or there is no
+  // candidate; then the caller asks Find, which counts the miss. `sample` is KeyHead::SampleOf, and
+  // not 0.
+  CacheEntryRef FindCandidate(const KeyHead& head, const Request& request, uint64_t sample,
+                              uint64_t now_ns) noexcept;
   // The entry with the key of a request, whose head and hash these are. Empty: there is none.
   CacheEntryRef Find(const KeyHead& head, const Request& request, const KeyHash& hash,
                      uint64_t now_ns) noexcept;
@@ -81,19 +92,12 @@ class LocalCache {
  private:
   static constexpr size_t kShards = 32;
 
-  // A place of a shard's table, which is probed one by one. It has a part of the hash, so that a
-  // look-up in vain touches no entry.
-  struct Slot {
-    uint64_t low = 0;
-    CacheEntry* entry = nullptr;  // null: free
-  };
   // On cache lines of its own, so that threads in different shards do not disturb each other.
   struct alignas(128) Shard {
     mutable std::mutex mutex;  // guards all below
     // When the oldest entry was last used; UINT64_MAX: there is no entry. Read without the lock.
     std::atomic<uint64_t> oldest_ns{UINT64_MAX};
-    std::unique_ptr<Slot[]> slots;
-    size_t mask = 0;  // the number of slots, minus one; at least one slot is free
+    EntryTable table;  // by KeyHash::low
     size_t entries = 0;
     CacheEntry* newest = nullptr;
     CacheEntry* oldest = nullptr;
@@ -102,12 +106,22 @@ class LocalCache {
     uint64_t evictions = 0;
   };
 
+  // The candidates of some samples. Its lock is taken with or without that of a shard, and nothing
+  // is called under it.
+  struct alignas(128) Candidates {
+    std::mutex mutex;  // guards all below
+    EntryTable table;  // by sample; one entry for each
+  };
+
+  Candidates& CandidatesOf(uint64_t sample) { return candidates_[(sample >> 32) % kShards]; }
+  // Makes an entry with a sample, which is in a shard, the candidate for it. The caller holds the
+  // shard's lock, so that the entry stays in the shard.
+  void SetCandidate(CacheEntry* entry) noexcept;
+  void RemoveCandidate(const CacheEntry& entry) noexcept;
+
   Shard& ShardOf(const KeyHash& hash) { return shards_[hash.high % kShards]; }
   // All of these are called with the shard's lock held. The entry with a hash; null: none.
   static CacheEntry* EntryOf(const Shard& shard, const KeyHash& hash);
-  static void Put(Slot* slots, size_t mask, const Slot& slot);
-  // Makes room for one more entry. False: there is no memory.
-  static bool Grow(Shard* shard) noexcept;
   static void Link(Shard* shard, CacheEntry* entry, uint64_t now_ns);
   static void Unlink(Shard* shard, CacheEntry* entry);
   // Takes an entry out of the shard. The caller drops the reference without the lock.
@@ -123,6 +137,7 @@ class LocalCache {
   const uint64_t seed_;
   BlockPool pool_;
   std::array<Shard, kShards> shards_;
+  std::array<Candidates, kShards> candidates_;
   alignas(128) std::atomic<uint64_t> used_{0};
   alignas(128) std::atomic<uint64_t> lookup_ns_{0};
   alignas(128) std::atomic<uint64_t> insertion_ns_{0};

@@ -110,15 +110,19 @@ void RemoteCache::Detach() {
     }
     Answer(number, {});
   }
+  // What it refers to may refer to this cache.
+  std::function<void()> wake;
+  std::lock_guard lock(mutex_);
+  wake.swap(wake_);
 }
 
-std::span<const RemoteCache::Lookup> RemoteCache::TakeLookups(uint32_t* number) {
+std::span<const RemoteCache::Lookup> RemoteCache::TakeLookups(uint32_t* number, size_t most) {
   std::unique_lock lock(mutex_);
   woken_ = false;
   if (asked_.empty()) return {};
   std::vector<Lookup> taken;
-  const auto end = asked_.begin() + static_cast<ptrdiff_t>(std::min(asked_.size(), kMostTogether));
-  if (end != asked_.end()) taken.reserve(kMostTogether);
+  const auto end = asked_.begin() + static_cast<ptrdiff_t>(std::min(asked_.size(), most));
+  if (end != asked_.end()) taken.reserve(most);
   const auto [place, added] = batches_.emplace(last_batch_ + 1, std::vector<Lookup>());
   *number = ++last_batch_;
   if (end == asked_.end()) {
@@ -137,10 +141,20 @@ std::span<const RemoteCache::Lookup> RemoteCache::TakeLookups(uint32_t* number) 
   return batch;
 }
 
+size_t RemoteCache::LookupsWaiting() {
+  std::lock_guard lock(mutex_);
+  return asked_.size();
+}
+
 std::vector<RemoteCache::Entry> RemoteCache::TakeEntries() {
   std::lock_guard lock(mutex_);
   entry_bytes_ = 0;
   return std::exchange(entries_, {});
+}
+
+bool RemoteCache::HasEntries() {
+  std::lock_guard lock(mutex_);
+  return !entries_.empty();
 }
 
 void RemoteCache::Answer(uint32_t number, std::span<const std::span<const char>> values) {

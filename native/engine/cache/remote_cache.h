@@ -1,16 +1,17 @@
-// A response cache outside of the engine, which the owner of the server looks into on its event
-// loop: a cache in TypeScript, such as one that asks Redis.
+// A response cache outside of the engine, which its owner looks into on its own threads: the event
+// loop of the environment that owns the server, for a cache in TypeScript such as one that asks
+// Redis; or threads for a plug-in of Triton (plugins/cache_owner.h).
 //
-//   any thread                     the owner's event loop
+//   any thread                     the owner's thread
 //   layers --Ask--> look-ups ----> TakeLookups ... Answer --> Asker::Found --> layers
 //          --Offer-> entries ----> TakeEntries
 //
 // The owner is woken once for all that came since it last took something. So the look-ups of a tick
 // are taken together. Nothing waits for the owner: its layers limit the time (remote_layer.h).
 //
-// A server owns it, and its versions' layers share it. Any thread may call any function; those for
-// the owner are called on its thread. The lock guards the queues. It is not held while the owner is
-// woken, and an asker is called.
+// A server owns it, and its versions' layers share it. Any thread may call any function. An owner
+// with several threads keeps a batch on one of them, and none uses a batch while it detaches. The
+// lock guards the queues. It is not held while the owner is woken, and an asker is called.
 #pragma once
 
 #include <atomic>
@@ -36,6 +37,7 @@ class RemoteCache {
     uint64_t timeout_ns = 0;   // a request waits no longer for its look-up
     uint64_t most_bytes = 0;   // of a stored answer
     uint64_t most_queued = 0;  // bytes of entries that wait for the owner
+    bool plugin = false;       // it is a plug-in of Triton, which has metrics of its own
   };
   struct Lookup {
     uint32_t asker = 0;
@@ -53,8 +55,8 @@ class RemoteCache {
   class Asker {
    public:
     // By position: what is stored, which nobody changes meanwhile; without data: nothing is. No
-    // values at all: the look-up has failed. Called on the owner's thread. The look-ups are those
-    // of this asker.
+    // values at all: the look-up has failed. Called on a thread of the owner. The look-ups are
+    // those of this asker.
     virtual void Found(std::span<const Lookup> lookups,
                        std::span<const std::span<const char>> values) noexcept = 0;
 
@@ -86,10 +88,16 @@ class RemoteCache {
   void Attach(std::function<void()> wake);
   // No look-up is answered any more.
   void Detach();
-  // A batch of look-ups, which has this number until Answer. Empty: there are none. If there are
-  // more, the owner is woken again. The look-ups are valid until Answer. Throws std::bad_alloc.
-  std::span<const Lookup> TakeLookups(uint32_t* number);
+  // A batch of at most so many look-ups, which has this number until Answer. Empty: there are none.
+  // If there are more, the owner is woken again. The look-ups are valid until Answer or Detach.
+  // Throws std::bad_alloc.
+  std::span<const Lookup> TakeLookups(uint32_t* number, size_t most = kMostTogether);
+  // How many look-ups have not been taken.
+  size_t LookupsWaiting();
   std::vector<Entry> TakeEntries();
+  // Whether entries wait. For an owner that takes them on another thread than look-ups: it is woken
+  // once for both.
+  bool HasEntries();
   // Gives a batch its results, as for Found. Nothing happens if it had its results before.
   void Answer(uint32_t number, std::span<const std::span<const char>> values);
   // What happens to look-ups from now on.

@@ -11,7 +11,7 @@ namespace tritonts {
 
 namespace {
 
-constexpr size_t kMostLogs = 1024;
+constexpr size_t kMostLogs = 4096;
 constexpr size_t kMostBytes = 4096;  // of a log that is kept
 
 struct Pool {
@@ -28,29 +28,49 @@ Pool& ThePool() {
 
 }  // namespace
 
-std::unique_ptr<TraceLog> TakeLog() {
-  Pool& pool = ThePool();
-  {
+LogStock::~LogStock() {
+  PutBackLogs(logs_);
+}
+
+std::unique_ptr<TraceLog> LogStock::Take(size_t expected) {
+  if (logs_.empty()) {
+    logs_.reserve(expected);
+    Pool& pool = ThePool();
     const std::lock_guard lock(pool.lock);
-    if (pool.count > 0) return std::move(pool.logs[--pool.count]);
+    while (logs_.size() < expected && pool.count > 0) {
+      logs_.push_back(std::move(pool.logs[--pool.count]));
+    }
+  }
+  if (!logs_.empty()) {
+    auto log = std::move(logs_.back());
+    logs_.pop_back();
+    return log;
   }
   auto log = std::make_unique<TraceLog>();
   log->events.reserve(8);
   return log;
 }
 
-void PutBackLog(std::unique_ptr<TraceLog> log) noexcept {
-  if (!log || log->bytes > kMostBytes) return;
-  log->context.clear();
-  log->wall_ns = 0;
-  log->events.clear();
-  log->requests.clear();
-  log->texts.clear();
-  log->tensors.clear();
-  log->bytes = 0;
+void PutBackLogs(std::span<std::unique_ptr<TraceLog>> logs) noexcept {
+  for (std::unique_ptr<TraceLog>& log : logs) {
+    if (!log) continue;
+    if (log->bytes > kMostBytes) {
+      log.reset();
+      continue;
+    }
+    log->context.clear();
+    log->wall_ns = 0;
+    log->events.clear();
+    log->requests.clear();
+    log->texts.clear();
+    log->tensors.clear();
+    log->bytes = 0;
+  }
   Pool& pool = ThePool();
   const std::lock_guard lock(pool.lock);
-  if (pool.count < kMostLogs) pool.logs[pool.count++] = std::move(log);
+  for (std::unique_ptr<TraceLog>& log : logs) {
+    if (log && pool.count < kMostLogs) pool.logs[pool.count++] = std::move(log);
+  }
 }
 
 }  // namespace tritonts

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/base/datatype.h"
@@ -22,7 +23,7 @@ enum class TraceMoment : uint8_t {
   kRequestEnd,
 };
 
-const char* Name(TraceMoment moment);
+std::string_view Name(TraceMoment moment);
 
 struct TraceEvent {
   enum class Kind : uint8_t {

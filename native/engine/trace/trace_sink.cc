@@ -57,10 +57,13 @@ bool TraceSink::Leave(uint32_t finals) {
 void TraceSink::Deliver(std::span<const Response> responses) {
   const uint64_t now_ns = NowNs();
   uint32_t finals = 0;
-  for (const Response& response : responses) {
-    Note(response, 0, now_ns);
-    if (response.final) finals++;
-    if (response.abandoned) abandoned_.store(true, std::memory_order_relaxed);
+  {
+    const TraceHandOver together;
+    for (const Response& response : responses) {
+      Note(response, 0, now_ns);
+      if (response.final) finals++;
+      if (response.abandoned) abandoned_.store(true, std::memory_order_relaxed);
+    }
   }
   ResponseSink* const behind = behind_;
   const bool last = Leave(finals);
@@ -74,9 +77,12 @@ void TraceSink::DeliverAlike(const AlikeResponses& alike) {
   response.outputs = alike.outputs;
   response.timings = alike.timings;
   size_t at = 0;
-  for (Request* request : alike.requests) {
-    response.request = request;
-    Note(response, at++, now_ns);
+  {
+    const TraceHandOver together;
+    for (Request* request : alike.requests) {
+      response.request = request;
+      Note(response, at++, now_ns);
+    }
   }
   ResponseSink* const behind = behind_;
   const bool last = Leave(static_cast<uint32_t>(alike.requests.size()));

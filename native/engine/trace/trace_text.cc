@@ -1,11 +1,15 @@
 #include "engine/trace/trace_text.h"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <cstring>
+#include <initializer_list>
 #include <span>
 #include <string_view>
 #include <vector>
 
+#include "engine/base/json_text.h"
 #include "platform/number_text.h"
 
 namespace tritonts {
@@ -13,54 +17,6 @@ namespace tritonts {
 namespace {
 
 using platform::AppendNumber;
-
-// The content of a JSON string.
-void AppendEscaped(std::string* text, std::string_view from) {
-  for (const char c : from) {
-    if (c == '"' || c == '\\') {
-      text->push_back('\\');
-      text->push_back(c);
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      constexpr std::string_view kHex = "0123456789abcdef";
-      text->append("\\u00");
-      text->push_back(kHex[static_cast<unsigned char>(c) >> 4]);
-      text->push_back(kHex[static_cast<unsigned char>(c) & 15]);
-    } else {
-      text->push_back(c);
-    }
-  }
-}
-
-// The length of the UTF-8 character at the beginning of `text`; 0: there is none.
-size_t CharacterLength(std::string_view text) {
-  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
-  if (byte(0) < 0x80) return 1;
-  const size_t length = byte(0) >= 0xf0 ? 4 : byte(0) >= 0xe0 ? 3 : 2;
-  if (byte(0) < 0xc2 || byte(0) > 0xf4 || length > text.size()) return 0;
-  for (size_t i = 1; i < length; i++) {
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-  }
-  // Overlong forms, surrogates, and numbers beyond the last character.
-  if (byte(0) == 0xe0 && byte(1) < 0xa0) return 0;
-  if (byte(0) == 0xed && byte(1) > 0x9f) return 0;
-  if (byte(0) == 0xf0 && byte(1) < 0x90) return 0;
-  if (byte(0) == 0xf4 && byte(1) > 0x8f) return 0;
-  return length;
-}
-
-// The same for bytes that may be no UTF-8: a byte that is part of no character becomes U+FFFD.
-void AppendText(std::string* text, std::string_view from) {
-  while (!from.empty()) {
-    const size_t length = CharacterLength(from);
-    if (length == 0) {
-      text->append("\xef\xbf\xbd");
-      from.remove_prefix(1);
-      continue;
-    }
-    AppendEscaped(text, from.substr(0, length));
-    from.remove_prefix(length);
-  }
-}
 
 template <typename T>
 void AppendElements(std::string* text, std::string_view bytes) {
@@ -81,11 +37,11 @@ void AppendBytes(std::string* text, std::string_view bytes) {
     bytes.remove_prefix(4);
     if (size > bytes.size()) return;
     one.assign("\"");
-    AppendText(&one, bytes.substr(0, size));
+    AppendJson(&one, bytes.substr(0, size));
     one.push_back('"');
     bytes.remove_prefix(size);
     if (!first) text->push_back(',');
-    AppendEscaped(text, one);
+    AppendJsonOfUtf8(text, one);
   }
 }
 
@@ -130,16 +86,81 @@ void AppendData(std::string* text, const TracedTensor& tensor) {
   }
 }
 
-// `name` is JSON text.
-void AppendStamp(std::string* text, uint64_t id, std::string_view name, uint64_t ns) {
-  text->append(R"({"id":)");
-  AppendNumber(text, id);
-  text->append(R"(,"timestamps":[{"name":")");
-  text->append(name);
-  text->append(R"(","ns":)");
-  AppendNumber(text, ns);
-  text->append("}]}");
-}
+// Writes the time stamps of a trace. There are several to each request, with one id, and with times
+// whose upper digits are the same. So these are converted to text once.
+class StampText {
+ public:
+  explicit StampText(std::string* text) : text_(text) {}
+
+  // `name` is JSON text.
+  void Append(uint64_t id, std::string_view name, uint64_t ns) {
+    if (id != id_ || id_size_ == 0) {
+      id_ = id;
+      id_size_ = TextOf(id, &id_text_);
+    }
+    if (ns / kLower != upper_ || upper_size_ == 0) {
+      upper_ = ns / kLower;
+      upper_size_ = TextOf(upper_, &upper_text_);
+    }
+    constexpr std::string_view kId = R"({"id":)";
+    constexpr std::string_view kName = R"(,"timestamps":[{"name":")";
+    constexpr std::string_view kNs = R"(","ns":)";
+    constexpr std::string_view kEnd = "}]}";
+    constexpr size_t kFixed = kId.size() + kName.size() + kNs.size() + kEnd.size();
+    constexpr size_t kLongestName = 32;
+    if (name.size() > kLongestName) return AppendLong({kId, Id(), kName, name, kNs}, ns, kEnd);
+    std::array<char, kFixed + 2 * sizeof(Digits) + kLowerDigits + kLongestName> stamp;
+    char* to = stamp.data();
+    to = Put(to, kId);
+    to = Put(to, Id());
+    to = Put(to, kName);
+    to = Put(to, name);
+    to = Put(to, kNs);
+    to = PutNs(to, ns);
+    to = Put(to, kEnd);
+    text_->append(stamp.data(), static_cast<size_t>(to - stamp.data()));
+  }
+
+ private:
+  static constexpr uint64_t kLower = 100'000'000;
+  static constexpr size_t kLowerDigits = 8;
+  using Digits = std::array<char, 20>;
+
+  static size_t TextOf(uint64_t number, Digits* digits) {
+    return static_cast<size_t>(
+        std::to_chars(digits->data(), digits->data() + digits->size(), number).ptr -
+        digits->data());
+  }
+  static char* Put(char* to, std::string_view some) {
+    std::memcpy(to, some.data(), some.size());
+    return to + some.size();
+  }
+  std::string_view Id() const { return {id_text_.data(), id_size_}; }
+  char* PutNs(char* to, uint64_t ns) const {
+    auto lower = static_cast<uint32_t>(ns % kLower);
+    if (upper_ == 0) return std::to_chars(to, to + kLowerDigits, lower).ptr;
+    to = Put(to, {upper_text_.data(), upper_size_});
+    for (size_t i = kLowerDigits; i > 0; i--) {
+      to[i - 1] = static_cast<char>('0' + lower % 10);
+      lower /= 10;
+    }
+    return to + kLowerDigits;
+  }
+  void AppendLong(std::initializer_list<std::string_view> parts, uint64_t ns,
+                  std::string_view end) {
+    for (const std::string_view part : parts) text_->append(part);
+    AppendNumber(text_, ns);
+    text_->append(end);
+  }
+
+  std::string* const text_;
+  uint64_t id_ = 0;
+  uint64_t upper_ = 0;  // of the time
+  size_t id_size_ = 0;  // 0: there is none yet
+  size_t upper_size_ = 0;
+  Digits id_text_;
+  Digits upper_text_;
+};
 
 void AppendTensor(std::string* text, uint64_t id, const TracedTensor& tensor) {
   text->append(R"({"id":)");
@@ -147,7 +168,7 @@ void AppendTensor(std::string* text, uint64_t id, const TracedTensor& tensor) {
   text->append(R"(,"activity":")");
   text->append(tensor.activity);
   text->append(R"(","tensor":{"name":")");
-  AppendText(text, tensor.name);
+  AppendJson(text, tensor.name);
   text->append(R"(","data":")");
   AppendData(text, tensor);
   text->append(R"(","shape":")");
@@ -168,13 +189,13 @@ void AppendSpan(const TraceLog& log, uint64_t id, const TracedBegin* begin,
   text->append(R"(,"parent_id":)");
   AppendNumber(text, begin ? begin->parent : 0);
   text->append(R"(,"model_name":")");
-  if (begin) AppendText(text, begin->model);
+  if (begin) AppendJson(text, begin->model);
   text->append(R"(","model_version":)");
   AppendNumber(text, begin ? begin->version : 0);
   text->append(R"(,"request_id":")");
-  if (begin) AppendText(text, begin->request_id);
+  if (begin) AppendJson(text, begin->request_id);
   text->append(R"(","context":")");
-  if (id == log.root) AppendText(text, log.context);
+  if (id == log.root) AppendJson(text, log.context);
   text->append(R"(","offset_ns":")");
   AppendNumber(text, log.wall_ns);
   text->append(R"(","timestamps":[)");
@@ -187,7 +208,7 @@ void AppendSpan(const TraceLog& log, uint64_t id, const TracedBegin* begin,
     if (!first) text->push_back(',');
     first = false;
     text->append(R"({"name":")");
-    AppendText(text, note ? std::string_view(log.texts[event->index]) : Name(event->moment));
+    AppendJson(text, note ? std::string_view(log.texts[event->index]) : Name(event->moment));
     text->append(R"(","ns":")");
     AppendNumber(text, event->ns);
     text->append("\"}");
@@ -195,7 +216,7 @@ void AppendSpan(const TraceLog& log, uint64_t id, const TracedBegin* begin,
   text->push_back(']');
   if (error) {
     text->append(R"(,"error":")");
-    AppendText(text, *error);
+    AppendJson(text, *error);
     text->push_back('"');
   }
   text->push_back('}');
@@ -203,15 +224,16 @@ void AppendSpan(const TraceLog& log, uint64_t id, const TracedBegin* begin,
 
 }  // namespace
 
-const char* Name(TraceMoment moment) {
-  constexpr std::array kNames = {"REQUEST_START",     "QUEUE_START",          "COMPUTE_START",
-                                 "COMPUTE_INPUT_END", "COMPUTE_OUTPUT_START", "COMPUTE_END",
-                                 "REQUEST_END"};
+std::string_view Name(TraceMoment moment) {
+  constexpr std::array<std::string_view, 7> kNames = {
+      "REQUEST_START",        "QUEUE_START", "COMPUTE_START", "COMPUTE_INPUT_END",
+      "COMPUTE_OUTPUT_START", "COMPUTE_END", "REQUEST_END"};
   return kNames[static_cast<size_t>(moment)];
 }
 
 void AppendTriton(const TraceLog& log, std::string* text) {
   std::string name;
+  StampText stamps(text);
   bool first = true;
   for (const TraceEvent& event : log.events) {
     if (event.kind == TraceEvent::Kind::kError) continue;
@@ -224,12 +246,12 @@ void AppendTriton(const TraceLog& log, std::string* text) {
         text->append(R"({"id":)");
         AppendNumber(text, event.id);
         text->append(R"(,"model_name":")");
-        AppendText(text, begin.model);
+        AppendJson(text, begin.model);
         text->append(R"(","model_version":)");
         AppendNumber(text, begin.version);
         if (!begin.request_id.empty()) {
           text->append(R"(,"request_id":")");
-          AppendText(text, begin.request_id);
+          AppendJson(text, begin.request_id);
           text->push_back('"');
         }
         if (begin.parent != 0) {
@@ -240,12 +262,12 @@ void AppendTriton(const TraceLog& log, std::string* text) {
         break;
       }
       case TraceEvent::Kind::kMoment:
-        AppendStamp(text, event.id, Name(event.moment), event.ns);
+        stamps.Append(event.id, Name(event.moment), event.ns);
         break;
       case TraceEvent::Kind::kNote:
         name.clear();
-        AppendText(&name, log.texts[event.index]);
-        AppendStamp(text, event.id, name, event.ns);
+        AppendJson(&name, log.texts[event.index]);
+        stamps.Append(event.id, name, event.ns);
         break;
       case TraceEvent::Kind::kTensor:
         AppendTensor(text, event.id, log.tensors[event.index]);

@@ -7,15 +7,19 @@
 #include <utility>
 
 #include "engine/base/clock.h"
-#include "engine/trace/log_pool.h"
 #include "engine/trace/trace_writer.h"
 
 namespace tritonts {
 
 namespace {
 
-// About the bytes that a trace takes besides its texts and tensors.
+// About the bytes that a trace takes, with its outermost request, besides long texts and tensors.
+constexpr size_t kTreeBytes = 1024;
+// The same for a further request, and for a tensor.
 constexpr size_t kOwnBytes = 512;
+
+// Shorter texts are in these bytes.
+constexpr size_t kShortText = 64;
 
 TraceEvent StampAt(uint64_t id, TraceMoment moment, uint64_t ns) {
   return {.id = id, .ns = ns, .kind = TraceEvent::Kind::kMoment, .moment = moment};
@@ -23,21 +27,51 @@ TraceEvent StampAt(uint64_t id, TraceMoment moment, uint64_t ns) {
 
 }  // namespace
 
-uint64_t TraceTree::NewId() {
+uint64_t TraceTree::NewIds(uint64_t count) {
   static std::atomic<uint64_t> last{0};
-  return last.fetch_add(1, std::memory_order_relaxed) + 1;
+  return last.fetch_add(count, std::memory_order_relaxed) + 1;
 }
 
-TraceTree::TraceTree(std::shared_ptr<TraceSetting> setting, uint64_t id, bool counted,
-                     std::string_view context)
-    : setting_(std::move(setting)), root_(id), counted_(counted), log_(TakeLog()) {
+thread_local TraceHandOver* TraceHandOver::present_ = nullptr;
+
+TraceHandOver::TraceHandOver() : is_outer_(!present_) {
+  if (is_outer_) present_ = this;
+}
+
+TraceHandOver::~TraceHandOver() {
+  if (!is_outer_) return;
+  present_ = nullptr;
+  Flush();
+}
+
+void TraceHandOver::Give(const std::shared_ptr<TraceSetting>& setting,
+                         std::unique_ptr<TraceLog> log) noexcept {
+  TraceHandOver* const present = present_;
+  if (!present) return setting->writer->Add(setting.get(), {&log, 1});
+  if (present->setting_ != setting || present->count_ == kMost) {
+    present->Flush();
+    present->setting_ = setting;
+  }
+  present->logs_[present->count_++] = std::move(log);
+}
+
+void TraceHandOver::Flush() noexcept {
+  if (count_ > 0) setting_->writer->Add(setting_.get(), std::span(logs_).first(count_));
+  for (size_t i = 0; i < count_; i++) logs_[i].reset();  // those that were not taken
+  count_ = 0;
+}
+
+TraceTree::TraceTree(std::shared_ptr<TraceSetting> setting, std::unique_ptr<TraceLog> log,
+                     uint64_t id, bool counted, std::string_view context)
+    : setting_(std::move(setting)), root_(id), counted_(counted), log_(std::move(log)) {
   log_->root = id;
   log_->context.assign(context);
   log_->timestamps = setting_->options.timestamps;
-  log_->bytes = kOwnBytes + context.size();
+  log_->bytes = kTreeBytes + context.size();
   if (setting_->options.spans) log_->wall_ns = WallNs() - NowNs();
-  live_bytes_.fetch_add(log_->bytes, std::memory_order_relaxed);
   alive_.fetch_add(1, std::memory_order_relaxed);
+  const size_t before = live_bytes_.fetch_add(log_->bytes, std::memory_order_relaxed);
+  if (before + log_->bytes > kMostLive) Drop();
 }
 
 TraceTree::~TraceTree() {
@@ -56,7 +90,7 @@ void TraceTree::Close() noexcept {
   if (log && log->events.empty()) {
     if (counted_) setting_->GiveBack();
   } else {
-    setting_->writer->Add(setting_.get(), std::move(log));
+    TraceHandOver::Give(setting_, std::move(log));
   }
 }
 
@@ -69,9 +103,11 @@ template <typename Add>
 void TraceTree::Record(size_t bytes, const Add& add) noexcept {
   const std::lock_guard lock(lock_);
   if (!log_) return;
-  const size_t live = live_bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
-  log_->bytes += bytes;
-  if (log_->bytes > TraceWriter::kMostBytes || live > kMostLive) return Drop();
+  if (bytes > 0) {
+    const size_t live = live_bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+    log_->bytes += bytes;
+    if (log_->bytes > TraceWriter::kMostBytes || live > kMostLive) return Drop();
+  }
   try {
     add(log_.get());
   } catch (const std::bad_alloc&) {
@@ -82,7 +118,11 @@ void TraceTree::Record(size_t bytes, const Add& add) noexcept {
 void TraceTree::Begin(uint64_t id, uint64_t parent, const TracedModel& model,
                       std::string_view request_id, uint64_t arrival_ns,
                       uint64_t queue_ns) noexcept {
-  Record(kOwnBytes + model.name.size() + request_id.size(), [&](TraceLog* log) {
+  size_t bytes = id == root_ ? 0 : kOwnBytes;
+  for (const std::string_view text : {model.name, request_id}) {
+    if (text.size() > kShortText) bytes += text.size();
+  }
+  Record(bytes, [&](TraceLog* log) {
     const auto index = static_cast<uint32_t>(log->requests.size());
     const std::string_view own = id == root_ && request_id.empty() ? request_id_ : request_id;
     log->requests.push_back({parent, std::string(model.name), model.version, std::string(own)});

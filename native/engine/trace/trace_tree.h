@@ -4,9 +4,14 @@
 //
 // Any thread may call any function. None throws: without memory the trace is dropped, and counted
 // as such. The lock is held briefly, and nothing is called under it.
+//
+// Traces that end together, such as those of a batch, are handed to their writer together
+// (TraceHandOver).
 #pragma once
 
+#include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -28,10 +33,38 @@ struct TracedModel {
   bool runs = true;  // false: an ensemble, which has no time stamps of computing
 };
 
+// While it exists, traces that end on its thread wait in it, and the destructor hands them over.
+// The inner one of two on a thread does nothing.
+class TraceHandOver {
+ public:
+  TraceHandOver();
+  ~TraceHandOver();
+  TraceHandOver(const TraceHandOver&) = delete;
+  TraceHandOver& operator=(const TraceHandOver&) = delete;
+
+  // Hands a trace over: now, or with others.
+  static void Give(const std::shared_ptr<TraceSetting>& setting,
+                   std::unique_ptr<TraceLog> log) noexcept;
+
+ private:
+  static constexpr size_t kMost = 64;
+
+  void Flush() noexcept;
+
+  static thread_local TraceHandOver* present_;
+
+  std::shared_ptr<TraceSetting> setting_;  // of all that wait
+  std::array<std::unique_ptr<TraceLog>, kMost> logs_;
+  size_t count_ = 0;
+  bool is_outer_ = false;
+};
+
 class TraceTree {
  public:
   // A new id, unique in the process.
-  static uint64_t NewId();
+  static uint64_t NewId() { return NewIds(1); }
+  // The first of so many new ids, which follow it.
+  static uint64_t NewIds(uint64_t count);
   // The traces of the process that have not ended.
   static uint64_t alive() { return alive_.load(std::memory_order_relaxed); }
 
@@ -39,10 +72,10 @@ class TraceTree {
   // dropped.
   static constexpr size_t kMostLive = size_t{256} << 20;
 
-  // Throws std::bad_alloc. `id` is the outermost request's. `counted`: the setting has counted the
-  // trace as begun (TraceSetting::TakeOne).
-  TraceTree(std::shared_ptr<TraceSetting> setting, uint64_t id, bool counted,
-            std::string_view context = {});
+  // Throws std::bad_alloc. `id` is the outermost request's, and `log` is empty. `counted`: the
+  // setting has counted the trace as begun (TraceSetting::TakeOne).
+  TraceTree(std::shared_ptr<TraceSetting> setting, std::unique_ptr<TraceLog> log, uint64_t id,
+            bool counted, std::string_view context = {});
   ~TraceTree();
   TraceTree(const TraceTree&) = delete;
   TraceTree& operator=(const TraceTree&) = delete;
@@ -71,7 +104,8 @@ class TraceTree {
   void SetRequestId(std::string_view request_id) noexcept;
 
  private:
-  // Calls `add` with the log and the lock. What it needs has about this many bytes.
+  // Calls `add` with the log and the lock. What it needs has about this many bytes, which are not
+  // in kOwnBytes.
   template <typename Add>
   void Record(size_t bytes, const Add& add) noexcept;
 

@@ -1,6 +1,7 @@
 #include "engine/trace/trace_writer.h"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -18,6 +19,8 @@ namespace {
 
 // So many bytes of a file wait until they are written.
 constexpr size_t kMostPending = size_t{1} << 20;
+// So many logs are given back to their pool together.
+constexpr size_t kTogether = 64;
 
 }  // namespace
 
@@ -63,25 +66,27 @@ void TraceWriter::End(uint64_t setting) noexcept {
   work_.notify_one();
 }
 
-void TraceWriter::Add(TraceSetting* setting, std::unique_ptr<TraceLog> log) noexcept {
+void TraceWriter::Add(TraceSetting* setting, std::span<std::unique_ptr<TraceLog>> logs) noexcept {
   const std::lock_guard lock(mutex_);
-  // No more than the count can begin, so with as many it is used up.
-  const bool exhausted = ++setting->ended == setting->options.left;
-  if (stopping_ || !log || waiting_bytes_ + log->bytes > kMostBytes) {
-    counts_.dropped++;
-    log.reset();
-    if (stopping_ || !exhausted) return;
-  }
-  const size_t bytes = log ? log->bytes : 0;
   const bool idle = tasks_.empty();
-  try {
-    tasks_.push_back({.setting = setting->number, .log = std::move(log), .exhausted = exhausted});
-  } catch (const std::bad_alloc&) {
-    counts_.dropped++;
-    return;
+  for (std::unique_ptr<TraceLog>& log : logs) {
+    // No more than the count can begin, so with as many it is used up.
+    const bool exhausted = ++setting->ended == setting->options.left;
+    if (stopping_ || !log || waiting_bytes_ + log->bytes > kMostBytes) {
+      counts_.dropped++;
+      log.reset();
+      if (stopping_ || !exhausted) continue;
+    }
+    const size_t bytes = log ? log->bytes : 0;
+    try {
+      tasks_.push_back({.setting = setting->number, .log = std::move(log), .exhausted = exhausted});
+    } catch (const std::bad_alloc&) {
+      counts_.dropped++;
+      continue;
+    }
+    waiting_bytes_ += bytes;
   }
-  waiting_bytes_ += bytes;
-  if (idle) work_.notify_one();
+  if (idle && !tasks_.empty()) work_.notify_one();
 }
 
 std::string TraceWriter::Take(size_t most) {
@@ -109,6 +114,7 @@ TraceWriter::Counts TraceWriter::counts() const {
 void TraceWriter::Run() {
   platform::NameThread("trace writer");
   std::vector<Task> taken;
+  std::array<std::unique_ptr<TraceLog>, kTogether> done;
   std::unique_lock lock(mutex_);
   for (;;) {
     work_.wait(lock, [this] { return stopping_ || !tasks_.empty(); });
@@ -117,14 +123,21 @@ void TraceWriter::Run() {
     taken.swap(tasks_);
     waiting_bytes_ = 0;
     lock.unlock();
+    last_target_ = nullptr;
+    last_file_ = nullptr;
+    size_t count = 0;
     for (Task& task : taken) {
+      done[count] = std::move(task.log);
       try {
-        Do(&task);
+        Do(task, done[count].get());
       } catch (const std::bad_alloc&) {
         NoteDropped();
       }
-      PutBackLog(std::move(task.log));
+      if (++count < done.size()) continue;
+      PutBackLogs(done);
+      count = 0;
     }
+    PutBackLogs(std::span(done).first(count));
     taken.clear();
     FlushAll();
     lock.lock();
@@ -137,16 +150,34 @@ void TraceWriter::Run() {
   stopped_.notify_all();
 }
 
-void TraceWriter::Do(Task* task) {
-  Target* target = nullptr;
-  {
+TraceWriter::Target* TraceWriter::TargetOf(uint64_t setting) {
+  if (!last_target_ || last_setting_of_task_ != setting) {
     const std::lock_guard lock(mutex_);
-    const auto known = targets_.find(task->setting);
-    if (known == targets_.end()) return;
-    target = &known->second;
+    const auto known = targets_.find(setting);
+    last_target_ = known == targets_.end() ? nullptr : &known->second;
+    last_setting_of_task_ = setting;
+    last_file_ = nullptr;
   }
-  if (task->log) Write(target, *task->log);
-  if (task->exhausted && !target->spans) {
+  return last_target_;
+}
+
+TraceWriter::File* TraceWriter::FileOf(const Target& target) {
+  if (!last_file_) {
+    last_file_ = &files_[target.path];
+    if (last_file_->path.empty()) last_file_->path = target.path;
+  }
+  return last_file_;
+}
+
+void TraceWriter::Do(const Task& task, const TraceLog* log) {
+  Target* const target = TargetOf(task.setting);
+  if (!target) return;
+  if (log) Write(target, *log);
+  if (!task.exhausted && !task.ends) return;
+  // What follows may remove a file, and the target.
+  last_target_ = nullptr;
+  last_file_ = nullptr;
+  if (task.exhausted && !target->spans) {
     if (target->log_frequency > 0) {
       CloseChunk(&target->chunk);
     } else if (const auto file = files_.find(target->path); file != files_.end()) {
@@ -154,7 +185,7 @@ void TraceWriter::Do(Task* task) {
       if (Close(&file->second, NextPath(target->path))) files_.erase(file);
     }
   }
-  if (task->ends) Forget(task->setting, target);
+  if (task.ends) Forget(task.setting, target);
 }
 
 void TraceWriter::Write(Target* target, const TraceLog& log) {
@@ -174,9 +205,7 @@ void TraceWriter::Write(Target* target, const TraceLog& log) {
   AppendTriton(log, &text_);
   if (text_.empty()) return;
   if (target->log_frequency == 0) {
-    File& file = files_[target->path];
-    if (file.path.empty()) file.path = target->path;
-    Append(&file, text_);
+    Append(FileOf(*target), text_);
     return;
   }
   File& chunk = target->chunk;

@@ -18,6 +18,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -50,8 +51,8 @@ class TraceWriter : public std::enable_shared_from_this<TraceWriter> {
   // do nothing.
   uint64_t Begin(const std::string& file, uint32_t log_frequency, bool spans);
   void End(uint64_t setting) noexcept;
-  // A trace of a setting has ended. Null: it was dropped.
-  void Add(TraceSetting* setting, std::unique_ptr<TraceLog> log) noexcept;
+  // Traces of a setting have ended. Those that are null were dropped.
+  void Add(TraceSetting* setting, std::span<std::unique_ptr<TraceLog>> logs) noexcept;
 
   // A JSON array of traces that were kept for the owner, the oldest ones first, of about `most`
   // bytes; empty: there are none. Throws std::bad_alloc.
@@ -62,9 +63,9 @@ class TraceWriter : public std::enable_shared_from_this<TraceWriter> {
   // Work for the thread.
   struct Task {
     uint64_t setting = 0;
-    std::unique_ptr<TraceLog> log;
-    bool exhausted = false;  // it was the last trace of the setting's count
-    bool ends = false;       // the setting ends
+    std::unique_ptr<TraceLog> log;  // null: none
+    bool exhausted = false;         // it was the last trace of the setting's count
+    bool ends = false;              // the setting ends
   };
   // A JSON array in a file. The stream has no buffer: what it was given is in the file.
   struct File {
@@ -84,8 +85,10 @@ class TraceWriter : public std::enable_shared_from_this<TraceWriter> {
   };
 
   void Run();
-  void Do(Task* task);
+  void Do(const Task& task, const TraceLog* log);
   void Write(Target* target, const TraceLog& log);
+  Target* TargetOf(uint64_t setting);
+  File* FileOf(const Target& target);
   // Appends a trace to a file.
   void Append(File* file, const std::string& text);
   // Opens a file, or finds the end of one that was complete. False: it cannot be opened.
@@ -119,6 +122,10 @@ class TraceWriter : public std::enable_shared_from_this<TraceWriter> {
   std::map<std::string, File> files_;           // of paths without a log frequency
   std::map<std::string, uint64_t> next_index_;  // by path
   std::string text_;
+  // What the last task had to do with, as most have to do with the same. Null: not known.
+  uint64_t last_setting_of_task_ = 0;
+  Target* last_target_ = nullptr;
+  File* last_file_ = nullptr;
 
   ThreadGroup thread_;
 };

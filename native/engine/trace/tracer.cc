@@ -8,6 +8,7 @@
 #include "engine/request/executor.h"
 #include "engine/request/model_io.h"
 #include "engine/request/trace_mark.h"
+#include "engine/trace/log_pool.h"
 #include "engine/trace/trace_sink.h"
 
 namespace tritonts {
@@ -23,11 +24,13 @@ std::string_view RequestIdOf(const Request& request) {
   return text ? *text : std::string_view();
 }
 
-// Makes the tree of a trace that was `counted` as begun. Throws std::bad_alloc.
-std::shared_ptr<TraceTree> NewTree(const std::shared_ptr<TraceSetting>& setting, uint64_t id,
-                                   bool counted, std::string_view context = {}) {
+// Makes the tree of a trace that was `counted` as begun, the first of so many that are expected.
+// Throws std::bad_alloc.
+std::shared_ptr<TraceTree> NewTree(const std::shared_ptr<TraceSetting>& setting, LogStock* logs,
+                                   size_t expected, uint64_t id, bool counted,
+                                   std::string_view context = {}) {
   try {
-    return std::make_shared<TraceTree>(setting, id, counted, context);
+    return std::make_shared<TraceTree>(setting, logs->Take(expected), id, counted, context);
   } catch (const std::bad_alloc&) {
     if (counted) setting->GiveBack();
     throw;
@@ -126,9 +129,13 @@ void Tracer::BeginSome(const TracedModel& model, std::span<Request* const> reque
   } else if (!header.inner && setting && !setting->options.spans) {
     const uint64_t asked = setting->TakeAsked(requests.size());
     const auto counted = requests.subspan(static_cast<size_t>(asked));
+    LogStock logs;
+    uint64_t id = 0;
     setting->Count(counted.size(), [&](size_t at) {
-      const uint64_t id = TraceTree::NewId();
-      Trace(model, counted[at], {NewTree(setting, id, true), id}, 0, now_ns);
+      // If the count of the setting ends before that, ids are left out.
+      const size_t expected = (counted.size() - at - 1) / setting->options.rate + 1;
+      id = id == 0 ? TraceTree::NewIds(expected) : id + 1;
+      Trace(model, counted[at], {NewTree(setting, &logs, expected, id, true), id}, 0, now_ns);
     });
   }
   if (!header.traces) return;
@@ -143,12 +150,13 @@ void Tracer::Trace(const TracedModel& model, Request* request, TraceRef trace, u
                    uint64_t now_ns) {
   RequestHeader& header = *request->header;
   if (!header.traces) header.traces = std::make_unique<HeaderTraces>();
-  header.traces->own.push_back({request->position, trace});
   TraceTree& tree = *trace.tree;
-  tree.Begin(trace.id, parent, model, RequestIdOf(*request), header.arrival_ns, now_ns);
+  const uint64_t id = trace.id;
+  header.traces->own.push_back({request->position, std::move(trace)});
+  tree.Begin(id, parent, model, RequestIdOf(*request), header.arrival_ns, now_ns);
   if (!tree.wants_tensors() || request->sequence().any()) return;
   for (const InputTensor& input : request->inputs()) {
-    tree.Input(trace.id, header.executor->io().inputs[input.index].name, input, *request);
+    tree.Input(id, header.executor->io().inputs[input.index].name, input, *request);
   }
 }
 
@@ -164,7 +172,9 @@ int64_t Tracer::Choose(const std::string& model, std::string_view context,
     if (!counted) return 0;
   }
   const uint64_t id = TraceTree::NewId();
-  auto tree = NewTree(setting, id, counted, setting->options.spans ? context : std::string_view());
+  LogStock logs;
+  auto tree = NewTree(setting, &logs, 1, id, counted,
+                      setting->options.spans ? context : std::string_view());
   tree->SetRequestId(request_id);
   const std::lock_guard lock(mutex_);
   chosen_.emplace(id, std::move(tree));

@@ -184,6 +184,15 @@ export class Registry {
     return this.#lazy.wake(key, by ? this.#lazy.loadOf(by) : this.#asking.asker, isUrgent);
   }
 
+  /**
+   * Calls a function. What it asks for before it returns is waited for by the load of a model: by the one that is under way of
+   * those of this name. With several, which namespaces may have, none is known to wait.
+   */
+  asLoadOf<T>(name: string, call: () => T): T {
+    const [load, second] = this.#entries.named(name).flatMap(({ key }) => this.#lazy.loadOf(key) ?? []);
+    return load === undefined || second !== undefined ? call() : this.#asking.now(load, call);
+  }
+
   /** Whether it is known which model asks for something now. */
   get knowsAsker(): boolean {
     return this.#asking.asker !== undefined;

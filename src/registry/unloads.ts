@@ -13,6 +13,7 @@ import type { ModelEntries } from './entries/model-entries.js';
 import { openUids, servedVersions, type ModelEntry } from './entries/model-entry.js';
 import type { ModelEvents } from './entries/model-events.js';
 import { asTritonError } from './loading/load-model.js';
+import { logAbandoned } from './loading/abandoned.js';
 import { retire } from './loading/load-version.js';
 
 /** What unloads need of their registry. */
@@ -106,10 +107,11 @@ export class Unloads {
         for (const uid of uids) ensembles.forget(uid);
         entry.isLazy = false;
         try {
-          await entry.unload(this.#during(turn), () => {
+          const abandoned = await entry.unload(this.#during(turn), () => {
             ensembles.changed(entry, 'was removed from its repository');
             resolve(versions);
           });
+          logAbandoned(log, entry, abandoned);
         } finally {
           entry.runsOn([]);
         }
@@ -147,7 +149,7 @@ export class Unloads {
       const published = entry.published();
       for (const uid of openUids(published)) ensembles.forget(uid);
       try {
-        await entry.unload(this.#during(turn));
+        logAbandoned(this.#host.log, entry, await entry.unload(this.#during(turn)));
       } finally {
         entry.runsOn([]);
       }
@@ -192,7 +194,7 @@ export class Unloads {
         if (descriptor) ensembles.forget(descriptor.uid);
       }
       try {
-        await entry.unload(this.#during(turn));
+        logAbandoned(this.#host.log, entry, await entry.unload(this.#during(turn)));
       } finally {
         entry.runsOn([]);
       }

@@ -151,7 +151,8 @@ test('a hanging load holds nobody else up, and a server closes', async (t) => {
   await server.close({ timeoutMs: 0 });
   assert.equal((await failure).code, 'CANCELLED');
   assert.ok(aborted);
-  assert.deepEqual(logged, []);
+  // It may be said before the server has closed.
+  for (const line of logged) assert.match(line, /did not return within 20 ms after loading was cancelled$/);
 });
 
 test('many models may load with agents at once', async (t) => {

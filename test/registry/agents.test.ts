@@ -413,6 +413,21 @@ for (const [file, code] of Object.entries({
     }
   });
 
+test('a module that an agent requires is read again by the next load after a repair', async (t) => {
+  const agents = await temporaryFolder(t);
+  const code = "module.exports = { load() { globalThis.helpedAgent = require('./helper.cjs').number; } };";
+  const helper = (n: number): string => `exports.number = ${n};`;
+  const broken = `require('./helper.cjs'); ${code}`;
+  await writeRepository(agents, { own: { files: { 'agent.cjs': broken, 'helper.cjs': 'this is no code' } } });
+  const folder = await repository(t, { m: add(1, 'own') });
+  const options = { loadModels: [], repositoryAgentDirectory: agents, logger: {} };
+  const server = await start(t, folder, options);
+  await rejection(server.loadModel('m'));
+  await writeFile(join(agents, 'own', 'helper.cjs'), helper(1));
+  await server.loadModel('m', { force: true });
+  assert.equal(Reflect.get(globalThis, 'helpedAgent'), 1);
+});
+
 test('a check calls the agents of a model, and a model without a configuration has none', async (t) => {
   const calls: string[] = [];
   const agent = noting(calls, 'a');

@@ -56,7 +56,7 @@ const states = (server: InferenceServer): string[] =>
 
 const twoOf = (name: string): RegExp =>
   new RegExp(
-    `^There are 2 identifiers of model '${name}' in global map, model namespace must be provided to resolve ambiguity\\.$`,
+    `^There are 2 identifiers of model '${name}' in global map, model namespace must be provided to resolve ambiguity\\. The namespaces are '.*', '.*'\\.$`,
   );
 
 for (const mode of ['explicit', 'poll'] as const) {
@@ -154,6 +154,8 @@ for (const protocol of protocols) {
       statistics.map(({ name }) => name),
       ['m', 'm'],
     );
+    // The protocols' messages have no such field.
+    for (const one of [...statistics, ...(await remote.index())]) assert.ok(!('namespace' in one));
     const ambiguous = await rejection(remote.infer('m', { x: row(0) }));
     assert.equal(ambiguous.code, 'INVALID_ARG');
     assert.match(ambiguous.message, twoOf('m'));

@@ -51,7 +51,7 @@ const sum = async (server: InferenceServer, model: string): Promise<number | und
   floats(await server.infer(model, { x: row(0) }))[0];
 
 const ambiguous =
-  /^There are 2 identifiers of model 'm' in global map, model namespace must be provided to resolve ambiguity\.$/;
+  /^There are 2 identifiers of model 'm' in global map, model namespace must be provided to resolve ambiguity\. The namespaces are 'a', 'b'\.$/;
 
 test('a name of one namespace is served, and a name of two is refused', async (t) => {
   const server = await serve(t, [sourceOf('a', { m: 1, only: 2 }), sourceOf('b', { m: 3 })], ['*']);
@@ -75,6 +75,7 @@ test('what explains a model takes its namespace, and options of an odd kind are 
   await b.infer({ x: row(0) });
   const batches = ['a', 'b'].map((namespace) => server.explain('m', { namespace }).batches.length);
   assert.deepEqual(batches, [0, 1]);
+  assert.deepEqual([a.explain().batches.length, b.explain().batches.length], batches);
   assert.match(thrown(() => server.explain('m', { namespace: 'c' })).message, /not in the namespace 'c'/);
   for (const [odd, name] of [
     [new Map(), 'Map'],
@@ -86,14 +87,48 @@ test('what explains a model takes its namespace, and options of an odd kind are 
   }
 });
 
+test('requests and statistics take the namespace of a model', async (t) => {
+  const server = await serve(t, [sourceOf('a', { m: 1, only: 2 }), sourceOf('b', { m: 3 })], ['*']);
+  const x = row(0);
+  for (const [namespace, expected] of [
+    ['a', 1],
+    ['b', 3],
+  ] as const) {
+    assert.equal(floats(await server.infer('m', { x }, { namespace, version: 1 }))[0], expected);
+    for await (const result of server.stream('m', { x }, { namespace }))
+      assert.equal(floats(result)[0], expected);
+  }
+  await server.infer('m', { x }, { namespace: 'b' });
+  const counts = (name: string | undefined, which: Parameters<InferenceServer['statistics']>[1]): string[] =>
+    server.statistics(name, which).map((one) => `${one.namespace ?? ''}::${one.name} ${one.inference_count}`);
+  assert.deepEqual(counts('m', { namespace: 'a' }), ['a::m 2']);
+  assert.deepEqual(counts('m', { namespace: 'b', version: 1 }), ['b::m 3']);
+  assert.deepEqual(counts(undefined, { namespace: 'a' }), ['a::m 2', 'a::only 0']);
+  assert.deepEqual(counts('only', undefined), ['a::only 0']);
+  assert.match(
+    thrown(() => server.statistics('only', { namespace: 'b' })).message,
+    /'only' is not in the namespace 'b'; these have it: 'a'/,
+  );
+  const odd = 5 as unknown as string;
+  for (const [refused, options] of [
+    [thrown(() => server.statistics('m', { namespace: odd })), 'statistics options'],
+    [await rejection(server.infer('m', { x }, { namespace: odd })), 'infer options'],
+    [await rejection(server.stream('m', { x }, { namespace: odd }).next()), 'infer options'],
+  ] as const) {
+    assert.equal(refused.code, 'INVALID_ARG');
+    assert.match(refused.message, new RegExp(`expected the repository of the model.*${options}\\.namespace`));
+  }
+});
+
 test('reports have the models of one name side by side, and the metrics tell their namespaces', async (t) => {
   const server = await serve(t, [sourceOf('a', { m: 1 }), sourceOf('b', { m: 3 })], ['m']);
   const ready = { name: 'm', version: '1', state: 'READY' };
-  assert.deepEqual(server.index(), [ready, ready]);
   assert.deepEqual(
-    server.statistics().map(({ name }) => name),
-    ['m', 'm'],
+    server.index(),
+    ['a', 'b'].map((namespace) => ({ ...ready, namespace })),
   );
+  const told = server.statistics().map(({ name, namespace }) => `${namespace ?? ''}::${name}`);
+  assert.deepEqual(told, ['a::m', 'b::m']);
   for (const namespace of ['a', 'b']) {
     assert.match(
       server.metrics(),
@@ -105,7 +140,10 @@ test('reports have the models of one name side by side, and the metrics tell the
 test('a load and an unload are for the models of all namespaces', async (t) => {
   const [a, b] = [sourceOf('a', { m: 1 }), sourceOf('b', { m: 3 })];
   const server = await serve(t, [a, b], []);
-  assert.deepEqual(server.index(), [{ name: 'm' }, { name: 'm' }]);
+  assert.deepEqual(server.index(), [
+    { name: 'm', namespace: 'a' },
+    { name: 'm', namespace: 'b' },
+  ]);
   assert.deepEqual(await server.loadModel('m'), { changed: true });
   assert.equal(server.index({ ready: true }).length, 2);
   // A change of one is enough.

@@ -3,11 +3,12 @@
 import assert from 'node:assert/strict';
 import { test as nodeTest, type TestContext } from 'node:test';
 import { createServer } from '../../src/index.js';
+import { setEnvironment } from '../support/environment.js';
 import { rejection, row } from '../support/harness.js';
 import { addModel } from '../support/models.js';
 import { temporaryFolder } from '../support/repository.js';
 import { servesAndPolls } from './serves-and-polls.js';
-import { azuriteAccount, putMany, setEnvironment, startAzure, without, type TestStore } from './servers.js';
+import { azuriteAccount, putMany, startAzure, without, type TestStore } from './servers.js';
 
 const test = (name: string, run: (t: TestContext) => Promise<void>): void =>
   void nodeTest(name, { skip: without('as'), timeout: 120_000 }, run);

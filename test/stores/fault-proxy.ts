@@ -29,6 +29,8 @@ export class FaultProxy {
   choose: Choose = () => undefined;
   /** The requests that came, with their Range if they have one: `GET /models/add?… bytes=3-`. */
   readonly seen: string[] = [];
+  /** How many requests hang whose connection the client has not closed. */
+  hanging = 0;
   readonly #to: number;
   readonly #sockets: Set<Socket> = new Set();
 
@@ -59,7 +61,11 @@ export class FaultProxy {
     const { range = '' } = headers;
     this.seen.push(`${method} ${url} ${range}`.trim());
     const fault = this.choose(method, url, range);
-    if (fault && 'hangs' in fault) return;
+    if (fault && 'hangs' in fault) {
+      this.hanging++;
+      to.on('close', () => this.hanging--);
+      return;
+    }
     if (fault && 'status' in fault) {
       from.resume();
       to.writeHead(fault.status).end('<html>busy</html>');

@@ -4,15 +4,16 @@ import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { readdir, readFile, statfs } from 'node:fs/promises';
+import { readdir, readFile, statfs, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test as nodeTest, type TestContext } from 'node:test';
 import { createServer, type InferenceServer, type ServerOptions } from '../../src/index.js';
+import { setEnvironment } from '../support/environment.js';
 import { rejection, row, until } from '../support/harness.js';
 import { addModel } from '../support/models.js';
 import { temporaryFolder } from '../support/repository.js';
 import { FaultProxy, type Fault } from './fault-proxy.js';
-import { s3Environment, setEnvironment, startS3, without, type TestStore } from './servers.js';
+import { s3Environment, startS3, without, type TestStore } from './servers.js';
 
 const test = (name: string, run: (t: TestContext) => Promise<void>): void =>
   void nodeTest(name, { skip: without('s3'), timeout: 120_000 }, run);
@@ -79,6 +80,51 @@ test('an object that was uploaded in parts goes on where it was cut, too', async
   proxy.choose = first(2, { cutAt: 2 * 2 ** 20 });
   assert.equal(await answer(await start()), 1);
   assert.ok(Buffer.concat(parts).equals(await loaded(cache)));
+});
+
+const mebibyte = 2 ** 20;
+
+for (const [algorithm, ...sizes] of [
+  ['CRC32', 5, 5, 1],
+  ['CRC32C', 5, 1],
+  ['SHA256', 5, 6, 5],
+] as const) {
+  test(`${algorithm}: damage in an object of ${sizes.length} parts is found by their checksums`, async (t) => {
+    const { store, proxy, cache, start } = await setUp(t);
+    const parts = sizes.map((size) => randomBytes(size * mebibyte));
+    await store.putParts?.('add/data.bin', parts, algorithm);
+    proxy.choose = first(1, { damageAt: 5 * mebibyte + 700 });
+    await start();
+    assert.ok(Buffer.concat(parts).equals(await loaded(cache)));
+    assert.equal(proxy.seen.filter((one) => /^GET .*data\.bin/.test(one)).length, 2);
+    proxy.choose = first(Infinity, { damageAt: 5 * mebibyte + 700 });
+    const { message } = await rejection(start({ repositoryCacheDirectory: await temporaryFolder(t) }));
+    assert.match(message, /downloading 'add\/data\.bin' failed 5 times.*do not have its checksum/);
+  });
+}
+
+test('parts of any size are compared, and asked for one by one when that is needed', async (t) => {
+  const { store, proxy, cache, start } = await setUp(t);
+  // The first and the last part look as if all others were as large as the first.
+  const parts = [6, 5, 7, 1].map((size) => randomBytes(size * mebibyte));
+  await store.putParts?.('add/data.bin', parts, 'CRC32');
+  await start();
+  assert.ok(Buffer.concat(parts).equals(await loaded(cache)));
+  const asked = (method: string): number =>
+    proxy.seen.filter((one) => one.startsWith(method) && one.includes('data.bin')).length;
+  // The object, its first and its last part; then the object, and the parts that were not asked for before.
+  assert.deepEqual([asked('GET'), asked('HEAD')], [2, 6]);
+});
+
+test('the log says what was compared by its size alone', async (t) => {
+  const { store, start } = await setUp(t);
+  // The gateway has no checksum of a file that it has not written itself.
+  await writeFile(join(store.folder, 'add', 'other.bin'), 'content');
+  const lines: string[] = [];
+  await start({ logger: { info: (line) => void lines.push(line) } });
+  const told = lines.filter((line) => line.includes('checksum'));
+  assert.equal(told.length, 1, lines.join('\n'));
+  assert.match(told[0] ?? '', /^model 'add': .* only their sizes were compared: other\.bin$/);
 });
 
 test('a slow download tells how far it is', async (t) => {

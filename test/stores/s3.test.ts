@@ -9,10 +9,11 @@ import { run as runServe, anyPorts } from '../cli/serve/harness.js';
 import { tritonts } from '../cli/run.js';
 import { checkRepository } from '../../src/registry/check-repository.js';
 import { createServer, type InferenceServer, type LoadEvent, type ServerOptions } from '../../src/index.js';
+import { setEnvironment } from '../support/environment.js';
 import { rejection, row, until } from '../support/harness.js';
 import { addModel } from '../support/models.js';
 import { temporaryFolder } from '../support/repository.js';
-import { s3Environment, s3Key, setEnvironment, startS3, without, type TestStore } from './servers.js';
+import { s3Environment, s3Key, startS3, without, type TestStore } from './servers.js';
 
 const test = (name: string, run: (t: TestContext) => Promise<void>): void =>
   void nodeTest(name, { skip: without('s3'), timeout: 120_000 }, run);

@@ -49,7 +49,12 @@ export interface TestStore {
   /** Of S3: restarts it with another secret for its key. */
   readonly rotate?: (secret: string) => Promise<void>;
   /** Of S3: uploads an object in parts, whose etag is no MD5 of its content. */
-  readonly putParts?: (key: string, parts: readonly Uint8Array[]) => Promise<void>;
+  readonly putParts?: (
+    key: string,
+    parts: readonly Uint8Array[],
+    /** That of the checksums which the store then has of the parts. */
+    algorithm?: 'CRC32' | 'CRC32C' | 'SHA256',
+  ) => Promise<void>;
 }
 
 /** The credentials of {@link startS3}. */
@@ -97,14 +102,18 @@ export async function startS3(t: TestContext): Promise<TestStore> {
       await server.kill();
       await server.restart();
     },
-    putParts: async (Key, parts) => {
-      const { UploadId } = await client.send(new CreateMultipartUploadCommand({ Bucket, Key }));
+    putParts: async (Key, parts, algorithm) => {
+      const checksum = algorithm && { ChecksumAlgorithm: algorithm };
+      const kind = algorithm && { ...checksum, ChecksumType: 'COMPOSITE' as const };
+      const { UploadId } = await client.send(new CreateMultipartUploadCommand({ Bucket, Key, ...kind }));
       const upload = { Bucket, Key, UploadId };
       const Parts = await Promise.all(
         parts.map(async (Body, i) => {
           const PartNumber = i + 1;
-          const { ETag } = await client.send(new UploadPartCommand({ ...upload, PartNumber, Body }));
-          return { ETag, PartNumber };
+          const part = await client.send(new UploadPartCommand({ ...upload, ...checksum, PartNumber, Body }));
+          const { ETag, ChecksumCRC32, ChecksumCRC32C, ChecksumSHA256 } = part;
+          const sums = algorithm && { ChecksumCRC32, ChecksumCRC32C, ChecksumSHA256 };
+          return { ETag, PartNumber, ...sums };
         }),
       );
       await client.send(new CompleteMultipartUploadCommand({ ...upload, MultipartUpload: { Parts } }));
@@ -202,24 +211,6 @@ export async function putMany(store: TestStore, count: number, key: (i: number) 
   for (let at = 0; at < count; at += 50) {
     const some = Array.from({ length: Math.min(50, count - at) }, (_, i) => key(at + i));
     await Promise.all(some.map((one) => store.put(one, '')));
-  }
-}
-
-/** Sets variables of the environment for a test. An undefined one is absent meanwhile. */
-export function setEnvironment(
-  t: TestContext,
-  variables: Readonly<Record<string, string | undefined>>,
-): void {
-  for (const [name, value] of Object.entries(variables)) {
-    const before = process.env[name];
-    const set = (text: string | undefined): void => {
-      if (text === undefined) Reflect.deleteProperty(process.env, name);
-      else process.env[name] = text;
-    };
-    set(value);
-    t.after(() => {
-      set(before);
-    });
   }
 }
 

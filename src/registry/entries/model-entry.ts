@@ -286,14 +286,15 @@ export class ModelEntry {
    *
    * @param during - Runs functions of its repository agents.
    * @param left - Called when they accept no more requests.
+   * @returns The versions that were abandoned, because a run or a destructor of them did not return.
    */
-  async unload(during: During, left: () => void = () => undefined): Promise<void> {
+  async unload(during: During, left: () => void = () => undefined): Promise<readonly number[]> {
     const { state: before, versions } = this.published();
-    const descriptors = versions.flatMap(({ descriptor }) => (descriptor ? [descriptor] : []));
-    if (descriptors.length > 0) {
-      this.#sleeping = versions.flatMap(({ version, descriptor }) =>
-        this.isLazy && descriptor ? [{ version, descriptor }] : [],
-      );
+    const served = versions.flatMap(({ version, descriptor }) =>
+      descriptor ? [{ version, descriptor }] : [],
+    );
+    if (served.length > 0) {
+      this.#sleeping = this.isLazy ? served : [];
     }
     const without = (state: ModelState, reason: string): PublishedModel => ({
       state: versions.length === 0 && before !== '' ? 'UNAVAILABLE' : '',
@@ -306,7 +307,9 @@ export class ModelEntry {
     left();
     const { agents } = this;
     const told = agents?.unload(during);
-    const ends = await Promise.allSettled(descriptors.map(({ uid }) => retire(this.#server, uid)));
+    const ends = await Promise.allSettled(
+      served.map(({ descriptor }) => retire(this.#server, descriptor.uid)),
+    );
     await told;
     await agents?.unloadComplete(during);
     this.agents = undefined;
@@ -317,7 +320,11 @@ export class ModelEntry {
     await insist(() => {
       this.publish(without('UNAVAILABLE', 'unloaded'));
     });
-    for (const end of ends) if (end.status === 'rejected') throw end.reason;
+    return ends.flatMap((end, i) => {
+      if (end.status === 'rejected') throw end.reason;
+      const version = served[i]?.version;
+      return end.value && version !== undefined ? [version] : [];
+    });
   }
 }
 

@@ -9,7 +9,7 @@ import type { ModelState } from '../../api/metadata.js';
 import type { TritonErrorReason } from '../../errors.js';
 import type { ChatTemplate, ChatTemplateFault } from '../files/chat-template.js';
 
-/** The facts of a loaded version, which do not change. */
+/** The facts of a loaded version. They do not change, except when its instances are changed in place. */
 export interface VersionDescriptor {
   /** The engine's id of the version. */
   readonly uid: number;
@@ -19,6 +19,8 @@ export interface VersionDescriptor {
   readonly batchSizeCompleted: CompletedBatchSize;
   /** Why it runs without batches although it might have them, and the line that turns them on. */
   readonly unbatched?: string | undefined;
+  /** How it runs more slowly than it might, and what makes it faster. */
+  readonly detour?: string | undefined;
   /** Labels of classes by name of the output, for outputs with a `label_filename`. */
   readonly labels: Readonly<Record<string, readonly string[]>>;
   /** The template of its chats; undefined if it has none. */
@@ -29,6 +31,8 @@ export interface VersionDescriptor {
   /** Stands for its content in a response cache outside of the process; undefined: it is not known, or not needed. */
   readonly identity?: string | undefined;
   readonly instances: readonly PlacedInstance[];
+  /** How often its instances were changed in place (default: never). */
+  readonly changes?: number | undefined;
 }
 
 /** A version and its state. */

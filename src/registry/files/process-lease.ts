@@ -8,9 +8,13 @@ import { lstat, mkdir, readdir, readFile, readlink, rm, stat, writeFile } from '
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { clearInterval, setInterval } from '../../timers.js';
+import { readAtMost } from './read-file.js';
 
 /** The file with the mark. */
 const markName = 'process.json';
+
+/** The most bytes that a mark has. */
+const mostMarkBytes = 4096;
 
 /** How often the mark is renewed, and how old that of another machine's process may be, in milliseconds. */
 const renewMs = 60_000;
@@ -61,18 +65,25 @@ export class ProcessLease {
 /**
  * Removes the folders of processes that have ended.
  *
- * @param prefix - What their names begin with. With one, the folder may have those of other users, which are left alone, as is
- *   what cannot be removed.
+ * What cannot be removed is left alone.
+ *
+ * @param prefix - What their names begin with. With one, the folder may have those of other users, which are left alone, too.
+ * @param failed - Is told of what could not be removed.
  */
-export async function removeDeadLeases(all: string, prefix = ''): Promise<void> {
+export async function removeDeadLeases(
+  all: string,
+  prefix = '',
+  failed: (folder: string, error: unknown) => void = () => undefined,
+): Promise<void> {
   const own = await ownMark();
   for (const name of await readdir(all).catch(() => [])) {
     if (!name.startsWith(prefix)) continue;
     const folder = join(all, name);
     if (prefix !== '' && !(await isOwnFolder(folder))) continue;
     if (!(await isDead(folder, own))) continue;
-    const removal = rm(folder, { recursive: true, force: true });
-    await (prefix === '' ? removal : removal.catch(() => undefined));
+    await rm(folder, { recursive: true, force: true }).catch((error: unknown) => {
+      failed(folder, error);
+    });
   }
 }
 
@@ -94,7 +105,8 @@ async function isDead(folder: string, own: Mark): Promise<boolean> {
 
 async function readMark(file: string): Promise<Mark | undefined> {
   try {
-    const mark: unknown = JSON.parse(await readFile(file, 'utf8'));
+    // It may be anything, also a pipe.
+    const mark: unknown = JSON.parse((await readAtMost(file, mostMarkBytes)).toString());
     if (typeof mark !== 'object' || mark === null) return undefined;
     const { machine, pid, started }: Partial<Record<keyof Mark, unknown>> = mark;
     return typeof machine === 'string' && typeof pid === 'number' && typeof started === 'string'

@@ -8,11 +8,14 @@ import type { NativeNvml } from '../../addon/native/gpus.js';
 import type { NativeServer } from '../../addon/native/server.js';
 import type { NativeStatus } from '../../addon/native/status.js';
 import { statusError } from '../../addon/status.js';
-import type { Backend } from '../../backends/backend.js';
+import { tritonLibrary } from '../../addon/triton-library.js';
+import type { Backend, Runtime } from '../../backends/backend.js';
 import { backends } from '../../backends/index.js';
 import { TritonError } from '../../errors.js';
 import type { BackendConfig, ResolvedOptions } from '../../options.js';
 import { listCustomBackends } from '../../backends/custom-backends.js';
+import { listPlugins } from '../../backends/plugin/find-plugin.js';
+import { backend as plugins } from '../../backends/plugin/index.js';
 
 /** A backend and its runtime. */
 export interface SurveyedBackend {
@@ -71,6 +74,7 @@ async function surveyBackend(
   native: NativeServer,
   backend: Backend,
   options: BackendConfig,
+  others: ResolvedOptions['backendConfig'] = {},
 ): Promise<SurveyedBackend> {
   const { name, runtime, onGpus } = backend;
   const lacks = onGpus?.missing(options);
@@ -81,9 +85,13 @@ async function surveyBackend(
     lacksOnGpus: lacks ?? '',
     besides: '',
   };
-  if (runtime?.find !== undefined) {
-    const found = await runtime.find(options);
-    return { ...common, ok: found.library !== undefined, ...found };
+  const asked = async (lack?: string): Promise<SurveyedBackend | undefined> => {
+    const found = await runtime?.find?.(options, others, lack);
+    return found && { ...common, ok: found.library !== undefined, ...found };
+  };
+  if (runtime?.find !== undefined && runtime.settings === undefined) {
+    const found = await asked();
+    if (found !== undefined) return found;
   }
   if (runtime?.settings === undefined) return { ...common, ok: true, library: undefined, reason: '' };
   try {
@@ -97,8 +105,18 @@ async function surveyBackend(
     const library = { path: info['library'] ?? '', version: info['version'] ?? '' };
     return { ...common, ok: true, library, reason: '' };
   } catch (error) {
-    return { ...common, ok: false, library: undefined, reason: reasonOf(error) };
+    const reason = reasonOf(error);
+    return (await asked(reason)) ?? { ...common, ok: false, library: undefined, reason };
   }
+}
+
+/** A plug-in of Triton in the backend directory. It is opened, but not initialised. */
+async function surveyPlugin(native: NativeServer, library: string): Promise<Omit<SurveyedBackend, 'name'>> {
+  const runtime: Runtime = {
+    title: 'plug-in of Triton, TRITONBACKEND',
+    settings: () => ({ library, own_library: tritonLibrary() }),
+  };
+  return await surveyBackend(native, { ...plugins, native: plugins.name, runtime }, {});
 }
 
 /** 13000 is 13.0. */
@@ -167,7 +185,9 @@ export async function survey(options: ResolvedOptions): Promise<Survey> {
     // One after the other: libraries that are opened at once make their errors hard to tell apart.
     const found: SurveyedBackend[] = [];
     for (const [name, backend] of backends())
-      found.push(await surveyBackend(native, backend, options.backendConfig[name] ?? {}));
+      found.push(
+        await surveyBackend(native, backend, options.backendConfig[name] ?? {}, options.backendConfig),
+      );
     for (const { name, place } of await listCustomBackends(options)) {
       const runtime = `Node.js ${process.versions.node}, ${place}`;
       found.push({
@@ -180,6 +200,9 @@ export async function survey(options: ResolvedOptions): Promise<Survey> {
         onGpus: false,
         lacksOnGpus: '',
       });
+    }
+    for (const { name, library } of listPlugins(options)) {
+      found.push({ ...(await surveyPlugin(native, library)), name });
     }
     return { backends: found, ...(await surveyDevices(native, options)) };
   } finally {

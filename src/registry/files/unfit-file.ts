@@ -172,7 +172,7 @@ async function fileFault(path: string, kind: FileKind): Promise<string | undefin
         return await faultOfContent(path, await contentOfFile(file), kind, {
           areBytes: false,
           beside: async (location) => {
-            const weights = await open(join(dirname(path), location)).catch(() => undefined);
+            const weights = await open(join(dirname(path), location)).catch(noneUnlessDenied);
             if (weights === undefined) return undefined;
             handles.push(weights);
             return (await weights.stat()).isFile() ? contentOfFile(weights) : undefined;
@@ -192,8 +192,17 @@ async function fileFault(path: string, kind: FileKind): Promise<string | undefin
       await file.close();
     }
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'ENOENT' ? missingFile(path) : undefined;
+    const { code, path: denied = path } = error as NodeJS.ErrnoException;
+    if (code === 'EACCES')
+      return `'${denied}' cannot be read: permission denied; allow the user of this process to read it`;
+    return code === 'ENOENT' ? missingFile(path) : undefined;
   }
+}
+
+/** Undefined for a file that is not there. */
+function noneUnlessDenied(error: unknown): undefined {
+  if ((error as NodeJS.ErrnoException).code === 'EACCES') throw error;
+  return undefined;
 }
 
 /** What is wrong with a model that is a folder; undefined if nothing can be seen from outside. */

@@ -16,6 +16,8 @@ interface Resident {
   readonly isPinned: boolean;
   /** By `Date.now()`, as the engine counts. */
   readonly loadedMs: number;
+  /** By the clock that does not jump. */
+  readonly loadedAt: number;
   /** The last use that is known. There may be later ones. */
   lastUseMs: number;
 }
@@ -67,6 +69,7 @@ export class Residents {
       hasSequences: hasSequencesOf(published),
       isPinned,
       loadedMs: now,
+      loadedAt: performance.now(),
       lastUseMs: now,
     });
   }
@@ -160,8 +163,8 @@ export class Residents {
   isIdle(entry: ModelEntry, isTurn = false): boolean {
     const resident = this.#residents.get(entry);
     if (resident === undefined || (entry.isBusy && !isTurn) || this.#isNeeded(entry)) return false;
-    const { uids, hasSequences, loadedMs } = resident;
-    if (Date.now() - loadedMs < graceMs && !this.#wasUsed(uids)) return false;
+    const { uids, hasSequences, loadedAt } = resident;
+    if (performance.now() - loadedAt < graceMs && !this.#wasUsed(uids)) return false;
     return (
       uids.every((uid) => this.#isQuiet(uid, hasSequences)) &&
       this.#partsOf(entry).every((part) => {

@@ -18,6 +18,14 @@ import { isEnsemble } from '../../ensemble/composing.js';
 import type { Ensembles } from '../entries/ensembles.js';
 import { alone, type During } from '../agents/agent-chain.js';
 import type { AgentsBegun, ModelAgents } from '../agents/model-agents.js';
+import {
+  changeInstances,
+  filesAt,
+  noteOrigin,
+  withDescriptors,
+  type LoadedFiles,
+} from './change-instances.js';
+import { logAbandoned } from './abandoned.js';
 import { loadVersion, retire } from './load-version.js';
 import { readChatTemplate, takesPrompts } from '../files/chat-template.js';
 import { HeldFiles } from '../sources/held-files.js';
@@ -32,6 +40,7 @@ import {
 } from '../sources/model-source.js';
 import { mergedVersions, servedVersions, type ModelEntry } from '../entries/model-entry.js';
 import type { LoadPlan } from './load-plan.js';
+import type { GivenModel } from '../../options.js';
 import type { Override } from './override.js';
 import { timed } from '../../metrics/load-times.js';
 import { prepareModel } from './prepare-model.js';
@@ -48,6 +57,8 @@ export interface LoadContext {
   readonly host: VersionHost;
   /** The load in the order of the model's loads and unloads. */
   readonly turn: Wait;
+  /** The model that the program gave, if its files are loaded. */
+  readonly given: GivenModel | undefined;
   /** Whether somebody may see what is published while a model loads. */
   readonly seen: boolean;
   /**
@@ -144,7 +155,13 @@ export async function loadModel(
     const read = begun ? { ...begun.found, files: begun.files } : { ...found, files };
     // Agents may make other files of the same ones, for each version.
     const kept = begun || !plan ? undefined : plan.keep;
-    const versions = await loadVersions(context, entry, read, override, loaded, kept).finally(() => {
+    const own = override?.files ?? override?.code;
+    // Agents make other files, of which no stamp tells.
+    const origin = begun || (own && !context.given) ? undefined : filesAt(found, files.stamp, context.given);
+    const { versions, config, inPlace } = await loadVersions(context, entry, read, override, loaded, {
+      keep: kept,
+      files: force ? undefined : origin,
+    }).finally(() => {
       context.ensembles.endLoad(entry);
     });
     const old = entry.published();
@@ -153,6 +170,7 @@ export async function loadModel(
       .filter(({ version, state }) => state === 'READY' && versions.includes(version) && !fresh.has(version))
       .map((one) => (one.reason === entry.pollFailure ? { ...one, reason: '' } : one));
     // One that was to be kept may have failed meanwhile.
+    if (origin) noteOrigin(entry, origin, config);
     const isWhole = going.length + fresh.size === versions.length;
     served = {
       versions,
@@ -165,7 +183,7 @@ export async function loadModel(
       state: '',
       reason: '',
       versions: mergedVersions(
-        going,
+        withDescriptors(going, inPlace),
         loaded.map(({ version, descriptor }) => ({ version, state: 'READY', reason: '', descriptor })),
       ),
     });
@@ -195,10 +213,10 @@ export async function loadModel(
   entry.agents = begun?.chain;
   const told = agents?.unload(during);
   // The old versions end when their requests have ended. The load does not wait for that.
-  const ends = ended.map(async ({ descriptor }) => {
+  const ends = ended.map(async ({ version, descriptor }) => {
     if (!descriptor) return;
     context.ensembles.forget(descriptor.uid);
-    await retire(server, descriptor.uid);
+    if (await retire(server, descriptor.uid)) logAbandoned(context.options.log, entry, [version]);
   });
   void Promise.allSettled([told, ...ends]).then(() => agents?.unloadComplete(alone));
   await told;
@@ -302,6 +320,22 @@ function stampAt(model: ListedModel, stamp: string): string {
   return stamp === '' ? '' : `${placeOf(model)}\0${stamp}`;
 }
 
+/** What a load need not load. */
+interface Unchanged {
+  /** Versions that go on as they are. */
+  readonly keep: ReadonlySet<number> | undefined;
+  /** The model's files: if they are those of its last load, the instances may be changed in place. Undefined: never. */
+  readonly files: LoadedFiles | undefined;
+}
+
+/** The numbers of all versions, and the model's configuration before it is completed. */
+interface LoadedVersions {
+  readonly versions: readonly number[];
+  readonly config: ModelConfig;
+  /** What is served now of versions whose instances were changed in place; undefined: none were. */
+  readonly inPlace?: ReadonlyMap<number, VersionDescriptor> | undefined;
+}
+
 /**
  * Loads the versions that the model's policy chooses, but for those that are kept. Returns the numbers of all.
  * An ensemble costs nothing to open, so each of its versions is opened again.
@@ -312,16 +346,20 @@ async function loadVersions(
   { files, ...found }: ReadModel,
   override: Override | undefined,
   loaded: Loaded[],
-  keep: ReadonlySet<number> | undefined,
-): Promise<readonly number[]> {
+  { keep, files: origin }: Unchanged,
+): Promise<LoadedVersions> {
   const { server, options } = context;
   const model = await prepareModel(server, found, files, options, override?.config);
-  const composed = isEnsemble(model.prepared.config);
+  const { config } = model.prepared;
+  const whole: LoadedVersions = { versions: model.versions, config };
+  const inPlace = origin && (await changeInstances(server, options, entry, found, origin, model));
+  if (inPlace) return { ...whole, inPlace };
+  const composed = isEnsemble(config);
   const before = new Set(servedVersions(entry.published()));
   const isKept = (version: number): boolean =>
     !composed && keep?.has(version) === true && before.has(version);
   const versions = model.versions.filter((version) => !isKept(version));
-  if (versions.length === 0) return model.versions;
+  if (versions.length === 0) return whole;
   // What is served may change while the load waits: a version of an ensemble may end.
   const unserved = (): ((version: number) => boolean) => {
     const now = new Set(servedVersions(entry.published()));
@@ -380,7 +418,7 @@ async function loadVersions(
       : [],
   );
   const [first] = failed;
-  if (!first) return model.versions;
+  if (!first) return whole;
   const isUnserved = unserved();
   publish(
     failed

@@ -13,10 +13,12 @@ import type {
 } from '../../addon/native/version-config.js';
 import { statusError } from '../../addon/status.js';
 import type { Backend } from '../../backends/backend.js';
-import { cpu, type BackendContext } from '../../backends/context.js';
+import type { BackendContext } from '../../backends/context.js';
 import { gpuFinder } from '../../backends/gpu-finder.js';
+import { asksForPlugin, findPlugin, namesLibrary, noPlugin } from '../../backends/plugin/find-plugin.js';
+import { backend as plugins, pluginBackend } from '../../backends/plugin/index.js';
+import { completeWithPlugin } from '../../backends/plugin/open.js';
 import { backends } from '../../backends/index.js';
-import type { PlacedInstance } from '../../scheduling/placed-instance.js';
 import { requiredModels } from '../../backends/required-models.js';
 import type { VersionHost } from '../../javascript/model-server.js';
 import { endVersion, runningVersion } from '../../javascript/versions/versions.js';
@@ -43,6 +45,7 @@ import type { ModelCode } from '../../javascript/model-code.js';
 import type { LocalFiles } from '../sources/model-source.js';
 import { releaseFiles } from '../sources/held-files.js';
 import type { PreparedModel } from './prepare-model.js';
+import { deviceOf, instancesOf, nativeInstances } from './instances.js';
 import { versionFiles } from './override.js';
 import { readInitialStates, type InitialStates } from './initial-states.js';
 import { timed } from '../../metrics/load-times.js';
@@ -52,44 +55,46 @@ import { faultOfCode, faultOfFiles, linkedWeights, readLinkedFile } from '../fil
 import { isCached, withoutCache } from '../../cache-config.js';
 import { identifier } from './identify.js';
 import { inlineBudgetUs } from '../../scheduling/inline-budget.js';
-import { blamedResource, claimOf, withoutLimiter } from '../../scheduling/rate-limit.js';
-import { boundCores, hostPolicyOf, withoutPolicy, type HostPolicies } from '../../scheduling/host-policy.js';
+import { blamedResource, withoutLimiter } from '../../scheduling/rate-limit.js';
+import { boundCores, withoutPolicy } from '../../scheduling/host-policy.js';
 import { queuePoliciesOf, rerunsInHalves, schedulingOf } from '../../scheduling/policy.js';
 import { hiddenTensors, sequencePolicyOf } from '../../scheduling/sequence-policy.js';
+import { tellIfLate } from '../../late.js';
+import { defaultUnloadTimeoutMs } from '../../time-limit.js';
 import { datatypeOfNumber } from '../../tensor/datatype.js';
 import type { VersionDescriptor } from '../entries/published.js';
 
 /** The backend that runs a model: its own, or the one that its configuration names as its runtime. */
-function runnerOf(config: ModelConfig): Backend | undefined {
+export function runnerOf(config: ModelConfig): Backend | undefined {
   const own = backends().get(config.backend);
   const other = otherRuntime(config, own?.rules);
   return other === undefined ? own : backends().get(other.backend);
 }
 
-/** A version's instances on their devices, over all groups. As in Triton, names are numbered for each GPU. */
-function instancesOf(config: ModelConfig, policies: HostPolicies): PlacedInstance[] {
-  return instancesWithGroups(config).map(([instance, group]) => {
-    const hostPolicy = hostPolicyOf(config.name, instance, group, policies);
-    return hostPolicy ? { ...instance, hostPolicy } : instance;
-  });
-}
-
-/** The same with the group of each. */
-function instancesWithGroups(
-  config: ModelConfig,
-): (readonly [VersionDescriptor['instances'][number], ModelConfig['instance_group'][number]])[] {
-  return config.instance_group.flatMap((group) =>
-    Array.from({ length: group.count }, (_, i) => `${group.name}_${i}`).flatMap((name) =>
-      (group.kind === 'KIND_GPU' ? group.gpus : [0]).map(
-        (device) => [{ name, kind: group.kind, device }, group] as const,
-      ),
-    ),
+/** The backend that runs a version: the package's, one in JavaScript that is not the package's, or a plug-in of Triton. */
+function backendOf(
+  written: OpenedModel,
+  options: ResolvedOptions,
+  context: BackendContext,
+  ownCode: ModelCode | undefined,
+): Backend {
+  const { config, source, context: known } = written.prepared;
+  const places = { ...context, backendDirectory: options.backendDirectory };
+  const wantsPlugin = asksForPlugin(context) || namesLibrary(config) || config.backend === plugins.name;
+  const own = ownCode === undefined ? runnerOf(config) : customBackend(config.backend);
+  if (own !== undefined && !wantsPlugin) return own;
+  const library = findPlugin(places);
+  if (library !== undefined) return pluginBackend(config.backend, library);
+  const field = namesLibrary(config) ? 'runtime' : 'backend';
+  const refused = (text: string): TritonError =>
+    fieldError('INVALID_ARG', source, field, text, { model: known.modelName });
+  if (wantsPlugin) throw refused(noPlugin(places));
+  throw refused(
+    `unknown backend '${config.backend}'; the backends are ${knownBackends(options)}${otherBackendAdvice(config.backend)}` +
+      (written.parsed?.value.backend === undefined && known.modelName.endsWith(`.${config.backend}`)
+        ? `. It was taken from the model's name, because no file says more: write backend: "onnxruntime", say, in config.pbtxt, or name the file model.onnx`
+        : `. As a plug-in: ${noPlugin(places)}`),
   );
-}
-
-/** The device of an instance, as backends and the engine name it. */
-function deviceOf({ kind, device }: VersionDescriptor['instances'][number]): number {
-  return kind === 'KIND_GPU' ? device : cpu;
 }
 
 function describe({ inputs, outputs, rowsVary, mostRows }: NativeDescription): ModelDescription {
@@ -111,29 +116,25 @@ function describe({ inputs, outputs, rowsVary, mostRows }: NativeDescription): M
 }
 
 function versionConfig(
-  { config, description, warmup, initialStates }: OpenVersion,
+  { config, description, warmup, initialStates, isPlugin, backend }: OpenVersion,
   options: ResolvedOptions,
   replaces: boolean,
   identity: string,
 ): NativeVersionConfig {
-  const { rules } = runnerOf(config) ?? customBackend(config.backend);
   return {
     json: printConfigJson(config, 0),
     maxBatchSize: config.max_batch_size,
-    ...tensorSpecs(config, hiddenTensors(config, description), rules?.ragged),
+    ...tensorSpecs(config, hiddenTensors(config, description), backend.rules?.ragged),
     scheduling: schedulingOf(config, options.batchAcrossShapes),
     sequences: sequencePolicyOf(config, options.batchAcrossShapes, replaces, initialStates),
     queue: queuePoliciesOf(config),
     rerunInHalves: rerunsInHalves(config),
     decoupled: config.model_transaction_policy?.decoupled ?? false,
+    unloadTimeoutMs: isPlugin ? (options.workers.unloadTimeoutMs ?? defaultUnloadTimeoutMs) : undefined,
     cached: isCached(config),
     identity,
     preserveOrdering: config.dynamic_batching?.preserve_ordering ?? false,
-    instances: instancesWithGroups(config).map(([instance, group]) => ({
-      ...{ name: instance.name, device: deviceOf(instance) },
-      ...claimOf(group),
-      hostPolicy: hostPolicyOf(config.name, instance, group, options.hostPolicies),
-    })),
+    instances: nativeInstances(config, options.hostPolicies),
     warmup: warmup.samples,
     inlineBudgetNs: inlineBudgetUs(config, options.inline) * 1000,
     latencies: latencyPolicy(config, options.metrics),
@@ -141,7 +142,7 @@ function versionConfig(
 }
 
 /** The error of a failed load, in one line and with the model's name, which a runtime does not know. */
-function loadError(status: NativeStatus, model: string, version: number): TritonError {
+export function loadError(status: NativeStatus, model: string, version: number): TritonError {
   const { code, reason, message: text, cause } = statusError(status);
   const line = text.trim().replaceAll(/\s*[\r\n]\s*/g, ' ');
   const message = line.startsWith(`model '${model}'`)
@@ -176,10 +177,14 @@ function start(server: NativeServer, uid: number, config: NativeVersionConfig): 
   });
 }
 
-/** Ends a version. Resolves when it is destroyed, and its files are removed if they were made for it. */
-export async function retire(server: NativeServer, uid: number): Promise<void> {
+/**
+ * Ends a version. Resolves when it is destroyed, and its files are removed if they were made for it.
+ *
+ * @returns Whether it was abandoned instead, because a run or a destructor of it did not return.
+ */
+export async function retire(server: NativeServer, uid: number): Promise<boolean> {
   runningVersion(server, uid)?.settle();
-  await insistOnAnswer<boolean>((done) => {
+  const isAbandoned = await insistOnAnswer<boolean>((done) => {
     server.retire(uid, done);
   });
   try {
@@ -187,6 +192,7 @@ export async function retire(server: NativeServer, uid: number): Promise<void> {
   } finally {
     await releaseFiles(server, uid);
   }
+  return isAbandoned;
 }
 
 /** A model whose versions are opened. */
@@ -215,6 +221,12 @@ export interface OpenVersion {
   readonly chatTemplate: VersionDescriptor['chatTemplate'];
   readonly instances: VersionDescriptor['instances'];
   readonly initialStates: InitialStates;
+  /** Whether a plug-in of Triton runs it. */
+  readonly isPlugin: boolean;
+  /** The backend that runs it. */
+  readonly backend: Backend;
+  /** How it runs more slowly than it might, and what makes it faster. */
+  readonly detour?: string | undefined;
   /** To be released. */
   readonly warmup: Warmup;
 }
@@ -234,34 +246,40 @@ export async function openVersion(
   const { config, context, source } = written;
   const name = context.modelName;
   const ownCode = backends().has(config.backend) ? undefined : customCode(config.backend, options);
-  const backend = ownCode === undefined ? runnerOf(config) : customBackend(config.backend);
-  if (!backend) {
-    throw fieldError(
-      'INVALID_ARG',
-      source,
-      'backend',
-      `unknown backend '${config.backend}'; the backends are ${knownBackends(options)}${otherBackendAdvice(config.backend)}` +
-        (parsed?.value.backend === undefined && name.endsWith(`.${config.backend}`)
-          ? `. It was taken from the model's name, because no file says more: write backend: "onnxruntime", say, in config.pbtxt, or name the file model.onnx`
-          : ''),
-      { model: name },
-    );
-  }
+  const { directory, file: modelFile } = local;
+  const files = local.files && versionFiles(local.files, version);
+  const instances = instancesOf(config, options.hostPolicies);
+  const hostPolicies = instances.map(({ hostPolicy }) => hostPolicy);
+  const devices = instances.map(deviceOf);
+  const versionDirectory = modelFile === undefined ? `${directory}${sep}${version}` : dirname(modelFile);
+  const contextOf = (backendName: string): BackendContext => ({
+    config: backendName === config.backend ? config : { ...config, backend: backendName },
+    modelDirectory: files ? undefined : directory,
+    versionDirectory: files ? undefined : versionDirectory,
+    trustedFolders: options.trustedFolders,
+    options: options.backendConfig[backendName] ?? {},
+    cores: options.threads,
+    spinCores: options.spinCores,
+    fault: (field, text, code = 'INVALID_ARG') => fieldError(code, source, field, text, { model: name }),
+    boundCores: boundCores(hostPolicies),
+    devices,
+    noGpu: () => {
+      const gpus = gpuFinder(options)(backendName);
+      return gpus?.usable.length === 0 ? gpus.missing().text : undefined;
+    },
+  });
+  const usual = backendOf({ prepared: written, parsed, local }, options, contextOf(config.backend), ownCode);
+  const backend = (await usual.choose?.(contextOf(usual.name), options.backendConfig)) ?? usual;
   if (code !== undefined && backend.takesCode !== true) {
     const takers = [...backends().values()].filter(({ takesCode }) => takesCode === true);
     const names = takers.map((taker) => `"${taker.name}"`).join(', ');
     const text = `expected ${names} or none, because the program gives the model's code, but found "${backend.name}"`;
     throw fieldError('INVALID_ARG', source, 'backend', text, { model: name });
   }
-  const backendOptions = options.backendConfig[backend.name] ?? {};
-  const { directory, file: modelFile } = local;
-  const files = local.files && versionFiles(local.files, version);
-  const instances = instancesOf(config, options.hostPolicies);
-  const hostPolicies = instances.map(({ hostPolicy }) => hostPolicy);
-  const devices = instances.map(deviceOf);
+  const backendContext = contextOf(backend.name);
+  const backendOptions = backendContext.options;
   const fileName = config.default_model_filename === '' ? backend.defaultFile : undefined;
   const withFile = fileName === undefined ? config : { ...config, default_model_filename: fileName };
-  const versionDirectory = modelFile === undefined ? `${directory}${sep}${version}` : dirname(modelFile);
   const { path, paths, missing } = findModelFile(withFile, devices, version, local, files);
   if (backend.needsFile && missing !== undefined) {
     throw new TritonError(
@@ -270,22 +288,6 @@ export async function openVersion(
       { model: name },
     );
   }
-  const backendContext: BackendContext = {
-    config: backend.name === config.backend ? config : { ...config, backend: backend.name },
-    modelDirectory: files ? undefined : directory,
-    versionDirectory: files ? undefined : versionDirectory,
-    trustedFolders: options.trustedFolders,
-    options: backendOptions,
-    cores: options.threads,
-    spinCores: options.spinCores,
-    fault: (field, text, code = 'INVALID_ARG') => fieldError(code, source, field, text, { model: name }),
-    boundCores: boundCores(hostPolicies),
-    devices,
-    noGpu: () => {
-      const gpus = gpuFinder(options)(backend.name);
-      return gpus?.usable.length === 0 ? gpus.missing().text : undefined;
-    },
-  };
   if (config.model_transaction_policy?.decoupled === true && backend.decoupled !== true) {
     const field = 'model_transaction_policy.decoupled';
     const text = `expected false, because models of the backend '${backend.name}' give one response to a request`;
@@ -312,23 +314,30 @@ export async function openVersion(
     ...running?.settings,
     ...fileSettings(config, paths),
   };
+  const native = backend.native ?? backend.name;
   const openWith = (given: typeof files): ReturnType<typeof open> =>
-    open(server, backend.native ?? backend.name, name, version, path, settings, given, hostPolicies);
+    tellIfLate(
+      options.log,
+      `model '${name}', version ${version}: its backend has not loaded it`,
+      { model: name },
+      open(server, native, name, version, path, settings, given, hostPolicies),
+    );
+  /** What is wrong with the files of a model that its backend does not open. */
+  const faultBehind = async (error: TritonError): Promise<string | undefined> =>
+    backend.needsFile
+      ? faultOfFiles(paths.values(), files, backend.foundNoModel?.(error.message) ?? false, backend)
+      : undefined;
+  const unfitError = (unfit: string, cause: TritonError): TritonError =>
+    new TritonError('INTERNAL', `model '${name}', version ${version}: ${unfit}`, { model: name, cause });
   const { uid, description } = await openWith(files).catch(async (error: unknown) => {
     await running?.settle(undefined);
     if (!(error instanceof TritonError)) throw error;
-    const unparsed = backend.foundNoModel?.(error.message) ?? false;
-    const unfit = backend.needsFile
-      ? await faultOfFiles(paths.values(), files, unparsed, backend)
-      : undefined;
+    const unfit = await faultBehind(error);
     if (unfit === undefined && backend.confinesWeights === true && !files && paths.size === 1) {
       const opened = await withLinkedWeights(name, path, openWith);
       if (opened !== undefined) return opened;
     }
-    if (unfit !== undefined) {
-      const text = `model '${name}', version ${version}: ${unfit}`;
-      throw new TritonError('INTERNAL', text, { model: name, cause: error });
-    }
+    if (unfit !== undefined) throw unfitError(unfit, error);
     const field = backend.blame?.(error.message, backendContext);
     throw field === undefined
       ? error
@@ -342,10 +351,15 @@ export async function openVersion(
   try {
     const described = (backend.describesModels ?? backend.needsFile) ? describe(description) : undefined;
     const found = (described && backend.reshaped?.(described, prepared.config, backendOptions)) ?? described;
-    const finished = finishConfig(prepared, found, defaultsOf(backendOptions, backend, name));
+    const said =
+      backend.native === plugins.name ? completeWithPlugin(prepared, parsed, description) : prepared;
+    const finished = finishConfig(said, found, defaultsOf(backendOptions, backend, name));
     // Where no models are served, one that calls others could not be initialised.
     if (host.handle !== undefined || requiredModels(finished.config).length === 0) {
-      await running?.start(finished.config);
+      await running?.start(finished.config).catch(async (error: unknown) => {
+        const unfit = error instanceof TritonError ? await faultBehind(error) : undefined;
+        throw unfit === undefined ? error : unfitError(unfit, error as TritonError);
+      });
     }
     const labels = await readLabels(finished.config, source, directory, local.files);
     const chatTemplate = await readChatTemplate(finished.config, local, version);
@@ -366,7 +380,7 @@ export async function openVersion(
         : []),
       ...withoutPolicy(finished.config, options.hostPolicies),
       ...withoutCache(finished.config, options),
-      ...(backend.notes?.(server.info(uid) ?? {}, backendContext) ?? []),
+      ...(backend.notes?.({ ...server.info(uid), ...running?.info?.() }, backendContext) ?? []),
     ];
     return {
       uid,
@@ -376,8 +390,11 @@ export async function openVersion(
       takesIds,
       labels,
       chatTemplate,
-      instances,
+      instances: said === prepared ? instances : instancesOf(finished.config, options.hostPolicies),
       initialStates,
+      isPlugin: backend.native === plugins.name,
+      backend,
+      ...(backend.detour !== undefined && { detour: backend.detour }),
       warmup,
     };
   } catch (error) {
@@ -441,22 +458,27 @@ export async function loadVersion(
 ): Promise<VersionDescriptor> {
   const begin = performance.now();
   const identify = await identifier(options, model, version);
-  const { warmup, initialStates, description, ...opened } = await timed(server, 'open', () =>
-    openVersion(server, options, model, version, host),
+  const { warmup, initialStates, description, isPlugin, backend, ...opened } = await timed(
+    server,
+    'open',
+    () => openVersion(server, options, model, version, host),
   );
   let error: NativeStatus | null;
   let identity = '';
   try {
-    const { name } = runnerOf(opened.config) ?? customBackend(opened.config.backend);
-    identity = await identify(opened.config, options.backendConfig[name] ?? {});
+    identity = await identify(opened.config, options.backendConfig[backend.name] ?? {});
     if (warmup.samples.length > 0) onWarmup();
     const config = versionConfig(
-      { ...opened, description, warmup, initialStates },
+      { ...opened, description, warmup, initialStates, isPlugin, backend },
       options,
       model.replaces === true,
       identity,
     );
-    error = await timed(server, 'start', () => start(server, opened.uid, config));
+    error = await timed(server, 'start', () => {
+      const name = model.prepared.context.modelName;
+      const what = `model '${name}', version ${version}: its backend has not made its instances`;
+      return tellIfLate(options.log, what, { model: name }, start(server, opened.uid, config));
+    });
   } catch (fault) {
     await retire(server, opened.uid);
     throw fault;

@@ -273,6 +273,7 @@ export class Loads {
         turn,
         loading,
         given ? { ...given, ...(asked && { config: asked.config }) } : asked,
+        given && entry.given,
       );
     } finally {
       releaseOverride(given);
@@ -284,6 +285,7 @@ export class Loads {
     turn: Wait,
     loading: Loading,
     override: Override | undefined,
+    given: GivenModel | undefined,
   ): Promise<LoadedModel> {
     const { server, options, ensembles, agents, host, asking } = this.#host;
     return loadModel(
@@ -294,6 +296,7 @@ export class Loads {
         agents,
         host: { ...host, asker: new Asker(asking, turn, entry.running), key: entry.key },
         turn,
+        given,
         seen: !this.starting,
         signal: this.signal,
         defers: loading.mayDefer ? this.defers : undefined,

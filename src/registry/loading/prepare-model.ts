@@ -3,6 +3,7 @@
 import type { NativeServer } from '../../addon/native/server.js';
 import { customCode } from '../../backends/custom-backends.js';
 import { askForGpus, gpuFinder } from '../../backends/gpu-finder.js';
+import { mayHavePlugins } from '../../backends/plugin/find-plugin.js';
 import { rulesOfBackends } from '../../backends/index.js';
 import {
   prepareConfig,
@@ -47,7 +48,7 @@ export async function prepareModel(
     firstVersionEntries: files.firstVersionEntries,
     autoComplete: options.autoCompleteConfig,
     backends: rulesOfBackends(),
-    gpus: gpuFinder(options, (name) => customCode(name, options) !== undefined),
+    gpus: gpuFinder(options, (name) => customCode(name, options) !== undefined, mayHavePlugins(options)),
     instanceKind: options.instanceKind,
   };
   const throwIfEmpty = async (file?: string): Promise<void> => {

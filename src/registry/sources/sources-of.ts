@@ -11,7 +11,7 @@ import { StoreSource } from './store/store-source.js';
 /** What sources need of the options. */
 export type SourceOptions = Pick<
   ResolvedOptions,
-  'repositoryCacheDirectory' | 'repositoryCacheBytes' | 'log'
+  'repositoryCacheDirectory' | 'repositoryCacheBytes' | 'log' | 'outsideLinks' | 'trustedFolders'
 >;
 
 /** In the order of the options. */
@@ -38,7 +38,7 @@ export function sourceOf(
 ): ModelSource {
   const source = isStoreAddress(repository)
     ? new StoreSource(readStorePlace(repository, 'options.modelRepository'), options)
-    : new FolderSource(server, repository);
+    : new FolderSource(server, repository, options);
   const isPlain = names.namespace === undefined && !names.models?.size;
   return isPlain ? source : new RepositorySource(source, names);
 }

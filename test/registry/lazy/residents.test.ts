@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import type { NativeServer } from '../../../src/addon/native/server.js';
 import type { ModelEntry } from '../../../src/registry/entries/model-entry.js';
 import { guessedSize, scaleOf, sizeAfter, sizeNow, type Size } from '../../../src/registry/lazy/memory.js';
+import { until } from '../../support/harness.js';
 import { Residents } from '../../../src/registry/lazy/residents.js';
 
 interface Fact {
@@ -17,10 +18,11 @@ function residents(
   facts: readonly Fact[],
   pinned: readonly number[] = [],
   needed: readonly number[] = [],
+  requests = 1,
 ): { readonly list: Residents; readonly entries: readonly ModelEntry[] } {
   const later = Date.now() + 10;
   const counts = (uid: number): unknown => {
-    const done = { count: 1, ns: 1 };
+    const done = { count: requests, ns: 1 };
     return { lastInferenceMs: later + (facts[uid]?.lastMs ?? 0), success: done, fail: done, refused: 0 };
   };
   // The parts of the engine and of a model that the choice reads.
@@ -66,6 +68,14 @@ test('busy, pinned and needed models, those with live sequences and those that a
   assert.equal(list.leastRecentlyUsed(new Set(entries.slice(4))), undefined);
   assert.equal(list.mayBecomeIdle(new Set()), true);
   assert.equal(list.mayBecomeIdle(new Set(entries)), false);
+});
+
+test('a model that nobody has used goes after its grace, also when the clock was set back meanwhile', async (t) => {
+  t.mock.timers.enable({ apis: ['Date'], now: Date.now() });
+  const { list, entries } = residents([{ lastMs: 0, idle: true }], [], [], 0);
+  t.mock.timers.setTime(Date.now() - 3_600_000);
+  assert.equal(list.leastRecentlyUsed(new Set()), undefined);
+  await until(() => list.leastRecentlyUsed(new Set()) === entries[0]);
 });
 
 const mib = 2 ** 20;

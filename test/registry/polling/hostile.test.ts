@@ -1,15 +1,16 @@
 /** Repositories that are odd or large: nothing crashes, and each look ends. */
 
 import assert from 'node:assert/strict';
-import { mkdir, symlink, utimes, writeFile } from 'node:fs/promises';
+import { closeSync, openSync } from 'node:fs';
+import { mkdir, rename, symlink, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { unchangedVersions } from '../../../src/registry/polling/changes.js';
 import type { StampedEntry } from '../../../src/registry/sources/model-source.js';
-import { identity, onnx } from '../../support/harness.js';
+import { identity, onnx, start, until } from '../../support/harness.js';
 import { addModel } from '../../support/models.js';
 import { writeRepository } from '../../support/repository.js';
-import { addend, polled, settle, short } from './harness.js';
+import { addend, polled, settle, short, states } from './harness.js';
 
 const add = onnx(addModel());
 
@@ -94,12 +95,58 @@ test('very many links that lead elsewhere now are compared', { timeout: 60_000 }
   assert.deepEqual(other, { kept: new Set(), all: false });
 });
 
-test('a repository of very many entries is listed', async (t) => {
+test('a repository of 100,000 entries is listed', { timeout: 120_000 }, async (t) => {
   const { server, folder } = await polled(t, { add });
-  for (let i = 0; i < 5; i++) {
-    await Promise.all(Array.from({ length: 1000 }, (_, j) => writeFile(join(folder, `f${i}-${j}`), '')));
-  }
+  for (let i = 0; i < 100_000; i++) closeSync(openSync(join(folder, `f${i}`), 'w'));
   assert.equal(short(await server.rescan()), '');
   const { failed } = await server.rescan();
   assert.deepEqual(failed, []);
+  assert.equal(await addend(server), 1);
+});
+
+test('folders that come and go while they are looked at end nothing', async (t) => {
+  const { server, folder } = await polled(t, { add, passing: add });
+  const [here, away] = ['passing', '.away'].map((name) => join(folder, name)) as [string, string];
+  const run: { isOver: boolean } = { isOver: false };
+  const moving = (async () => {
+    while (!run.isOver) {
+      await rename(here, away);
+      await rename(away, here);
+    }
+  })();
+  try {
+    for (let i = 0; i < 50; i++) {
+      const { unlisted } = await server.rescan();
+      assert.deepEqual(unlisted, []);
+      assert.equal(await addend(server), 1);
+    }
+  } finally {
+    run.isOver = true;
+    await moving;
+  }
+  await until(async () => {
+    await server.rescan();
+    return states(server).join() === 'add 1 READY,passing 1 READY';
+  });
+  assert.equal(await addend(server, 'passing'), 1);
+});
+
+test('a clock that jumps changes nothing', async (t) => {
+  t.mock.timers.enable({ apis: ['Date'], now: Date.now() });
+  const { server, folder } = await polled(t, { add });
+  const lazy = await start(t, folder, { load: 'lazy', memoryBudgetBytes: 2 ** 30 });
+  await settle(server);
+  const year = 365 * 24 * 3600 * 1000;
+  for (const [i, jump] of [year, -20 * year, 30 * year].entries()) {
+    t.mock.timers.setTime(Math.max(0, Date.now() + jump));
+    assert.equal(await settle(server), '');
+    await writeRepository(folder, { add: onnx(addModel({ addend: i + 2 })) });
+    assert.equal(await settle(server), '~add:1-1');
+    assert.equal(await addend(server), i + 2);
+    await addend(lazy);
+    const { state, idleMs = 0 } = lazy.explain('add').lazy ?? {};
+    assert.equal(state, 'loaded');
+    assert.ok(idleMs >= 0);
+    await server.rescan();
+  }
 });

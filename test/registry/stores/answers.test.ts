@@ -1,12 +1,10 @@
 /** What stores answer that is wrong: a server of the test's own says it, since no real one can be made to. */
 
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { open, readFile, writeFile } from 'node:fs/promises';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
-import { test, type TestContext } from 'node:test';
+import { test } from 'node:test';
 import { crc32 } from 'node:zlib';
 import { RepositorySource } from '../../../src/registry/sources/repository-source.js';
 import type { StoredObject } from '../../../src/registry/sources/store/object-store.js';
@@ -16,33 +14,10 @@ import { readStorePlace } from '../../../src/registry/sources/store/store-place.
 import { StoreSource } from '../../../src/registry/sources/store/store-source.js';
 import { rejection, until } from '../../support/harness.js';
 import { temporaryFolder } from '../../support/repository.js';
-import { setEnvironment } from '../../stores/servers.js';
+import { setEnvironment } from '../../support/environment.js';
+import { answering } from './answering.js';
 
 const { signal } = sharedController();
-
-/** Starts a server. The environment has keys for it. */
-async function answering(
-  t: TestContext,
-  answer: (request: IncomingMessage, response: ServerResponse) => void,
-): Promise<number> {
-  const server = createServer(answer);
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.after(() => {
-    server.close();
-    server.closeAllConnections();
-  });
-  setEnvironment(t, {
-    AWS_ACCESS_KEY_ID: 'of-the-environment',
-    AWS_SECRET_ACCESS_KEY: 'a-secret',
-    AWS_EC2_METADATA_DISABLED: 'true',
-    AWS_PROFILE: undefined,
-    TRITON_CLOUD_CREDENTIAL_PATH: undefined,
-    GOOGLE_APPLICATION_CREDENTIALS: undefined,
-    STORAGE_EMULATOR_HOST: undefined,
-  });
-  return (server.address() as AddressInfo).port;
-}
 
 /** A log in which nothing is to be written. */
 function unexpected(text: string): never {
@@ -101,6 +76,26 @@ test('an object that changes again and again leaves connections for others', asy
   assert.equal(Buffer.from(await access.bytes(object('good'), 'm', signal)).toString(), 'hello');
 });
 
+test('any number of models that hang hold up no other', { timeout: 60_000 }, async (t) => {
+  let hanging = 0;
+  const port = await answering(t, ({ url = '' }, response) => {
+    if (url.includes('hangs')) hanging++;
+    else response.end('<ListBucketResult><IsTruncated>false</IsTruncated></ListBucketResult>');
+  });
+  const access = accessOf(`s3://127.0.0.1:${port}/bucket`);
+  const stop = sharedController();
+  const hang = Array.from({ length: 100 }, async (_, i) =>
+    rejection(access.list('hangs/', true, `m${i}`, stop.signal)),
+  );
+  await until(() => hanging >= 32);
+  const listed = await access.list('good/', true, 'good', signal);
+  assert.deepEqual(listed, { objects: [], folders: [] });
+  // None was given up for the others.
+  assert.ok(hanging <= 100, `${hanging} requests`);
+  stop.abort();
+  for (const { code } of await Promise.all(hang)) assert.equal(code, 'CANCELLED');
+});
+
 test('a listing waits for no download', async (t) => {
   const begun: ServerResponse[] = [];
   let isSlow = true;
@@ -142,7 +137,11 @@ for (const [name, second] of [
     const sum = Buffer.alloc(4);
     sum.writeUInt32BE(crc32(content));
     const ranges: string[] = [];
-    const port = await answering(t, ({ headers: { range = '' } }, response) => {
+    const port = await answering(t, ({ method, headers: { range = '' } }, response) => {
+      if (method === 'HEAD') {
+        response.writeHead(200, { etag: '"of-parts-2"', 'content-length': content.length }).end();
+        return;
+      }
       ranges.push(range);
       const isFirst = ranges.length === 1;
       const from = Number(/\d+/.exec(range)?.[0] ?? 0);

@@ -2,11 +2,13 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { until } from '../../support/harness.js';
 import { Slots } from '../../../src/registry/sources/store/slots.js';
 
 /** Calls that run until they are ended, by name. */
 class Calls {
   readonly begun: string[] = [];
+  readonly goesOn: Map<string, () => void> = new Map();
   readonly #ends: Map<string, () => void> = new Map();
 
   readonly slots: Slots;
@@ -17,8 +19,9 @@ class Calls {
 
   /** Begins a call of an owner. Its name begins with the owner. */
   add(name: string): void {
-    void this.slots.run(name.slice(0, 1), async () => {
+    void this.slots.run(name.slice(0, 1), async (goesOn) => {
       this.begun.push(name);
+      this.goesOn.set(name, goesOn);
       await new Promise<void>((resolve) => this.#ends.set(name, resolve));
     });
   }
@@ -50,6 +53,29 @@ test('an owner without a call waits for no other, up to the second bound', async
   assert.deepEqual(calls.begun.slice(5), ['a3']);
   for (const name of ['b1', 'a3']) await calls.end(name);
   assert.deepEqual(calls.begun.slice(6), ['b2']);
+});
+
+test('silent calls hold up no other, and count again when they go on', async () => {
+  const calls = new Calls(new Slots(2, 2, 20));
+  for (const name of ['a1', 'b1', 'c1', 'd1', 'e1']) calls.add(name);
+  assert.deepEqual(calls.begun, ['a1', 'b1']);
+  // Each of them is silent, so that two others begin.
+  await until(() => calls.begun.length === 5);
+  const alive = setInterval(() => {
+    for (const name of ['a1', 'b1']) calls.goesOn.get(name)?.();
+  }, 1);
+  try {
+    calls.goesOn.get('a1')?.();
+    calls.goesOn.get('b1')?.();
+    for (const name of ['c1', 'd1', 'e1']) await calls.end(name);
+    calls.add('f1');
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    assert.ok(!calls.begun.includes('f1'));
+    await calls.end('a1');
+    assert.ok(calls.begun.includes('f1'));
+  } finally {
+    clearInterval(alive);
+  }
 });
 
 test('a call that fails frees its place', async () => {

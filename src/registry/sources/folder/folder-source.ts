@@ -13,6 +13,7 @@ import type {
 } from '../model-source.js';
 import { digestOf } from './digest-file.js';
 import { folderTurns } from './folder-turns.js';
+import { LinkRoots, type LinkOptions } from './link-roots.js';
 import { isModelGone, listModels } from './list-models.js';
 import { readModel, stampOf } from './read-model.js';
 import { entriesOf } from './stamped-entries.js';
@@ -23,23 +24,27 @@ export class FolderSource implements ModelSource {
   readonly place: string;
   readonly namespace: string = defaultNamespace;
   readonly #server: NativeServer;
+  readonly #links: LinkRoots;
 
-  constructor(server: NativeServer, repository: string) {
+  constructor(server: NativeServer, repository: string, links: LinkOptions) {
     this.#server = server;
     this.place = repository;
+    this.#links = new LinkRoots(repository, links);
   }
 
-  list(signal: AbortSignal): Promise<readonly ListedModel[]> {
-    return this.#inTurn(() => listModels(this.place, () => signal.aborted), signal);
+  async list(signal: AbortSignal): Promise<readonly ListedModel[]> {
+    const models = await this.#inTurn(() => listModels(this.place, () => signal.aborted), signal);
+    this.#links.keep(models);
+    return models;
   }
 
   stamp(model: ListedModel, signal: AbortSignal): Promise<string> {
-    const stamp = (): Promise<string> => stampOf(this.#server, model);
+    const stamp = (): Promise<string> => stampOf(this.#server, model, this.#links);
     return model.file === undefined ? stamp() : this.#inTurn(stamp, signal);
   }
 
   read(model: ListedModel, signal: AbortSignal): Promise<StampedFiles> {
-    const read = (): Promise<StampedFiles> => readModel(this.#server, model);
+    const read = (): Promise<StampedFiles> => readModel(this.#server, model, this.#links);
     return model.file === undefined ? read() : this.#inTurn(read, signal);
   }
 

@@ -8,19 +8,25 @@ import { maxConfigBytes, problemsError, tooManyBytes, unplaced } from '../../../
 import { TritonError } from '../../../errors.js';
 import { configName, versionsAmong } from '../layout.js';
 import type { ListedModel, StampedFiles } from '../model-source.js';
+import type { LinkRoots } from './link-roots.js';
 import { filesOfFile } from './single-file.js';
 
 /**
- * Reads a model's folder.
+ * Reads a model's folder. It resolves all links: a folder between may have become a link since an earlier check, which the stamp
+ * does not show.
  *
  * @throws {@link TritonError} INTERNAL for a file that exists but cannot be read; INVALID_ARG for a
- *   configuration that is too large, and for a folder with a pipe, a socket, a device or too many entries in
- *   it; CANCELLED if loading was cancelled.
+ *   configuration that is too large, for a folder with a pipe, a socket, a device or too many entries in
+ *   it, and for a link that leads out of the repository; CANCELLED if loading was cancelled.
  */
-export async function readModel(server: NativeServer, model: ListedModel): Promise<StampedFiles> {
+export async function readModel(
+  server: NativeServer,
+  model: ListedModel,
+  links: LinkRoots,
+): Promise<StampedFiles> {
   const { name, path, file: modelFile } = model;
   if (modelFile !== undefined) return filesOfFile(name, modelFile);
-  const found = await walk(server, model, maxConfigBytes);
+  const found = await walk(server, model, links, { mostConfigBytes: maxConfigBytes, checkedStamp: '' });
   const file = `${path}${sep}${configName}`;
   if (found.configSize !== undefined) {
     throw problemsError([tooManyBytes(found.configSize)], unplaced(file), name);
@@ -40,23 +46,33 @@ export async function readModel(server: NativeServer, model: ListedModel): Promi
 }
 
 /**
- * A text that changes when one of the files in a model's folder is changed, added or removed.
+ * A text that changes when one of the files in a model's folder is changed, added or removed. Links to files are resolved only if it
+ * has changed since the last check: polls ask often, and open no file.
  *
  * @throws {@link TritonError} As {@link readModel}, but for the configuration, which is not read.
  */
-export async function stampOf(server: NativeServer, model: ListedModel): Promise<string> {
+export async function stampOf(server: NativeServer, model: ListedModel, links: LinkRoots): Promise<string> {
   if (model.file !== undefined) return (await filesOfFile(model.name, model.file)).stamp;
-  // A configuration with more bytes than these is left unread.
-  return (await walk(server, model, 0)).stamp;
+  return (await walk(server, model, links, { mostConfigBytes: 0, checkedStamp: links.checkedStamp(model) }))
+    .stamp;
+}
+
+interface WalkOptions {
+  /** A larger configuration is left unread. */
+  readonly mostConfigBytes: number;
+  /** Files with this stamp have no link to resolve; empty: none. */
+  readonly checkedStamp: string;
 }
 
 async function walk(
   server: NativeServer,
-  { name, path }: ListedModel,
-  mostConfigBytes: number,
+  model: ListedModel,
+  links: LinkRoots,
+  { mostConfigBytes, checkedStamp }: WalkOptions,
 ): Promise<NativeFolder> {
+  const { name, path } = model;
   const found = await new Promise<NativeFolder>((resolve, reject) => {
-    server.readFolder(name, path, mostConfigBytes, (error, folder) => {
+    server.readFolder(name, path, mostConfigBytes, links.folders, checkedStamp, (error, folder) => {
       if (error) reject(statusError(error, { model: name }));
       else resolve(folder);
     });
@@ -73,5 +89,7 @@ async function walk(
       { model: name },
     );
   }
+  if (found.outsideLink) throw links.outsideError(model, found.outsideLink);
+  links.noteChecked(model, found.stamp);
   return found;
 }

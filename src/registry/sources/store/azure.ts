@@ -15,7 +15,7 @@ import {
 } from '@azure/storage-blob';
 import { TritonError, unavailable } from '../../../errors.js';
 import { thrownText } from '../../../thrown-text.js';
-import { md5Check } from './content-checks.js';
+import { contentCheck } from './content-checks.js';
 import type { StoreCredentials } from './credentials.js';
 import type { ObjectBody, ObjectStore, StoredObject, StoreFault, StorePage } from './object-store.js';
 import { faultOfCall, PassingFault } from './store-faults.js';
@@ -136,7 +136,7 @@ class AzureStore implements ObjectStore {
     if (!(body instanceof Readable)) throw new PassingFault('an answer without a body');
     // An object that was written in parts has none, and that of a part is no use.
     const md5 = blobContentMD5 ?? (from === 0 ? contentMD5 : undefined);
-    return { chunks: body, check: md5 && md5Check(Buffer.from(md5).toString('base64')) };
+    return { chunks: body, check: md5 && contentCheck('md5', Buffer.from(md5).toString('base64')) };
   }
 
   faultOf(error: unknown): StoreFault {

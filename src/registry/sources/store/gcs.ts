@@ -1,16 +1,10 @@
 /** Google Cloud Storage, through the npm package `@google-cloud/storage`, an optional peer dependency. */
 
-import { CRC32C, Storage, type Bucket } from '@google-cloud/storage';
-import { md5Check } from './content-checks.js';
+import { Storage, type Bucket } from '@google-cloud/storage';
+import { contentCheck } from './content-checks.js';
 import { readJson, type StoreCredentials } from './credentials.js';
-import type {
-  ContentCheck,
-  ObjectBody,
-  ObjectStore,
-  StoredObject,
-  StoreFault,
-  StorePage,
-} from './object-store.js';
+import { endedBy } from './http-requests.js';
+import type { ObjectBody, ObjectStore, StoredObject, StoreFault, StorePage } from './object-store.js';
 import { silenceMs } from './retries.js';
 import { faultOfCall, PassingFault } from './store-faults.js';
 import type { StorePlace } from './store-place.js';
@@ -34,9 +28,10 @@ export async function openGcs(place: StorePlace, credentials: StoreCredentials):
     ...(file !== undefined && { keyFilename: file }),
     // Retries are made in one place for all stores.
     retryOptions: { autoRetry: false, maxRetries: 0 },
-    // It knows no signals: a request that hangs is ended by this.
     timeout: silenceMs,
   });
+  // The package closes its own agent's connections, also those of other downloads, after one that fails.
+  storage.interceptors.push({ request: withSharedAgent });
   // The package takes the address of an emulator for that of the interface, whose path others append to it.
   if (!storage.apiEndpoint.endsWith(path)) storage.baseUrl = `${storage.apiEndpoint}${path}`;
   const used = [
@@ -48,6 +43,12 @@ export async function openGcs(place: StorePlace, credentials: StoreCredentials):
   return new GcsStore(storage.bucket(place.bucket), used);
 }
 
+/** The request with Node's own agent, which the package does not close. */
+function withSharedAgent<T extends object>(options: T): T & { readonly uri: string } {
+  // Its types allow for a `url` in place of the `uri`, which it always has.
+  return Object.assign(options as T & { readonly uri: string }, { forever: false });
+}
+
 class GcsStore implements ObjectStore {
   readonly used: string;
   readonly #bucket: Bucket;
@@ -57,13 +58,19 @@ class GcsStore implements ObjectStore {
     this.used = used;
   }
 
-  async page(prefix: string, isDeep: boolean, next: string | undefined): Promise<StorePage> {
-    const [files, query, answer] = await this.#bucket.getFiles({
+  async page(
+    prefix: string,
+    isDeep: boolean,
+    next: string | undefined,
+    signal: AbortSignal,
+  ): Promise<StorePage> {
+    const asked = {
       prefix,
       autoPaginate: false,
       ...(!isDeep && { delimiter: '/' }),
       ...(next !== undefined && { pageToken: next }),
-    });
+    };
+    const [files, query, answer] = await endedBy(signal, () => this.#bucket.getFiles(asked));
     if (!isListing(answer)) throw new PassingFault('an answer that is not a listing');
     const { prefixes } = answer;
     return {
@@ -85,8 +92,9 @@ class GcsStore implements ObjectStore {
     // The package compares whole objects only, and would unpack some: what is stored is what is listed.
     const options = { validation: false, decompress: false, ...(from > 0 && { start: from }) };
     const chunks = this.#bucket.file(key, { generation: stamp }).createReadStream(options);
-    const check =
-      checksum && (checksum.kind === 'md5' ? md5Check(checksum.value) : crc32cCheck(checksum.value));
+    // The first read makes the request.
+    endedBy(signal, () => void chunks.read(0));
+    const check = checksum && contentCheck(checksum.kind, checksum.value);
     return Promise.resolve({ chunks, check });
   }
 
@@ -123,14 +131,4 @@ function isListing(answer: unknown): answer is { readonly prefixes?: readonly st
 /** The last page has null, which the package's types do not say. */
 function tokenOf(query: { readonly pageToken?: string } | null): string | undefined {
   return query?.pageToken;
-}
-
-function crc32cCheck(wanted: string): ContentCheck {
-  const crc = new CRC32C();
-  return {
-    update: (bytes) => {
-      crc.update(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
-    },
-    matches: () => crc.validate(wanted),
-  };
 }

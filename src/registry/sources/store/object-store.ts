@@ -57,7 +57,7 @@ export interface StoreFault {
   readonly isDamage?: boolean;
 }
 
-/** A store. Each function is one request, which is tried once. */
+/** A store. Each function is tried once, and is one request, but for those that ask for checksums first. */
 export interface ObjectStore {
   /** What it uses, for messages: endpoint, region, the id of the key. No secret. */
   readonly used: string;
@@ -70,8 +70,12 @@ export interface ObjectStore {
    */
   page(prefix: string, isDeep: boolean, next: string | undefined, signal: AbortSignal): Promise<StorePage>;
 
-  /** Reads an object from a byte on. Fails if it is not the listed one. */
-  read(object: StoredObject, from: number, signal: AbortSignal): Promise<ObjectBody>;
+  /**
+   * Reads an object from a byte on. Fails if it is not the listed one.
+   *
+   * @param alive - Called when something came from the store before the body did.
+   */
+  read(object: StoredObject, from: number, signal: AbortSignal, alive: () => void): Promise<ObjectBody>;
 
   /** Tells what a function of it, or a body, has thrown. */
   faultOf(error: unknown): StoreFault;

@@ -3,13 +3,14 @@
 import { Readable } from 'node:stream';
 import {
   GetObjectCommand,
+  HeadObjectCommand,
   ListObjectsV2Command,
   S3Client,
-  type GetObjectCommandOutput,
+  type HeadObjectCommandOutput,
   type S3ClientConfig,
 } from '@aws-sdk/client-s3';
 import { invalidArgument } from '../../../errors.js';
-import { crc32Check, hashCheck, md5Check } from './content-checks.js';
+import { contentCheck, partsCheck, type ChecksumAlgorithm } from './content-checks.js';
 import type { StoreCredentials } from './credentials.js';
 import type {
   ContentCheck,
@@ -26,11 +27,22 @@ import type { StorePlace } from './store-place.js';
 /** Where neither the credentials nor a profile name a region. */
 const otherwiseRegion = 'us-east-1';
 
-/** Requests at once, with some more for listings. */
-const mostSockets = 32;
+/** How many parts an object may have, of how many each is asked for, and how many at once. */
+const mostParts = 10_000;
+const mostAsked = 100;
+const askedAtOnce = 8;
 
-/** A connection that is not used is closed after so long. */
-const agent = { keepAlive: true, maxSockets: mostSockets, timeout: silenceMs };
+/** Statuses of stores that know no parts. */
+const unknownQuestion: ReadonlySet<number> = new Set([400, 405, 416, 501]);
+
+/** What answers have of checksums. */
+type Checksums = Pick<
+  HeadObjectCommandOutput,
+  'ChecksumSHA256' | 'ChecksumSHA1' | 'ChecksumCRC32C' | 'ChecksumCRC32'
+>;
+
+/** A connection that is not used is closed after so long. Requests at once are bounded in one place for all stores. */
+const agent = { keepAlive: true, maxSockets: Infinity, timeout: silenceMs };
 
 /** The package warns of keys in the environment beside a profile, which the documentation says already. */
 const ignore = (): void => undefined;
@@ -121,6 +133,10 @@ class S3Store implements ObjectStore {
   readonly used: string;
   readonly #client: S3Client;
   readonly #bucket: string;
+  /** Objects whose parts may have any size. */
+  readonly #uneven: WeakSet<StoredObject> = new WeakSet();
+  /** What was asked for of the sizes of their parts, by number: the next try does not ask again. */
+  readonly #sizes: WeakMap<StoredObject, Map<number, number>> = new WeakMap();
 
   constructor(client: S3Client, bucket: string, used: string) {
     this.#client = client;
@@ -161,7 +177,15 @@ class S3Store implements ObjectStore {
     };
   }
 
-  async read({ key, size, stamp }: StoredObject, from: number, signal: AbortSignal): Promise<ObjectBody> {
+  async read(
+    object: StoredObject,
+    from: number,
+    signal: AbortSignal,
+    alive: () => void,
+  ): Promise<ObjectBody> {
+    const { key, size, stamp } = object;
+    // Before the answer holds a connection.
+    const partsChecked = from === 0 ? await this.#partsCheckOf(object, signal, alive) : undefined;
     const found = await this.#client.send(
       new GetObjectCommand({
         Bucket: this.#bucket,
@@ -185,9 +209,92 @@ class S3Store implements ObjectStore {
       throw new ChangedError();
     }
     const isEncrypted = encryption?.startsWith('aws:kms') === true;
-    const check = (isEncrypted ? undefined : checkOf(stamp)) ?? checkOfAnswer(found);
-    const isComparedWhole = !check && [found.ChecksumCRC32C, found.ChecksumCRC64NVME].some(isOfWhole);
+    const check = (isEncrypted ? undefined : checkOf(stamp)) ?? checkOfAnswer(found) ?? partsChecked;
+    const isComparedWhole = !check && isOfWhole(found.ChecksumCRC64NVME);
     return { chunks: body, check, isComparedWhole };
+  }
+
+  /** Compares an object that was uploaded in parts with the checksum of their checksums; undefined: it has none. */
+  async #partsCheckOf(
+    object: StoredObject,
+    signal: AbortSignal,
+    alive: () => void,
+  ): Promise<ContentCheck | undefined> {
+    const count = partsOf(object.stamp);
+    if (count === undefined) return undefined;
+    const [algorithm, wanted] = checksumOfParts(await this.#head(object, undefined, signal), count) ?? [];
+    if (algorithm === undefined || wanted === undefined) return undefined;
+    const sizes = await this.#sizesOf(object, count, signal, alive);
+    if (sizes?.reduce((sum, one) => sum + one, 0) !== object.size) return undefined;
+    const check = partsCheck(algorithm, wanted, sizes);
+    return {
+      update: (bytes) => {
+        check.update(bytes);
+      },
+      matches: () => {
+        const isSame = check.matches();
+        // Its parts may be of other sizes than the first and the last one show. The next try asks for all, unless there are too
+        // many: then it counts as damaged.
+        if (!isSame && count <= mostAsked) this.#uneven.add(object);
+        return isSame;
+      },
+    };
+  }
+
+  /** The sizes of an object's parts; undefined: the store does not tell, or each of too many would have to be asked for. */
+  async #sizesOf(
+    object: StoredObject,
+    count: number,
+    signal: AbortSignal,
+    alive: () => void,
+  ): Promise<number[] | undefined> {
+    const known = this.#sizes.get(object) ?? new Map<number, number>();
+    this.#sizes.set(object, known);
+    const sizeOf = async (number: number): Promise<number | undefined> => {
+      const before = known.get(number);
+      if (before !== undefined) return before;
+      const part = await this.#head(object, number, signal);
+      // Many answers may take longer than one may.
+      alive();
+      if (part?.PartsCount !== count || part.ContentLength === undefined) return undefined;
+      known.set(number, part.ContentLength);
+      return part.ContentLength;
+    };
+    const first = await sizeOf(1);
+    if (first === undefined) return undefined;
+    if (!this.#uneven.has(object)) {
+      const last = object.size - first * (count - 1);
+      if ((await sizeOf(count)) === last) return [...Array<number>(count - 1).fill(first), last];
+    }
+    if (count > mostAsked) return undefined;
+    const sizes = [first];
+    while (sizes.length < count) {
+      const some = Math.min(askedAtOnce, count - sizes.length);
+      const next = await Promise.all(Array.from({ length: some }, (_, i) => sizeOf(sizes.length + i + 1)));
+      for (const size of next) {
+        if (size === undefined) return undefined;
+        sizes.push(size);
+      }
+    }
+    return sizes;
+  }
+
+  /** What the store tells of an object, or of a part of it; undefined if it does not know the question. */
+  async #head(
+    { key, stamp }: StoredObject,
+    part: number | undefined,
+    signal: AbortSignal,
+  ): Promise<HeadObjectCommandOutput | undefined> {
+    const asked = { Bucket: this.#bucket, Key: key, IfMatch: stamp };
+    const about = part === undefined ? { ChecksumMode: 'ENABLED' as const } : { PartNumber: part };
+    try {
+      return await this.#client.send(new HeadObjectCommand({ ...asked, ...about }), { abortSignal: signal });
+    } catch (error) {
+      const status = statusOf(error) ?? 0;
+      if (status === 404 || status === 412) throw new ChangedError();
+      if (unknownQuestion.has(status)) return undefined;
+      throw error;
+    }
   }
 
   close(): void {
@@ -215,18 +322,42 @@ class ChangedError extends Error {}
 /** An etag is the MD5 of an object that was written at once. */
 function checkOf(etag: string): ContentCheck | undefined {
   const [, hex] = /^"?([\da-f]{32})"?$/i.exec(etag) ?? [];
-  return hex === undefined ? undefined : md5Check(Buffer.from(hex, 'hex').toString('base64'));
+  return hex === undefined ? undefined : contentCheck('md5', Buffer.from(hex, 'hex').toString('base64'));
 }
 
-/** What the client compares only if no connection breaks. */
-function checkOfAnswer({
-  ChecksumSHA256: sha256,
-  ChecksumSHA1: sha1,
-  ChecksumCRC32: crc32,
-}: GetObjectCommandOutput): ContentCheck | undefined {
-  if (isOfWhole(sha256)) return hashCheck('sha256', sha256);
-  if (isOfWhole(sha1)) return hashCheck('sha1', sha1);
-  return isOfWhole(crc32) ? crc32Check(crc32) : undefined;
+/** How many parts an object has, whose etag then ends with their number; undefined: it was written at once. */
+function partsOf(etag: string): number | undefined {
+  const [, digits] = /-(\d{1,5})"?$/.exec(etag) ?? [];
+  const count = Number(digits ?? 0);
+  return count > 0 && count <= mostParts ? count : undefined;
+}
+
+/** The checksums that the store may have, the strongest first. */
+function checksumsOf(answer: Checksums): readonly (readonly [ChecksumAlgorithm, string | undefined])[] {
+  return [
+    ['sha256', answer.ChecksumSHA256],
+    ['sha1', answer.ChecksumSHA1],
+    ['crc32c', answer.ChecksumCRC32C],
+    ['crc32', answer.ChecksumCRC32],
+  ];
+}
+
+/** The checksum of the checksums of so many parts, in base64. */
+function checksumOfParts(
+  answer: Checksums | undefined,
+  count: number,
+): readonly [ChecksumAlgorithm, string] | undefined {
+  for (const [algorithm, value] of answer ? checksumsOf(answer) : []) {
+    if (value?.endsWith(`-${count}`) === true) return [algorithm, value.slice(0, value.lastIndexOf('-'))];
+  }
+  return undefined;
+}
+
+/** The client compares it only if no connection breaks. */
+function checkOfAnswer(answer: Checksums): ContentCheck | undefined {
+  for (const [algorithm, value] of checksumsOf(answer))
+    if (isOfWhole(value)) return contentCheck(algorithm, value);
+  return undefined;
 }
 
 /** A checksum of the checksums of parts has the number of these at its end. */

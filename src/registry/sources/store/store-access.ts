@@ -1,5 +1,6 @@
 /** Asks a store for a repository: with its credentials, a bound on requests at once, tries, and errors in words. */
 
+import { createHash } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
 import { addAbortSignal } from 'node:stream';
 import { TritonError, unavailable } from '../../../errors.js';
@@ -77,6 +78,14 @@ interface Opened {
   isReplaced: boolean;
 }
 
+/** What a download has written. */
+export interface Downloaded {
+  /** The digest of its content, in hexadecimal digits. */
+  readonly sha256: string;
+  /** Whether it was compared with a checksum of the store. Its size was in any case. */
+  readonly isCompared: boolean;
+}
+
 /** What a listing has found. */
 export interface Found {
   readonly objects: readonly StoredObject[];
@@ -145,7 +154,7 @@ export class StoreAccess {
     return await this.#call(`reading ${keyText(object)}`, model, signal, 'small', async (store, one) => {
       const parts: Uint8Array[] = [];
       const begun = performance.now();
-      const { chunks, check } = await orAborted(store.read(object, 0, one.signal), one.signal);
+      const { chunks, check } = await orAborted(store.read(object, 0, one.signal, one.alive), one.signal);
       let size = 0;
       for await (const chunk of addAbortSignal(one.signal, chunks)) {
         const part = bytesOf(chunk);
@@ -166,6 +175,7 @@ export class StoreAccess {
    * Writes an object to a file. A download that breaks off goes on where it was.
    *
    * @param onBytes - Called with the number of bytes that are written, after each part.
+   * @returns What was written.
    * @throws {@link TritonError} As {@link bytes}. What `file` throws as it is.
    */
   async download(
@@ -174,19 +184,23 @@ export class StoreAccess {
     model: string,
     signal: AbortSignal,
     onBytes: (done: number) => void,
-  ): Promise<void> {
+  ): Promise<Downloaded> {
     let done = 0;
     let counted = 0;
     let check: ContentCheck | undefined;
     let isComparedWhole = false;
+    let digest = createHash('sha256');
     const write = async (store: ObjectStore, one: Try): Promise<void> => {
       // A connection may break after the last byte.
       if (done > 0 && done === object.size) {
         throwIfOther(object, done, check);
         return;
       }
-      const body = await orAborted(store.read(object, done, one.signal), one.signal);
-      if (done === 0) ({ check, isComparedWhole = false } = body);
+      const body = await orAborted(store.read(object, done, one.signal, one.alive), one.signal);
+      if (done === 0) {
+        ({ check, isComparedWhole = false } = body);
+        digest = createHash('sha256');
+      }
       for await (const chunk of addAbortSignal(one.signal, body.chunks)) {
         const part = bytesOf(chunk);
         one.alive();
@@ -194,6 +208,7 @@ export class StoreAccess {
           throw new DamageFault(`more than its ${object.size} bytes came`);
         await writeAll(file, part, done);
         check?.update(part);
+        digest.update(part);
         done += part.length;
         if (done - counted >= forwardBytes) {
           counted = done;
@@ -215,6 +230,7 @@ export class StoreAccess {
         throw error;
       }
     });
+    return { sha256: digest.digest('hex'), isCompared: check !== undefined || isComparedWhole };
   }
 
   #subject(model: string | undefined): string {
@@ -241,9 +257,15 @@ export class StoreAccess {
       const { store } = one;
       one.users++;
       try {
-        return await slots.run(model ?? '', () =>
+        return await slots.run(model ?? '', (goesOn) =>
           insistently(
-            (each) => call(store, each),
+            (each) => {
+              const alive = (): void => {
+                each.alive();
+                goesOn();
+              };
+              return call(store, { ...each, alive });
+            },
             (error) => faultOf(store, error, kind === 'listing'),
             signal,
           ),

@@ -34,6 +34,9 @@ import type { StorePlace } from './store-place.js';
 /** How often progress is told, in milliseconds. */
 const tellMs = 200;
 
+/** How many files a message names. */
+const mostNamed = 8;
+
 /** What a source needs of a server's options. */
 export interface StoreOptions {
   readonly repositoryCacheDirectory: string | undefined;
@@ -60,8 +63,10 @@ export class StoreSource implements ModelSource {
     this.#store = store;
     this.#access = new StoreAccess(store);
     const place = cachePlaceOf(store.scheme, options.repositoryCacheDirectory, process.env);
-    this.#cache = CacheFolder.at(place, options.repositoryCacheBytes);
     this.#log = options.log;
+    this.#cache = CacheFolder.at(place, options.repositoryCacheBytes, (text) => {
+      this.#log.warn(text, {});
+    });
   }
 
   async list(signal: AbortSignal): Promise<readonly ListedModel[]> {
@@ -107,6 +112,8 @@ export class StoreSource implements ModelSource {
     const counts = new Map<string, number>();
     let tell = (): void => undefined;
     const files: WantedFile[] = [];
+    /** The files of which the store has no checksum. */
+    const uncompared: string[] = [];
     // A digest is made for each.
     const step = givingWay(512);
     for (const [path, object] of await filesOfVersions(tree, versions)) {
@@ -117,11 +124,14 @@ export class StoreSource implements ModelSource {
         path,
         name,
         size: object.size,
-        fetch: (file, ended) =>
-          this.#access.download(object, file, model.name, ended, (done) => {
+        fetch: async (file, ended) => {
+          const got = await this.#access.download(object, file, model.name, ended, (done) => {
             counts.set(name, done);
             tell();
-          }),
+          });
+          if (!got.isCompared) uncompared.push(path);
+          return got.sha256;
+        },
       });
     }
     try {
@@ -138,6 +148,7 @@ export class StoreSource implements ModelSource {
       };
       const made = await this.#cache.folderOf(files, signal, foldersOfVersions(tree, versions));
       if (missing.size > 0) progress?.(total, total);
+      if (uncompared.length > 0) this.#log.info(uncomparedText(model, uncompared), { model: model.name });
       return made;
     } catch (error) {
       if (signal.aborted) throw cancelled(`model '${model.name}': '${model.path}'`, model.name);
@@ -196,4 +207,11 @@ export class StoreSource implements ModelSource {
     const parent = this.place.slice(0, this.place.lastIndexOf('/'));
     throw new TritonError('INVALID_ARG', `'${this.place}' is a model's folder. Pass its parent '${parent}'`);
   }
+}
+
+/** What the log says of downloads that were compared with nothing but their sizes. */
+function uncomparedText({ name, path }: ListedModel, files: readonly string[]): string {
+  const shown = [...files].sort().slice(0, mostNamed).map(printableLine);
+  const rest = files.length > shown.length ? `, and ${files.length - shown.length} more` : '';
+  return `model '${name}': the store has no checksum that can be computed of these files of '${path}', so only their sizes were compared: ${shown.join(', ')}${rest}`;
 }

@@ -5,6 +5,7 @@ import { after, test } from 'node:test';
 import { createEngine } from '../../../../src/addon/engine.js';
 import { FolderSource } from '../../../../src/registry/sources/folder/folder-source.js';
 import { listModels } from '../../../../src/registry/sources/folder/list-models.js';
+import { anywhere } from '../../../../src/registry/sources/folder/link-roots.js';
 import type { ListedModel, StampedFiles } from '../../../../src/registry/sources/model-source.js';
 import { rejection } from '../../../support/harness.js';
 import { temporaryFolder, writeRepository } from '../../../support/repository.js';
@@ -26,7 +27,7 @@ after(async () => {
 });
 
 /** Models are read by where they are, whatever the repository. */
-const source = new FolderSource(engine, '.');
+const source = new FolderSource(engine, '.', anywhere);
 const { signal } = new AbortController();
 
 function readModel(model: ListedModel): Promise<StampedFiles> {

@@ -5,6 +5,7 @@
 //   engine/request/shape_values.h   reads the values of shape tensors
 //   engine/base/clock.h             the engine's time
 //   engine/base/exit.h              calls of runtimes while the process exits
+//   engine/base/json_text.h         writes JSON
 //
 // Backends should not throw. If one does, the load or the affected requests fail.
 //
@@ -37,9 +38,11 @@
 #include "engine/memory/memory_use.h"
 #include "engine/memory/pool.h"
 #include "engine/model_description.h"
+#include "engine/request/batch_hook.h"
 #include "engine/request/call_graph.h"
 #include "engine/request/model_io.h"
 #include "engine/request/request.h"
+#include "engine/request/response_parameters.h"
 #include "engine/request/response_sink.h"
 #include "engine/request/row_inputs.h"
 #include "engine/request/stream_count.h"
@@ -180,6 +183,13 @@ class Run {
                                 std::span<const int64_t> shape, const void* data, size_t size,
                                 Block* block) = 0;
 
+  // Declares the parameters of the next response to one request, instead of those that were
+  // declared for it before. A ResponseParameterList has made them.
+  virtual void SetParameters(uint32_t request, ResponseParameters parameters) = 0;
+
+  // Drops the outputs and the parameters declared for one request that no response has carried.
+  virtual void DropOutputs(uint32_t request) = 0;
+
   // --- Responses.
 
   // Responds to one request, or to all that are not done (kAll), with the declared outputs or with
@@ -265,7 +275,7 @@ class RunRef {
 //
 // Blocking: Execute does the work, on the instance's own thread or, if the backend allows that, on
 // the JS thread that submitted the batch. When it returns, the instance is free. Requests that are
-// not done then are a fault of the backend, and fail.
+// not done then are a fault of the backend, and fail, unless the instance leaves requests open.
 //
 // Asynchronous: Execute only hands the run over and never blocks. It runs on the thread that found
 // the batch: a submitting thread, the timer's, or one that ended another run. The instance has no
@@ -277,6 +287,9 @@ class Instance {
  public:
   virtual ~Instance() = default;
   virtual bool asynchronous() const { return false; }
+  // Whether requests may stay open after a blocking Execute has returned, as those of decoupled
+  // models may. The instance is free then, and other threads respond. The answer is constant.
+  virtual bool leaves_open() const { return false; }
   // Runs a batch (blocking), or hands it over (asynchronous).
   virtual void Execute(Run& run) = 0;
   // Asks runs under way to end soon, with errors for their requests. Later runs also end at once.
@@ -324,6 +337,9 @@ class Model {
   virtual std::map<std::string, std::string> Info() const { return {}; }
   // The memory that the model uses now, if the runtime reports it. Thread-safe.
   virtual std::vector<MemoryUse> Memory() const { return {}; }
+  // The model's own decision about batches of the dynamic batcher. Null: it has none. Asked once,
+  // after Configure. Not owned; lives as long as the model.
+  virtual BatchHook* batch_hook() { return nullptr; }
   // The call places of the model's instances, if its batches may make calls. Null: they make none.
   virtual std::shared_ptr<CallPlaces> call_places() const { return nullptr; }
   // Memory for an input of a request, from which a batch can read the input without a copy. Empty:

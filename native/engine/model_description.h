@@ -33,6 +33,12 @@ struct ModelDescription {
   std::string rows_vary = {};
   // The largest number of rows of a batch, if the model limits it; 0: the model does not batch.
   std::optional<uint32_t> most_rows = {};
+  // Of a model that completes its configuration while it is loaded: the configuration, as JSON in
+  // Triton's form. Empty: it completes nothing.
+  std::string config = {};
+  // The instance groups that its backend prefers, as a JSON list in Triton's form. They count if
+  // the configuration has none. Empty: no preference.
+  std::string instance_groups = {};
 };
 
 }  // namespace tritonts

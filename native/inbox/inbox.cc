@@ -47,6 +47,7 @@ RunRef Inbox::Vacate(uint32_t number) {
   slot.phase = Phase::kFree;
   slot.served.clear();
   slot.traces.clear();
+  slot.shared_number = 0;
   if (slot.caller) std::exchange(slot.caller, nullptr)->End();
   if (!slot.parted) busy_--;
   slot.ending = slot.parted = false;
@@ -239,7 +240,9 @@ uint32_t Inbox::NameCaller(uint32_t slot, uint32_t position) {
     taken.caller = graph.Begin(places_, taken.served, taken.traces);
     if (taken.parted) taken.caller->LeavePlace();
   }
-  return graph.Name(taken.caller, position);
+  if (!taken.served.empty() || !taken.traces.empty()) return graph.Name(taken.caller, position);
+  if (taken.shared_number == 0) taken.shared_number = graph.Name(taken.caller, ~0u);
+  return taken.shared_number;
 }
 
 bool Inbox::Leave(uint32_t slot, bool last) {

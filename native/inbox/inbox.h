@@ -81,7 +81,8 @@ class Inbox : public std::enable_shared_from_this<Inbox> {
   // Marks a taken batch as unseen by the model: Detach requeues it, like a waiting one.
   void Untake(uint32_t slot);
   // Returns a number for calls that a request of a batch makes (~0u: any of its requests); 0 if the
-  // batch has ended. Throws std::bad_alloc.
+  // batch has ended. Requests that serve no call and are not traced share one, so that the calls of
+  // a batch can share a header. Throws std::bad_alloc.
   uint32_t NameCaller(uint32_t slot, uint32_t position);
   // Leaves a batch. `last` ends it: unanswered requests fail, and the instance may get another
   // batch. Returns whether the batch continues.
@@ -115,6 +116,7 @@ class Inbox : public std::enable_shared_from_this<Inbox> {
     std::vector<ServedCall> served;
     TraceMarks<TraceParent> traces;
     std::shared_ptr<Caller> caller;  // null: the batch has made no calls
+    uint32_t shared_number = 0;      // for calls of any request; 0: not assigned
   };
   // Lists its request in the inbox, which owns it while it is listed.
   struct Reader;

@@ -1,6 +1,7 @@
 #include "inbox/inbox_backend.h"
 
 #include <charconv>
+#include <map>
 #include <string>
 #include <utility>
 
@@ -25,14 +26,16 @@ class InboxInstance final : public Instance {
 
 class InboxModel final : public Model {
  public:
-  InboxModel(std::string name, std::shared_ptr<const Inboxes> inboxes)
-      : name_(std::move(name)), inboxes_(std::move(inboxes)) {}
+  InboxModel(std::string name, std::shared_ptr<const Inboxes> inboxes,
+             std::map<std::string, std::string> info)
+      : name_(std::move(name)), inboxes_(std::move(inboxes)), info_(std::move(info)) {}
 
   // Empty: the configuration is complete; the model's own completion came before.
   ModelDescription Describe() const override { return {}; }
   Status Configure(const ModelIo&, std::string_view) override { return Status::Ok(); }
   bool starts_at_once() const override { return true; }
   std::shared_ptr<CallPlaces> call_places() const override { return inboxes_->places; }
+  std::map<std::string, std::string> Info() const override { return info_; }
 
   BlockRef InputBlock(size_t size) override {
     return inboxes_->inputs ? inboxes_->inputs->Acquire(size) : BlockRef();
@@ -49,6 +52,7 @@ class InboxModel final : public Model {
  private:
   const std::string name_;
   const std::shared_ptr<const Inboxes> inboxes_;
+  const std::map<std::string, std::string> info_;
 };
 
 }  // namespace
@@ -63,7 +67,12 @@ StatusOr<std::unique_ptr<Model>> InboxBackend::Load(const ModelSpec& spec) {
   if (!inboxes) {
     return Status::Internal("model '" + spec.name + "': no inboxes are reserved for its instances");
   }
-  return std::unique_ptr<Model>(new InboxModel(spec.name, std::move(inboxes)));
+  std::map<std::string, std::string> info;
+  for (const char* const key : {"library", "version", "intra_op_threads"}) {
+    const auto known = spec.settings.find(key);
+    if (known != spec.settings.end()) info.insert(*known);
+  }
+  return std::unique_ptr<Model>(new InboxModel(spec.name, std::move(inboxes), std::move(info)));
 }
 
 }  // namespace tritonts

@@ -1,7 +1,9 @@
 // The engine's side of models that run on threads of their own or in processes: instances that pass
 // each batch to an inbox, from which its environment takes it.
 //
-// Settings of Load: `inboxes`, the number that ReservedInboxes::Reserve returned.
+// Settings of Load: `inboxes`, the number that ReservedInboxes::Reserve returned. `library`,
+// `version` and `intra_op_threads`, if the environment has such a runtime, are what Model::Info
+// tells.
 #pragma once
 
 #include <memory>

@@ -24,6 +24,8 @@ class Json {
   const Json& Member(std::string_view name) const;
   // The elements of an array, or the members of an object; empty for all else.
   const std::vector<Json>& items() const { return items_; }
+  // The names of an object's members, in the order of `items`; empty for all else.
+  const std::vector<std::string>& names() const { return names_; }
   // The string; null if this is none. Borrowed.
   const std::string* text() const { return kind_ == Kind::kText ? &text_ : nullptr; }
   bool is_null() const { return kind_ == Kind::kNull; }

@@ -5,8 +5,13 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
 
+#include "engine/request/response_parameters.h"
 #include "python/channel.h"
+#include "python/parameter_bytes.h"
 
 namespace tritonts::python {
 
@@ -16,7 +21,14 @@ constexpr size_t kMostText = 16 << 10;
 // An answer may return the inputs of its batch as outputs at most this many times.
 constexpr uint64_t kMostRepeats = 64;
 
-enum class Item : int64_t { kResponse = 1, kError = 2, kEnd = 3, kTogether = 4, kAgain = 5 };
+enum class Item : int64_t {
+  kResponse = 1,
+  kError = 2,
+  kEnd = 3,
+  kTogether = 4,
+  kAgain = 5,
+  kParameters = 6,
+};
 
 }  // namespace
 
@@ -230,15 +242,43 @@ struct Channel::Answers {
     return true;
   }
 
+  bool Parameters() {
+    if (!Has(3)) return false;
+    const int64_t request = at[0];
+    const int64_t size = at[1];
+    const char* const data = Data(at[2], size);
+    at += 3;
+    if (!data || request < 0 || request >= batch.requests) return false;
+    // The list has the limit. Bytes are bounded before they are copied: only a bool takes more of
+    // them here than in a port's page, 8 instead of 4.
+    if (size > static_cast<int64_t>(2 * kMostResponseParameterBytes)) return false;
+    const std::string own(data, static_cast<size_t>(size));
+    std::string_view left = own;
+    ResponseParameterList list;
+    while (!left.empty()) {
+      uint32_t type = 0;
+      std::string_view name;
+      std::string_view bytes;
+      std::variant<std::string, int64_t, double, bool> value;
+      if (!NextParameter(&left, &type, &name, &bytes) || !ReadValue(type, bytes, &value) ||
+          !list.Set(name, std::move(value)).ok()) {
+        return false;
+      }
+    }
+    run->SetParameters(static_cast<uint32_t>(request), list.Take());
+    return true;
+  }
+
   bool Read() {
     while (at < end) {
       const auto kind = static_cast<Item>(*at++);
-      const bool good = kind == Item::kResponse   ? Response()
-                        : kind == Item::kError    ? Error()
-                        : kind == Item::kEnd      ? End()
-                        : kind == Item::kTogether ? Together()
-                        : kind == Item::kAgain    ? Again()
-                                                  : false;
+      const bool good = kind == Item::kResponse     ? Response()
+                        : kind == Item::kError      ? Error()
+                        : kind == Item::kEnd        ? End()
+                        : kind == Item::kTogether   ? Together()
+                        : kind == Item::kAgain      ? Again()
+                        : kind == Item::kParameters ? Parameters()
+                                                    : false;
       if (!good) return false;
     }
     if (together) run->RespondAll(Status::Ok());

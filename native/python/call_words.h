@@ -8,8 +8,11 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <variant>
 
 #include "engine/request/request_builder.h"
+#include "python/parameter_bytes.h"
 #include "python/protocol.h"
 
 namespace tritonts::python {
@@ -39,40 +42,26 @@ class CallWords {
   bool good_ = true;
 };
 
-// Parses parameters from private bytes. Returns false if they are invalid.
+// Parses the parameters of a call from private bytes. Returns false if they are invalid.
 inline bool ReadParameters(std::string_view bytes, RequestBuilder* builder) {
   while (!bytes.empty()) {
-    uint32_t numbers[3];
-    if (bytes.size() < sizeof(numbers)) return false;
-    std::memcpy(numbers, bytes.data(), sizeof(numbers));
-    bytes.remove_prefix(sizeof(numbers));
-    const auto [type, name, size] = numbers;
-    if (name > bytes.size() || size > bytes.size() - name) return false;
-    const std::string_view key = bytes.substr(0, name);
-    const std::string_view value = bytes.substr(name, size);
-    bytes.remove_prefix(size_t{name} + size);
+    uint32_t type = 0;
+    std::string_view name;
+    std::string_view value;
+    if (!NextParameter(&bytes, &type, &name, &value)) return false;
     if (type == kSequenceType) {
-      if (size != kSequenceBytes || name > kMostSequenceIdBytes) return false;
+      if (value.size() != kSequenceBytes || name.size() > kMostSequenceIdBytes) return false;
       uint64_t number = 0;
       uint32_t flags = 0;
       std::memcpy(&number, value.data(), 8);
       std::memcpy(&flags, value.data() + 8, 4);
-      builder->SetSequence(0, number, key, (flags & kSequenceStart) != 0,
+      builder->SetSequence(0, number, name, (flags & kSequenceStart) != 0,
                            (flags & kSequenceEnd) != 0);
       continue;
     }
-    if (type != 0 && size != 8) return false;
-    int64_t whole = 0;
-    double real = 0;
-    if (type != 0) {
-      std::memcpy(&whole, value.data(), 8);
-      std::memcpy(&real, value.data(), 8);
-    }
-    if (type == 0) builder->AddParameter(key, std::string(value));
-    if (type == 1) builder->AddParameter(key, whole);
-    if (type == 2) builder->AddParameter(key, real);
-    if (type == 3) builder->AddParameter(key, whole != 0);
-    if (type > 3) return false;
+    std::variant<std::string, int64_t, double, bool> read;
+    if (!ReadValue(type, value, &read)) return false;
+    builder->AddParameter(name, std::move(read));
   }
   return true;
 }

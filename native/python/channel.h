@@ -105,7 +105,7 @@ class Channel final : public PolledSource, public std::enable_shared_from_this<C
   // --- For calls. Thread-safe. Copies a response to the heap "down" and returns its offset; the
   // stub gives it back with kRead. Returns 0 if there is no memory, with the reason in `fault`.
   uint64_t Place(std::vector<uint64_t> words, std::span<const OutputTensor> outputs,
-                 std::string_view text, std::string* fault);
+                 std::string_view text, std::string_view parameters, std::string* fault);
   // Frees such a response. Returns false if there is none at this offset.
   bool FreeAnswer(uint64_t place);
   // Fills in the Reply at `word`, an offset that was validated.

@@ -28,11 +28,11 @@ constexpr uint64_t kCallTimes = 8;
 }  // namespace
 
 uint64_t Channel::Place(std::vector<uint64_t> words, std::span<const OutputTensor> outputs,
-                        std::string_view text, std::string* fault) {
+                        std::string_view text, std::string_view parameters, std::string* fault) {
   const auto aligned = [](uint64_t size) {
     return (size + kAlignment - 1) / kAlignment * kAlignment;
   };
-  uint64_t size = aligned(words.size() * 8) + aligned(text.size());
+  uint64_t size = aligned(words.size() * 8) + aligned(text.size()) + aligned(parameters.size());
   for (const OutputTensor& output : outputs) size += aligned(output.size);
   uint64_t place = 0;
   {
@@ -49,13 +49,16 @@ uint64_t Channel::Place(std::vector<uint64_t> words, std::span<const OutputTenso
   // The words are complete before they are copied: the stub may modify shared memory, so nothing is
   // read back from it.
   uint64_t data = place + aligned(words.size() * 8);
-  if (!text.empty()) {
-    words[3] = text.size();
-    words[4] = data;
-    std::memcpy(segment_->memory.data() + data, text.data(), text.size());
-    data += aligned(text.size());
-  }
-  size_t at = 6;
+  const auto put = [&](size_t at_word, std::string_view bytes) {
+    if (bytes.empty()) return;
+    words[at_word] = bytes.size();
+    words[at_word + 1] = data;
+    std::memcpy(segment_->memory.data() + data, bytes.data(), bytes.size());
+    data += aligned(bytes.size());
+  };
+  put(3, text);
+  put(5, parameters);
+  size_t at = 8;
   for (const OutputTensor& output : outputs) {
     const size_t rank = words[at + 2];
     words[at + 4 + rank] = data;

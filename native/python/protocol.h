@@ -27,6 +27,8 @@
 //   2, request or -1 for all, code, bytes of the text, offset                         (an error)
 //   3, request                                                      (the end of its responses)
 //   4, outputs, for each: as in 1, with the rows of all requests  (the only response to each)
+//   5, request                                                      (the request runs again)
+//   6, request, bytes, offset                   (the parameters of its next response in the answer)
 // Offsets count from the start of the memory. Outputs may lie in the batch's own inputs. Offsets
 // from `size` on refer to the memory of the version's inputs (shared_inputs.h), which all processes
 // of the version map.
@@ -37,8 +39,8 @@
 //   of the parameters, wanted outputs, index of each, inputs, for each: index, datatype, rank,
 //   dims, bytes, offset
 // The responses to a call are announced in the call's Reply. The words of such a response:
-//   code, final, empty, bytes of the text, offset, outputs, for each: index, datatype, rank, dims,
-//   bytes, offset
+//   code, final, empty, bytes of the text, offset, bytes of the parameters, offset, outputs, for
+//   each: index, datatype, rank, dims, bytes, offset
 #pragma once
 
 #include <atomic>
@@ -49,7 +51,7 @@ namespace tritonts::python {
 
 constexpr uint32_t kMagic = 0x74737079;
 // Incremented with each change of this file: the stub refuses another version.
-constexpr uint32_t kProtocol = 5;
+constexpr uint32_t kProtocol = 6;
 
 constexpr size_t kAlignment = 64;
 constexpr size_t kPage = 4096;

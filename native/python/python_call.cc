@@ -11,6 +11,7 @@
 #include "engine/version/check_request.h"
 #include "engine/version/shapes.h"
 #include "python/channel.h"
+#include "python/parameter_bytes.h"
 
 namespace tritonts::python {
 
@@ -100,6 +101,8 @@ bool PythonCall::CopyDown(const Response& response, Answer* answer) {
              response.empty ? 1u : 0u,
              0,
              0,
+             0,
+             0,
              outputs.size()};
     for (size_t i = 0; i < outputs.size(); i++) {
       words.push_back(outputs[i].index);
@@ -109,10 +112,14 @@ bool PythonCall::CopyDown(const Response& response, Answer* answer) {
       words.push_back(outputs[i].size);
       words.push_back(0);
     }
+    std::string parameters;
+    if (status.ok() && response.parameters) {
+      for (const RequestParameter& one : *response.parameters) AppendParameter(one, &parameters);
+    }
     std::string fault;
     answer->words = words.size();
-    answer->place =
-        channel_->Place(std::move(words), outputs, status.ok() ? "" : status.message(), &fault);
+    answer->place = channel_->Place(std::move(words), outputs, status.ok() ? "" : status.message(),
+                                    parameters, &fault);
   } catch (const std::bad_alloc&) {
     return false;
   }

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <cstring>
 #include <string>
-#include <variant>
 
 #include "python/channel.h"
+#include "python/parameter_bytes.h"
 
 namespace tritonts::python {
 
@@ -14,42 +14,17 @@ constexpr size_t Aligned(size_t size) {
   return (size + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-// A parameter's value as bytes.
-std::string ValueOf(const RequestParameter& parameter, uint32_t* type) {
-  *type = static_cast<uint32_t>(parameter.value.index());
-  if (const auto* text = std::get_if<std::string>(&parameter.value)) return *text;
-  std::string bytes(8, '\0');
-  if (const auto* whole = std::get_if<int64_t>(&parameter.value)) {
-    std::memcpy(bytes.data(), whole, 8);
-  } else if (const auto* real = std::get_if<double>(&parameter.value)) {
-    std::memcpy(bytes.data(), real, 8);
-  } else {
-    bytes[0] = std::get<bool>(parameter.value) ? 1 : 0;
-  }
-  return bytes;
-}
-
-void Append(uint32_t type, const std::string& name, const std::string& value, std::string* said) {
-  const uint32_t numbers[] = {type, static_cast<uint32_t>(name.size()),
-                              static_cast<uint32_t>(value.size())};
-  said->append(reinterpret_cast<const char*>(numbers), sizeof(numbers));
-  *said += name;
-  *said += value;
-}
-
 std::string Said(const Request& request) {
   std::string said;
   for (const RequestParameter& parameter : request.parameters()) {
-    uint32_t type = 0;
-    const std::string value = ValueOf(parameter, &type);
-    Append(type, parameter.name, value, &said);
+    AppendParameter(parameter, &said);
   }
   if (const SequenceMark& mark = request.sequence(); mark.any()) {
     const uint32_t flags = (mark.start ? kSequenceStart : 0) | (mark.end ? kSequenceEnd : 0);
     std::string value(kSequenceBytes, '\0');
     std::memcpy(value.data(), &mark.id.number, 8);
     std::memcpy(value.data() + 8, &flags, 4);
-    Append(kSequenceType, mark.id.text, value, &said);
+    AppendParameter(kSequenceType, mark.id.text, value, &said);
   }
   return said;
 }

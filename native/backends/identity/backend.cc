@@ -3,6 +3,7 @@
 #include <charconv>
 #include <chrono>
 #include <condition_variable>
+#include <cstring>
 #include <mutex>
 
 #include "engine/batch/collector.h"
@@ -12,6 +13,10 @@
 namespace tritonts {
 
 namespace {
+
+// Inputs of fewer bytes are copied for one output of all requests. That takes less than a response
+// each.
+constexpr size_t kLargeInput = size_t{16} << 10;
 
 // A week. Delays are sums and products of parameters, and must not overflow.
 constexpr uint64_t kMostDelayMs = 604'800'000;
@@ -58,11 +63,14 @@ class IdentityInstance final : public Instance {
 
  private:
   // Whether all inputs consist of rows of equal size, so that one output can answer all requests. A
-  // single large input is returned as it is, without a copy.
+  // large input in a block is returned as it is, without a copy, and one in a region of shared
+  // memory is copied to where the output goes.
   bool RespondsTogether(const Run& run) const {
     if (io_->max_batch_size == 0) return false;
     for (const InputTensor& input : run.inputs(0)) {
-      if (input.datatype == DataType::kBytes || input.first_chunks.front().owner) return false;
+      const Buffer& first = input.first_chunks.front();
+      if (input.datatype == DataType::kBytes || first.owner) return false;
+      if (first.size >= kLargeInput) return false;
     }
     return true;
   }
@@ -85,27 +93,49 @@ class IdentityInstance final : public Instance {
     for (uint32_t position = 0; position < requests.size(); position++) {
       for (const InputTensor& input : run.inputs(position)) {
         if (input.index >= io_->outputs.size()) continue;
-        const Request& request = *requests[position];
-        if (input.first_chunks.size() == 1) {
-          const Buffer chunk = request.chunk(input);
-          run.SetRequestOutput(position, input.index, input.datatype, input.shape, chunk.data,
-                               chunk.size, chunk.owner.get());
-          continue;
-        }
-        BlockRef block = run.pool().Acquire(input.byte_size());
-        if (!block) {
-          run.Respond(position, Status::Unavailable(Reason::kNoMemory, "no memory for an output"));
-          break;
-        }
-        char* target = static_cast<char*>(block->data());
-        for (size_t i = 0; i < input.first_chunks.size(); i++) {
-          const Buffer chunk = request.chunk(input, i);
-          std::copy_n(static_cast<const char*>(chunk.data), chunk.size, target);
-          target += chunk.size;
-        }
-        run.SetRequestOutput(position, input.index, input.datatype, input.shape, block->data(),
-                             input.byte_size(), block.get());
+        const Status status = Give(run, position, input);
+        if (status.ok() || status.code() == Code::kCancelled) continue;
+        run.Respond(position, status);
+        break;
       }
+    }
+    return Status::Ok();
+  }
+
+  // Returns an input of one request. CANCELLED: the request is done.
+  static Status Give(Run& run, uint32_t position, const InputTensor& input) {
+    const Request& request = *run.requests()[position];
+    const size_t size = input.byte_size();
+    const bool texts = input.datatype == DataType::kBytes;
+    if (input.first_chunks.size() == 1) {
+      const Buffer chunk = request.chunk(input);
+      // Memory of no block is copied once in any case: to where the output goes, if that is known.
+      if (chunk.owner || texts || size == 0) {
+        run.SetRequestOutput(position, input.index, input.datatype, input.shape, chunk.data, size,
+                             chunk.owner.get());
+        return Status::Ok();
+      }
+    }
+    char* target = nullptr;
+    BlockRef block;
+    if (texts) {
+      block = run.pool().Acquire(size);
+      if (!block) return Status::Unavailable(Reason::kNoMemory, "no memory for an output");
+      target = static_cast<char*>(block->data());
+    } else {
+      auto place = run.Output(position, input.index, input.datatype, input.shape);
+      if (!place.ok()) return place.status();
+      target = static_cast<char*>(place.value().data);
+    }
+    for (size_t i = 0; i < input.first_chunks.size(); i++) {
+      const Buffer chunk = request.chunk(input, i);
+      // The place of an output may be in the region that the input is in.
+      if (chunk.size > 0) std::memmove(target, chunk.data, chunk.size);
+      target += chunk.size;
+    }
+    if (texts) {
+      run.SetRequestOutput(position, input.index, input.datatype, input.shape, block->data(), size,
+                           block.get());
     }
     return Status::Ok();
   }

@@ -95,7 +95,8 @@ StatusOr<uint32_t> BatchOutputs::PlaceOf(const OutputPlan& output) const {
     keys += (keys.empty() ? "'" : ", '") + key + "'";
   }
   return Status::InvalidArg("output '" + output.name +
-                            "' is no key of the dict that the model returned, which has " + keys);
+                            "' is not a key of the dict that the model returned, which has " +
+                            keys);
 }
 
 Status BatchOutputs::DeclareOne(Run& run, uint32_t index, uint32_t place) {

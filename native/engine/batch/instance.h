@@ -2,7 +2,8 @@
 //
 //   free --(a batch)--> occupied --(InstanceFree, or a blocking Execute returned)--> free
 //
-// A blocking instance has a thread, which its first batch starts and the version's Destroy joins.
+// A blocking instance has a thread, which its first batch starts. The version joins it when the
+// instance is removed or the version destroyed.
 // An asynchronous instance has no thread. The version's lock guards the fields that are marked so.
 // Execute of the backend's instance is called by one thread at a time.
 #pragma once
@@ -34,6 +35,7 @@ struct InstanceRunner {
         host_policy(spec.host_policy),
         instance(std::move(backend_instance)),
         asynchronous(instance->asynchronous()),
+        leaves_open(instance->leaves_open()),
         lost_(instance->lost()) {}
   ~InstanceRunner() {
     LeaveGateForGood();
@@ -72,6 +74,7 @@ struct InstanceRunner {
   BlockPool pool{kIdleBytes};
   const std::unique_ptr<Instance> instance;
   const bool asynchronous;
+  const bool leaves_open;
   // The totals that its runs are added to; null: the version's own. Set before its first run.
   GpuTotals* totals = nullptr;
   // The gate that its batches pass, and its ticket there; null: they pass none. Set before its
@@ -81,6 +84,8 @@ struct InstanceRunner {
 
   // Guarded by the version's lock.
   bool occupied = false;                   // has a batch and is not free yet
+  bool leaving = false;                    // it is removed, once nothing is bound to it
+  bool gone = false;                       // it is removed, and its thread returns
   PooledRun* next = nullptr;               // its batch, until a thread takes it to Execute
   PooledRun* held = nullptr;               // its batch, while that waits at the gate
   bool free_when_done = false;             // it is free when its run has ended, and not before

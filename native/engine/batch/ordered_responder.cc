@@ -63,6 +63,7 @@ void OrderedResponder::MakeIndependent(Delivery* delivery) {
     if (response.outputs.empty()) continue;
     response.status = context_->no_response;
     response.outputs = {};
+    response.parameters.reset();
   }
 }
 

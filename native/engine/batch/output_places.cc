@@ -59,6 +59,13 @@ void OutputPlaces::Declare(uint32_t request, const OutputTensor& tensor,
   replaced = outputs_->Declare(request, tensor, offsets);
 }
 
+void OutputPlaces::SetParameters(uint32_t request, ResponseParameters parameters) {
+  std::lock_guard lock(members_->lock());
+  if (members_->done(request) || members_->suspended()) return;
+  // What they replace is dropped after the lock is released.
+  outputs_->SetParameters(request, &parameters);
+}
+
 void OutputPlaces::Drop(uint32_t request) {
   for (bool more = true; more;) {
     BlockRef block;  // dropped after the lock is released

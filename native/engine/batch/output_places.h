@@ -32,7 +32,9 @@ class OutputPlaces {
                           std::span<const int64_t> shape, MemoryKind preferred);
   // Declares an output for a request or for kAll. No effect if the request is done.
   void Declare(uint32_t request, const OutputTensor& tensor, std::span<const size_t> offsets = {});
-  // Drops the outputs declared for a request or for kAll. Does not allocate.
+  // Declares the parameters of a request's next response. No effect if the request is done.
+  void SetParameters(uint32_t request, ResponseParameters parameters);
+  // Drops the outputs and parameters declared for a request or for kAll. Does not allocate.
   void Drop(uint32_t request);
 
  private:

@@ -7,6 +7,7 @@
 
 #include "engine/base/rules.h"
 #include "engine/request/region_use.h"
+#include "engine/request/response_parameters.h"
 
 namespace tritonts {
 
@@ -58,7 +59,7 @@ void Responder::KeepOnly(uint32_t position, const Request& request, Delivery* de
 
 void Responder::CountUnread(StreamCount* stream, std::span<const OutputTensor> outputs,
                             Response* response) {
-  response->counted = StreamCount::kResponseBytes;
+  response->counted = StreamCount::kResponseBytes + ParameterBytes(response->parameters);
   const RegionUse* const regions = response->request->header->regions.get();
   for (const OutputTensor& output : outputs) {
     // The server holds no bytes of an output that goes to a region.
@@ -96,8 +97,10 @@ void Responder::Prepare(uint32_t position, const Status& status, bool final, Del
     outputs_->Drop(position, &delivery->blocks);
   } else if (status.ok()) {
     const size_t before = delivery->outputs.size();
+    response.parameters = outputs_->TakeParameters(position);
     response.status =
         outputs_->Take(position, *request, &delivery->outputs, &delivery->blocks, &delivery->kept);
+    if (!response.status.ok()) response.parameters.reset();
     delivery->output_counts.back() = delivery->outputs.size() - before;
     if (stream && response.status.ok()) {
       CountUnread(stream, std::span(delivery->outputs).subspan(before), &response);
@@ -186,7 +189,9 @@ void Responder::Fetch(Delivery* delivery) {
       OutputTensor& output = delivery->outputs[static_cast<size_t>(first) + k];
       response.status = memory_->Fetch(*response.request, &output, &delivery->copies);
     }
-    if (!response.status.ok()) response.outputs = {};
+    if (response.status.ok()) continue;
+    response.outputs = {};
+    response.parameters.reset();
   }
   std::lock_guard lock(members_->lock());
   for (const auto [i, position] : delivery->uncounted) {

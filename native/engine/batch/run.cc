@@ -27,6 +27,7 @@ void PooledRun::Assign(std::span<Request* const> batch, uint64_t number, const R
   if (!not_single_.SameAs(context->not_single)) not_single_ = context->not_single;
   decoupled_ = context->decoupled;
   asynchronous_ = runner->asynchronous;
+  leaves_open_ = context->decoupled || runner->leaves_open;
   const OutputKeeper* const keeper = additions_.keeper();
   outputs_.Begin(context, batch, keeper);
   kept_outputs_ = keeper ? keeper->kept_outputs() : std::span<const uint32_t>();
@@ -76,8 +77,7 @@ bool PooledRun::Returned() {
     left = members_.undone() > 0;
     failure = rerun_.Take();
   }
-  // Requests of a decoupled model may stay open after Execute.
-  if (decoupled_ && failure.ok()) left = false;
+  if (leaves_open_ && failure.ok()) left = false;
   if (left) RespondAll(failure.ok() ? context_->left_open : failure);
   return life_.Returned();
 }

@@ -153,6 +153,10 @@ class PooledRun final : public Run {
   void SetRequestOutput(uint32_t request, uint32_t index, DataType datatype,
                         std::span<const int64_t> shape, const void* data, size_t size,
                         Block* block) override;
+  void SetParameters(uint32_t request, ResponseParameters parameters) override {
+    places_.SetParameters(request, std::move(parameters));
+  }
+  void DropOutputs(uint32_t request) override { places_.Drop(request); }
   void Respond(uint32_t request, const Status& status, bool final = true) override;
   void Release(uint32_t request) override;
   void EndResponses(uint32_t request) override;
@@ -180,6 +184,7 @@ class PooledRun final : public Run {
   Status not_single_;  // for calls on done requests, when the version may be gone
   bool decoupled_ = false;
   bool asynchronous_ = false;
+  bool leaves_open_ = false;  // requests may be open after Execute
 
   RunMembers members_{requests_};
   RunClock clock_;

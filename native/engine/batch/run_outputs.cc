@@ -39,6 +39,7 @@ void RunOutputs::Clear() {
   whole_.clear();
   single_.clear();
   chains_.clear();
+  parameters_.clear();
   unused_ = kNone;
   lacking_ = false;
 }
@@ -104,6 +105,20 @@ BlockRef RunOutputs::Store(uint32_t request, Declared declared) {
   }
   (last == kNone ? chains_[request] : single_[last].next) = added;
   return {};
+}
+
+void RunOutputs::SetParameters(uint32_t position, ResponseParameters* parameters) {
+  if (position >= first_rows_.size()) return;
+  try {
+    if (parameters_.empty()) parameters_.resize(first_rows_.size());
+    parameters_[position].swap(*parameters);
+  } catch (const std::bad_alloc&) {
+    lacking_ = true;
+  }
+}
+
+ResponseParameters RunOutputs::TakeParameters(uint32_t position) {
+  return position < parameters_.size() ? std::move(parameters_[position]) : nullptr;
 }
 
 OutputTensor RunOutputs::PartOf(const Declared& declared, size_t first_row, size_t past_row) const {
@@ -187,7 +202,7 @@ bool RunOutputs::Takes(std::span<Request* const> requests, const OutputTensor& t
 bool RunOutputs::TakeAlike(std::span<Request* const> requests,
                            std::vector<OutputTensor>* tensors) const {
   const RequestHeader& header = *requests.front()->header;
-  if (!context_->batching || lacking_) return false;
+  if (!context_->batching || lacking_ || !parameters_.empty()) return false;
   // Some outputs of single requests were not consumed yet.
   for (const uint32_t first : chains_) {
     if (first != kNone) return false;
@@ -208,6 +223,7 @@ bool RunOutputs::TakeAlike(std::span<Request* const> requests,
 }
 
 void RunOutputs::Drop(uint32_t position, std::vector<BlockRef>* blocks) {
+  if (position < parameters_.size()) parameters_[position].reset();
   if (position >= chains_.size()) return;
   for (uint32_t i = std::exchange(chains_[position], kNone); i != kNone;) {
     Declared& declared = single_[i];
@@ -224,6 +240,7 @@ void RunOutputs::DropAll(std::vector<BlockRef>* blocks) {
   }
   whole_.clear();
   for (uint32_t i = 0; i < chains_.size(); i++) Drop(i, blocks);
+  parameters_.clear();
   lacking_ = false;
 }
 
@@ -243,7 +260,12 @@ bool RunOutputs::DropOne(uint32_t position, BlockRef* block) {
     single_[at].next = std::exchange(unused_, at);
     return true;
   }
-  if (position == Run::kAll) lacking_ = false;
+  if (position == Run::kAll) {
+    parameters_.clear();
+    lacking_ = false;
+  } else if (position < parameters_.size()) {
+    parameters_[position].reset();
+  }
   return false;
 }
 

@@ -1,4 +1,5 @@
-// The outputs that a backend declared for a run's requests and that no response has carried yet.
+// The outputs and parameters that a backend declared for a run's requests and that no response has
+// carried yet.
 //
 // Each output is checked when it is declared. If it is invalid, the responses that would carry it
 // are errors. Owned by a run and guarded by its lock.
@@ -55,6 +56,12 @@ class RunOutputs {
   [[nodiscard]] BlockRef Declare(uint32_t request, const OutputTensor& tensor,
                                  std::span<const size_t> offsets = {});
 
+  // Swaps the parameters of the next response to request `position` with these. If memory runs out,
+  // it is as for Declare.
+  void SetParameters(uint32_t position, ResponseParameters* parameters);
+  // Takes those parameters. Null: there are none.
+  ResponseParameters TakeParameters(uint32_t position);
+
   // Adds the outputs of the next response to request `position` to `tensors`, and references to
   // their memory to `blocks`. If an output is invalid, returns an error and adds no output. Outputs
   // declared for this request alone are consumed. Kept outputs go to `kept`.
@@ -62,19 +69,20 @@ class RunOutputs {
               std::vector<BlockRef>* blocks, KeptOutputs* kept);
   // Adds the part of each output that the first request gets, if one response can serve all
   // requests, and returns true. For that, the wanted outputs must be valid, declared for all
-  // requests, with rows of equal size, in memory that the sink takes. `requests` are the run's and
-  // want the same outputs.
+  // requests, with rows of equal size, in memory that the sink takes, and there must be no
+  // parameters. `requests` are the run's and want the same outputs.
   bool TakeAlike(std::span<Request* const> requests, std::vector<OutputTensor>* tensors) const;
   // The number of outputs declared for all requests, and for single requests.
   size_t whole() const { return whole_.size(); }
   size_t single() const { return single_.size(); }
-  // Drops the outputs declared for one request, or for all. References to their memory go to
-  // `blocks`.
+  // Drops the outputs and parameters declared for one request, or for all. References to the
+  // outputs' memory go to `blocks`.
   void Drop(uint32_t position, std::vector<BlockRef>* blocks);
   void DropAll(std::vector<BlockRef>* blocks);
-  // Drops one output of request `position` or of kAll, without allocating. False: none is left.
+  // Drops one output of request `position` or of kAll, without allocating. False: none is left, and
+  // the parameters are dropped, too.
   bool DropOne(uint32_t position, BlockRef* block);
-  // Drops all outputs and their blocks.
+  // Drops all outputs, their blocks, and all parameters.
   void Clear();
 
   // Whether callers may get an output. Those of the model that are not internal may be kept as
@@ -121,7 +129,8 @@ class RunOutputs {
   std::vector<Declared> single_;      // declared for single requests, and unused entries
   std::vector<uint32_t> chains_;      // by request: its first entry in single_; may be empty
   uint32_t unused_ = kNone;           // first unused entry in single_
-  bool lacking_ = false;              // memory for an output ran out
+  std::vector<ResponseParameters> parameters_;  // by request; empty: none were declared
+  bool lacking_ = false;                        // memory for an output ran out
 };
 
 }  // namespace tritonts

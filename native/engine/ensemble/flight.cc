@@ -85,6 +85,7 @@ Status Flight::Fill(const FlightStep& step, uint32_t position, uint32_t requests
   const ModelIo& io = binding.version->io();
   RequestBuilder builder(
       {header, ensemble_, binding.version.get(), now_ns, 0, requests, outer_[position]});
+  header->sequence.reset();
   for (size_t i = 0; i < plan.outputs.size(); i++) {
     // Ask only for outputs that have a reader.
     const Tensor& output = tensors_[plan.outputs[i].tensor];
@@ -101,6 +102,7 @@ Status Flight::Fill(const FlightStep& step, uint32_t position, uint32_t requests
       }
       continue;
     }
+    if (!header->sequence) header->sequence = part.sequence;
     InputTensor& input = builder.AddInput(binding.inputs[i], part.datatype);
     input.shape = part.shape;
     // A shared tensor begins with the first request's part.
@@ -115,6 +117,12 @@ Status Flight::Fill(const FlightStep& step, uint32_t position, uint32_t requests
       const bool owned = alone || !IsHostMemory(chunk.kind);
       builder.Pass(&input,
                    {data, chunk.size, chunk.kind, chunk.device, owned ? chunk.owner : BlockRef()});
+    }
+  }
+  if (header->sequence) {
+    const SequenceMark& mark = *header->sequence;
+    for (uint32_t i = 0; i < requests; i++) {
+      builder.SetSequence(i, mark.id.number, mark.id.text, mark.start, mark.end);
     }
   }
   Status status = FitToModel(plan.model, io, header);

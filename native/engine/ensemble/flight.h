@@ -44,9 +44,15 @@ class Ensemble;
 class Flight;
 struct FlightStep;
 
+// The sequence that a step's response names in its parameters (`sequence_id`, `sequence_start`,
+// `sequence_end`). The steps behind it belong to that sequence, and so does the ensemble's
+// response. Null: they belong to the caller's.
+using NamedSequence = std::shared_ptr<const SequenceMark>;
+
 // The header of a step's requests.
 struct StepHeader : RequestHeader {
   FlightStep* step = nullptr;
+  NamedSequence sequence;  // that its requests belong to
 };
 
 // A step of a flight.
@@ -105,7 +111,7 @@ class Flight {
   // Takes the responses to all its requests at once. They begin at request `first` of `alike`.
   void TakeAlike(FlightStep* step, const AlikeResponses& alike, size_t first);
   // Whether the responses from `first` on begin with responses to all requests of the flight, in
-  // order.
+  // order, and tensors of all requests can be made of them.
   bool IsWhole(const FlightStep& step, const AlikeResponses& alike, size_t first) const;
   // Whether an output of a step under way may be in this kind of memory. The answer never changes.
   bool Takes(const FlightStep& step, uint32_t output, MemoryKind kind, int device) const;
@@ -145,8 +151,10 @@ class Flight {
     DataType datatype = DataType::kInvalid;
     SmallVector<int64_t, 4> shape;
     SmallVector<Buffer, 1> chunks;  // of the first request, if the part is of all requests
+    NamedSequence sequence;
     void Clear() {
       present = false;
+      sequence.reset();
       shape.clear();
       chunks.clear();
     }
@@ -228,6 +236,12 @@ class Flight {
     return tensor->producer.compare_exchange_strong(none, step, std::memory_order_acq_rel) ||
            none == step;
   }
+  // The sequence that a response names, or the one that its request belongs to. Not ok: its
+  // parameters name none that there can be. Throws std::bad_alloc.
+  StatusOr<NamedSequence> SequenceOf(const FlightStep& step, const Response& response) const;
+  // The parameters of the ensemble's response: the sequence of the first of its outputs that has
+  // one. Throws std::bad_alloc.
+  ResponseParameters ParametersOf(uint32_t position) const;
   // Stores an output as a tensor. Not ok: its shape does not match the model's configuration.
   Status Put(const FlightStep& from, const OutputTensor& output, Buffer buffer, Tensor* tensor,
              Part* part) const;

@@ -1,9 +1,11 @@
 // Answers a flight's requests.
 #include <algorithm>
+#include <memory>
 #include <new>
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "engine/base/clock.h"
 #include "engine/base/rules.h"
@@ -129,6 +131,25 @@ bool Flight::AnswerAlike() {
   }
 }
 
+ResponseParameters Flight::ParametersOf(uint32_t position) const {
+  const EnsemblePlan& plan = ensemble_->plan();
+  for (uint32_t i = 0; i < plan.outputs.size(); i++) {
+    const Part& part = PartOf(plan.outputs[i], position);
+    if (!header_->Wants(i) || !part.present || !part.sequence) continue;
+    const SequenceMark& mark = *part.sequence;
+    std::vector<RequestParameter> made;
+    if (mark.id.text.empty()) {
+      made.push_back({"sequence_id", static_cast<int64_t>(mark.id.number)});
+    } else {
+      made.push_back({"sequence_id", mark.id.text});
+    }
+    made.push_back({"sequence_start", mark.start});
+    made.push_back({"sequence_end", mark.end});
+    return std::make_shared<const std::vector<RequestParameter>>(std::move(made));
+  }
+  return nullptr;
+}
+
 void Flight::AnswerEach() {
   const EnsemblePlan& plan = ensemble_->plan();
   const bool abandoned = abandoned_.load(std::memory_order_relaxed);
@@ -171,6 +192,12 @@ void Flight::AnswerEach() {
       }
       SeparateOwners(outputs_);
       response.outputs = outputs_;
+      try {
+        response.parameters = ParametersOf(i);
+      } catch (const std::bad_alloc&) {
+        response.status = ensemble_->no_memory();
+        response.outputs = {};
+      }
     }
     header_->sink->Deliver({&response, 1});
   }

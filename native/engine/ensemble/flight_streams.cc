@@ -10,6 +10,7 @@
 #include "engine/ensemble/ensemble.h"
 #include "engine/ensemble/flight.h"
 #include "engine/ensemble/relay.h"
+#include "engine/request/response_parameters.h"
 
 namespace tritonts {
 
@@ -127,6 +128,8 @@ void Flight::TakeOutput(FlightStep* from, const Response& response) {
   const EnsembleStep& plan = ensemble_->plan().steps[from->number];
   const EnsembleBindings::Step& binding = bindings_->steps()[from->number];
   if (response.timings) AddTimes(0, *response.request->header, *response.timings);
+  StatusOr<NamedSequence> sequence = SequenceOf(*from, response);
+  if (!sequence.ok()) return FailOne(0, sequence.status(), false, true);
   for (const OutputTensor& output : response.outputs) {
     const int32_t mapping = binding.mapping_of[output.index];
     if (mapping < 0) continue;
@@ -135,6 +138,7 @@ void Flight::TakeOutput(FlightStep* from, const Response& response) {
     Tensor& tensor = tensors_[plan.outputs[static_cast<size_t>(mapping)].tensor];
     if (status.ok()) status = Put(*from, output, kept.take(), &tensor, &tensor.all);
     if (!status.ok()) return FailOne(0, status, false, true);
+    tensor.all.sequence = sequence.value();
   }
 }
 
@@ -288,6 +292,13 @@ bool Flight::Respond() {
     if (stream) response.counted += chunk.size;
   }
   response.outputs = outputs_;
+  try {
+    response.parameters = ParametersOf(0);
+  } catch (const std::bad_alloc&) {
+    FailRoot(ensemble_->no_memory(), false, false);
+    return true;
+  }
+  if (stream) response.counted += ParameterBytes(response.parameters);
   if (root->first_ns_ == 0) root->first_ns_ = NowNs();
   if (stream) stream->NoteSent(response.counted);
   header_->sink->Deliver({&response, 1});

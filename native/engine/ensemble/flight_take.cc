@@ -1,8 +1,10 @@
 // Takes the responses of steps, and finds the steps that they make ready.
 #include <cstring>
+#include <memory>
 #include <new>
 #include <string>
 #include <utility>
+#include <variant>
 
 #include "engine/base/rules.h"
 #include "engine/ensemble/ensemble.h"
@@ -102,6 +104,42 @@ void Flight::AddTimes(uint32_t position, const RequestHeader& header, const Batc
   add(&outcome.output_ns, times.output_ns);
 }
 
+StatusOr<NamedSequence> Flight::SequenceOf(const FlightStep& step, const Response& response) const {
+  const NamedSequence& inherited =
+      static_cast<const StepHeader*>(response.request->header)->sequence;
+  if (!response.parameters) return inherited;
+  std::shared_ptr<SequenceMark> named;
+  for (const RequestParameter& parameter : *response.parameters) {
+    const bool is_id = parameter.name == "sequence_id";
+    const bool is_start = parameter.name == "sequence_start";
+    if (!is_id && !is_start && parameter.name != "sequence_end") continue;
+    if (!named) {
+      named = std::make_shared<SequenceMark>(response.request->sequence());
+      named->place = nullptr;
+    }
+    const auto* const flag = std::get_if<bool>(&parameter.value);
+    const auto* const text = std::get_if<std::string>(&parameter.value);
+    const auto* const number = std::get_if<int64_t>(&parameter.value);
+    const bool fits =
+        is_id ? number || (text && text->size() <= kMostSequenceIdBytes) : flag != nullptr;
+    if (!fits) {
+      return Status::Internal("model '" + ensemble_->plan().steps[step.number].model +
+                              "': the parameter '" + parameter.name + "' of its response " +
+                              (is_id ? "must be an integer or a text of at most " +
+                                           std::to_string(kMostSequenceIdBytes) + " bytes"
+                                     : std::string("must be a bool")) +
+                              ", because it names the sequence of the next step");
+    }
+    if (is_id) {
+      named->id.number = number ? static_cast<uint64_t>(*number) : 0;
+      named->id.text = text ? *text : std::string();
+    } else {
+      (is_start ? named->start : named->end) = *flag;
+    }
+  }
+  return named ? NamedSequence(std::move(named)) : inherited;
+}
+
 void Flight::Take(FlightStep* step, const Response& response) {
   const auto position = static_cast<uint32_t>(response.request - step->requests.get());
   if (count_ > 1) step->apart.store(true, std::memory_order_relaxed);
@@ -128,6 +166,8 @@ void Flight::Take(FlightStep* step, const Response& response) {
   const EnsembleStep& plan = ensemble_->plan().steps[step->number];
   const EnsembleBindings::Step& binding = bindings_->steps()[step->number];
   try {
+    StatusOr<NamedSequence> sequence = SequenceOf(*step, response);
+    if (!sequence.ok()) return FailOne(position, sequence.status(), false, true);
     for (const OutputTensor& output : response.outputs) {
       const int32_t mapping = binding.mapping_of[output.index];
       if (mapping < 0) continue;
@@ -139,6 +179,7 @@ void Flight::Take(FlightStep* step, const Response& response) {
       Status status = kept.status();
       if (status.ok()) status = Put(*step, output, kept.take(), &tensor, &part);
       if (!status.ok()) return FailOne(position, status, false, true);
+      part.sequence = sequence.value();
     }
   } catch (const std::bad_alloc&) {
     FailOne(position, ensemble_->no_memory(), false, true);
@@ -148,7 +189,10 @@ void Flight::Take(FlightStep* step, const Response& response) {
 bool Flight::IsWhole(const FlightStep& step, const AlikeResponses& alike, size_t first) const {
   if (alike.requests.size() - first < count_) return false;
   for (uint32_t i = 0; i < count_; i++) {
-    if (alike.requests[first + i] != &step.requests[i]) return false;
+    const Request* const request = alike.requests[first + i];
+    if (request != &step.requests[i]) return false;
+    // Each tensor has a sequence of its own then.
+    if (count_ > 1 && static_cast<const StepHeader*>(request->header)->sequence) return false;
   }
   return true;
 }
@@ -178,6 +222,7 @@ void Flight::TakeAlike(FlightStep* step, const AlikeResponses& alike, size_t fir
         for (uint32_t i = 0; i < count_; i++) FailOne(i, status, false, true);
         return;
       }
+      tensor.all.sequence = step->header.sequence;
     }
   } catch (const std::bad_alloc&) {
     for (uint32_t i = 0; i < count_; i++) FailOne(i, ensemble_->no_memory(), false, true);

@@ -1,6 +1,7 @@
 #include "engine/ensemble/relay.h"
 
 #include <array>
+#include <utility>
 
 #include "engine/base/clock.h"
 #include "engine/ensemble/ensemble.h"
@@ -27,6 +28,12 @@ Relay::~Relay() {
   if (outer_) return;
   Carry();
   current = nullptr;
+}
+
+Relay::Hidden::Hidden() : hidden_(std::exchange(current, nullptr)) {}
+
+Relay::Hidden::~Hidden() {
+  current = hidden_;
 }
 
 Relay& Relay::Current() {

@@ -30,6 +30,19 @@ class Relay {
   // The thread's relay. There must be one.
   static Relay& Current();
 
+  // Hides the thread's relay while it lives, so that submissions and cancellations within a batch
+  // are carried at once: the batch may wait for their responses.
+  class Hidden {
+   public:
+    Hidden();
+    ~Hidden();
+    Hidden(const Hidden&) = delete;
+    Hidden& operator=(const Hidden&) = delete;
+
+   private:
+    Relay* const hidden_;
+  };
+
   // Adds a step of a flight that can be submitted.
   void AddReady(FlightStep* step);
   // Adds a flight without remaining steps, whose requests are to be answered.

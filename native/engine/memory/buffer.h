@@ -14,8 +14,8 @@
 
 namespace tritonts {
 
-// kShared: borrowed from another process, which may modify it. Copy once before validating; copy to
-// retain.
+// kShared: borrowed from another process, which may modify it, or from the response cache, which
+// lends it to others, too. Copy once before validating; copy to retain, or to write.
 enum class MemoryKind : uint8_t { kHost, kPinned, kDevice, kShared };
 
 class BlockPool;
@@ -41,7 +41,8 @@ class Block {
   // now.
   virtual bool lost() const { return false; }
 
-  // The pool for copies of borrowed memory (kShared); null: the copying instance's own pool.
+  // The pool for copies of borrowed memory (kShared); null: the pool of who copies, such as an
+  // instance or a port.
   virtual BlockPool* copies() const { return nullptr; }
 
   void Retain() { references_.fetch_add(1, std::memory_order_relaxed); }

@@ -54,6 +54,7 @@ const Response& Port::Store(const Response& response, Response* failed) {
   *failed = response;
   failed->status = status;
   failed->outputs = {};
+  failed->parameters.reset();
   failed->counted = 0;
   return *failed;
 }

@@ -41,17 +41,20 @@
 //     the queue, of compute_input, of compute_infer and of compute_output. It holds for the records
 //     that follow it. A batch of no rows stands for responses from the response cache.
 //   - slot, generation, bits (code | final << 8 | limited << 9 | ran << 10 | unserved << 11 |
-//     counted << 12 | empty << 13 | outputs << 16, or on error reason << 16), position of the first
-//     request in its group, number of requests. These are neighbours whose responses differ only in
-//     their bytes. Then, on error: offset and byte size of the message in the page, the same for
-//     all requests; else for each output: index | datatype << 16, offset in the page of the first
-//     request's bytes (or ~number of a large output, for one request; or kInRegion + the upper word
-//     of its byte size), byte size of one request (or its lower word), rank, dims… The bytes of the
-//     other requests follow those of the first one.
+//     counted << 12 | empty << 13 | parameters << 14 | outputs << 16, or on error reason << 16),
+//     position of the first request in its group, number of requests. These are neighbours whose
+//     responses differ only in their bytes. Then, on error: offset and byte size of the message in
+//     the page, the same for all requests; else, with the bit for parameters, which only a response
+//     to one request has: offset and byte size of the parameters in the page; then for each output:
+//     index | datatype << 16, offset in the page of the first request's bytes (or ~number of a
+//     large output, for one request; or kInRegion + the upper word of its byte size), byte size of
+//     one request (or its lower word), rank, dims… The bytes of the other requests follow those of
+//     the first one.
 //   Bytes at the back of a page begin at multiples of 8.
+//   - Parameters: words as in the attributes of a group, one parameter after the other.
 //   - Counted: a response of a decoupled model. It counts as unread until JavaScript says that it
-//     was read, with StreamCount::kResponseBytes and the bytes of its outputs. Empty: the end of a
-//     request without a response.
+//     was read, with StreamCount::kResponseBytes and the bytes of its outputs and parameters.
+//     Empty: the end of a request without a response.
 //
 // Cancellation: in the submission words, for each sequence of neighbours in a group: slot,
 // generation, position of the first request, number of requests.
@@ -106,6 +109,7 @@ constexpr int32_t kRanBit = 1 << 10;
 constexpr int32_t kUnservedBit = 1 << 11;
 constexpr int32_t kCountedBit = 1 << 12;
 constexpr int32_t kEmptyBit = 1 << 13;
+constexpr int32_t kParametersBit = 1 << 14;
 
 // In place of an output's offset in the page: the output is in its target. No number of a large
 // output is as small.

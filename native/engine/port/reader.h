@@ -79,6 +79,9 @@ class AttributesReader {
     // Each parameter takes at least one word.
     return *parameters > words_.size() ? "truncated parameters" : nullptr;
   }
+  // Whether all words were read.
+  bool done() const { return words_.empty(); }
+  // Also reads parameters that stand alone, without what Head reads.
   const char* Parameter(ParameterRecord* parameter) {
     if (words_.size() < 3) return "truncated parameter";
     parameter->kind = words_[0];

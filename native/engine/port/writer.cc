@@ -4,10 +4,13 @@
 #include <cstdio>
 #include <cstring>
 #include <new>
+#include <string>
+#include <variant>
 
 #include "engine/base/rules.h"
 #include "engine/memory/port_memory.h"
 #include "engine/request/region_use.h"
+#include "engine/request/response_parameters.h"
 
 namespace tritonts {
 
@@ -18,6 +21,7 @@ constexpr size_t kLongestMessage = 16384;
 // include two words for the alignment of bytes at the back of the page.
 constexpr size_t kTimingWords = 2 + 10;
 constexpr size_t kResponseWords = 5 + 2 + 2;
+constexpr size_t kParametersWords = 2 + 2;
 constexpr size_t kOutputWords = 4 + 1 + 2;  // without the dims of the tail
 constexpr size_t kMostWords = (layout::kPageBytes - layout::kCutBytes) / 4;
 
@@ -176,12 +180,15 @@ bool ResponseWriter::WriteOutputs(const Response& response, std::string_view* co
   Cutter sizes;
   size_t large = 0;
   size_t most_words = kTimingWords + kResponseWords;
+  const size_t parameter_bytes = ParameterBytes(response.parameters);
+  if (parameter_bytes > 0) most_words += kParametersWords + parameter_bytes / 4;
   for (const OutputTensor& output : response.outputs) {
     most_words += kOutputWords + output.tail.size();
     if (!IsInRegion(response, output) && !sizes.Takes(output)) large++;
   }
   if (most_words > kMostWords) {
-    *complaint = "too many outputs for one response";
+    *complaint = parameter_bytes > 0 ? "too many outputs and parameters for one response"
+                                     : "too many outputs for one response";
     return false;
   }
   if (!MakeRoom(most_words * 4 + sizes.bytes(), CompletionPages::Use::kResponses) ||
@@ -199,9 +206,14 @@ bool ResponseWriter::WriteOutputs(const Response& response, std::string_view* co
              (response.timings ? layout::kRanBit : 0) |
              (response.counted > 0 ? layout::kCountedBit : 0) |
              (response.empty ? layout::kEmptyBit : 0) |
+             (parameter_bytes > 0 ? layout::kParametersBit : 0) |
              static_cast<int32_t>(response.outputs.size() << 16);
   *words++ = static_cast<int32_t>(request->position);
   *words++ = 1;
+  if (parameter_bytes > 0) {
+    *words++ = PutParameters(response.parameters, parameter_bytes);
+    *words++ = static_cast<int32_t>(parameter_bytes);
+  }
   Cutter cutter;
   for (const OutputTensor& output : response.outputs) {
     *words++ = static_cast<int32_t>(output.index) | static_cast<int32_t>(output.datatype) << 16;
@@ -221,6 +233,36 @@ bool ResponseWriter::WriteOutputs(const Response& response, std::string_view* co
   page_->counted += response.counted;
   NoteWritten(response, 1);
   return true;
+}
+
+int32_t ResponseWriter::PutParameters(const ResponseParameters& parameters, size_t size) {
+  page_->payload = (page_->payload - static_cast<uint32_t>(size)) & ~7u;
+  char* at = static_cast<char*>(page_->memory->data()) + page_->payload;
+  const auto put = [&at](const void* data, size_t bytes) {
+    const size_t padding = (4 - bytes % 4) % 4;
+    if (bytes > 0) std::memcpy(at, data, bytes);
+    std::memset(at + bytes, 0, padding);
+    at += bytes + padding;
+  };
+  const auto put_one = [&](const std::string& name, int32_t kind, const void* value, size_t bytes) {
+    const int32_t head[] = {kind, static_cast<int32_t>(name.size()), static_cast<int32_t>(bytes)};
+    put(head, sizeof(head));
+    put(name.data(), name.size());
+    put(value, bytes);
+  };
+  for (const RequestParameter& one : *parameters) {
+    if (const auto* text = std::get_if<std::string>(&one.value)) {
+      put_one(one.name, layout::kStringParameter, text->data(), text->size());
+    } else if (const auto* whole = std::get_if<int64_t>(&one.value)) {
+      put_one(one.name, layout::kIntegerParameter, whole, sizeof(*whole));
+    } else if (const auto* real = std::get_if<double>(&one.value)) {
+      put_one(one.name, layout::kDoubleParameter, real, sizeof(*real));
+    } else {
+      const int32_t flag = std::get<bool>(one.value) ? 1 : 0;
+      put_one(one.name, layout::kFlagParameter, &flag, sizeof(flag));
+    }
+  }
+  return static_cast<int32_t>(page_->payload);
 }
 
 void ResponseWriter::NoteWritten(const Response& response, uint32_t count) {

@@ -61,6 +61,8 @@ class ResponseWriter {
   // page is full.
   size_t WriteNeighbours(const AlikeResponses& alike, size_t first);
   void NoteWritten(const Response& response, uint32_t count);
+  // Puts parameters at the back of the page, as words, and returns their offset.
+  int32_t PutParameters(const ResponseParameters& parameters, size_t size);
   bool WriteFailure(const Response& response, uint32_t count, Code code, Reason reason,
                     std::string_view message);
   void WriteTimings(const Request& request, const BatchTimings& timings);

@@ -39,11 +39,16 @@ class Request;
 class ResponseSink;
 class StreamCount;
 
-// A named parameter that a caller passes to the model with a request.
+// A named parameter that a caller passes to the model with a request, or that the model returns
+// with a response.
 struct RequestParameter {
   std::string name;
   std::variant<std::string, int64_t, double, bool> value;
 };
+
+// The parameters of a response, each name once (response_parameters.h). They never change, and are
+// shared because sinks may keep them. Null: the response has none.
+using ResponseParameters = std::shared_ptr<const std::vector<RequestParameter>>;
 
 struct InputTensor {
   uint32_t index = 0;  // position in the model's inputs

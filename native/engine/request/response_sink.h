@@ -41,6 +41,7 @@ struct Response {
   Request* request = nullptr;
   Status status;  // not ok: there are no outputs
   std::span<const OutputTensor> outputs;
+  ResponseParameters parameters = {};     // null unless the status is ok
   const BatchTimings* timings = nullptr;  // null if the request never ran
   bool final = true;
   // Of a decoupled model: the request ends without a further response. `final` is set, and `status`
@@ -58,8 +59,9 @@ struct Response {
   bool abandoned = false;
 };
 
-// Responses of one batch that differ only in their bytes. They are ok and final, and their outputs
-// have equal shapes and lie in host memory, or in other memory that the sink takes.
+// Responses of one batch that differ only in their bytes. They are ok and final, without
+// parameters, and their outputs have equal shapes and lie in host memory, or in other memory that
+// the sink takes.
 struct AlikeResponses {
   std::span<Request* const> requests;  // all of one sink
   // `batch` and `size` are those of one request. `data` has the bytes of all requests, one after

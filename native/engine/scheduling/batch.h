@@ -21,6 +21,7 @@ enum class ClosedBy : uint8_t {
   kShape,        // the next request has another shape, or one of another shape blocked the rest
   kNothingMore,  // no other request waits that the instance may run
   kPriority,     // the next request is of another priority level and may not overtake
+  kCustom,       // the model does not want the next request in it (batch_hook.h)
 };
 
 // Takes the outputs of a batch that stay in the engine: the state of a sequence (Triton: implicit

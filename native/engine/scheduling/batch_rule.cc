@@ -25,6 +25,7 @@ BatchRule::Walk BatchRule::WalkQueue(Request* first, uint32_t instance,
   const RequestHeader* const wanted = first->header;
   const RequestHeader* other = nullptr;  // header of the last request of another shape
   const Request* last = nullptr;         // the last request that joined
+  BatchHook* const hook = policy_.hook;
   walk.oldest_ns = wanted->arrival_ns;
   // Requests that share a header, as most neighbours do, are handled together.
   for (Request* request = first; request;) {
@@ -50,6 +51,7 @@ BatchRule::Walk BatchRule::WalkQueue(Request* first, uint32_t instance,
     }
     // A request that is too large for any batch runs alone.
     if (total > 0 && rows > most - total) return walk.Close(ClosedBy::kFull);
+    if (hook && !hook->Includes(*request) && total > 0) return walk.Close(ClosedBy::kCustom);
     if (walk.neighbours && last && request->previous != last) {
       walk.neighbours = false;
       Request* before = first;
@@ -58,8 +60,10 @@ BatchRule::Walk BatchRule::WalkQueue(Request* first, uint32_t instance,
     walk.oldest_ns = std::min(walk.oldest_ns, header->arrival_ns);
     const uint64_t before = total;
     const size_t fitted = walk.fits;
-    // After a request was passed over, each further request is checked by itself.
-    const uint64_t room = walk.passed > 0 ? 1 : (most - std::min(most, total)) / rows;
+    // After a request was passed over, each further request is checked by itself. So are all with
+    // a hook.
+    const bool alone = walk.passed > 0 || hook;
+    const uint64_t room = alone ? 1 : (most - std::min(most, total)) / rows;
     const size_t fit = fitted + std::max<uint64_t>(1, room);
     Request* behind = request;
     do {
@@ -92,7 +96,9 @@ BatchChoice BatchRule::Choose(Request* head, uint32_t instance, uint64_t now_ns,
   choice.take = 1;
   choice.closed_by = ClosedBy::kFull;
   if (policy_.max_batch_size == 0) return choice;
+  if (policy_.hook) policy_.hook->Begin();
   const Walk walk = WalkQueue(choice.first, instance, list);
+  if (policy_.hook) policy_.hook->End();
   const bool delays = policy_.max_queue_delay_ns > 0;
   const bool late = DelayIsOver(walk.oldest_ns, now_ns);
   choice.neighbours = walk.neighbours;

@@ -20,14 +20,18 @@
 // when the passed requests have as many rows as the smallest preferred size, because they could
 // run.
 //
+// With a hook (batch_hook.h), the model decides whether a request that fits joins, and a request
+// that it refuses closes the batch. Each walk asks about all its requests again.
+//
 // The rule only reads the queue; the owner of the queue removes the requests. Immutable and
-// thread-safe.
+// thread-safe, but for the calls of a hook.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
+#include "engine/request/batch_hook.h"
 #include "engine/request/request.h"
 #include "engine/scheduling/scheduler.h"
 
@@ -40,6 +44,7 @@ struct DynamicPolicy {
   std::vector<uint32_t> preferred_batch_sizes;
   uint64_t max_queue_delay_ns = 0;
   bool across_shapes = false;
+  BatchHook* hook = nullptr;  // not owned; null: the model has none
 };
 
 // The decision for an instance.

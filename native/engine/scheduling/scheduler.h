@@ -82,6 +82,14 @@ class Scheduler {
   virtual void Drain(RequestChain* requests) = 0;
   // No more requests are enqueued, except those that are queued again.
   virtual void Close(uint64_t /*now_ns*/) {}
+  // Instance `instance` takes batches from now on. Its number is the next one, or that of a removed
+  // instance that holds nothing. Throws std::bad_alloc; then nothing has changed.
+  virtual void AddInstance(uint32_t /*instance*/) {}
+  // Nothing more is bound to instance `instance`. Its owner asks for batches for it until it holds
+  // nothing.
+  virtual void RemoveInstance(uint32_t /*instance*/) {}
+  // Whether requests, or sequences without a request, are bound to the instance.
+  virtual bool Holds(uint32_t /*instance*/) const { return false; }
   virtual size_t waiting() const = 0;
   // Whether requests may end together with others of their sequence, and Expire is to be called
   // even if no request waits. Constant.
@@ -89,6 +97,7 @@ class Scheduler {
   // Whether waiting requests may be bound to an instance. Constant.
   virtual bool binds() const { return false; }
   virtual SequenceCounts sequences() const { return {}; }
+  virtual SequenceFate FateOf(const SequenceId& /*id*/) const { return SequenceFate::kUnknown; }
   // The maximum number of empty slots in a batch. Constant.
   virtual size_t slots() const { return 0; }
 };

@@ -19,4 +19,13 @@ struct SequenceCounts {
   uint64_t state_bytes = 0;  // memory of their states
 };
 
+// What a scheduler knows of the last sequence of a correlation id. Its numbers are also in
+// src/addon/sequence-fates.ts.
+enum class SequenceFate : uint8_t {
+  kUnknown,  // nothing, or it ended long ago
+  kLive,
+  kIdled,  // it ended, because no request came for too long
+  kEnded,  // it ended in another way
+};
+
 }  // namespace tritonts

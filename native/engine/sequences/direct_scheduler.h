@@ -25,6 +25,9 @@ class DirectScheduler final : public SequenceScheduler {
  private:
   void OnReady(Sequence* /*sequence*/) override {}
   void Withdraw(Sequence* /*sequence*/) override {}
+  void MakeRoomFor(uint32_t instance) override {
+    if (instance >= running_.size()) running_.resize(size_t{instance} + 1);
+  }
   void OnRan(uint32_t instance) override { running_[instance] = false; }
 
   std::vector<char> running_;  // by instance: whether a batch of it runs

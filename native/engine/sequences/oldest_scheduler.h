@@ -26,6 +26,9 @@ class OldestScheduler final : public SequenceScheduler {
   void CutAtOtherState(const std::vector<Request*>& listed, BatchChoice* choice) const;
   void OnReady(Sequence* sequence) override;
   void Withdraw(Sequence* sequence) override;
+  void MakeRoomFor(uint32_t instance) override {
+    if (instance >= queues_.size()) queues_.resize(size_t{instance} + 1);
+  }
   void OnRan(uint32_t /*instance*/) override {}
 
   const BatchRule rule_;

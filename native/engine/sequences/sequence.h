@@ -24,7 +24,7 @@ struct SequenceEntry;
 
 class Sequence {
  public:
-  static constexpr uint32_t kNoSlot = ~0u;
+  static constexpr uint64_t kNoSlot = ~uint64_t{0};
   enum class List : uint8_t { kNone, kBacklog, kIdle };
 
   SequenceId id;
@@ -35,7 +35,7 @@ class Sequence {
   RequestQueue queue;
   // The request that waits for a batch of its instance's queue. Null: there is none.
   Request* candidate = nullptr;
-  uint32_t slot = kNoSlot;  // its number among all slots
+  uint64_t slot = kNoSlot;  // its number (SequenceSlots::Slot)
   bool running = false;     // a request of it is in a run
   bool ended = false;       // it gets no further request
   bool generated = false;   // its id was generated for an iterative request

@@ -7,6 +7,11 @@ SequenceEntry* SequenceIds::Find(const SequenceId& id) {
   return found == entries_.end() ? nullptr : &found->second;
 }
 
+const SequenceEntry* SequenceIds::Find(const SequenceId& id) const {
+  const auto found = entries_.find(id);
+  return found == entries_.end() ? nullptr : &found->second;
+}
+
 SequenceEntry* SequenceIds::Add(const SequenceId& id) {
   const auto [at, added] = entries_.try_emplace(id);
   if (added) at->second.id = &at->first;

@@ -44,6 +44,7 @@ class SequenceIds {
 
   // Null: the id is not known.
   SequenceEntry* Find(const SequenceId& id);
+  const SequenceEntry* Find(const SequenceId& id) const;
   // Returns the entry of an id, for a new sequence. Throws std::bad_alloc; then nothing changed.
   SequenceEntry* Add(const SequenceId& id);
   // Gives an entry from Add its sequence.

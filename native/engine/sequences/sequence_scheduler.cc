@@ -50,7 +50,7 @@ SequenceScheduler::SequenceScheduler(SequencePolicy policy, uint32_t instances, 
       controls_(policy_.controls, policy_.max_batch_size > 0) {}
 
 SequenceScheduler::~SequenceScheduler() {
-  for (uint32_t slot = 0; slot < slots_.used(); slot++) Delete(slots_.At(slot));
+  slots_.ForEach([this](Sequence* sequence) { Delete(sequence); });
   while (Sequence* waiting = backlog_.front()) {
     backlog_.Remove(waiting);
     Delete(waiting);
@@ -290,10 +290,11 @@ void SequenceScheduler::Remove(Sequence* sequence, SequenceEnd end, uint64_t now
   EndId(sequence, end, now_ns);
   if (sequence->list == Sequence::List::kIdle) idle_.Remove(sequence);
   if (sequence->list == Sequence::List::kBacklog) LeaveBacklog(sequence);
-  const uint32_t slot = sequence->slot;
+  const uint64_t slot = sequence->slot;
   Delete(sequence);
   if (slot == Sequence::kNoSlot) return;
-  Sequence* const next = backlog_.front();
+  const bool open = slots_.is_open(SequenceSlots::InstanceOf(slot));
+  Sequence* const next = open ? backlog_.front() : nullptr;
   if (!next) return slots_.Release(slot);
   LeaveBacklog(next);
   slots_.Replace(slot, next);
@@ -406,12 +407,10 @@ void SequenceScheduler::Drain(RequestChain* requests) {
     drain(waiting);
     Remove(waiting, SequenceEnd::kFailed, kUnknownTime);
   }
-  for (uint32_t slot = 0; slot < slots_.used(); slot++) {
-    Sequence* const sequence = slots_.At(slot);
-    if (!sequence) continue;
+  slots_.ForEach([&](Sequence* sequence) {
     drain(sequence);
     if (!sequence->running) Remove(sequence, SequenceEnd::kFailed, kUnknownTime);
-  }
+  });
   for (RequestQueue* unreported : {&cancelled_, &broken_}) {
     while (!unreported->empty()) {
       Request* const request = unreported->front();
@@ -424,6 +423,31 @@ void SequenceScheduler::Drain(RequestChain* requests) {
 void SequenceScheduler::Close(uint64_t now_ns) {
   closed_ = true;
   while (Sequence* one = idle_.front()) Remove(one, SequenceEnd::kEnded, now_ns);
+}
+
+// --- Instances that come and go.
+
+void SequenceScheduler::AddInstance(uint32_t instance) {
+  MakeRoomFor(instance);
+  slots_.Open(instance);
+  while (Sequence* next = backlog_.front()) {
+    if (!slots_.any_free()) return;
+    try {
+      slots_.Reserve();
+    } catch (const std::bad_alloc&) {
+      return;  // It gets the slot of another sequence.
+    }
+    LeaveBacklog(next);
+    next->slot = slots_.Take(next);
+    Ready(next);
+  }
+}
+
+SequenceFate SequenceScheduler::FateOf(const SequenceId& id) const {
+  const SequenceEntry* const entry = ids_.Find(id);
+  if (!entry) return SequenceFate::kUnknown;
+  if (entry->live) return SequenceFate::kLive;
+  return entry->end == SequenceEnd::kIdle ? SequenceFate::kIdled : SequenceFate::kEnded;
 }
 
 }  // namespace tritonts

@@ -14,6 +14,9 @@
 //   - when the version closes, and no request of it is left.
 // START on a live id does not end the sequence: the request runs behind the others in its slot.
 //
+// Instances may come and go. The sequences of one that goes stay in their slots until they end, and
+// its free slots are given to nobody. The backlog gets the slots of a new one at once.
+//
 // Of an iterative model a request without an id is a sequence of its own. It ends when its request
 // has run and was not rescheduled.
 #pragma once
@@ -46,10 +49,14 @@ class SequenceScheduler : public Scheduler {
   bool Cancel(Request* request) override;
   void Drain(RequestChain* requests) override;
   void Close(uint64_t now_ns) override;
+  void AddInstance(uint32_t instance) override;
+  void RemoveInstance(uint32_t instance) override { slots_.Close(instance); }
+  bool Holds(uint32_t instance) const override { return slots_.any_taken(instance); }
   size_t waiting() const override { return waiting_ + cancelled_.size() + broken_.size(); }
   bool timed() const override { return true; }
   bool binds() const override { return true; }
   SequenceCounts sequences() const override;
+  SequenceFate FateOf(const SequenceId& id) const override;
 
  protected:
   // `instances` is how many instances take batches. Throws std::bad_alloc.
@@ -60,6 +67,8 @@ class SequenceScheduler : public Scheduler {
   virtual void OnReady(Sequence* sequence) = 0;
   // Removes the request `candidate` of a sequence from the queue of its instance.
   virtual void Withdraw(Sequence* sequence) = 0;
+  // Makes room for an instance of this number. Throws std::bad_alloc; then nothing has changed.
+  virtual void MakeRoomFor(uint32_t instance) = 0;
   // The instance has no sequence any more that runs.
   virtual void OnRan(uint32_t instance) = 0;
 

@@ -35,7 +35,15 @@ struct Loaders::State {
     size_t thread = 0;
     bool abandoned = false;
     bool telling = false;  // the task has returned and cannot be abandoned any more
+    bool waits = false;    // for other tasks
   };
+  // What a loader thread runs.
+  struct Here {
+    const std::shared_ptr<State>* state;
+    Load* load;
+  };
+  static thread_local const Here* running_here;  // null on other threads
+
   // Moving a load from one list to the other does not allocate.
   using Loads = std::list<std::shared_ptr<Load>>;
 
@@ -58,11 +66,12 @@ struct Loaders::State {
   size_t refusing = 0;             // tasks that a thread is refusing
   bool closed = false;
 
-  // How many threads there may be: one more for each task that hangs.
+  // How many threads there may be: one more for each task that hangs, or waits for others.
   size_t MostThreads() const {
     const auto now = Clock::now();
     const auto hanging = std::count_if(running.begin(), running.end(), [&](const auto& load) {
-      return now - load->begun >= (load->task.is_short ? options.short_patience : options.patience);
+      return load->waits ||
+             now - load->begun >= (load->task.is_short ? options.short_patience : options.patience);
     });
     return options.most_threads + std::min<size_t>(hanging, options.most_in_place);
   }
@@ -111,6 +120,8 @@ struct Loaders::State {
   }
 };
 
+thread_local const Loaders::State::Here* Loaders::State::running_here = nullptr;
+
 Loaders::Loaders(const Options& options, std::function<void()> changed)
     : state_(std::make_shared<State>()), watch_(this) {
   state_->changed = std::move(changed);
@@ -127,18 +138,18 @@ bool Loaders::Start() {
     std::lock_guard lock(state_->mutex);
     state_->started++;
   }
-  return StartThread();
+  return StartThread(state_);
 }
 
-bool Loaders::StartThread() {
+bool Loaders::StartThread(const std::shared_ptr<State>& state) {
   try {
     // The threads share ownership of the state, but not of the group, which joins them.
-    if (state_->threads.Start([state = state_](size_t thread) { Run(state, thread); })) return true;
+    if (state->threads.Start([state](size_t thread) { Run(state, thread); })) return true;
   } catch (const std::bad_alloc&) {
     // Handled below like a failure of the system to start a thread.
   }
-  std::lock_guard lock(state_->mutex);
-  state_->started--;
+  std::lock_guard lock(state->mutex);
+  state->started--;
   return false;
 }
 
@@ -167,7 +178,7 @@ void Loaders::Add(Task task) {
     load->task.refuse(LoadCancelled(load->task.model));
   } else if (start) {
     // If the system cannot start a thread, the existing threads take the task.
-    (void)StartThread();
+    (void)StartThread(state_);
   } else if (watch) {
     WatchOn();
   }
@@ -182,18 +193,48 @@ void Loaders::WatchOn() {
 }
 
 void Loaders::Watch::OnTimer(uint64_t) {
-  if (loaders_->StartInPlace()) loaders_->WatchOn();
+  if (StartInPlace(loaders_->state_)) loaders_->WatchOn();
 }
 
-bool Loaders::StartInPlace() {
+bool Loaders::StartInPlace(const std::shared_ptr<State>& state) {
   bool start = false;
   {
-    std::lock_guard lock(state_->mutex);
-    if (state_->closed || state_->queue.empty()) return false;
-    start = state_->WantsThread();
+    std::lock_guard lock(state->mutex);
+    if (state->closed || state->queue.empty()) return false;
+    start = state->WantsThread();
   }
-  if (start) (void)StartThread();
+  if (start) (void)StartThread(state);
   return true;
+}
+
+LoaderWait::LoaderWait() noexcept {
+  const Loaders::State::Here* const task = Loaders::State::running_here;
+  // One that is in another one counts for both.
+  if (!task || task->load->waits) return;
+  Loaders::State& state = **task->state;
+  {
+    const std::lock_guard lock(state.mutex);
+    if (task->load->abandoned) return;
+    const auto waiting = std::count_if(state.running.begin(), state.running.end(),
+                                       [](const auto& load) { return load->waits; });
+    allowed_ = static_cast<size_t>(waiting) < state.options.most_in_place;
+    if (!allowed_) return;
+    task->load->waits = counted_ = true;
+  }
+  (void)Loaders::StartInPlace(*task->state);
+}
+
+LoaderWait::~LoaderWait() {
+  if (!counted_) return;
+  const Loaders::State::Here* const task = Loaders::State::running_here;
+  const std::lock_guard lock((*task->state)->mutex);
+  task->load->waits = false;
+}
+
+const std::string& LoaderWait::model() noexcept {
+  static const std::string none;
+  const Loaders::State::Here* const task = Loaders::State::running_here;
+  return task ? task->load->task.model : none;
 }
 
 void Loaders::CancelQueued() {
@@ -296,10 +337,13 @@ void Loaders::Run(const std::shared_ptr<State>& state, size_t thread) {
       if (refused || !call.allowed()) {
         status = LoadCancelled(task.model);
       } else {
+        const State::Here here{&state, load.get()};
+        State::running_here = &here;
         status = MakeStatus([&] {
           tell = task.run();
           return Status::Ok();
         });
+        State::running_here = nullptr;
       }
       bool abandoned = false;
       {

@@ -13,6 +13,9 @@
 // for long, and others wait, further threads are started, one for each of them up to a limit. When
 // the tasks that hung have returned, as many threads rest.
 //
+// A task may also wait for others, such as a load of a plug-in that has other models loaded. It
+// says so with a LoaderWait, and counts as one that hangs until that ends.
+//
 // The server owns it. Any thread may call any function, but only the owner may call Start, Join and
 // the destructor. Tasks and callbacks run with no lock held.
 #pragma once
@@ -86,11 +89,13 @@ class Loaders {
 
  private:
   struct State;
+  friend class LoaderWait;
+
   static void Run(const std::shared_ptr<State>& state, size_t thread);
   // Starts a thread. False: the system could not start it.
-  bool StartThread();
+  static bool StartThread(const std::shared_ptr<State>& state);
   // Starts a thread if tasks wait for those that hang. False: nothing waits.
-  bool StartInPlace();
+  static bool StartInPlace(const std::shared_ptr<State>& state);
 
   // Has StartInPlace called.
   class Watch final : public TimerClient {
@@ -106,6 +111,28 @@ class Loaders {
 
   const std::shared_ptr<State> state_;  // shared with the threads
   Watch watch_;
+};
+
+// While it exists, the task of the calling thread waits for something that may need a loader
+// thread, so one more may run. It does nothing on threads that are not loaders'. Lives on the
+// stack.
+class LoaderWait {
+ public:
+  LoaderWait() noexcept;
+  ~LoaderWait();
+  LoaderWait(const LoaderWait&) = delete;
+  LoaderWait& operator=(const LoaderWait&) = delete;
+
+  // Whether there may be a thread in place of this one. False: so many tasks wait for others that
+  // none is left for what they wait for.
+  bool allowed() const { return allowed_; }
+  // The model of the task that the calling thread runs; empty on other threads. Valid until the
+  // task returns.
+  static const std::string& model() noexcept;
+
+ private:
+  bool counted_ = false;
+  bool allowed_ = true;
 };
 
 }  // namespace tritonts

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <set>
 #include <system_error>
 
@@ -26,6 +27,10 @@ struct Found {
 // Thrown to end a walk, with the reason why the folder is refused.
 struct Refused {
   std::string why;
+};
+// Thrown to end a walk at a link that ends outside of the roots.
+struct LedOut {
+  ModelFolder::OutsideLink link;
 };
 // Thrown to end a walk that was cancelled.
 struct Cancelled {};
@@ -54,6 +59,12 @@ std::string KindOf(const Found& found) {
   return error ? "-" : "f" + std::to_string(size);
 }
 
+// Whether a path is a folder or lies in it. Both have no links in them.
+bool IsInside(const fs::path& path, const fs::path& folder) {
+  return std::mismatch(folder.begin(), folder.end(), path.begin(), path.end()).first ==
+         folder.end();
+}
+
 // Walks a folder, and adds two texts for each entry to the stamp.
 class Walk {
  public:
@@ -75,11 +86,15 @@ class Walk {
         throw Refused{"it has more than " + std::to_string(limits_.entries) +
                       " files and folders, as far as '" + NameOf(folder) + "'"};
       }
-      // The errors are ignored: a dangling link, or an entry that was removed meanwhile, has no
-      // status.
+      // Other errors are ignored: a dangling link, or an entry that was removed meanwhile, has no
+      // status. A link may lead to where nobody may look.
       std::error_code ignored;
+      std::error_code error;
       list.push_back({platform::Utf8(entry.path().filename()), entry.path(),
-                      entry.is_symlink(ignored), entry.status(ignored)});
+                      entry.is_symlink(ignored), entry.status(error)});
+      if (error == std::errc::permission_denied && !list.back().is_link) {
+        throw fs::filesystem_error("", entry.path(), error);
+      }
       if (const char* kind = SpecialKind(list.back().status.type())) {
         throw Refused{"'" + NameOf(entry.path()) + "' is " + kind};
       }
@@ -103,12 +118,46 @@ class Walk {
     stamp_ += KindOf(found);
     stamp_ += platform::FileStamp(found.path, found.is_link);
     stamp_ += '\0';
+    if (found.is_link && fs::is_regular_file(found.status)) file_links_.push_back(found.path);
   }
 
-  // Links may form circles, so each of their targets is entered once.
+  // Links may form circles, so each of their targets is entered once. Throws if the target may not
+  // be entered.
   bool MayEnter(const Found& found) {
     if (!fs::is_directory(found.status)) return false;
-    return !found.is_link || entered_.insert(fs::canonical(found.path)).second;
+    if (!found.is_link) return true;
+    const fs::path target = fs::canonical(found.path);
+    Confine(found.path, target);
+    return entered_.insert(target).second;
+  }
+
+  // Throws if a link ends outside of the roots.
+  void Confine(const fs::path& link, const fs::path& target) {
+    if (limits_.link_roots.empty()) return;
+    if (!roots_) {
+      roots_.emplace();
+      for (const std::string& root : limits_.link_roots) {
+        std::error_code error;
+        fs::path real = fs::canonical(platform::NativePath(root), error);
+        if (!error) roots_->push_back(std::move(real));
+      }
+    }
+    for (const fs::path& root : *roots_) {
+      if (IsInside(target, root)) return;
+    }
+    throw LedOut{{link == root_ ? "" : NameOf(link), platform::Utf8(target)}};
+  }
+
+  // Throws if a link to a file, of those that were added, ends outside of the roots.
+  void ConfineFiles() {
+    if (limits_.link_roots.empty()) return;
+    for (const fs::path& link : file_links_) {
+      if (cancelled_()) throw Cancelled{};
+      std::error_code error;
+      const fs::path target = fs::canonical(link, error);
+      // It leads nowhere now.
+      if (!error) Confine(link, target);
+    }
   }
 
  private:
@@ -121,6 +170,9 @@ class Walk {
   const std::function<bool()>& cancelled_;
   std::string& stamp_;
   std::set<fs::path> entered_;
+  std::vector<fs::path> file_links_;
+  // Those that exist, without links; empty: no link was met yet.
+  std::optional<std::vector<fs::path>> roots_;
   size_t entries_ = 0;
 };
 
@@ -184,7 +236,9 @@ void Read(const fs::path& path, const FolderLimits& limits, const std::function<
   Walk walk(path, limits, cancelled, &folder->stamp);
   // The folder itself may be a link that leads to another one now.
   std::error_code ignored;
-  folder->stamp = platform::FileStamp(path, fs::is_symlink(path, ignored)) + '\0';
+  const bool is_link = fs::is_symlink(path, ignored);
+  folder->stamp = platform::FileStamp(path, is_link) + '\0';
+  if (is_link) walk.Confine(path, fs::canonical(path));
   const std::vector<Found> list = walk.List(path, 0);
   const Found* config = nullptr;
   for (const Found& found : list) {
@@ -209,6 +263,7 @@ void Read(const fs::path& path, const FolderLimits& limits, const std::function<
     }
     if (enter) walk.Add(inside, 1);
   }
+  if (folder->stamp != limits.checked_stamp) walk.ConfineFiles();
   if (!config) return;
   folder->misnamed_config.clear();
   ReadConfig(*config, limits.config_bytes, folder);
@@ -224,6 +279,9 @@ ModelFolder ReadModelFolder(const std::string& path, const FolderLimits& limits,
   } catch (const Refused& refused) {
     folder = {};
     folder.refusal = refused.why;
+  } catch (const LedOut& led) {
+    folder = {};
+    folder.outside_link = led.link;
   } catch (const Cancelled&) {
     folder = {};
     folder.cancelled = true;

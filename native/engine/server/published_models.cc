@@ -36,7 +36,7 @@ StatusOr<std::optional<ModelKey>> PublishedModels::Resolve(std::string_view name
   const auto count = std::distance(first, end);
   const std::string shown(name);
   if (count == 1) return std::optional(first->first);
-  // src/model-key.ts has the same text.
+  // src/model-key.ts begins with the same text.
   if (count > 1) {
     return Status::InvalidArg("There are " + std::to_string(count) + " identifiers of model '" +
                               shown +

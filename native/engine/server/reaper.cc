@@ -107,7 +107,11 @@ void Reaper::TakeOrders() {
   for (Order& order : orders) {
     // The version may have ended since the order was given.
     if (parts_.versions->Has(order.version->uid())) {
-      Insist([&] { Begin(order.version, order.epoch, Retirement::kNoLimit, order.done); });
+      const uint64_t wait_ns = order.version->unload_wait_ns();
+      const uint64_t now_ns = NowNs();
+      const uint64_t its_limit_ns =
+          wait_ns < Retirement::kNoLimit - now_ns ? now_ns + wait_ns : Retirement::kNoLimit;
+      Insist([&] { Begin(order.version, order.epoch, its_limit_ns, order.done); });
     } else {
       Insist([&] { order.done(false); });
     }
@@ -144,10 +148,14 @@ Retirement::Facts Reaper::FactsOf(const Ending& ending) const {
 namespace {
 
 // The status of waiting requests at the limit.
-Status CutOff(const Served& version) {
+Status CutOff(const Served& version, bool closing) {
   return MakeStatus([&] {
-    return Status::Cancelled("model '" + version.name() +
-                             "': the server was closed before the request ran");
+    return Status::Cancelled(
+        "model '" + version.name() +
+        (closing ? "': the server was closed before the request ran"
+                 : "': the model was unloaded before the request ran, after a wait of " +
+                       std::to_string(version.unload_wait_ns() / 1'000'000) +
+                       " ms (workers.unloadTimeoutMs)"));
   });
 }
 
@@ -168,11 +176,12 @@ bool Reaper::GoOn(Ending* ending) {
       case Retirement::Step::kClose:
         // Close with the abort's status if the limit is over. Ensembles may send requests until
         // now, and Abort comes later, on another thread.
-        version->Close(ending->steps.over(NowNs()) ? CutOff(*version) : Status::Ok());
+        version->Close(ending->steps.over(NowNs()) ? CutOff(*version, closing()) : Status::Ok());
         break;
       case Retirement::Step::kAbort:
-        ending->call =
-            Call([version, server = parts_.server()] { version->Abort(CutOff(*version)); });
+        ending->call = Call([version, closes = closing(), server = parts_.server()] {
+          version->Abort(CutOff(*version, closes));
+        });
         break;
       case Retirement::Step::kDestroy:
         ending->destroying = true;

@@ -51,7 +51,8 @@ class Reaper {
 
   // Starts the thread. False: the system could not start it.
   [[nodiscard]] bool Start();
-  // Ends a version. `done` is called when the version has ended, with whether it was abandoned. If
+  // Ends a version, within its own limit if it has one (Served::unload_wait_ns). `done` is called
+  // when the version has ended, with whether it was abandoned. If
   // Retire throws std::bad_alloc, nothing was done.
   void Retire(const std::shared_ptr<Served>& version, std::function<void(bool abandoned)> done);
   // Ends all versions by the limit. `done` is called 2 s after the limit at the latest, with the

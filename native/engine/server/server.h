@@ -94,19 +94,23 @@ class Server : public std::enable_shared_from_this<Server>, public PortHost {
   // The response cache; null: there is none.
   const LocalCache* cache() const { return options_.cache.get(); }
   // The cache outside of the engine; null: there is none.
-  RemoteCache* remote_cache() const { return options_.remote.get(); }
+  const std::shared_ptr<RemoteCache>& remote_cache() const { return options_.remote; }
 
   // --- Loading. All but StartAtOnce queue a task for a loader thread. Every callback is called
   // exactly once, with UNAVAILABLE if there is no memory. A callback that throws std::bad_alloc
   // must have had no effect, and is called again.
 
   // Calls ReadModelFolder. The status is not ok if the task was refused or abandoned.
-  void ReadFolder(std::string model, std::string path, uint64_t most_config_bytes,
+  void ReadFolder(std::string model, std::string path, FolderLimits limits,
                   std::function<void(Status, ModelFolder)> done);
   // Opens a model, and adds a version for it. Files that the spec holds in memory are freed when
   // the model is loaded.
   void Open(Backend* backend, ModelSpec spec, std::function<void(OpenResult)> done);
   void Start(uint32_t uid, VersionConfig config, std::function<void(Status)> done);
+  // Changes the instances of a version (ModelVersion::ChangeInstances). Of `added` it uses the
+  // instances and claims. `done` gets the numbers of the new ones.
+  void ChangeInstances(uint32_t uid, std::vector<uint32_t> removed, VersionConfig added,
+                       std::function<void(Status, std::vector<uint32_t>)> done);
   // Starts a version on the calling JS thread, if that takes only microseconds and there is no
   // warm-up. Otherwise returns nothing and leaves `config` unchanged.
   std::optional<Status> StartAtOnce(uint32_t uid, VersionConfig* config);
@@ -194,6 +198,8 @@ class Server : public std::enable_shared_from_this<Server>, public PortHost {
   // responses leave in the order of their requests. Throws std::bad_alloc.
   void AddCacheTo(Served* version, const ModelIo& io, bool in_order);
   void Terminate();
+  // Queues the destruction of removed instances. False: there is no memory.
+  bool QueueRemoval(uint32_t uid);
   void AddVersion(uint32_t uid, Backend* backend, const std::string& name, int64_t number,
                   std::unique_ptr<Model> model);
 

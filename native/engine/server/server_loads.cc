@@ -37,7 +37,7 @@ std::function<bool()> Server::CancelledFromNow() const {
   };
 }
 
-void Server::ReadFolder(std::string model, std::string path, uint64_t most_config_bytes,
+void Server::ReadFolder(std::string model, std::string path, FolderLimits limits,
                         std::function<void(Status, ModelFolder)> done) {
   const auto refuse = [done](const Status& status) { done(status, {}); };
   Queue(refuse, [&] {
@@ -47,10 +47,8 @@ void Server::ReadFolder(std::string model, std::string path, uint64_t most_confi
     task.discard = [] {};
     task.is_short = true;
     const auto cancelled = CancelledFromNow();
-    task.run = [name = task.model, path = std::move(path), most_config_bytes, cancelled,
+    task.run = [name = task.model, path = std::move(path), limits = std::move(limits), cancelled,
                 done]() -> std::function<void()> {
-      FolderLimits limits;
-      limits.config_bytes = most_config_bytes;
       Status status;
       ModelFolder folder = ReadModelFolder(path, limits, cancelled);
       if (folder.cancelled) {
@@ -106,6 +104,10 @@ void Server::AddVersion(uint32_t uid, Backend* backend, const std::string& name,
   auto version = std::make_shared<ModelVersion>(uid, name, number, backend, std::move(model),
                                                 &timer_, std::move(drained));
   version->SetTracer(tracer_, number, true);
+  version->OnLeft([weak = weak_from_this(), uid] {
+    const auto server = weak.lock();
+    return !server || server->QueueRemoval(uid);
+  });
   versions_.Add(uid, std::move(version));
 }
 
@@ -142,6 +144,51 @@ void Server::Start(uint32_t uid, VersionConfig config, std::function<void(Status
     };
     return task;
   });
+}
+
+void Server::ChangeInstances(uint32_t uid, std::vector<uint32_t> removed, VersionConfig added,
+                             std::function<void(Status, std::vector<uint32_t>)> done) {
+  const auto refuse = [done](const Status& status) { done(status, {}); };
+  std::shared_ptr<ModelVersion> version = FindVersion(uid);
+  if (!version) {
+    return refuse(MakeStatus([] { return Status::Cancelled("loading was cancelled"); }));
+  }
+  Queue(refuse, [&] {
+    Loaders::Task task;
+    task.model = version->name();
+    task.refuse = refuse;
+    // It keeps the server alive, because the version uses its timer.
+    task.discard = [self = shared_from_this()] { self->WakeReaper(); };
+    task.run = [version, removed = std::move(removed), added = std::move(added),
+                gate = options_.rate_limiter, done]() -> std::function<void()> {
+      std::vector<uint32_t> numbers;
+      Status status =
+          version->ChangeInstances(removed, added.instances, gate, added.claims, &numbers);
+      return [done, status = std::move(status), numbers = std::move(numbers)] {
+        Insist([&] { done(status, numbers); });
+      };
+    };
+    return task;
+  });
+}
+
+bool Server::QueueRemoval(uint32_t uid) {
+  const std::shared_ptr<ModelVersion> version = FindVersion(uid);
+  if (!version) return true;
+  try {
+    Loaders::Task task;
+    task.model = version->name();
+    task.refuse = [version](const Status&) { version->KeepLeft(); };
+    task.discard = [self = shared_from_this()] { self->WakeReaper(); };
+    task.run = [version]() -> std::function<void()> {
+      version->RemoveLeft();
+      return [] {};
+    };
+    loaders_.Add(std::move(task));
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
 }
 
 std::optional<Status> Server::StartAtOnce(uint32_t uid, VersionConfig* config) {

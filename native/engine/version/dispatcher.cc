@@ -82,8 +82,9 @@ void Dispatcher::Ask(uint64_t now_ns, InstanceRunner* awake, RunOwner* owner, Or
     }
   }
   if (!threads_refused_) return;
-  const auto refused = [](const auto* runner) {
-    return runner->thread_state == ThreadState::kRefused;
+  const auto refused = [this](const auto* runner) {
+    return runner->thread_state == ThreadState::kRefused ||
+           (runner->leaving && !scheduler_->binds());
   };
   // Requests that are bound to an instance have no other one.
   const bool stranded = scheduler_->binds()
@@ -95,6 +96,7 @@ void Dispatcher::Ask(uint64_t now_ns, InstanceRunner* awake, RunOwner* owner, Or
 bool Dispatcher::Offer(InstanceRunner* runner, uint64_t now_ns, InstanceRunner* awake,
                        RunOwner* owner, Orders* orders) {
   if (runner->occupied || runner->thread_state == ThreadState::kRefused) return false;
+  if (runner->leaving && !scheduler_->binds()) return false;
   if (runner->lost() && !scheduler_->binds() && AnyLeft()) return false;
   batch_.Clear();
   scheduler_->Next(runner->index, now_ns, &batch_);
@@ -127,7 +129,7 @@ bool Dispatcher::Offer(InstanceRunner* runner, uint64_t now_ns, InstanceRunner* 
 
 bool Dispatcher::AnyLeft() const {
   return std::any_of(runners_.begin(), runners_.end(), [](const InstanceRunner* runner) {
-    return !runner->lost() && runner->thread_state != ThreadState::kRefused;
+    return !runner->lost() && !runner->leaving && runner->thread_state != ThreadState::kRefused;
   });
 }
 
@@ -234,6 +236,31 @@ void Dispatcher::Leave(InstanceRunner* runner, Orders* orders) {
   if (!runner->gate) return;
   runner->gate->Leave(runner->ticket);
   orders->left = runner->gate;
+}
+
+void Dispatcher::Add(InstanceRunner* runner) {
+  runners_.reserve(runners_.size() + 1);
+  scheduler_->AddInstance(runner->index);
+  runners_.push_back(runner);
+}
+
+void Dispatcher::BeginRemoval(InstanceRunner* runner) {
+  runner->leaving = true;
+  scheduler_->RemoveInstance(runner->index);
+}
+
+bool Dispatcher::MayRemove(const InstanceRunner* runner) const {
+  if (!runner->leaving || runner->occupied || runner->executing) return false;
+  if (runner->thread_state == ThreadState::kStarting) return false;
+  for (const PooledRun* run = under_way_; run; run = run->next) {
+    if (run->runner() == runner) return false;
+  }
+  return !scheduler_->Holds(runner->index);
+}
+
+void Dispatcher::Remove(InstanceRunner* runner) {
+  TRITONTS_ASSERT(MayRemove(runner), "an instance with work was removed");
+  std::erase(runners_, runner);
 }
 
 void Dispatcher::Free(InstanceRunner* runner, uint64_t now_ns, Orders* orders) {

@@ -42,11 +42,13 @@ struct Orders {
   // A gate that instances have left, so that others may be let in. Owned, because the version may
   // be gone when its orders are carried out.
   std::shared_ptr<Gate> left;
-  bool drained = false;  // the version is closed and drained
+  bool drained = false;     // the version is closed and drained
+  bool may_remove = false;  // an instance that was leaving has nothing left to do
 
   bool any() const {
-    return drained || !wake.empty() || !start.empty() || !hand_over.empty() || !expired.empty() ||
-           !cancelled.empty() || !broken.empty() || !stranded.empty() || !starved.empty() || left;
+    return drained || may_remove || !wake.empty() || !start.empty() || !hand_over.empty() ||
+           !expired.empty() || !cancelled.empty() || !broken.empty() || !stranded.empty() ||
+           !starved.empty() || left;
   }
 };
 
@@ -81,6 +83,15 @@ class Dispatcher {
   }
   // Takes the next batch of an instance. The caller executes it. Null: there is none.
   PooledRun* TakeBatch(InstanceRunner* runner);
+  // Gives batches to a further instance. It has a number of its own. Throws std::bad_alloc; then
+  // nothing has changed.
+  void Add(InstanceRunner* runner);
+  // An instance gets only batches that are bound to it from now on.
+  void BeginRemoval(InstanceRunner* runner);
+  // Whether an instance that is leaving has nothing left to do.
+  bool MayRemove(const InstanceRunner* runner) const;
+  // Forgets an instance that may be removed.
+  void Remove(InstanceRunner* runner);
   // Marks an instance as free.
   void Free(InstanceRunner* runner, uint64_t now_ns, Orders* orders);
   // Starts the held batch of an instance that the gate has let in, unless it was withdrawn.
@@ -137,7 +148,7 @@ class Dispatcher {
 
   const std::unique_ptr<Scheduler> scheduler_;
   const bool timed_ = scheduler_->timed();
-  const std::vector<InstanceRunner*> runners_;
+  std::vector<InstanceRunner*> runners_;
   const RunContext* const context_;
   // Null: the model has no batch inputs.
   const std::unique_ptr<BatchInputMaker> batch_inputs_;

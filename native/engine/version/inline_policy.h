@@ -1,23 +1,35 @@
 // Decides whether a batch runs on the thread that submitted it (inline_time.h).
 //
 // It does if its instance is on the CPU, and if batches of its shapes and size are known to end
-// within the rest of the budget. The version's dispatcher owns the policy. The version's lock
-// guards it.
+// within the rest of the budget, and if the thread has enough stack left. An instance that may
+// leave requests open must have proven that it does not wait, either (conduct.h). The version's
+// dispatcher owns the policy. The version's lock guards it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <utility>
 
 #include "engine/batch/instance.h"
 #include "engine/batch/run.h"
+#include "engine/version/conduct.h"
 #include "engine/version/inline_time.h"
 #include "engine/version/run_times.h"
 #include "engine/version/wake_list.h"
+#include "platform/stack.h"
 
 namespace tritonts {
 
 class InlinePolicy {
  public:
+  // The stack that a thread must have left for a batch of another thread. All runtimes run with
+  // 512 KiB on macOS, where that is the whole stack of a thread by default.
+  static constexpr size_t kStackBytes = size_t{512} << 10;
+  // The same for code that may leave requests open. It is foreign, and nothing says what it needs:
+  // on its own thread it has 8 MiB (platform/thread.h), as in other servers. Node's main thread
+  // has 8 MiB, too, of which JavaScript can use 1 MiB.
+  static constexpr size_t kForeignStackBytes = size_t{7} << 20;
+
   // With a `budget_ns` of 0 no batch runs on a JS thread. `guest_ns`: the budget for guests on
   // instances' threads; 0: there are none. `by_bytes`: as in
   // RunTimes::Class.
@@ -41,7 +53,9 @@ class InlinePolicy {
   bool MayRun(const InstanceRunner& runner, const PooledRun& run,
               const InlineTime& inline_time) const {
     return runner.memory == MemoryKind::kHost && !runner.executing &&
-           TimesFor(inline_time).Fits(run.batch_class, inline_time.spent_ns);
+           (!runner.leaves_open || conduct_.proven()) &&
+           TimesFor(inline_time).Fits(run.batch_class, inline_time.spent_ns) &&
+           platform::StackLeft() >= (runner.leaves_open ? kForeignStackBytes : kStackBytes);
   }
   // If the first batch of `wake` may run on the calling thread, removes its instance from `wake`
   // and returns the instance. Otherwise returns null.
@@ -51,6 +65,8 @@ class InlinePolicy {
     wake->DropFront();
     return runner;
   }
+  // Notes the end of a batch of an instance that may leave requests open.
+  void NoteConduct(bool waited) { conduct_.Note(waited); }
   // Sets whether batches belong to a warm-up.
   void SetWarming(bool warming) { warming_ = warming; }
   // Notes how long a batch of the class took. With `inline_time`, the batch ran on its
@@ -78,6 +94,7 @@ class InlinePolicy {
 
   RunTimes times_;
   RunTimes guest_times_;
+  Conduct conduct_;    // of instances that may leave requests open
   uint64_t guest_ns_;  // 0: guest_times_ has the budget, or there are no guests
   bool by_bytes_;
   bool warming_ = false;

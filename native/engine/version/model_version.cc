@@ -142,6 +142,8 @@ void ModelVersion::CancelAccepted(std::span<Request* const> requests) noexcept {
     // The requests that remain may form a batch now, or need another wake-up time.
     Dispatch(NowNs(), nullptr, &orders);
   }
+  // The cancelled requests still keep the version alive.
+  if (std::exchange(orders.may_remove, false)) TellLeft();
   Fail(&waiting, context_.cancelled);
   // If the orders have anything in them, that keeps the version alive. If not, the version may be
   // gone, and Carry does not touch it.
@@ -192,6 +194,8 @@ void ModelVersion::Dispatch(uint64_t now_ns, InstanceRunner* awake, Orders* orde
   if (!dispatcher_ || terminated_ || Exiting()) return;
   const size_t starts = orders->start.size();
   dispatcher_->Ask(now_ns, awake, this, orders);
+  // The last sequence of an instance that is leaving may have ended.
+  NoteLeft(orders);
   starts_ += static_cast<uint32_t>(orders->start.size() - starts);
   const uint64_t at = orders->wake_at_ns;
   if (at == 0 || (timer_at_ns_ != 0 && timer_at_ns_ <= at)) return;
@@ -213,10 +217,12 @@ void ModelVersion::AccountLocked(PooledRun* run) {
 void ModelVersion::NoteDrained(Orders* orders) {
   orders->drained = closed_ && DrainedLocked();
   if (warming() && DrainedLocked()) warmed_.notify_all();
+  NoteLeft(orders);
 }
 
 void ModelVersion::Carry(Orders* orders) {
   orders->wake.Notify();
+  if (orders->may_remove) TellLeft();
   // This comes first, because the steps below may take long.
   if (orders->left) orders->left->AdmitAndTell();
   while (!orders->start.empty()) StartThread(orders->start.Pop());

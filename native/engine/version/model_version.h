@@ -88,6 +88,8 @@ struct VersionConfig {
   std::optional<SequencePolicy> sequences = {};
   // Charged with the states of sequences; null: they are not counted. It outlives the version.
   Budget* budget = nullptr;
+  // How long a retirement waits for accepted requests (Served::unload_wait_ns).
+  uint64_t unload_wait_ns = Served::kWaitsForAll;
   // Makes the scheduler, for tests; empty: the scheduler is made from the policy.
   std::function<std::unique_ptr<Scheduler>()> scheduler = {};
 };
@@ -130,6 +132,24 @@ class ModelVersion final : public Served,
   // how many cores the instances' threads may spin on (spin.h).
   Status Start(VersionConfig config, uint32_t spin_cores = 0,
                const std::function<bool()>& cancelled = {});
+  // Changes the instances of a version that serves: removes those with these numbers, and adds
+  // others. Requests and sequences go on: those of a removed instance end there, and it is
+  // destroyed by RemoveLeft when nothing is left for it. The numbers of `added` are ignored.
+  // `numbers` gets those that they have. It is called on a loader thread, by one thread at a time.
+  //
+  // Not ok, and then nothing has changed: CANCELLED after Close; the error of an instance that
+  // could not be made; UNSUPPORTED for instances that are asynchronous, or on a device, and if none
+  // would be left.
+  Status ChangeInstances(std::span<const uint32_t> removed, std::vector<InstanceSpec> added,
+                         std::shared_ptr<Gate> gate, const std::vector<GateClaim>& claims,
+                         std::vector<uint32_t>* numbers);
+  // Destroys the removed instances for which nothing is left. Called on a loader thread.
+  void RemoveLeft();
+  // RemoveLeft is not called after all. OnLeft's function is called again at the next event.
+  void KeepLeft();
+  // `told` is called on any thread, with no lock held, when RemoveLeft is to be called. It returns
+  // false, and is called again later, if there is no memory. Set before Start.
+  void OnLeft(std::function<bool()> told) { on_left_ = std::move(told); }
   // Whether Start takes only microseconds (Model::starts_at_once).
   bool starts_at_once() const { return starts_at_once_; }
   // Whether Start is under way. Until it has returned, the version may be closed, but not destroyed
@@ -146,6 +166,8 @@ class ModelVersion final : public Served,
   // Throws std::bad_alloc.
   Statistics statistics() const override;
   VersionMetrics metrics(std::span<const double> quantiles) const override;
+  // What is known of the last sequence of an id.
+  SequenceFate FateOf(const SequenceId& id) const;
   // How the last batches were formed and run. Throws std::bad_alloc.
   BatchHistory batches() const;
   void OnTimer(uint64_t now_ns) override;
@@ -166,6 +188,9 @@ class ModelVersion final : public Served,
   // Leaves the version to the thread that is in Start, which is to call Destroy if Start returns
   // after all. False: Start has returned. The caller must abandon the version, as with Abandon.
   bool LeaveToStart() override;
+  uint64_t unload_wait_ns() const override {
+    return unload_wait_ns_.load(std::memory_order_relaxed);
+  }
   // Whether LeaveToStart returned true. The caller of Start asks this when Start has returned.
   bool left_to_start() const;
 
@@ -196,6 +221,10 @@ class ModelVersion final : public Served,
   bool MayWarm(const std::function<bool()>& cancelled) const;
   void SetWarming(bool warming);
 
+  // Makes an instance, and registers it at the gate. Throws std::bad_alloc.
+  StatusOr<std::unique_ptr<InstanceRunner>> MakeRunner(const InstanceSpec& spec,
+                                                       const std::shared_ptr<Gate>& gate,
+                                                       const GateClaim& claim);
   void NoteSizes();
   // Notes, for each input, the devices whose memory all of these instances take it from.
   void NoteDevices(std::span<InstanceRunner* const> runners);
@@ -234,6 +263,10 @@ class ModelVersion final : public Served,
   // Frees an instance, or starts the half of a failed batch that it has left. Under the lock.
   void FreeLocked(InstanceRunner* runner, uint64_t now_ns, Orders* orders);
   void NoteDrained(Orders* orders);
+  // Notes in `orders` whether removed instances have nothing left to do. Under the lock.
+  void NoteLeft(Orders* orders);
+  // Has RemoveLeft called. No lock is held.
+  void TellLeft();
   bool DrainedLocked() const { return in_flight_ == 0 && (!dispatcher_ || dispatcher_->idle()); }
   // Carries out the orders that were noted under the lock. No lock is held.
   void Carry(Orders* orders);
@@ -277,11 +310,15 @@ class ModelVersion final : public Served,
   bool has_optional_ = false;
   bool keyed_ = false;  // requests may differ in shape, in which inputs they have, or in values
   std::shared_ptr<const QueuePolicies> queue_policies_;  // null: there are none
+  std::atomic<uint64_t> unload_wait_ns_{kWaitsForAll};   // set by Start
   std::atomic<bool> starting_{false};
   std::atomic<bool> warming_{false};
   std::atomic<bool> started_{false};
 
+  std::function<bool()> on_left_;
+
   mutable std::mutex mutex_;  // guards all below, and the members named in instance.h
+  // By number. Null: the instance was removed.
   std::vector<std::unique_ptr<InstanceRunner>> runners_;
   std::unique_ptr<Dispatcher> dispatcher_;  // null until it serves
   // All statistics except those in gpus_.
@@ -298,6 +335,8 @@ class ModelVersion final : public Served,
   bool abandoned_ = false;
   bool left_to_start_ = false;
   bool destroyed_ = false;          // Destroy was called
+  uint32_t leaving_ = 0;            // instances that are to be removed
+  bool told_left_ = false;          // on_left_ was called, and RemoveLeft was not yet
   std::condition_variable warmed_;  // a run of the warm-up is done, or abandoned
   // Calls of the model or an instance, and starts of threads, that are under way without the lock.
   // Destroy waits for them.

@@ -72,6 +72,7 @@ Status ModelVersion::Start(VersionConfig config, uint32_t spin_cores,
     starting_.store(true, std::memory_order_release);
     spin_cores_ = spin_cores;
   }
+  unload_wait_ns_.store(config.unload_wait_ns, std::memory_order_relaxed);
   Status status;
   try {
     const std::vector<WarmupSample> warmup = std::move(config.warmup);
@@ -107,20 +108,12 @@ Status ModelVersion::CreateInstances(VersionConfig config) {
   std::vector<std::unique_ptr<GpuTotals>> gpus;
   bool bound = false;
   for (const InstanceSpec& spec : config.instances) {
-    const platform::ScopedHostPolicy policy(spec.host_policy);
-    if (!policy.fault().empty()) return Status::Internal(policy.fault());
-    auto instance =
-        Guarded(name_, "to make an instance", [&] { return model_->CreateInstance(spec); });
-    if (!instance.ok()) return instance.status();
+    const size_t number = runners.size();
+    auto made = MakeRunner(spec, config.gate,
+                           number < config.claims.size() ? config.claims[number] : GateClaim());
+    if (!made.ok()) return made.status();
     bound = bound || !spec.host_policy.empty();
-    runners.push_back(std::make_unique<InstanceRunner>(spec, instance.take()));
-    if (config.gate) {
-      const size_t number = runners.size() - 1;
-      const GateClaim claim = number < config.claims.size() ? config.claims[number] : GateClaim();
-      status = runners.back()->JoinGate(config.gate, weak_from_this(),
-                                        static_cast<uint32_t>(number), claim);
-      if (!status.ok()) return status;
-    }
+    runners.push_back(made.take());
     all.push_back(runners.back().get());
     if (spec.memory != MemoryKind::kDevice) continue;
     auto totals = std::find_if(gpus.begin(), gpus.end(),
@@ -153,11 +146,27 @@ Status ModelVersion::CreateInstances(VersionConfig config) {
   return Status::Ok();
 }
 
+StatusOr<std::unique_ptr<InstanceRunner>> ModelVersion::MakeRunner(
+    const InstanceSpec& spec, const std::shared_ptr<Gate>& gate, const GateClaim& claim) {
+  const platform::ScopedHostPolicy policy(spec.host_policy);
+  if (!policy.fault().empty()) return Status::Internal(policy.fault());
+  auto instance =
+      Guarded(name_, "to make an instance", [&] { return model_->CreateInstance(spec); });
+  if (!instance.ok()) return instance.status();
+  auto runner = std::make_unique<InstanceRunner>(spec, instance.take());
+  if (gate) {
+    const Status status = runner->JoinGate(gate, weak_from_this(), spec.index, claim);
+    if (!status.ok()) return status;
+  }
+  return runner;
+}
+
 std::unique_ptr<Scheduler> ModelVersion::MakeScheduler(VersionConfig* config) {
   if (config->queue) {
     queue_policies_ = std::make_shared<const QueuePolicies>(std::move(*config->queue));
   }
   if (config->scheduler) return config->scheduler();
+  config->policy.hook = model_->batch_hook();
   alone_ = config->sequences.has_value();
   if (alone_) {
     return MakeSequenceScheduler(std::move(*config->sequences),
@@ -270,8 +279,10 @@ void ModelVersion::Terminate() {
     InstanceRunner* runner = nullptr;
     {
       std::lock_guard lock(mutex_);
+      // Nothing is removed from a version that is terminated.
       runner = runners_[i].get();
     }
+    if (!runner) continue;
     try {
       runner->instance->Terminate();
     } catch (...) {
@@ -294,6 +305,7 @@ void ModelVersion::Destroy() {
     calls_changed_.wait(lock, [this] { return calls_ == 0 && starts_ == 0; });
     runners.swap(runners_);
   }
+  std::erase(runners, nullptr);
   for (auto& runner : runners) {
     runner->bell->Ring();
     runner->thread.Join();
@@ -334,11 +346,14 @@ void ModelVersion::Abandon() {
     calls_changed_.wait(lock, [this] { return starts_ == 0; });
     if (dispatcher_) first = dispatcher_->under_way();
     // Other versions must not wait at the gate for runs that do not return.
-    for (const auto& runner : runners_) runner->LeaveGateForGood();
     for (const auto& runner : runners_) {
-      if (runner->gate) gate = runner->gate;
+      if (runner) runner->LeaveGateForGood();
     }
     for (const auto& runner : runners_) {
+      if (runner && runner->gate) gate = runner->gate;
+    }
+    for (const auto& runner : runners_) {
+      if (!runner) continue;
       runner->thread.Detach();
       runner->bell->Ring();
     }

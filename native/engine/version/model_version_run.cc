@@ -8,6 +8,8 @@
 #include "engine/base/exit.h"
 #include "engine/base/guard.h"
 #include "engine/version/model_version.h"
+#include "engine/version/occupied.h"
+#include "platform/sleeps.h"
 #include "platform/thread.h"
 
 namespace tritonts {
@@ -35,6 +37,9 @@ void ModelVersion::Execute(InstanceRunner* runner, PooledRun* run, uint64_t now_
   run->Begin(now_ns);
   const auto execute = [&] {
     if (!call.allowed()) return exits_;
+    // Only foreign code submits.
+    std::optional<Occupied> occupied;
+    if (runner->leaves_open) occupied.emplace();
     runner->instance->Execute(*run);
     return Status::Ok();
   };
@@ -50,6 +55,7 @@ ModelVersion::Ran ModelVersion::RunBatch(InstanceRunner* runner, PooledRun** run
   PooledRun* const current = std::exchange(*run, nullptr);
   const uint64_t began = NowNs();
   if (inline_time) inline_time->watch.Begin(began);
+  const uint64_t sleeps = runner->leaves_open ? platform::Sleeps() : 0;
   Execute(runner, current, began);
   bool free = false;
   if (current->failed()) {
@@ -63,8 +69,10 @@ ModelVersion::Ran ModelVersion::RunBatch(InstanceRunner* runner, PooledRun** run
   }
   const uint64_t now = NowNs();
   // The time to deliver the responses is left out: it costs the JS thread less here than if the
-  // responses came from another thread.
-  const uint64_t ran_ns = current->ran_ns();
+  // responses came from another thread. An instance that may leave requests open may go on after
+  // its responses, so all of its time counts.
+  const uint64_t ran_ns = runner->leaves_open ? now - began : current->ran_ns();
+  const bool slept = runner->leaves_open && platform::Sleeps() != sleeps;
   const bool failed = !current->answered();
   const uint64_t batch_class = current->batch_class;
   free = free || current->FreeInstance();
@@ -77,6 +85,7 @@ ModelVersion::Ran ModelVersion::RunBatch(InstanceRunner* runner, PooledRun** run
     return Ran::kAbandoned;
   }
   dispatcher_->inline_policy().Note(batch_class, ran_ns, failed, inline_time);
+  if (runner->leaves_open) dispatcher_->inline_policy().NoteConduct(slept || !done);
   free = std::exchange(runner->free_when_done, false) || free;
   if (done) AccountLocked(current);
   if (free && !dispatcher_->TakeHalf(runner, now)) dispatcher_->Free(runner, now, &orders);
@@ -104,6 +113,7 @@ void ModelVersion::RunInstance(InstanceRunner* runner) {
   platform::NameThread("tritonts-model");
   platform::UseLongSlices();
   BindInstanceThread(*runner);
+  Occupied::Stay();
   InlineTime guests;
   // A bound thread takes no batches of other models: its cores are for this one.
   std::optional<InstanceTimeScope> scope;
@@ -112,8 +122,8 @@ void ModelVersion::RunInstance(InstanceRunner* runner) {
   while (true) {
     const uint64_t began = NowNs();
     const Spin spin = Await(runner->bell.get(), &runner->spin, spin_cores_, began, &lock,
-                            [&] { return runner->next || stop_; });
-    if (stop_) return;
+                            [&] { return runner->next || stop_ || runner->gone; });
+    if (stop_ || runner->gone) return;
     runner->spin.Note(spin, runner->assigned_ns > began ? runner->assigned_ns - began : 0);
     PooledRun* run = dispatcher_->TakeBatch(runner);
     runner->executing = true;
@@ -143,6 +153,7 @@ void ModelVersion::StartThread(InstanceRunner* runner) {
       context_.order->Go();
       lock.lock();
     }
+    NoteLeft(&orders);
     // This is last, because the version may be destroyed afterwards.
     if (--starts_ == 0) calls_changed_.notify_all();
   }
@@ -224,6 +235,7 @@ void ModelVersion::OnGateOpen(uint32_t instance) noexcept {
     std::lock_guard lock(mutex_);
     if (stop_) return;
     const size_t starts = orders.start.size();
+    if (!runners_[instance]) return;
     dispatcher_->StartHeld(runners_[instance].get(), &orders);
     starts_ += static_cast<uint32_t>(orders.start.size() - starts);
   }

@@ -106,18 +106,26 @@ VersionMetrics ModelVersion::metrics(std::span<const double> quantiles) const {
   return metrics;
 }
 
+SequenceFate ModelVersion::FateOf(const SequenceId& id) const {
+  std::lock_guard lock(mutex_);
+  return dispatcher_ ? dispatcher_->scheduler().FateOf(id) : SequenceFate::kUnknown;
+}
+
 BatchHistory ModelVersion::batches() const {
   BatchHistory history;
   history.records.reserve(2 * BatchLog::kMost);
   std::lock_guard lock(mutex_);
   history.now_ns = NowNs();
-  history.instances = runners_.size();
+  history.instances =
+      static_cast<size_t>(std::count_if(runners_.begin(), runners_.end(), [](const auto& runner) {
+        return runner && !runner->leaving;
+      }));
   if (!dispatcher_) return history;
   history.waiting = dispatcher_->scheduler().waiting();
   history.sequences = dispatcher_->scheduler().sequences();
   history.held =
       static_cast<size_t>(std::count_if(runners_.begin(), runners_.end(), [](const auto& runner) {
-        return runner->held != nullptr;
+        return runner && runner->held != nullptr;
       }));
   dispatcher_->CopyBatches(&history.records);
   return history;

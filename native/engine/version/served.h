@@ -101,6 +101,10 @@ class Served : public Executor {
   virtual void Destroy() = 0;
   virtual void Abandon() = 0;
   virtual bool LeaveToStart() { return false; }
+  // How long a retirement waits for accepted requests before it aborts them; kWaitsForAll: until
+  // they have ended.
+  static constexpr uint64_t kWaitsForAll = UINT64_MAX;
+  virtual uint64_t unload_wait_ns() const { return kWaitsForAll; }
 
   // --- Users. An ensemble uses the versions of its steps, from its binding to them until the last
   // request that began with them has ended. A request in a layer uses the version behind the layer.

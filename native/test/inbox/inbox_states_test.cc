@@ -35,6 +35,8 @@ class CountedRun final : public Run {
                        std::span<const size_t>, Block*) override {}
   void SetRequestOutput(uint32_t, uint32_t, DataType, std::span<const int64_t>, const void*, size_t,
                         Block*) override {}
+  void SetParameters(uint32_t, ResponseParameters) override {}
+  void DropOutputs(uint32_t) override {}
   void Respond(uint32_t, const Status& status, bool) override {
     // Like the engine's runs, it ignores responses after the end.
     if (responses++ == 0) {

@@ -10,14 +10,17 @@
 
 namespace tritonts::test {
 
+// Numbers of instances are lower.
+constexpr uint32_t kMostInstances = 6;
+
 // State shared by the test and the scheduler.
 struct SchedulerView {
   std::atomic<uint64_t> now_ns{0};
   std::atomic<size_t> waiting{0};
-  std::atomic<uint32_t> occupied{0};        // one bit per instance
-  std::atomic<uint32_t> broken{0};          // violations of rules
-  std::atomic<uint64_t> kept{0};            // number of kept outputs
-  std::atomic<ClosedBy> closed_by[3] = {};  // why each instance's last batch was closed
+  std::atomic<uint32_t> occupied{0};                     // one bit per instance
+  std::atomic<uint32_t> broken{0};                       // violations of rules
+  std::atomic<uint64_t> kept{0};                         // number of kept outputs
+  std::atomic<ClosedBy> closed_by[kMostInstances] = {};  // of each instance's last batch
 };
 
 // Keeps output 1.
@@ -78,6 +81,12 @@ class ClockedScheduler final : public Scheduler {
   }
   void Ended(Sequence* sequences, uint64_t) override { inner_->Ended(sequences, view_->now_ns); }
   void Close(uint64_t) override { inner_->Close(view_->now_ns); }
+  void AddInstance(uint32_t instance) override {
+    inner_->AddInstance(instance);
+    Note();
+  }
+  void RemoveInstance(uint32_t instance) override { inner_->RemoveInstance(instance); }
+  bool Holds(uint32_t instance) const override { return inner_->Holds(instance); }
   bool timed() const override { return inner_->timed(); }
   bool binds() const override { return inner_->binds(); }
   SequenceCounts sequences() const override { return inner_->sequences(); }

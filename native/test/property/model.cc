@@ -12,11 +12,12 @@ bool ModelRun::all_done() const {
 VersionModel::VersionModel(Setup setup)
     : setup_(std::move(setup)),
       preferred_(setup_.preferred),
-      instances_(setup_.asynchronous.size()),
-      neighbour_(static_cast<uint32_t>(instances_.size())) {
+      instances_(setup_.asynchronous.size()) {
+  for (uint32_t i = 0; i < instances_.size(); i++) order_.push_back(i);
   if (preferred_.empty()) preferred_.push_back(setup_.max_batch_size);
   if (setup_.sequences) {
-    sequences_.emplace(*setup_.sequences, neighbour_, setup_.delay_ns, setup_.ragged);
+    sequences_.emplace(*setup_.sequences, static_cast<uint32_t>(instances_.size()), setup_.delay_ns,
+                       setup_.ragged);
   }
 }
 
@@ -148,7 +149,13 @@ std::vector<Life*> VersionModel::SlotsOf(uint32_t instance, ClosedBy* closed_by)
   if (setup_.sequences && setup_.sequences->direct) {
     return sequences_->Rows(instance, now_ns, closed_by);
   }
-  return BatchOf(EligibleFor(instance), closed_by);
+  std::vector<Life*> batch = BatchOf(EligibleFor(instance), closed_by);
+  for (size_t i = 0; sequences_ && i < batch.size(); i++) {
+    if (sequences_->Alike(batch[i], batch.front())) continue;
+    batch.resize(i);
+    *closed_by = ClosedBy::kShape;
+  }
+  return batch;
 }
 
 void VersionModel::Expire() {
@@ -187,12 +194,14 @@ void VersionModel::Ask(uint32_t awake) {
   // Repeat until no free instance can get a batch.
   for (size_t before = queue().size() + 1; queue().size() < before;) {
     before = queue().size();
-    for (uint32_t i = 0; i < instances_.size(); i++) Offer(i);
+    for (const uint32_t i : order_) Offer(i);
   }
 }
 
 void VersionModel::Offer(uint32_t instance) {
   if (instances_[instance].occupied) return;
+  // Only sequences are bound to it.
+  if (instances_[instance].leaving && !sequences_) return;
   ClosedBy closed_by = ClosedBy::kNothingMore;
   std::vector<Life*> slots = SlotsOf(instance, &closed_by);
   if (slots.empty()) return;
@@ -228,19 +237,19 @@ std::vector<uint32_t> VersionModel::Leave(uint32_t instance) {
 
 void VersionModel::NeighbourComes() {
   if (inside_.size() < setup_.gate && line_.empty()) {
-    inside_.insert(neighbour_);
+    inside_.insert(kNeighbour);
   } else {
-    line_.push_back(neighbour_);
+    line_.push_back(kNeighbour);
   }
 }
 
 void VersionModel::NeighbourLeaves() {
-  BeginHeld(Leave(neighbour_));
+  BeginHeld(Leave(kNeighbour));
 }
 
 void VersionModel::BeginHeld(const std::vector<uint32_t>& let_in) {
   for (const uint32_t instance : let_in) {
-    if (instance == neighbour_) continue;
+    if (instance == kNeighbour) continue;
     if (ModelRun* run = std::exchange(instances_[instance].held, nullptr)) {
       instances_[instance].next = run;
     }
@@ -249,7 +258,7 @@ void VersionModel::BeginHeld(const std::vector<uint32_t>& let_in) {
 
 void VersionModel::Withdraw(Code code) {
   std::vector<uint32_t> let_in;
-  for (uint32_t i = 0; i < instances_.size(); i++) {
+  for (const uint32_t i : order_) {
     ModelRun* const run = std::exchange(instances_[i].held, nullptr);
     if (!run) continue;
     for (Life* life : run->batch) Fail(life, code);
@@ -285,7 +294,7 @@ ModelRun* VersionModel::MakeRun(uint32_t instance, const std::vector<Life*>& slo
   }
   run->done.assign(batch.size(), false);
   run->repeatable = setup_.halves && !setup_.adds && !sequences_ &&
-                    !setup_.asynchronous[instance] && batch.size() > 1;
+                    !setup_.is_asynchronous(instance) && batch.size() > 1;
   run->batch = std::move(batch);
   return run;
 }
@@ -332,7 +341,8 @@ uint64_t VersionModel::wake_ns() const {
     }
   }
   if (sequences_ && sequences_->wake_ns() != 0) note(sequences_->wake_ns());
-  for (uint32_t i = 0; i < instances_.size(); i++) {
+  for (const uint32_t i : order_) {
+    if (instances_[i].leaving && !sequences_) continue;
     if (setup_.sequences && setup_.sequences->direct) {
       const uint64_t at = sequences_->StartOf(i);
       if (!instances_[i].occupied && at != 0) note(at);
@@ -427,7 +437,50 @@ void VersionModel::Abort(Code code) {
 
 void VersionModel::Terminate() {
   terminated_ = true;
-  terminations_++;
+  terminations_ += static_cast<uint32_t>(order_.size());
+}
+
+Code VersionModel::ChangeInstances(const std::set<uint32_t>& removed, uint32_t added,
+                                   std::vector<uint32_t>* numbers) {
+  if (closed_) return Code::kCancelled;
+  const auto stays = [&](uint32_t i) { return !instances_[i].leaving && removed.count(i) == 0; };
+  const bool any_stays = added > 0 || std::any_of(order_.begin(), order_.end(), stays);
+  if (!setup_.changes() || !any_stays) return Code::kUnsupported;
+  for (uint32_t number = 0; numbers->size() < added; number++) {
+    if (std::count(order_.begin(), order_.end(), number) > 0) continue;
+    numbers->push_back(number);
+  }
+  for (const uint32_t number : *numbers) {
+    if (number >= instances_.size()) instances_.resize(number + 1);
+    instances_[number] = {};
+    order_.push_back(number);
+    if (sequences_) sequences_->Open(number);
+  }
+  for (const uint32_t number : removed) {
+    if (std::exchange(instances_[number].leaving, true)) continue;
+    if (sequences_) sequences_->Close(number);
+  }
+  Ask(kNobody);
+  return Code::kOk;
+}
+
+bool VersionModel::MayRemove(uint32_t instance) const {
+  if (!instances_[instance].leaving || instances_[instance].occupied) return false;
+  if (sequences_ && sequences_->Holds(instance)) return false;
+  return std::all_of(runs_.begin(), runs_.end(), [instance](const auto& run) {
+    return run->instance != instance || run->over();
+  });
+}
+
+bool VersionModel::any_left() const {
+  // What ends takes all instances with it.
+  if (terminated_ || abandoned_) return false;
+  return std::any_of(order_.begin(), order_.end(), [this](uint32_t i) { return MayRemove(i); });
+}
+
+void VersionModel::RemoveLeft() {
+  if (terminated_ || abandoned_) return;
+  std::erase_if(order_, [this](uint32_t i) { return MayRemove(i); });
 }
 
 void VersionModel::Abandon() {
@@ -462,7 +515,7 @@ ModelRun* VersionModel::Begin(uint32_t instance) {
 }
 
 void VersionModel::Returned(ModelRun* run, bool threw) {
-  const bool blocking = !setup_.asynchronous[run->instance];
+  const bool blocking = !setup_.is_asynchronous(run->instance);
   run->returned = true;
   if (!blocking && !threw) return FreeLate();
   if (std::exchange(run->repeatable, false) && threw) run->failed_whole = true;
@@ -473,8 +526,11 @@ void VersionModel::Returned(ModelRun* run, bool threw) {
   left.ran = left.quiet = true;
   for (uint32_t i = 0; i < run->batch.size(); i++) RespondTo(run, i, left);
   if (blocking && run->passed) EndSequences(run);
-  if (!run->freed) {
-    SetFree(run, blocking ? run->instance : kNobody);
+  if (!run->freed && blocking) {
+    SetFree(run);
+  } else if (!run->freed) {
+    // An asynchronous instance that threw: the engine frees it as if it had said so itself.
+    InstanceFree(run);
   } else if (blocking && std::exchange(run->late, false)) {
     FreeInstanceOf(run, run->instance);
   } else if (blocking) {
@@ -483,10 +539,10 @@ void VersionModel::Returned(ModelRun* run, bool threw) {
   FreeLate();
 }
 
-void VersionModel::SetFree(ModelRun* run, uint32_t awake) {
+void VersionModel::SetFree(ModelRun* run) {
   if (abandoned_) return;
   run->freed = true;
-  FreeInstanceOf(run, awake);
+  FreeInstanceOf(run, run->instance);
 }
 
 void VersionModel::FreeInstanceOf(ModelRun* run, uint32_t awake) {
@@ -521,7 +577,7 @@ bool VersionModel::HasEnded(const ModelRun& run) const {
     return life->run == &run && std::any_of(life->expected.begin(), life->expected.end(),
                                             [](const Expected& response) { return response.ran; });
   };
-  return run.over() && run.deliveries == 0 && !run.rescheduling &&
+  return run.over() && run.deliveries == 0 && run.rescheduling == 0 &&
          std::none_of(run.batch.begin(), run.batch.end(), undelivered);
 }
 
@@ -532,23 +588,32 @@ void VersionModel::EndSequences(ModelRun* run) {
 
 void VersionModel::FreeLate() {
   if (abandoned_) return;
-  for (const auto& run : runs_) {
-    const bool frees = run->late && setup_.asynchronous[run->instance];
+  // More runs may be made meanwhile.
+  for (size_t i = 0; i < runs_.size(); i++) {
+    ModelRun* const run = runs_[i].get();
+    const bool frees = run->late && setup_.is_asynchronous(run->instance);
     const bool ends = sequences_ && !run->ended;
     if ((!frees && !ends) || !HasEnded(*run)) continue;
-    EndSequences(run.get());
+    EndSequences(run);
     if (frees) {
       run->late = false;
-      FreeInstanceOf(run.get(), kNobody);
+      FreeInstanceOf(run, kNobody);
     } else {
       Ask(kNobody);
     }
-    return;  // the runs may have changed
   }
 }
 
+void VersionModel::DroppedHold() {
+  const auto last = std::find_if(rescheduling_.rbegin(), rescheduling_.rend(),
+                                 [](const ModelRun* run) { return run != nullptr; });
+  if (last != rescheduling_.rend()) std::exchange(*last, nullptr)->rescheduling--;
+  FreeLate();
+}
+
 void VersionModel::Rescheduled() {
-  for (const auto& run : runs_) run->rescheduling = false;
+  if (ModelRun* const run = rescheduling_.back()) run->rescheduling--;
+  rescheduling_.pop_back();
   FreeLate();
 }
 
@@ -617,7 +682,8 @@ void VersionModel::RespondTo(ModelRun* run, uint32_t position, const Expected& r
 }
 
 void VersionModel::Respond(ModelRun* run, uint32_t position, Code code, bool final,
-                           const std::vector<std::vector<float>>& values, bool keeps) {
+                           const std::vector<std::vector<float>>& values,
+                           const std::vector<std::vector<float>>& kept) {
   if (run->failed_whole || (position == kAll ? run->all_done() : run->done[position])) return;
   if (std::exchange(run->repeatable, false) && position == kAll && code == Code::kInternal) {
     run->failed_whole = true;
@@ -628,14 +694,18 @@ void VersionModel::Respond(ModelRun* run, uint32_t position, Code code, bool fin
     Expected response{code, final};
     response.ran = true;
     if (code == Code::kOk && !values.empty()) response.values = values[i];
-    const bool lacks = code == Code::kOk && setup_.adds && !keeps && !setup_.decoupled();
+    const bool keeps = !kept.empty() && !kept[i].empty();
+    const bool lacks = code == Code::kOk && setup_.keeps() && !keeps && !setup_.decoupled();
     if (lacks) {
       response.code = Code::kInternal;
       response.values.clear();
     }
-    const bool is_kept = setup_.adds && code == Code::kOk && keeps;
+    const bool is_kept = setup_.keeps() && code == Code::kOk && keeps;
     // A cancelled request has no response but its final one.
-    if (is_kept && !run->done[i] && (final || !run->batch[i]->cancelled)) kept_++;
+    if (is_kept && !run->done[i] && (final || !run->batch[i]->cancelled)) {
+      if (setup_.adds) kept_++;
+      if (sequences_) sequences_->Keep(run->batch[i], kept[i]);
+    }
     RespondTo(run, i, response);
   }
 }
@@ -650,10 +720,12 @@ void VersionModel::Release(ModelRun* run, uint32_t position) {
 }
 
 void VersionModel::Reschedule(ModelRun* run, uint32_t position) {
+  rescheduling_.push_back(nullptr);
   if (run->done[position] || run->failed_whole) return;
   run->repeatable = false;
   run->done[position] = true;
-  run->rescheduling = true;
+  run->rescheduling++;
+  rescheduling_.back() = run;
   Life* const life = run->batch[position];
   if (setup_.ordered) {
     // Others may respond once it is queued again.

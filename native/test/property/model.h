@@ -53,11 +53,21 @@ struct Setup {
   bool halves = false;   // a batch that fails as a whole runs again in halves
   bool runs_inline = false;
   bool has_device = false;
+  // Whether output 1 stays in the engine.
+  bool keeps() const { return adds || (sequences && sequences->state); }
   // Whether a request may get several responses. Such versions never run inline. In schedules,
   // blocking instances respond only once.
   bool decoupled() const {
     return !runs_inline &&
            std::find(asynchronous.begin(), asynchronous.end(), false) == asynchronous.end();
+  }
+  // Whether instances may come and go. Those that come are blocking, as the others are.
+  bool changes() const {
+    return std::find(asynchronous.begin(), asynchronous.end(), true) == asynchronous.end();
+  }
+  // Instances that came later have numbers beyond the list's end.
+  bool is_asynchronous(uint32_t instance) const {
+    return instance < asynchronous.size() && asynchronous[instance];
   }
 };
 
@@ -113,7 +123,7 @@ struct ModelRun {
   bool late = false;          // or is when the run has ended
   bool ended = false;         // its sequences have no request that runs
   uint32_t deliveries = 0;    // under way
-  bool rescheduling = false;  // a call of Reschedule is under way, and holds it
+  uint32_t rescheduling = 0;  // calls of Reschedule that are under way, and hold it
   bool passed = true;         // it no longer delays responses of later runs
   bool half = false;          // half of a batch that failed
   bool repeatable = false;    // it may still fail as a whole: nothing was responded yet
@@ -157,6 +167,11 @@ class VersionModel {
   void Abort(Code code);
   void Terminate();
   void Abandon();
+  // Removes these instances, which are not gone, and adds others. Fills in their numbers.
+  Code ChangeInstances(const std::set<uint32_t>& removed, uint32_t added,
+                       std::vector<uint32_t>* numbers);
+  // The removed instances for which nothing is left are gone.
+  void RemoveLeft();
 
   // --- Calls of runs.
   //
@@ -165,10 +180,11 @@ class VersionModel {
   // Execute returned or threw.
   void Returned(ModelRun* run, bool threw = false);
   void InstanceFree(ModelRun* run);
-  // `values`: of the output, by position; empty: none declared. `keeps`: whether the output that
-  // the engine keeps is declared.
+  // `values`: of the output, by position; empty: none declared. `kept`: the same, of the output
+  // that the engine keeps.
   void Respond(ModelRun* run, uint32_t position, Code code, bool final,
-               const std::vector<std::vector<float>>& values, bool keeps);
+               const std::vector<std::vector<float>>& values,
+               const std::vector<std::vector<float>>& kept);
   void Release(ModelRun* run, uint32_t position);
   void Reschedule(ModelRun* run, uint32_t position);
   // Whether a response to the request is held back for its order.
@@ -178,15 +194,17 @@ class VersionModel {
   void NeighbourComes();
   // Ends the sequences of runs that have ended, and frees the instances that waited for that.
   void FreeLate();
-  // Calls of Reschedule have dropped their holds.
+  // The innermost call of Reschedule that is under way has dropped its hold.
+  void DroppedHold();
+  // The innermost call of Reschedule is over.
   void Rescheduled();
   // Responses of these runs begin to be delivered, or were.
   void Delivering(std::span<ModelRun* const> runs);
   void Delivered(std::span<ModelRun* const> runs);
   // Its batch has ended.
   void NeighbourLeaves();
-  bool neighbour_waits() const { return std::count(line_.begin(), line_.end(), neighbour_) > 0; }
-  bool neighbour_inside() const { return inside_.count(neighbour_) > 0; }
+  bool neighbour_waits() const { return std::count(line_.begin(), line_.end(), kNeighbour) > 0; }
+  bool neighbour_inside() const { return inside_.count(kNeighbour) > 0; }
 
   // --- Observable state.
   uint64_t now_ns = 1'000'000;
@@ -196,20 +214,31 @@ class VersionModel {
   // The batch assigned to an instance for which Execute was not called yet.
   const ModelRun* next(uint32_t instance) const { return instances_[instance].next; }
   bool occupied(uint32_t instance) const { return instances_[instance].occupied; }
+  // The numbers of the instances that are not gone.
+  std::set<uint32_t> present() const { return {order_.begin(), order_.end()}; }
+  // Whether nothing is left for some removed instance.
+  bool any_left() const;
   bool drained() const;
   bool closed() const { return closed_; }
   bool abandoned() const { return abandoned_; }
+  bool terminated() const { return terminated_; }
+  // How many calls of Terminate the instances have got.
   uint32_t terminations() const { return terminations_; }
   // The latest time of the version's next wake-up; 0: none.
   uint64_t wake_ns() const;
   Counts counts() const;
   // The number of kept outputs.
   uint64_t kept() const { return kept_; }
+  // The state that a request that runs has got.
+  std::vector<float> StateOf(const Life* life) const { return sequences_->StateOf(life); }
 
  private:
   static constexpr uint32_t kNobody = ~0u;
+  // The other version's instance, at the gate.
+  static constexpr uint32_t kNeighbour = ~1u;
   struct InstanceState {
     bool occupied = false;
+    bool leaving = false;
     ModelRun* next = nullptr;
     ModelRun* held = nullptr;      // waits at the gate
     std::deque<ModelRun*> halves;  // halves that it runs before the next batch
@@ -241,6 +270,7 @@ class VersionModel {
   LevelSetup SetupOf(uint32_t level) const;
   uint64_t ExpiresAt(const Life& life) const;  // 0: never
   bool Forget(Life* life);                     // false: it is not waiting
+  bool MayRemove(uint32_t instance) const;
   Head HeadOf(const std::vector<Life*>& eligible) const;
   void Expire();
   std::vector<Life*> EligibleFor(uint32_t instance) const;
@@ -273,15 +303,16 @@ class VersionModel {
   // Sends the responses whose turn it is; all, once nothing is held back any more.
   void GiveHeld(bool quiet);
   static void Give(Life* life, const Expected& response);
-  void SetFree(ModelRun* run, uint32_t awake);
+  // A blocking instance is free because its Execute has returned.
+  void SetFree(ModelRun* run);
   void FreeInstanceOf(ModelRun* run, uint32_t awake);
 
   const Setup setup_;
   std::vector<uint32_t> preferred_;
-  std::vector<InstanceState> instances_;
-  const uint32_t neighbour_;   // number of the other version's instance
-  std::set<uint32_t> inside_;  // the gate
-  std::deque<uint32_t> line_;  // at the gate
+  std::vector<InstanceState> instances_;  // by number
+  std::vector<uint32_t> order_;           // numbers, in the order in which they are asked
+  std::set<uint32_t> inside_;             // the gate
+  std::deque<uint32_t> line_;             // at the gate
   uint64_t kept_ = 0;
   std::optional<SequenceModel> sequences_;
   std::map<uint32_t, Waiting> waiting_;  // by level
@@ -290,6 +321,8 @@ class VersionModel {
   uint64_t turns_given_ = 0;
   std::deque<Turn> turns_;
   std::vector<std::unique_ptr<ModelRun>> runs_;
+  // The runs of the calls of Reschedule that are under way, outermost first; null: without a hold.
+  std::vector<ModelRun*> rescheduling_;
   uint64_t open_ = 0;  // accepted, and not ended
   uint64_t failed_ = 0;
   uint64_t failed_cancelled_ = 0;

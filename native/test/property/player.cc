@@ -20,8 +20,15 @@ namespace tritonts::test {
 
 class Player::PlayedInstance final : public Instance {
  public:
-  PlayedInstance(Player* player, uint32_t index) : player_(player), index_(index) {}
-  bool asynchronous() const override { return player_->schedule_.setup.asynchronous[index_]; }
+  PlayedInstance(Player* player, uint32_t index) : player_(player), index_(index) {
+    const std::lock_guard lock(player_->mutex_);
+    if (!player_->instances_.insert(index).second) player_->Fail("two instances have one number");
+  }
+  ~PlayedInstance() override {
+    const std::lock_guard lock(player_->mutex_);
+    player_->instances_.erase(index_);
+  }
+  bool asynchronous() const override { return player_->schedule_.setup.is_asynchronous(index_); }
   void Execute(tritonts::Run& run) override { player_->OnExecute(index_, run); }
   void Terminate() override { player_->terminations_++; }
   MemoryCopier* memory() override {
@@ -84,6 +91,13 @@ SequencePolicy PolicyOf(const Setup& setup, const DynamicPolicy& dynamic) {
   policy.max_queue_delay_ns = setup.delay_ns;
   policy.dynamic = dynamic;
   policy.iterative = sequences.iterative;
+  if (sequences.state) {
+    SequenceStateSpec& state = policy.states.emplace_back();
+    state.input = sequences.controls ? 3 : 1;
+    state.output = 1;
+    state.datatype = DataType::kFp32;
+    state.first_shape = {1, 1};
+  }
   if (sequences.controls) {
     SequenceControl start{Kind::kStart, 1, DataType::kInt32, {}};
     start.values[1][0] = 1;
@@ -97,7 +111,7 @@ SequencePolicy PolicyOf(const Setup& setup, const DynamicPolicy& dynamic) {
 // --- A schedule from beginning to end.
 
 Player::Player(const Schedule& schedule)
-    : schedule_(schedule), model_(schedule.setup), executing_(schedule.setup.asynchronous.size()) {
+    : schedule_(schedule), model_(schedule.setup), executing_(kMostInstances) {
   for (const bool own : {false, true}) sinks_[own] = std::make_unique<Sink>(this, own);
 }
 
@@ -107,6 +121,10 @@ bool Player::Start() {
   static PlayedBackend backend;
   version_ = std::make_shared<ModelVersion>(
       1, "m", 1, &backend, std::make_unique<PlayedModel>(this), &timer_, [this] { drained_++; });
+  version_->OnLeft([this] {
+    told_left_ = true;
+    return true;
+  });
   const Setup& setup = schedule_.setup;
   if (const auto rate = static_cast<uint32_t>(schedule_.steps.size() % 4); rate > 0) {
     TraceSetting::Options traces;
@@ -132,6 +150,11 @@ bool Player::Start() {
     config.io.inputs.push_back({"start", DataType::kInt32, {-1, 1}, false});
     config.io.inputs.push_back({"id", DataType::kUint64, {-1, 1}, false});
     config.io.inputs[1].internal = config.io.inputs[2].internal = true;
+  }
+  if (setup.sequences && setup.sequences->state) {
+    config.io.inputs.push_back({"state", DataType::kFp32, {-1, -1}, false});
+    config.io.outputs.push_back({"next", DataType::kFp32, {-1, -1}, false});
+    config.io.inputs.back().internal = config.io.outputs.back().internal = true;
   }
   config.io.inputs[0].ragged = setup.ragged;
   if (setup.gate > 0) {
@@ -223,7 +246,7 @@ void Player::End() {
         }
         played->run->InstanceFree();
       });
-      if (!schedule_.setup.asynchronous[run->instance] && !run->returned) Return(played, false);
+      if (!schedule_.setup.is_asynchronous(run->instance) && !run->returned) Return(played, false);
       Settle();
     }
     if (model_.neighbour_inside()) MeetNeighbour();
@@ -262,7 +285,7 @@ void Player::Fail(const std::string& what) {
 }
 
 std::string Player::Difference() {
-  model_.Rescheduled();
+  model_.FreeLate();
   std::ostringstream out;
   const auto differs = [&](uint64_t is, uint64_t should, const char* what) {
     if (is == should) return false;
@@ -276,7 +299,8 @@ std::string Player::Difference() {
       return out.str();
     }
   }
-  for (uint32_t i = 0; i < executing_.size() && !model_.abandoned(); i++) {
+  for (const uint32_t i : model_.present()) {
+    if (model_.abandoned()) break;
     const bool taken =
         std::any_of(executing_[i].begin(), executing_[i].end(),
                     [](const PlayedRun* one) { return one->parked && !one->leaves; });
@@ -331,12 +355,17 @@ std::string Player::Difference() {
   if (view_->broken > 0) return "the scheduler was asked about an instance that is not free";
   if (model_.abandoned()) return {};
   if (differs(view_->waiting, model_.queue().size(), "requests that wait")) return out.str();
-  for (uint32_t i = 0; i < executing_.size(); i++) {
+  for (const uint32_t i : model_.present()) {
     if (differs(view_->occupied >> i & 1, model_.occupied(i), "occupied")) return out.str();
   }
   if (differs(model_.closed() && version_->drained(), model_.drained(), "drained") ||
       differs(drained_ > 0, model_.drained(), "was told that it is drained") ||
-      differs(terminations_, model_.terminations() * executing_.size(), "terminations")) {
+      differs(terminations_, model_.terminations(), "terminations")) {
+    return out.str();
+  }
+  if (model_.any_left() && !told_left_) return "nothing tells that RemoveLeft is to be called";
+  if (instances_ != model_.present()) return "other instances";
+  if (gate_ && differs(gate_->known(), instances_.size() + 1, "instances at the gate")) {
     return out.str();
   }
   const uint64_t wake = model_.wake_ns();

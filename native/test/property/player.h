@@ -87,13 +87,18 @@ class Player {
   void RespondToAll(PlayedRun* played, const Step& step);
   // Responds to all, with outputs that differ in shape.
   static void RespondToEach(PlayedRun* played, const Status& status, bool final, bool open,
-                            const std::vector<std::vector<float>>& values, bool keeps);
+                            const std::vector<std::vector<float>>& values,
+                            const std::vector<std::vector<float>>& kept);
   void Late(const Step& step);
   void MeetNeighbour();
   void Advance(const Step& step);
   void Return(PlayedRun* played, bool throws);
   void Abandon();
   void FireTimer();
+  // Adds and removes instances.
+  void ChangeInstances(const Step& step);
+  // Destroys the removed instances for which nothing is left.
+  void RemoveLeft();
   // Picks a run that can be called; with `parked`, only runs whose Execute waits.
   PlayedRun* PickRun(uint32_t number, bool parked = false);
   void On(PlayedRun* played, bool its_thread, const std::function<void()>& task);
@@ -113,6 +118,8 @@ class Player {
   void CheckInput(const Life& life);
   // Checks that the inputs of the batch are gathered as one ragged input.
   void CheckRagged(const PlayedRun& played);
+  // Checks the states of sequences.
+  void CheckStates(const PlayedRun& played);
   // Checks the control tensors of sequences.
   void CheckControls(const PlayedRun& played);
   void CheckResponse(const Response& response, const Life& life, const Expected& expected);
@@ -141,6 +148,7 @@ class Player {
   std::unique_ptr<Neighbour> neighbour_;  // null: no gate
   std::atomic<int> drained_{0};
   std::atomic<uint32_t> terminations_{0};
+  std::atomic<bool> told_left_{false};  // RemoveLeft is to be called
 
   std::mutex failure_mutex_;  // guards failure_
   std::string failure_;
@@ -155,6 +163,7 @@ class Player {
   std::map<const ModelRun*, std::unique_ptr<PlayedRun>> played_;
   std::vector<PlayedRun*> visible_;                 // runs that steps may pick, in order
   std::vector<std::vector<PlayedRun*>> executing_;  // by instance
+  std::set<uint32_t> instances_;                    // the engine's, by number
 
   // Used only on the player's thread.
   size_t next_ = 0;                      // step

@@ -6,13 +6,13 @@
 namespace tritonts::test {
 
 void Player::OnExecute(uint32_t instance, tritonts::Run& run) {
-  const bool asynchronous = schedule_.setup.asynchronous[instance];
+  const bool asynchronous = schedule_.setup.is_asynchronous(instance);
   const bool here = std::this_thread::get_id() == thread_;
   std::unique_lock lock(mutex_);
   if (failed_) return;
   const std::string who = "instance " + std::to_string(instance);
   // A run that gave its last request back has ended by now.
-  if (!model_.next(instance)) model_.Rescheduled();
+  if (!model_.next(instance)) model_.DroppedHold();
   ModelRun* const model = model_.Begin(instance);
   if (!model) return Fail(who + ": was given a batch that is not for it now");
   PlayedRun* const one = (played_[model] = std::make_unique<PlayedRun>()).get();
@@ -46,6 +46,7 @@ void Player::OnExecute(uint32_t instance, tritonts::Run& run) {
   CheckInputs(*one);
   CheckRagged(*one);
   CheckControls(*one);
+  CheckStates(*one);
   for (const PlayedRun* other : executing_[instance]) {
     // Execute may overlap only with a run that has freed its instance.
     if (asynchronous || other->parked || !other->model->freed)
@@ -101,7 +102,7 @@ void Player::OnDeliver(std::span<const Response> responses) {
         continue;
       }
       // A run that gave its last request back has ended by now, and freed its instance.
-      if (life->expected.empty()) model_.Rescheduled();
+      if (life->expected.empty()) model_.DroppedHold();
       if (!slot || life->expected.empty()) {
         Fail("request " + std::to_string(life->id) + ": a response that nobody expects: " +
              std::to_string(static_cast<int>(response.status.code())) + " " +

@@ -77,7 +77,9 @@ Life* Player::MakeLife(Group* group, uint32_t position, uint32_t hash) {
   life->width = static_cast<uint32_t>(header.input(0)->shape[1]);
   const auto instances = static_cast<uint32_t>(schedule_.setup.asynchronous.size());
   const bool sequenced = schedule_.setup.sequences.has_value();
-  if (!sequenced && (hash >> 11) % 4 == 0) life->bound = (hash >> 13) % instances;
+  // Nothing binds requests to instances that may go.
+  const bool binds = !sequenced && !schedule_.setup.changes();
+  if (binds && (hash >> 11) % 4 == 0) life->bound = (hash >> 13) % instances;
   if (!header.marks().empty()) {
     SequenceMark& mark = header.marks()[position];
     // Few ids, so that many requests are of live sequences.
@@ -186,6 +188,29 @@ void Player::CheckControls(const PlayedRun& played) {
     if (start != (life && life->start ? 1 : 0)) Fail("a control tensor START of another value");
     if (life ? life->sequence != 0 && id != life->sequence : id != 0) {
       Fail("a control tensor of another id");
+    }
+  }
+}
+
+void Player::CheckStates(const PlayedRun& played) {
+  const auto& sequences = schedule_.setup.sequences;
+  if (!sequences || !sequences->state) return;
+  const ModelRun& model = *played.model;
+  const uint32_t input = sequences->controls ? 3 : 1;
+  for (uint32_t i = 0, at = 0; i < model.slots; i++) {
+    const bool null_row = at == model.slot.size() || model.slot[at] != i;
+    std::vector<float> wanted = model_.StateOf(model.batch[null_row ? 0 : at++]);
+    if (null_row) std::fill(wanted.begin(), wanted.end(), 0.0f);
+    const Request& request = *played.run->requests()[i];
+    const InputTensor& tensor = *played.run->input(i, input);
+    const Buffer chunk = request.chunk(tensor);
+    if (tensor.shape.size() != 2 || tensor.shape[0] != 1 ||
+        tensor.shape[1] != static_cast<int64_t>(wanted.size())) {
+      return Fail("a state of another shape in slot " + std::to_string(i));
+    }
+    if (chunk.size != wanted.size() * sizeof(float) ||
+        std::memcmp(chunk.data, wanted.data(), chunk.size) != 0) {
+      return Fail("another state in slot " + std::to_string(i));
     }
   }
 }

@@ -120,6 +120,13 @@ void Player::Do(const Step& step) {
       return FireTimer();
     case Do::kNeighbour:
       return MeetNeighbour();
+    // A loader thread calls them, so they are never called from within another call.
+    case Do::kChangeInstances:
+      if (depth_ == 0) ChangeInstances(step);
+      return;
+    case Do::kRemoveLeft:
+      if (depth_ == 0) RemoveLeft();
+      return;
     case Do::kClose: {
       const Code reason = step.a % 2 == 0 ? Code::kOk : Code::kCancelled;
       locked([&] { model_.Close(reason); });
@@ -181,14 +188,16 @@ void Player::Respond(PlayedRun* played, const Step& step) {
   Life* const life = played->model->batch[position];
   const Code code = how == 0 ? Code::kInternal : how == 1 ? Code::kUnavailable : Code::kOk;
   const std::vector<float> values = Values(*life, step.c);
-  const bool keeps = schedule_.setup.adds && code == Code::kOk && how != 2;
+  const bool keeps = schedule_.setup.keeps() && code == Code::kOk && how != 2;
   bool open = false;
   {
     std::lock_guard lock(mutex_);
     open = !played->model->done[position] && !played->model->failed_whole;
     std::vector<std::vector<float>> all(played->model->batch.size());
+    std::vector<std::vector<float>> all_kept(played->model->batch.size());
     if (how > 3) all[position] = values;
-    model_.Respond(played->model, position, code, final, all, keeps);
+    if (keeps) all_kept[position] = values;
+    model_.Respond(played->model, position, code, final, all, all_kept);
   }
   tritonts::Run& run = *played->run;
   std::vector<int64_t> shape{int64_t{life->rows}, int64_t{life->width}};
@@ -239,7 +248,8 @@ void Player::RespondToAll(PlayedRun* played, const Step& step) {
   bool open = false;
   // Without a batch dimension, an output for all belongs to one request.
   const bool declares = how > 1;
-  const bool keeps = declares && schedule_.setup.adds;
+  const bool keeps = declares && schedule_.setup.keeps();
+  std::vector<std::vector<float>> kept;
   const bool sequenced = schedule_.setup.sequences.has_value();
   {
     std::lock_guard lock(mutex_);
@@ -250,10 +260,11 @@ void Player::RespondToAll(PlayedRun* played, const Step& step) {
       if (declares && sequenced) whole.resize(model.slot[i] * values.back().size(), -1.0f);
       whole.insert(whole.end(), values.back().begin(), values.back().end());
     }
-    model_.Respond(played->model, VersionModel::kAll, code, final, values, keeps);
+    if (keeps) kept = values;
+    model_.Respond(played->model, VersionModel::kAll, code, final, values, kept);
   }
   if (schedule_.setup.ragged)
-    return RespondToEach(played, {code, "as all were told"}, final, open, values, keeps);
+    return RespondToEach(played, {code, "as all were told"}, final, open, values, kept);
   // A null row has an output, too.
   if (declares) whole.resize(size_t{model.rows} * model.batch.front()->width, -1.0f);
   const bool batching = schedule_.setup.max_batch_size > 0;
@@ -265,7 +276,7 @@ void Player::RespondToAll(PlayedRun* played, const Step& step) {
     block = played->run->pool().Acquire(size);
     std::copy(whole.begin(), whole.end(), static_cast<float*>(block->data()));
     played->run->SetOutput(0, DataType::kFp32, tail, block->data(), size, block.get());
-    if (schedule_.setup.adds) {
+    if (keeps) {
       played->run->SetOutput(1, DataType::kFp32, tail, block->data(), size, block.get());
     }
   }
@@ -273,7 +284,8 @@ void Player::RespondToAll(PlayedRun* played, const Step& step) {
 }
 
 void Player::RespondToEach(PlayedRun* played, const Status& status, bool final, bool open,
-                           const std::vector<std::vector<float>>& values, bool keeps) {
+                           const std::vector<std::vector<float>>& values,
+                           const std::vector<std::vector<float>>& kept) {
   std::vector<std::vector<int64_t>> shapes;
   for (const Life* life : played->model->batch) {
     shapes.push_back({int64_t{life->rows}, int64_t{life->width}});
@@ -282,7 +294,7 @@ void Player::RespondToEach(PlayedRun* played, const Status& status, bool final, 
     const size_t size = values[i].size() * sizeof(float);
     if (size == 0) continue;
     for (const uint32_t index : {0u, 1u}) {
-      if (index == 1 && !keeps) continue;
+      if (index == 1 && kept.empty()) continue;
       played->run->SetRequestOutput(played->model->slot[i], index, DataType::kFp32, shapes[i],
                                     values[i].data(), size, nullptr);
     }
@@ -339,6 +351,46 @@ void Player::MeetNeighbour() {
   }
   if (leaves) return neighbour_->Respond();
   neighbour_->Submit();
+}
+
+void Player::ChangeInstances(const Step& step) {
+  std::set<uint32_t> removed;
+  std::vector<InstanceSpec> added;
+  std::vector<uint32_t> wanted;
+  Code code = Code::kOk;
+  {
+    const std::lock_guard lock(mutex_);
+    const std::set<uint32_t> present = model_.present();
+    for (const uint32_t number : present) {
+      if ((step.a >> number) % 2 == 1) removed.insert(number);
+    }
+    const size_t room = kMostInstances - present.size();
+    for (size_t i = std::min<size_t>(step.b % 3, room); i > 0; i--) {
+      added.push_back({"more", 0, MemoryKind::kHost, 0});
+    }
+    code = model_.ChangeInstances(removed, static_cast<uint32_t>(added.size()), &wanted);
+  }
+  std::vector<uint32_t> numbers;
+  const Status status = version_->ChangeInstances(
+      std::vector<uint32_t>(removed.begin(), removed.end()), std::move(added), gate_, {}, &numbers);
+  if (status.code() != code) return Fail("instances change with " + status.message());
+  if (numbers != wanted) Fail("new instances have other numbers");
+}
+
+void Player::RemoveLeft() {
+  {
+    const std::lock_guard lock(mutex_);
+    model_.RemoveLeft();
+  }
+  const auto until = std::chrono::steady_clock::now() + kPatience;
+  for (bool gone = false; !gone && !failed_;) {
+    version_->RemoveLeft();
+    const std::lock_guard lock(mutex_);
+    // The thread of an instance may not be back from its last Execute.
+    gone = instances_ == model_.present();
+    if (gone) told_left_ = false;
+    if (std::chrono::steady_clock::now() > until) Fail("a removed instance is not destroyed");
+  }
 }
 
 void Player::FireTimer() {

@@ -40,6 +40,8 @@ constexpr std::array<Kind, static_cast<size_t>(Do::kCount)> kKinds = {{
     {Do::kAdvance, "advance", 80},
     {Do::kTimer, "timer", 15},
     {Do::kNeighbour, "neighbour", 60},
+    {Do::kChangeInstances, "change instances", 40},
+    {Do::kRemoveLeft, "remove instances that are left", 25},
     {Do::kClose, "close", 5},
     {Do::kTerminate, "terminate", 3},
     {Do::kAbort, "abort", 4},
@@ -77,6 +79,7 @@ void DrawSequences(Draw* draw, Setup* setup) {
   sequences.share = draw->Once(2) ? 1 + draw->Up(sequences.slots - 1) : 0;
   sequences.iterative = draw->Once(2);
   sequences.controls = setup->max_batch_size > 0 && draw->Once(2);
+  sequences.state = draw->Once(2);
   setup->queue.reset();
   setup->across = setup->adds = setup->ordered = false;
   if (sequences.direct) setup->preferred.clear();
@@ -96,10 +99,12 @@ Schedule DrawSchedule(uint64_t seed) {
   Schedule schedule;
   Setup& setup = schedule.setup;
   const uint32_t instances = 1 + draw.Up(2);
-  // Asynchronous ones need no thread: most schedules have no others.
+  // Asynchronous ones need no thread: most schedules have no others. Only blocking ones come and
+  // go.
+  const bool all_blocking = draw.Once(5);
   const bool any_blocking = draw.Once(4);
   for (uint32_t i = 0; i < instances; i++) {
-    setup.asynchronous.push_back(!any_blocking || draw.Once(2));
+    setup.asynchronous.push_back(!all_blocking && (!any_blocking || draw.Once(2)));
   }
   setup.max_batch_size = draw.Once(8) ? 0 : 1 + draw.Up(7);
   if (setup.max_batch_size > 0) {
@@ -195,6 +200,9 @@ Schedule Shorten(Schedule schedule, const std::function<bool(const Schedule&)>& 
     plainer([](Schedule* one) {
       if (one->setup.sequences) one->setup.sequences->share = 0;
     });
+    plainer([](Schedule* one) {
+      if (one->setup.sequences) one->setup.sequences->state = false;
+    });
     for (size_t i = 0; i < schedule.steps.size(); i++) {
       plainer([i](Schedule* one) { one->steps[i].inside = false; });
       plainer([i](Schedule* one) { one->steps[i].a = 0; });
@@ -226,7 +234,8 @@ std::string Show(const Setup& setup) {
   if (const auto& sequences = setup.sequences) {
     out << ", sequences " << (sequences->direct ? "direct" : "oldest") << " in " << sequences->slots
         << " slots, idle after " << sequences->idle_ns << " ns, share " << sequences->share
-        << (sequences->iterative ? ", iterative" : "") << (sequences->controls ? ", controls" : "");
+        << (sequences->iterative ? ", iterative" : "") << (sequences->controls ? ", controls" : "")
+        << (sequences->state ? ", state" : "");
   }
   if (setup.gate > 0) out << ", at most " << setup.gate << " inside";
   return out.str();

@@ -28,6 +28,8 @@ enum class Do : uint8_t {
   kAdvance,
   kTimer,      // without a reason
   kNeighbour,  // the other version at the gate gets a request, or responds to it
+  kChangeInstances,
+  kRemoveLeft,
   kClose,
   kTerminate,
   kAbort,

@@ -16,7 +16,7 @@ SequenceModel::One* SequenceModel::Live(uint64_t id) {
 
 SequenceModel::One* SequenceModel::In(uint32_t instance, uint32_t index) const {
   for (One& one : all_) {
-    if (one.slot == static_cast<int>(index * instances_ + instance)) return &one;
+    if (one.slot == static_cast<int>(index) && one.instance == instance) return &one;
   }
   return nullptr;
 }
@@ -28,6 +28,34 @@ void SequenceModel::Ready(One* one) {
   }
 }
 
+void SequenceModel::Place(One* one) {
+  for (uint32_t index = 0; index < setup_.slots && one->slot < 0; index++) {
+    for (uint32_t instance = 0; instance < open_.size() && one->slot < 0; instance++) {
+      if (!open_[instance] || In(instance, index)) continue;
+      one->slot = static_cast<int>(index);
+      one->instance = instance;
+    }
+  }
+}
+
+void SequenceModel::Open(uint32_t instance) {
+  if (instance >= open_.size()) open_.resize(instance + 1);
+  open_[instance] = true;
+  for (One& one : all_) {
+    if (one.slot >= 0) continue;
+    Place(&one);
+    if (one.slot < 0) return;
+    one.expires_ns = 0;
+    Ready(&one);
+  }
+}
+
+bool SequenceModel::Holds(uint32_t instance) const {
+  return std::any_of(all_.begin(), all_.end(), [instance](const One& one) {
+    return one.slot >= 0 && one.instance == instance;
+  });
+}
+
 bool SequenceModel::Queue(Life* life) {
   if (life->rows > 1) return false;
   One* one = Live(life->sequence);
@@ -35,9 +63,7 @@ bool SequenceModel::Queue(Life* life) {
     if (life->sequence == 0 ? !setup_.iterative : !life->start) return false;
     one = &all_.emplace_back();
     one->id = life->sequence;
-    for (uint32_t slot = 0; slot < instances_ * setup_.slots && one->slot < 0; slot++) {
-      if (!In(slot % instances_, slot / instances_)) one->slot = static_cast<int>(slot);
-    }
+    Place(one);
     if (one->id == 0) life->start = true;
   }
   if (one->slot < 0 && life->timeout_ns > 0) {
@@ -59,11 +85,13 @@ void SequenceModel::Again(Life* life) {
 
 void SequenceModel::Remove(One* one) {
   const int slot = one->slot;
+  const uint32_t instance = one->instance;
   all_.remove_if([one](const One& other) { return &other == one; });
-  if (slot < 0) return;
+  if (slot < 0 || !open_[instance]) return;
   for (One& next : all_) {
     if (next.slot >= 0) continue;
     next.slot = slot;
+    next.instance = instance;
     next.expires_ns = 0;
     return Ready(&next);
   }
@@ -136,7 +164,8 @@ void SequenceModel::Take(const std::vector<Life*>& batch) {
     one.runs = one.queue.front();
     one.queue.erase(one.queue.begin());
     one.ready = 0;
-    if (setup_.direct) running_[static_cast<uint32_t>(one.slot) % instances_] = true;
+    if (one.runs->start) one.state = {0};
+    if (setup_.direct) running_[one.instance] = true;
   }
 }
 
@@ -145,8 +174,9 @@ void SequenceModel::Ended(const std::vector<Life*>& batch, uint64_t now_ns) {
     const auto one =
         std::find_if(all_.begin(), all_.end(), [life](const One& it) { return it.runs == life; });
     if (one == all_.end()) continue;
-    if (setup_.direct) running_[static_cast<uint32_t>(one->slot) % instances_] = false;
+    if (setup_.direct) running_[one->instance] = false;
     one->runs = nullptr;
+    if (!one->next.empty()) one->state = std::exchange(one->next, {});
     if (!one->queue.empty()) {
       Ready(&*one);
     } else if (one->ended || one->id == 0 || closed_) {
@@ -161,7 +191,7 @@ void SequenceModel::Ended(const std::vector<Life*>& batch, uint64_t now_ns) {
 std::vector<Life*> SequenceModel::Candidates(uint32_t instance) const {
   std::vector<std::pair<uint64_t, Life*>> ready;
   for (const One& one : all_) {
-    if (one.ready == 0 || static_cast<uint32_t>(one.slot) % instances_ != instance) continue;
+    if (one.ready == 0 || one.instance != instance) continue;
     ready.emplace_back(one.ready, one.queue.front());
   }
   std::sort(ready.begin(), ready.end());
@@ -193,11 +223,37 @@ std::vector<Life*> SequenceModel::Rows(uint32_t instance, uint64_t now_ns,
                : waits               ? ClosedBy::kPreferred
                                      : ClosedBy::kNothingMore;
   for (Life*& row : rows) {
-    if (!row || ragged_ || row->width == oldest->width) continue;
+    const bool alike = row && Alike(row, oldest);
+    if (!row || (alike && (ragged_ || row->width == oldest->width))) continue;
     row = nullptr;
     *closed_by = ClosedBy::kShape;
   }
   return rows;
+}
+
+void SequenceModel::Keep(const Life* life, const std::vector<float>& state) {
+  for (One& one : all_) {
+    if (one.runs == life) one.next = state;
+  }
+}
+
+std::vector<float> SequenceModel::StateOf(const Life* life) const {
+  for (const One& one : all_) {
+    if (one.runs == life) return one.state;
+  }
+  return {};
+}
+
+size_t SequenceModel::WidthFor(const Life* first) const {
+  for (const One& one : all_) {
+    if (!one.queue.empty() && one.queue.front() == first)
+      return first->start ? 1 : one.state.size();
+  }
+  return 0;
+}
+
+bool SequenceModel::Alike(const Life* one, const Life* other) const {
+  return !setup_.state || WidthFor(one) == WidthFor(other);
 }
 
 std::vector<Life*> SequenceModel::waiting() const {
@@ -220,7 +276,7 @@ uint64_t SequenceModel::StartOf(uint32_t instance) const {
   if (running_[instance]) return 0;
   uint64_t at = 0;
   for (const One& one : all_) {
-    if (one.slot < 0 || static_cast<uint32_t>(one.slot) % instances_ != instance) continue;
+    if (one.slot < 0 || one.instance != instance) continue;
     if (one.queue.empty()) continue;
     const uint64_t start = one.queue.front()->arrival_ns + delay_ns_ + 1;
     at = at == 0 ? start : std::min(at, start);

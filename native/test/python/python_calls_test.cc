@@ -62,7 +62,7 @@ class CallBench {
     const int64_t* const answer = stub_->words(reply->offset);
     CHECK_EQ(answer[0], 0);
     float y = 0;
-    std::memcpy(&y, stub_->base() + answer[6 + 4 + answer[6 + 2]], sizeof(y));
+    std::memcpy(&y, stub_->base() + answer[8 + 4 + answer[8 + 2]], sizeof(y));
     CHECK_EQ(y, x + 1);
     CHECK(Eventually([&] { return server().FindVersion(uid_)->drained(); }));
   }

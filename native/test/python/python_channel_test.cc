@@ -256,8 +256,8 @@ TEST(python_channel_reads_nothing_back_of_what_it_writes_for_the_stub) {
   const OutputTensor output{0, DataType::kFp32, -1, {}, data.data(), 8, MemoryKind::kHost, nullptr};
   std::string fault;
   for (int i = 0; i < 15'000; i++) {
-    const std::vector<uint64_t> words = {1, 1, 0, 0, 0, 1, 0, 11, 2, 1, 2, 8, 0};
-    CHECK(bench.channel->Place(words, {&output, 1}, "", &fault) != 0);
+    const std::vector<uint64_t> words = {1, 1, 0, 0, 0, 0, 0, 1, 0, 11, 2, 1, 2, 8, 0};
+    CHECK(bench.channel->Place(words, {&output, 1}, "", "ab", &fault) != 0);
   }
   stop = true;
   spoiling.join();

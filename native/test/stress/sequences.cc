@@ -83,6 +83,16 @@ class Callers {
     policy.max_idle_ns = kIdleNs;
     VersionConfig config = ControlledSequencesOf(std::move(policy), instances);
     config.io.inputs[0].dims = {-1, 2};
+    config.io.inputs.push_back({"seen", DataType::kFp32, {-1, 1}, false});
+    config.io.outputs.push_back({"next", DataType::kFp32, {-1, 1}, false});
+    config.io.inputs.back().internal = config.io.outputs.back().internal = true;
+    SequenceStateSpec& state = config.sequences->states.emplace_back();
+    state.input = static_cast<uint32_t>(config.io.inputs.size() - 1);
+    state.output = static_cast<uint32_t>(config.io.outputs.size() - 1);
+    state.datatype = DataType::kFp32;
+    state.first_shape = {1, 1};
+    state_input_ = state.input;
+    next_output_ = state.output;
     Script script;
     script.execute = [this](uint32_t, Run& run) { Execute(run); };
     bench_ = std::make_unique<VersionBench>(std::move(script), std::move(config));
@@ -99,12 +109,14 @@ class Callers {
         return Complain("sequences do not end");
       }
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      ChangeInstances();
     }
     // The timer ends the sequences that were left.
     const auto counts = [this] { return version().metrics({}).sequences; };
     if (!Eventually([&] { return counts().live == 0; })) Complain("sequences keep their slots");
     const size_t after = BytesInUse();
     const SequenceCounts seen = counts();
+    if (seen.state_bytes != 0) Complain("states are left");
     if (seen.backlog != 0) Complain("sequences stay in the backlog");
     if (seen.begun != begun) Complain("another number of sequences began");
     if (seen.idled + seen.expired != left + expired) Complain("another number of sequences idled");
@@ -130,12 +142,32 @@ class Callers {
   void Stop() { going_--; }
 
   std::atomic<uint64_t> begun{0}, left{0}, expired{0}, requests{0};
+  uint64_t changes = 0;  // of the instances
 
  private:
+  // Adds an instance, or removes the one that was added. Live sequences go on meanwhile.
+  void ChangeInstances() {
+    version().RemoveLeft();
+    std::vector<uint32_t> removed;
+    std::vector<InstanceSpec> more;
+    if (added_.empty()) {
+      more.push_back({"more", 0, MemoryKind::kHost, 0});
+    } else {
+      removed.swap(added_);
+    }
+    if (!version().ChangeInstances(removed, std::move(more), nullptr, {}, &added_).ok()) {
+      Complain("instances cannot be changed");
+    }
+    changes++;
+  }
+
   void Execute(Run& run) {
     Gathered start;
     if (!Gather(run, kStartInput, true, &start).ok()) return Complain("START is not gathered");
+    Gathered states;
+    if (!Gather(run, state_input_, true, &states).ok()) return Complain("states are not gathered");
     const auto count = static_cast<uint32_t>(run.requests().size());
+    std::vector<float> next(count);
     for (uint32_t i = 0; i < count; i++) {
       const Request& request = *run.requests()[i];
       if (request.header->null_row) continue;
@@ -147,8 +179,14 @@ class Callers {
       if (flag != (input.step == 0 ? 1 : 0)) Complain("START of another value");
       if (input.step != 0 && input.step != last + 1) Complain("steps in another order");
       last = input.step;
+      // The state counts the requests of the sequence.
+      const float before = static_cast<const float*>(states.buffer.data)[i];
+      if (before != input.step) Complain("a state of another value");
+      next[i] = before + 1;
     }
     requests += count;
+    const int64_t tail[] = {1};
+    run.SetOutput(next_output_, DataType::kFp32, tail, next.data(), count * sizeof(float), nullptr);
     run.RespondAll(Status::Ok());
   }
 
@@ -157,6 +195,9 @@ class Callers {
   std::atomic<size_t> half_bytes_{0};
   std::atomic<uint32_t> going_{0};
   std::array<float, kCallers> last_ = {};
+  std::vector<uint32_t> added_;  // numbers of instances
+  uint32_t state_input_ = 0;
+  uint32_t next_output_ = 0;
   std::unique_ptr<VersionBench> bench_;
   std::vector<std::unique_ptr<Caller>> callers_;
 };
@@ -223,7 +264,8 @@ void StressSequences(uint64_t count, uint64_t seed) {
     if (failed) return;
     std::cout << callers.begun << " sequences with " << callers.requests
               << " requests and null rows: " << callers.left << " were left, " << callers.expired
-              << " expired in the backlog" << std::endl;
+              << " expired in the backlog, and instances changed " << callers.changes << " times"
+              << std::endl;
   }
 }
 

@@ -40,6 +40,7 @@ class ApiAnswers {
     bool null = false;
     std::string error;  // as TextOf
     std::map<std::string, std::pair<std::vector<int64_t>, std::string>> outputs;
+    std::vector<std::string> parameters;  // the names
     int64_t version = -1;
   };
 
@@ -97,6 +98,10 @@ class ApiAnswers {
   }
   // From now on responses are kept, and not deleted.
   void Keep() { keeps_ = true; }
+  std::vector<tritonts_response*> kept() {
+    std::lock_guard lock(mutex_);
+    return kept_;
+  }
   std::vector<tritonts_response*> TakeKept() {
     std::lock_guard lock(mutex_);
     return std::exchange(kept_, {});
@@ -122,6 +127,11 @@ class ApiAnswers {
       answer.outputs[output.name] = {
           std::vector<int64_t>(output.dims, output.dims + output.rank),
           std::string(static_cast<const char*>(output.data), output.bytes)};
+    }
+    for (size_t i = 0; i < Api().response_parameter_count(response); i++) {
+      const tritonts_parameter* const one = Api().response_parameter(response, i);
+      answer.parameters.push_back(one->name);
+      CHECK(Api().response_find_parameter(response, one->name) == one);
     }
     std::lock_guard lock(mutex_);
     answers_.push_back(std::move(answer));

@@ -45,7 +45,11 @@ class CacheKeys {
   int Find(const Request& request, uint64_t now_ns, uint64_t scope = 1) {
     KeyHead head(scope, cache_->seed());
     head.Set(*request.header);
-    const CacheEntryRef entry = cache_->Find(head, request, head.HashOf(request), now_ns);
+    const uint64_t sample = head.SampleOf(request);
+    CacheEntryRef entry;
+    if (sample != 0) entry = cache_->FindCandidate(head, request, sample, now_ns);
+    sampled = static_cast<bool>(entry);
+    if (!entry) entry = cache_->Find(head, request, head.HashOf(request), now_ns);
     return entry ? static_cast<const unsigned char*>(entry->outputs()[0].data)[0] : -1;
   }
   LocalCache::Inserted Insert(const Request& request, const std::string& output, uint64_t now_ns,
@@ -55,8 +59,8 @@ class CacheKeys {
   CacheEntryRef Make(const Request& request, const std::string& output, uint64_t scope = 1) {
     KeyHead head(scope, cache_->seed());
     head.Set(*request.header);
-    CacheEntryRef entry =
-        CacheEntry::Make(&cache_->pool(), scope, head.HashOf(request), head, request);
+    CacheEntryRef entry = CacheEntry::Make(&cache_->pool(), scope, head.HashOf(request),
+                                           head.SampleOf(request), head, request);
     OutputTensor tensor;
     const int64_t dims[] = {static_cast<int64_t>(output.size())};
     tensor.datatype = DataType::kUint8;
@@ -66,6 +70,9 @@ class CacheKeys {
     CHECK(entry->Fill({&tensor, 1}));
     return entry;
   }
+
+  // Whether the last Find found the candidate of the key's sample.
+  bool sampled = false;
 
  private:
   LocalCache* const cache_;

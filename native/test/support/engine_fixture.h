@@ -64,6 +64,25 @@ std::string BytesOf(const std::vector<T>& values) {
 }
 
 // A response as the sink received it.
+// Parameters as a text, such as "n=5 s='x' b=true d=0.5".
+inline std::string TextOf(const ResponseParameters& parameters) {
+  std::string text;
+  if (!parameters) return text;
+  for (const RequestParameter& one : *parameters) {
+    text += (text.empty() ? "" : " ") + one.name + "=";
+    if (const auto* string = std::get_if<std::string>(&one.value)) {
+      text += "'" + *string + "'";
+    } else if (const auto* whole = std::get_if<int64_t>(&one.value)) {
+      text += std::to_string(*whole);
+    } else if (const auto* real = std::get_if<double>(&one.value)) {
+      text += std::to_string(*real);
+    } else {
+      text += std::get<bool>(one.value) ? "true" : "false";
+    }
+  }
+  return text;
+}
+
 struct SeenResponse {
   struct Output {
     std::vector<int64_t> shape;
@@ -72,6 +91,7 @@ struct SeenResponse {
   uint32_t slot = 0;
   Status status;
   std::map<uint32_t, Output> outputs;
+  std::string parameters;  // TextOf
   bool ran = false;
   bool final = true;
   bool abandoned = false;
@@ -88,6 +108,7 @@ class RecordingSink final : public ResponseSink {
       SeenResponse seen;
       seen.slot = response.request->header->slot;
       seen.status = response.status;
+      seen.parameters = TextOf(response.parameters);
       seen.ran = response.timings != nullptr;
       seen.final = response.final;
       seen.abandoned = response.abandoned;

@@ -117,6 +117,8 @@ class RecordingBatch final : public Run {
   }
   void SetRequestOutput(uint32_t, uint32_t, DataType, std::span<const int64_t>, const void*, size_t,
                         Block*) override {}
+  void SetParameters(uint32_t, ResponseParameters) override {}
+  void DropOutputs(uint32_t) override {}
   void Respond(uint32_t, const Status& result, bool) override {
     status = result;
     marks += 'r';

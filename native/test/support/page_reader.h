@@ -1,7 +1,9 @@
 // Reads the responses in a completion page (format: port_layout.h).
 #pragma once
 
+#include <algorithm>
 #include <cstring>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,6 +12,8 @@
 #include "engine/base/status.h"
 #include "engine/port/pages.h"
 #include "engine/port/port_layout.h"
+#include "engine/port/reader.h"
+#include "engine/request/response_parameters.h"
 #include "engine/request/stream_count.h"
 
 namespace tritonts::test {
@@ -34,6 +38,7 @@ struct PortResponse {
   Reason reason = Reason::kNone;
   std::string message;
   std::vector<Output> outputs;
+  ResponseParameters parameters;
   bool final = false;
   bool limited = false;
   bool unserved = false;
@@ -43,6 +48,27 @@ struct PortResponse {
   bool alike = false;      // one of several requests in a record
   double timings[5] = {};  // of its batch; only if it ran
 };
+
+// Reads the parameters of a response. Null: the words are malformed.
+inline ResponseParameters ReadParameters(std::span<const int32_t> words) {
+  AttributesReader reader(words);
+  ResponseParameterList list;
+  while (!reader.done()) {
+    ParameterRecord read;
+    if (reader.Parameter(&read)) return nullptr;
+    int64_t whole = 0;
+    double real = 0;
+    std::memcpy(&whole, read.value.data(), std::min(read.value.size(), sizeof(whole)));
+    std::memcpy(&real, read.value.data(), std::min(read.value.size(), sizeof(real)));
+    Status set = Status::Internal("a kind that no response has");
+    if (read.kind == layout::kStringParameter) set = list.Set(read.name, std::string(read.value));
+    if (read.kind == layout::kIntegerParameter) set = list.Set(read.name, whole);
+    if (read.kind == layout::kDoubleParameter) set = list.Set(read.name, real);
+    if (read.kind == layout::kFlagParameter) set = list.Set(read.name, whole != 0);
+    if (!set.ok()) return nullptr;
+  }
+  return list.Take();
+}
 
 // Appends the responses in a page.
 inline void ReadPage(const CompletionPage& page, std::vector<PortResponse>* responses) {
@@ -78,6 +104,11 @@ inline void ReadPage(const CompletionPage& page, std::vector<PortResponse>* resp
       const int32_t offset = words[at++];
       response.message.assign(bytes + offset, static_cast<size_t>(words[at++]));
     }
+    if (flags & layout::kParametersBit) {
+      const int32_t offset = words[at++];
+      const int32_t size = words[at++];
+      response.parameters = ReadParameters({words + offset / 4, static_cast<size_t>(size) / 4});
+    }
     for (uint32_t i = 0; i < outputs; i++) {
       PortResponse::Output output;
       output.index = static_cast<uint32_t>(words[at] & 0xffff);
@@ -101,7 +132,7 @@ inline void ReadPage(const CompletionPage& page, std::vector<PortResponse>* resp
       response.outputs.push_back(std::move(output));
     }
     if (flags & layout::kCountedBit) {
-      response.counted = StreamCount::kResponseBytes;
+      response.counted = StreamCount::kResponseBytes + ParameterBytes(response.parameters);
       for (const PortResponse::Output& output : response.outputs) {
         response.counted += output.large ? output.bytes.size() : output.size;
       }

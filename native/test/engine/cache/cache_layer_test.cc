@@ -1,7 +1,9 @@
 // The cache around a version: hits, misses, requests that share a run, and everything that is not
 // cached.
 #include <atomic>
+#include <condition_variable>
 #include <memory>
+#include <mutex>
 #include <random>
 #include <thread>
 
@@ -34,6 +36,41 @@ Script FailingRuns(const std::shared_ptr<std::atomic<int>>& runs, const Status& 
   return script;
 }
 
+// A sink that takes memory which is not its own, and keeps the blocks of outputs.
+class BorrowingSink final : public ResponseSink {
+ public:
+  explicit BorrowingSink(bool borrows) : borrows_(borrows) {}
+  void Deliver(std::span<const Response> responses) override {
+    const std::lock_guard lock(mutex_);
+    for (const Response& response : responses) {
+      const OutputTensor& output = response.outputs[0];
+      kept.push_back({output.kind, output.data, output.size, BlockRef::Share(output.block)});
+      response.request->set_state(Request::State::kIdle);
+    }
+    changed_.notify_all();
+  }
+  bool Takes(const Request&, uint32_t, MemoryKind kind, int) const override {
+    return borrows_ ? IsHostMemory(kind) : IsPrivateHostMemory(kind);
+  }
+  bool Wait(size_t count) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, kPatience, [&] { return kept.size() >= count; });
+  }
+
+  struct Kept {
+    MemoryKind kind;
+    const void* data;
+    size_t size;
+    BlockRef block;
+  };
+  std::vector<Kept> kept;
+
+ private:
+  const bool borrows_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+};
+
 }  // namespace
 
 TEST(cached_requests_are_answered_without_a_run) {
@@ -63,6 +100,39 @@ TEST(cached_requests_are_answered_without_a_run) {
   CHECK_EQ(statistics.compute_infer.count, 2u);
   CHECK_EQ(statistics.inference_count, 4u);
   CHECK_EQ(statistics.execution_count, 2u);
+}
+
+TEST(cached_large_outputs_are_lent_to_sinks_that_copy_what_they_retain) {
+  constexpr size_t kRows = 20'000;
+  const auto runs = std::make_shared<std::atomic<int>>(0);
+  for (const bool borrows : {true, false}) {
+    BorrowingSink sink(borrows);
+    std::vector<BorrowingSink::Kept> kept;
+    {
+      CachedVersion cached(CountedRuns(runs), kSize, true, 0, ConfigOf(FloatIo(kRows)));
+      Requests requests(&sink);
+      for (size_t i = 0; i < 3; i++) {
+        Request* const request = requests.Floats(Floats(kRows, 1));
+        cached.bench().Submit({request});
+        CHECK(sink.Wait(i + 1));
+      }
+      CHECK(Eventually([&] { return cached.bench().version().drained(); }));
+      CHECK_EQ(cached.statistics().cache_hit.count, 2u);
+      CHECK_EQ(cached.statistics().cache_miss.count, 1u);
+      kept = std::move(sink.kept);
+    }
+    for (size_t i = 1; i < 3; i++) {
+      CHECK(kept[i].kind == (borrows ? MemoryKind::kShared : MemoryKind::kHost));
+      CHECK(kept[i].block);
+      CHECK_EQ(kept[i].size, kRows * sizeof(float));
+      // The bytes outlive the cache.
+      const float* const values = static_cast<const float*>(kept[i].data);
+      CHECK_EQ(values[0], 2);
+      CHECK_EQ(values[kRows - 1], 2);
+    }
+    // Two hits have the same bytes only if nobody may change them.
+    CHECK_EQ(kept[1].data == kept[2].data, borrows);
+  }
 }
 
 TEST(cached_groups_are_answered_in_parts) {

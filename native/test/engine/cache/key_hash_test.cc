@@ -127,6 +127,70 @@ TEST(cache_keys_do_not_depend_on_chunks) {
   CHECK_EQ(keys.Find(*divided, 1), -1);
 }
 
+TEST(cache_samples_of_equal_keys_are_equal_however_they_are_divided) {
+  std::mt19937 random(2);
+  for (int round = 0; round < 300; round++) {
+    std::string bytes((16 << 10) + random() % 50'000, '\0');
+    for (char& byte : bytes) byte = static_cast<char>(random());
+    const std::vector<int64_t> shape = {1, static_cast<int64_t>(bytes.size())};
+    Requests requests;
+    Request* const whole = requests.Add();
+    requests.Input(whole, 0, DataType::kUint8, shape, bytes);
+    Request* const divided = requests.Add();
+    size_t at = random() % 100;
+    requests.Place(divided, 0, DataType::kUint8, shape, bytes.data(), at);
+    while (at < bytes.size()) {
+      const size_t some = std::min<size_t>(random() % (bytes.size() / 4), bytes.size() - at);
+      divided->header->inputs()[0].first_chunks.push_back(
+          {bytes.data() + at, some, MemoryKind::kHost, 0, {}});
+      at += some;
+    }
+    KeyHead head(1, 2);
+    head.Set(*whole->header);
+    const uint64_t sample = head.SampleOf(*whole);
+    head.Set(*divided->header);
+    CHECK(sample != 0);
+    CHECK_EQ(head.SampleOf(*divided), sample);
+  }
+}
+
+TEST(cache_samples_have_sizes_ends_and_small_inputs) {
+  constexpr size_t kBytes = 100'000;
+  const auto sample = [](const std::string& bytes, const std::string& small) {
+    Requests requests;
+    Request* const request = requests.Add();
+    requests.Input(request, 0, DataType::kUint8, {1, static_cast<int64_t>(bytes.size())}, bytes);
+    requests.Input(request, 1, DataType::kUint8, {1, static_cast<int64_t>(small.size())}, small);
+    KeyHead head(1, 2);
+    head.Set(*request->header);
+    return head.SampleOf(*request);
+  };
+  const auto with = [](std::string bytes, size_t at) {
+    bytes[at] = 'y';
+    return bytes;
+  };
+  const std::string large(kBytes, 'x');
+  const std::string small(4096, 's');
+  std::set<uint64_t> samples;
+  samples.insert(sample(large, small));
+  samples.insert(sample(large + 'x', small));
+  samples.insert(sample(with(large, 0), small));
+  samples.insert(sample(with(large, kBytes - 1), small));
+  for (const size_t at : {size_t{0}, size_t{1234}, small.size() - 1}) {
+    samples.insert(sample(large, with(small, at)));
+  }
+  CHECK_EQ(samples.size(), 7u);
+  // Only some blocks of a large input are in it.
+  size_t seen = 0;
+  for (size_t at = 0; at < kBytes; at += 16) {
+    if (sample(with(large, at), small) != sample(large, small)) seen++;
+  }
+  CHECK(seen >= 64 * 64 / 16);
+  CHECK(seen <= 64 * (64 / 16 + 1));
+  // A small key has none.
+  CHECK_EQ(sample(std::string(8000, 'x'), small), 0u);
+}
+
 TEST(cache_keys_are_refused_for_memory_that_others_write_to) {
   Requests requests;
   Request* const request = requests.Floats({1});

@@ -19,6 +19,17 @@ Request* NumberRequest(Requests* requests, uint64_t number) {
   return request;
 }
 
+constexpr size_t kLarge = 40'000;
+
+// A large request. Of those with the same `sampled`, all have the same sample.
+Request* LargeRequest(Requests* requests, char sampled, char other) {
+  Request* const request = requests->Add();
+  std::string bytes(kLarge, sampled);
+  bytes[100] = other;  // between the first two blocks of a sample
+  requests->Input(request, 0, DataType::kUint8, {1, kLarge}, bytes);
+  return request;
+}
+
 }  // namespace
 
 TEST(cache_evicts_what_was_used_longest_ago) {
@@ -92,6 +103,88 @@ TEST(cache_keeps_the_first_of_two_equal_entries) {
   CHECK_EQ(cache.counts().entries, 1u);
 }
 
+TEST(cache_finds_large_keys_by_their_sample) {
+  Requests requests;
+  LocalCache cache(1 << 22);
+  CacheKeys keys(&cache);
+  std::vector<Request*> all;
+  for (char i = 0; i < 8; i++) {
+    all.push_back(LargeRequest(&requests, i, 'a'));
+    CHECK_EQ(keys.Find(*all.back(), 1), -1);
+    CHECK(keys.Insert(*all.back(), std::string(1, i), 1) == Inserted::kYes);
+  }
+  for (int i = 0; i < 8; i++) {
+    CHECK_EQ(keys.Find(*all[static_cast<size_t>(i)], 2), i);
+    CHECK(keys.sampled);
+  }
+  CHECK_EQ(cache.counts().hits, 8u);
+  CHECK_EQ(cache.counts().misses, 8u);
+  // A hit by a sample is a use.
+  LocalCache small(3 * CacheKeys(&cache).Make(*all[0], "x")->cost());
+  CacheKeys few(&small);
+  for (size_t i = 0; i < 3; i++) {
+    CHECK(few.Insert(*all[i], std::string(1, static_cast<char>(i)), 10 + i) == Inserted::kYes);
+  }
+  CHECK_EQ(few.Find(*all[0], 20), 0);
+  CHECK(few.Insert(*all[3], "\3", 21) == Inserted::kYes);
+  CHECK_EQ(few.Find(*all[0], 22), 0);
+  CHECK_EQ(few.Find(*all[1], 22), -1);
+  CHECK_EQ(small.counts().evictions, 1u);
+}
+
+TEST(cache_tells_keys_with_one_sample_apart) {
+  Requests requests;
+  LocalCache cache(1 << 22);
+  CacheKeys keys(&cache);
+  std::vector<Request*> all;
+  for (char i = 0; i < 8; i++) {
+    all.push_back(LargeRequest(&requests, 's', i));
+    // The candidate is another one's, and is no answer.
+    CHECK_EQ(keys.Find(*all.back(), 1), -1);
+    CHECK(keys.Insert(*all.back(), std::string(1, i), 1) == Inserted::kYes);
+  }
+  CHECK_EQ(cache.counts().misses, 8u);
+  CHECK_EQ(cache.counts().entries, 8u);
+  for (int round = 0; round < 2; round++) {
+    for (int i = 0; i < 8; i++) {
+      CHECK_EQ(keys.Find(*all[static_cast<size_t>(i)], 2), i);
+      // Another one was found or inserted last.
+      CHECK(!keys.sampled);
+      // From then on it is the candidate.
+      CHECK_EQ(keys.Find(*all[static_cast<size_t>(i)], 3), i);
+      CHECK(keys.sampled);
+    }
+  }
+  CHECK_EQ(cache.counts().hits, 32u);
+  CHECK_EQ(cache.counts().misses, 8u);
+  // Without its candidate, a sample leads to nothing.
+  cache.Forget(0);
+  CHECK_EQ(cache.counts().used, 0u);
+  CHECK_EQ(keys.Find(*all[0], 4), -1);
+  CHECK(keys.Insert(*all[0], "x", 4) == Inserted::kYes);
+  CHECK_EQ(keys.Find(*all[0], 5), 'x');
+  CHECK(keys.sampled);
+}
+
+TEST(cache_entries_expire_that_are_found_by_their_sample) {
+  Requests requests;
+  Request* const request = LargeRequest(&requests, 's', 'a');
+  Request* const other = LargeRequest(&requests, 's', 'b');
+  LocalCache cache(1 << 22, 100);
+  CacheKeys keys(&cache);
+  CHECK(keys.Insert(*other, "b", 1000) == Inserted::kYes);
+  CHECK(keys.Insert(*request, "a", 1000) == Inserted::kYes);
+  CHECK_EQ(keys.Find(*request, 1099), 'a');
+  CHECK(keys.sampled);
+  CHECK_EQ(keys.Find(*request, 1100), -1);
+  CHECK_EQ(cache.counts().entries, 1u);
+  CHECK_EQ(cache.counts().misses, 1u);
+  CHECK_EQ(keys.Find(*other, 1099), 'b');
+  CHECK(!keys.sampled);
+  CHECK_EQ(keys.Find(*other, 1099), 'b');
+  CHECK(keys.sampled);
+}
+
 TEST(cache_entries_expire) {
   Requests requests;
   Request* const request = NumberRequest(&requests, 1);
@@ -133,6 +226,53 @@ TEST(cache_forgets_the_entries_of_a_version) {
   }
   cache.Forget(2);
   CHECK_EQ(cache.counts().used, 0u);
+}
+
+TEST(cache_finds_samples_from_eight_threads) {
+  // Groups of four large keys with one sample. Half of the entries fit, so candidates are evicted
+  // while other threads compare them.
+  constexpr char kKeys = 48;
+  constexpr int kThreads = 8;
+  constexpr int kRounds = 400;
+  Requests requests;
+  std::vector<Request*> all;
+  for (char i = 0; i < kKeys; i++) {
+    all.push_back(
+        LargeRequest(&requests, static_cast<char>(i / 4), static_cast<char>('a' + i % 4)));
+  }
+  LocalCache measure(1 << 22);
+  const size_t cost = CacheKeys(&measure).Make(*all[0], "x")->cost();
+  LocalCache cache(kKeys / 2 * cost);
+  std::atomic<int> wrong{0};
+  std::atomic<uint64_t> looked{0};
+  std::atomic<uint64_t> sampled{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; t++) {
+    threads.emplace_back([&, t] {
+      CacheKeys keys(&cache);
+      std::mt19937 random(static_cast<unsigned>(t));
+      for (int round = 0; round < kRounds; round++) {
+        const size_t number = random() % kKeys;
+        const int found = keys.Find(*all[number], NowNs());
+        looked++;
+        if (keys.sampled) sampled++;
+        if (found == -1) {
+          keys.Insert(*all[number], std::string(1, static_cast<char>(number)), NowNs());
+        } else if (found != static_cast<int>(number)) {
+          wrong++;
+        }
+        if (round % 100 == 99) cache.Forget(t % 2 == 0 ? 0 : 5);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK_EQ(wrong, 0);
+  const LocalCache::Counts counts = cache.counts();
+  CHECK_EQ(counts.hits + counts.misses, looked);
+  CHECK(counts.hits > 0);
+  CHECK(counts.evictions > 0);
+  CHECK_EQ(counts.used, counts.entries * cost);
+  CHECK(sampled > 0);
 }
 
 TEST(cache_is_used_by_eight_threads) {

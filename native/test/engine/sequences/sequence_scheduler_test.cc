@@ -25,6 +25,70 @@ TEST(sequence_gets_the_free_slot_with_the_lowest_index_over_all_instances) {
   CHECK_EQ(bench.counts().live, 4u);
 }
 
+TEST(sequence_slots_of_a_removed_instance_leave_as_its_sequences_end) {
+  for (const auto strategy : {kDirectly, kByAge}) {
+    SequenceBench bench(PolicyOf(strategy, 1), 2);
+    bench.Sequence("a", 1, "S,E").Sequence("b", 2, "S,E").Sequence("c", 3, "S,E");
+    bench.scheduler().RemoveInstance(1);
+    CHECK(bench.scheduler().Holds(1));
+    // Its sequence goes on there.
+    CHECK_EQ(bench.Next(0, 1), std::string("b1"));
+    CHECK_EQ(bench.Done(0, 1).Next(0, 1), std::string("b2"));
+    bench.Done(0, 1);
+    CHECK(!bench.scheduler().Holds(1));
+    CHECK_EQ(bench.counts().slots, 1u);
+    // The backlog gets no slot of it.
+    CHECK_EQ(bench.Next(0, 1), std::string(""));
+    CHECK_EQ(bench.counts().backlog, 1u);
+    CHECK_EQ(bench.Next(), std::string("a1"));
+    bench.Done();
+    CHECK_EQ(bench.Next(), std::string("a2"));
+    bench.Done();
+    CHECK_EQ(bench.Next(), std::string("c1"));
+    CHECK_EQ(bench.counts().live, 1u);
+  }
+}
+
+TEST(sequence_backlog_gets_the_slots_of_a_new_instance_at_once) {
+  for (const auto strategy : {kDirectly, kByAge}) {
+    SequenceBench bench(PolicyOf(strategy, 2), 2);
+    bench.scheduler().RemoveInstance(1);
+    bench.Sequence("a", 1, "S").Sequence("b", 2, "S").Sequence("c", 3, "S").Sequence("d", 4, "S");
+    bench.Sequence("e", 5, "S");
+    CHECK_EQ(bench.counts().backlog, 3u);
+    bench.scheduler().AddInstance(1);
+    CHECK_EQ(bench.counts().slots, 4u);
+    CHECK_EQ(bench.counts().backlog, 1u);
+    CHECK_EQ(bench.Next(0, 0), std::string("a1 b1"));
+    CHECK_EQ(bench.Next(0, 1), std::string("c1 d1"));
+  }
+}
+
+TEST(sequence_new_instances_have_the_first_free_slots) {
+  SequenceBench bench(PolicyOf(kDirectly, 3), 2);
+  bench.scheduler().RemoveInstance(1);
+  bench.Sequence("a", 1, "S").Sequence("b", 2, "S");
+  bench.scheduler().AddInstance(1);
+  bench.Sequence("c", 3, "S").Sequence("d", 4, "S").Sequence("e", 5, "S").Sequence("f", 6, "S");
+  CHECK_EQ(bench.Next(0, 0), std::string("a1 b1 e1"));
+  CHECK_EQ(bench.Next(0, 1), std::string("c1 d1 f1"));
+  CHECK_EQ(bench.counts().live, 6u);
+  CHECK_EQ(bench.counts().backlog, 0u);
+}
+
+TEST(sequence_ids_tell_how_their_last_sequence_fared) {
+  SequenceBench bench(PolicyOf(kDirectly, 4));
+  const auto fate = [&](uint64_t number) { return bench.scheduler().FateOf({number, ""}); };
+  bench.Sequence("a", 1, "S").Sequence("b", 2, "SE");
+  CHECK(fate(1) == SequenceFate::kLive);
+  CHECK(fate(2) == SequenceFate::kEnded);
+  CHECK(fate(3) == SequenceFate::kUnknown);
+  bench.Next();
+  bench.Done();
+  bench.Expire(1'000'000);
+  CHECK(fate(1) == SequenceFate::kIdled);
+}
+
 TEST(sequence_direct_rows_are_slots_and_gaps_are_empty) {
   SequenceBench bench(PolicyOf(kDirectly, 4));
   bench.Sequence("a", 1, "S,,E").Sequence("b", 2, "S,E").Sequence("c", 3, "S,,");

@@ -58,6 +58,48 @@ TEST(loaders_beyond_the_cores_leave_short_loads_to_the_others) {
   CHECK(work.most() <= 2);
 }
 
+TEST(loaders_take_what_others_wait_for) {
+  Work work;
+  Loaders loaders({.most_threads = 2, .cores = 2, .overdue = milliseconds(1)}, [] {});
+  CHECK(loaders.Start());
+  std::atomic<int> awaited{0};
+  // Each waits for one that is added while it runs, and so for a thread.
+  for (int i = 0; i < 4; i++) {
+    loaders.Add(work.Load([&] {
+      const LoaderWait wait;
+      CHECK(wait.allowed());
+      CHECK_EQ(LoaderWait::model(), "m");
+      const int before = awaited;
+      loaders.Add(work.Load([&] { awaited++; }));
+      CHECK(Eventually([&] { return awaited > before; }));
+    }));
+  }
+  CHECK(Eventually([&] { return work.done() == 8 && loaders.idle(); }));
+  CHECK_EQ(LoaderWait::model(), "");
+  const LoaderWait elsewhere;
+  CHECK(elsewhere.allowed());
+}
+
+TEST(loaders_refuse_a_wait_when_too_many_wait) {
+  Work work;
+  std::atomic<int> refused{0};
+  std::atomic<bool> over{false};
+  Loaders loaders({.most_threads = 1, .cores = 1, .overdue = milliseconds(1), .most_in_place = 2},
+                  [] {});
+  CHECK(loaders.Start());
+  for (int i = 0; i < 3; i++) {
+    loaders.Add(work.Load([&] {
+      const LoaderWait wait;
+      if (!wait.allowed()) refused++;
+      while (!over) std::this_thread::sleep_for(milliseconds(1));
+    }));
+  }
+  CHECK(Eventually([&] { return refused == 1; }));
+  over = true;
+  CHECK(Eventually([&] { return work.done() == 3 && loaders.idle(); }));
+  CHECK_EQ(refused.load(), 1);
+}
+
 TEST(loaders_beyond_the_cores_take_what_is_overdue) {
   Work work;
   std::atomic<bool> over{false};

@@ -188,6 +188,62 @@ TEST(model_folder_that_a_link_leads_out_of_ends_at_the_limit) {
   CHECK(refusal.ends_with("/deep' lies more than 32 folders deep"));
 }
 
+TEST(model_folder_with_a_link_out_of_the_roots_is_refused_and_not_entered) {
+  const Folder folder;
+  const Folder other;
+  other.Write("deep/file", "text");
+  folder.Write("1/model.onnx", "");
+  const auto read = [&](const std::vector<std::string>& roots, const std::string& checked = "") {
+    FolderLimits limits;
+    limits.link_roots = roots;
+    limits.checked_stamp = checked;
+    return ReadModelFolder(folder.path(), limits);
+  };
+  const std::vector<std::string> own = {"/no/such/folder", folder.path()};
+  const auto refused = [&](const std::string& link, const fs::path& target) {
+    const ModelFolder found = read(own);
+    CHECK(found.outside_link.has_value());
+    CHECK_EQ(found.outside_link->path, link);
+    CHECK_EQ(found.outside_link->target, platform::Utf8(fs::canonical(target)));
+    CHECK_EQ(found.stamp, "");
+    // Without roots, and with that of the target, links are followed.
+    CHECK(!read({}).outside_link);
+    CHECK(!read({folder.path(), other.path()}).outside_link);
+  };
+  fs::create_symlink(other / "deep/file", folder / "1/weights");
+  refused("1/weights", other / "deep/file");
+  // Links to files are resolved only where the stamp has changed.
+  const std::string stamp = read({}).stamp;
+  CHECK(!read(own, stamp).outside_link);
+  CHECK(read(own, stamp + "x").outside_link.has_value());
+  fs::remove(folder / "1/weights");
+  fs::create_directory_symlink(other / "deep", folder / "1/data");
+  refused("1/data", other / "deep");
+  CHECK(read(own, read({}).stamp).outside_link.has_value());
+  fs::remove(folder / "1/data");
+  fs::create_symlink("/no/such/file", folder / "nothing");
+  fs::create_symlink(folder / "1/model.onnx", folder / "inside");
+  fs::create_directory_symlink(folder / "1", folder / "again");
+  CHECK(!read(own).outside_link);
+  CHECK_EQ(read(own).fault, "");
+}
+
+TEST(model_folder_may_be_a_link_inside_of_the_roots) {
+  const Folder folder;
+  const Folder other;
+  folder.Write("real/1/model.onnx", "");
+  fs::create_directory_symlink("real", folder / "link");
+  FolderLimits limits;
+  limits.link_roots = {folder.path()};
+  const std::string link = platform::Utf8(folder / "link");
+  CHECK_EQ(ReadModelFolder(link, limits).folders, std::vector<std::string>{"1"});
+  limits.link_roots = {other.path()};
+  const ModelFolder found = ReadModelFolder(link, limits);
+  CHECK(found.outside_link.has_value());
+  CHECK_EQ(found.outside_link->path, "");
+  CHECK_EQ(found.outside_link->target, platform::Utf8(fs::canonical(folder / "real")));
+}
+
 TEST(model_folder_is_read_no_further_when_that_is_cancelled) {
   const Folder folder;
   for (int i = 0; i < 20; i++) folder.Write("1/" + std::to_string(i), "");
@@ -206,7 +262,7 @@ TEST(server_that_gives_up_loads_or_closes_responds_for_folders_that_are_being_re
   const auto read_until = [&](const std::function<void()>& end) {
     Event done;
     Status result;
-    bench.server().ReadFolder("m", folder.path(), 100, [&](Status status, ModelFolder) {
+    bench.server().ReadFolder("m", folder.path(), FolderLimits(), [&](Status status, ModelFolder) {
       result = std::move(status);
       done.Set();
     });
@@ -237,11 +293,12 @@ TEST(server_reads_folders_on_its_loader_threads_until_it_closes) {
   const auto read = [&](std::string* config) {
     Event done;
     Status result;
-    bench.server().ReadFolder("m", folder.path(), 100, [&](Status status, ModelFolder found) {
-      result = std::move(status);
-      *config = found.config;
-      done.Set();
-    });
+    bench.server().ReadFolder("m", folder.path(), FolderLimits(),
+                              [&](Status status, ModelFolder found) {
+                                result = std::move(status);
+                                *config = found.config;
+                                done.Set();
+                              });
     CHECK(done.Wait());
     return result;
   };

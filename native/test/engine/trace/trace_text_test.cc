@@ -89,6 +89,41 @@ TEST(trace_text_has_tritons_form) {
   CHECK_EQ(text, "");
 }
 
+TEST(trace_text_has_each_id_and_time_as_it_is) {
+  // Ids and times whose upper digits are, or are not, those of the stamp before.
+  const std::vector<uint64_t> numbers = {0,
+                                         1,
+                                         99'999'999,
+                                         100'000'000,
+                                         100'000'001,
+                                         199'999'999,
+                                         200'000'000,
+                                         123'456'789'012'345,
+                                         123'456'789'099'999,
+                                         123'456'700'000'007,
+                                         5,
+                                         ~uint64_t{0},
+                                         ~uint64_t{0} - 1};
+  TraceLog log;
+  log.timestamps = true;
+  std::string expected;
+  for (const uint64_t id : numbers) {
+    for (const uint64_t ns : numbers) {
+      log.events.push_back({.id = id, .ns = ns, .moment = TraceMoment::kComputeOutputStart});
+      expected += (expected.empty() ? "" : ",") + ("{\"id\":" + std::to_string(id)) +
+                  R"(,"timestamps":[{"name":"COMPUTE_OUTPUT_START","ns":)" + std::to_string(ns) +
+                  "}]}";
+    }
+  }
+  // A name of a front end may be long.
+  log.texts = {std::string(100, 'n')};
+  log.events.push_back({.id = 7, .ns = 8, .kind = TraceEvent::Kind::kNote});
+  expected += R"(,{"id":7,"timestamps":[{"name":")" + log.texts[0] + R"(","ns":8}]})";
+  std::string text;
+  AppendTriton(log, &text);
+  CHECK_EQ(text, expected);
+}
+
 TEST(trace_text_of_spans_has_children_before_their_parents) {
   TraceLog log;
   log.root = 7;

@@ -132,6 +132,32 @@ TEST(trace_writer_says_what_is_wrong_with_a_file_and_goes_on) {
   CHECK_EQ(bench.tracer->writer().counts().dropped, 2u);
 }
 
+TEST(trace_writer_gets_traces_together_that_end_together) {
+  // More than are handed over at once, of two settings, one of whose counts they exhaust.
+  constexpr int kTraces = 150;
+  TraceBench bench;
+  TraceSetting::Options options = TraceBench::Each();
+  bench.Set(options, "m");
+  options.left = kTraces;
+  options.file = (bench.folder.path() / "counted").string();
+  bench.Set(options, "n");
+  {
+    const TraceHandOver together;
+    const TraceHandOver inner;
+    for (int i = 0; i < kTraces; i++) {
+      TraceOne(&bench, i % 50 < 25 ? "m" : "n");
+      TraceOne(&bench, i % 50 < 25 ? "n" : "m");
+    }
+  }
+  CHECK(Eventually([&] { return bench.Files() == Names{"counted.0", "traces"}; }));
+  CHECK_EQ(TraceTree::alive(), 0u);
+  bench.Stop();
+  CHECK_EQ(bench.Objects().size(), static_cast<size_t>(kTraces));
+  CHECK_EQ(bench.Objects("counted.0").size(), static_cast<size_t>(kTraces));
+  CHECK_EQ(bench.tracer->writer().counts().written, 2u * kTraces);
+  CHECK_EQ(bench.tracer->writer().counts().dropped, 0u);
+}
+
 TEST(trace_writer_keeps_spans_for_their_taker_up_to_a_limit) {
   TraceBench bench;
   TraceSetting::Options options = TraceBench::Each();

@@ -3,6 +3,7 @@
 import { addon } from '../addon/load.js';
 import { editConfig, type ModelConfig } from '../config/index.js';
 import { invalidArgument, TritonError } from '../errors.js';
+import { clearTimeout, setTimeout } from '../timers.js';
 import { significant } from '../perf/plot/numbers.js';
 import { search } from './search/search.js';
 import type { SearchProgress, SearchResult } from './search/world.js';
@@ -53,20 +54,45 @@ export interface Analysis {
  * Analyzes a model.
  *
  * @param signal - Ends the search: what it has so far is returned.
- * @throws {@link TritonError} INVALID_ARG for options that do not fit the model, and if nothing can be searched; the error of the
- *   present configuration if it cannot be loaded or measured.
+ * @throws {@link TritonError} INVALID_ARG for options that do not fit the model, if nothing can be searched, and for a budget in
+ *   which no other candidate was measured; the error of the present configuration if it cannot be loaded or measured.
  */
 export async function analyze(
   options: AnalyzeOptions,
   progress: AnalyzeProgress,
   signal: AbortSignal,
 ): Promise<Analysis> {
+  const over = new AbortController();
+  const timer = setTimeout(() => {
+    over.abort();
+  }, options.budgetMs);
+  try {
+    return await analyzeUntil(options, progress, signal, over.signal);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** @param over - Fires when the budget is over, which ends the measurement that is under way. */
+async function analyzeUntil(
+  options: AnalyzeOptions,
+  progress: AnalyzeProgress,
+  signal: AbortSignal,
+  over: AbortSignal,
+): Promise<Analysis> {
   const repositories = [options.server.modelRepository ?? []].flat();
   const beganMs = performance.now();
+  const isOver = (): boolean => over.aborted;
+  const tooShort = (why: string): TritonError =>
+    invalidArgument(`--budget of ${significant(options.budgetMs / 1000)} s is too short: ${why}`, {
+      model: options.model,
+    });
   // The folder is looked for before anything is loaded.
   await writtenModel(repositories, options.model);
-  const trials = new Trials(options, signal);
-  const configs = await trials.present();
+  const trials = new Trials(options, AbortSignal.any([signal, over]));
+  const configs = await trials.present().catch((error: unknown) => {
+    throw isOver() && !signal.aborted ? tooShort(`model '${options.model}' was not loaded in it`) : error;
+  });
   const { space, left } = spaceOf(options, configs, trials);
   const tuned: readonly TunedModel[] = await Promise.all(
     configs.map(async (config) => ({ config, written: await writtenModel(repositories, config.name) })),
@@ -82,21 +108,23 @@ export async function analyze(
     now: () => performance.now(),
     beganMs,
     stopped: () => signal.aborted,
+    isOver,
     told: (one) => {
       progress.running(one);
     },
   });
   const [present] = result.tried;
+  const loadText = `a load of model '${options.model}' takes ${significant((trials.loadMs ?? 0) / 1000)} s`;
+  const failure = present?.failure;
+  if (present?.figures === undefined && failure === undefined && !result.stopped)
+    throw tooShort(`the present configuration was not measured in it, and ${loadText}`);
   if (present?.figures === undefined && !result.stopped)
-    throw new TritonError(
-      'UNAVAILABLE',
-      `the present configuration cannot be measured: ${present?.failure ?? 'it has no figures'}`,
-      { model: options.model },
-    );
+    throw new TritonError('UNAVAILABLE', `the present configuration cannot be measured: ${failure}`, {
+      model: options.model,
+    });
   if (result.tried.length === 1 && !result.stopped)
-    throw invalidArgument(
-      `--budget of ${significant(options.budgetMs / 1000)} s is too short to try another candidate: a load of model '${options.model}' takes ${significant((trials.loadMs ?? 0) / 1000)} s, and ${significant(result.elapsedMs / 1000)} s are over`,
-      { model: options.model },
+    throw tooShort(
+      `no other candidate was measured in it, ${loadText}, and ${significant(result.elapsedMs / 1000)} s are over`,
     );
   return {
     space,

@@ -26,6 +26,7 @@ import type { Snapshot } from './measure/server-side.js';
 import { takeSnapshot, watchedModels } from './measure/watched-models.js';
 import { openInProcess } from './targets/in-process.js';
 import { openRemote } from './targets/remote.js';
+import { shareTensors, type SharedMemoryPlan } from './targets/shared-tensors.js';
 import type { OpenedServer, Target } from './targets/target.js';
 import { within } from './within.js';
 
@@ -52,6 +53,8 @@ export interface PerfOptions {
   readonly stringLength: number;
   readonly stringData: string | undefined;
   readonly seed: number;
+  /** How tensors are put into shared memory; undefined: they are sent. */
+  readonly sharedMemory?: SharedMemoryPlan | undefined;
 }
 
 /** A run's results. */
@@ -64,6 +67,8 @@ export interface PerfRun {
   readonly streaming: boolean;
   /** Whether requests were parts of sequences. */
   readonly sequences: boolean;
+  /** Whether tensors were in shared memory. */
+  readonly sharedMemory: boolean;
   readonly percentile: number | undefined;
   readonly levels: readonly Level[];
   /** What ended the run early; undefined: nothing did. */
@@ -110,15 +115,60 @@ export async function measureServer(
   progress: RunProgress,
   signal: AbortSignal,
 ): Promise<PerfRun> {
+  const requests = await requestsOf(server, options);
+  const { sharedMemory: plan } = options;
+  const { sharedMemory: memory } = server;
+  if (plan === undefined || memory === undefined)
+    return measureRequests(server, options, requests, progress, signal);
+  const { model, data } = requests;
+  const judges = judgesOf(data);
+  const streaming = options.streaming || model.decoupled;
+  if (judges || streaming)
+    progress.note(
+      `outputs come in the answers: ${judges ? 'they are compared with validation_data' : 'responses are read as streams'}`,
+    );
+  const shared = await shareTensors(server, memory, model, data, {
+    ...plan,
+    batch: options.batch,
+    atOnce: options.load.mode === 'concurrency' ? options.load.range.end : Infinity,
+    outputsAnswered: judges || streaming,
+  });
+  let run: PerfRun;
+  try {
+    run = await measureRequests(server, options, { ...requests, data: shared.data }, progress, signal);
+  } catch (error) {
+    // The first error says more.
+    await shared.close().catch(() => undefined);
+    throw error;
+  }
+  try {
+    await shared.close();
+  } catch (error) {
+    // A server that has failed has lost its regions, too.
+    if (run.failure === undefined) return { ...run, failure: { error } };
+  }
+  return run;
+}
+
+/** Whether outputs are compared. */
+function judgesOf({ steps }: DataSet): boolean {
+  return steps.some(({ expected }) => expected !== undefined);
+}
+
+async function measureRequests(
+  server: OpenedServer,
+  options: Omit<PerfOptions, 'place' | 'model' | 'version'>,
+  { model, data, random }: RunRequests,
+  progress: RunProgress,
+  signal: AbortSignal,
+): Promise<PerfRun> {
   const { batch } = options;
-  const { model, data, random } = await requestsOf(server, options);
   const opened = await within(watchedModels(server, options.composing), openMs, signal);
   if (opened === undefined)
     throw unavailable('TIMED_OUT', `${server.place}: the configurations of models did not come`);
   const watched = opened.value;
   const streaming = options.streaming || model.decoupled;
-  const judges = data.steps.some(({ expected }) => expected !== undefined);
-  const target = server.target(streaming, options.parameters, judges);
+  const target = server.target(streaming, options.parameters, judgesOf(data));
   target.prepare(data.steps);
   const plan = watched.hasSequences ? sequencePlan(options, data.given) : undefined;
   const sources = new StepSources(data.streams, plan, random);
@@ -133,6 +183,7 @@ export async function measureServer(
     batch,
     streaming,
     sequences: plan !== undefined,
+    sharedMemory: options.sharedMemory !== undefined && server.sharedMemory !== undefined,
     percentile: options.plan.percentile,
   };
   progress.opened(about);

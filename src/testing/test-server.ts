@@ -5,6 +5,7 @@ import { bringFunctions } from '../addon/engine-functions.js';
 import { checkKeys, checkObject, expected } from '../argument-checks.js';
 import { backends } from '../backends/index.js';
 import { createWith } from '../server/creation/create-server.js';
+import { checkCloseOptions } from '../server/creation/server-arguments.js';
 // A test server starts within milliseconds: what its creation needs is read with this module.
 import * as creation from '../server/creation/creation.js';
 import { TritonError } from '../errors.js';
@@ -41,10 +42,11 @@ export interface TestServerOptions extends Pick<
 
 const defaultRecordedBytes = 2 ** 28;
 /**
- * How long clients may take to read their last answers once the server is closed, in milliseconds. It is besides the caller's time: that
- * has passed when the calls end that are cut off, and their errors would be lost.
+ * How long clients may take to read their last answers once the server is closed, in milliseconds: the errors of calls that are cut
+ * off would be lost otherwise. It is a part of the caller's time, and at most this share of it.
  */
 const lastAnswersMs = 2000;
+const lastAnswersShare = 1 / 4;
 
 /**
  * Where a test server listens.
@@ -233,8 +235,13 @@ class Controls {
   addTo(server: InferenceServer, names: readonly string[]): TestServer {
     for (const name of names) this.script(name);
     const close = server.close.bind(server);
+    let isClosing = false;
+    let hasClosed = false;
     const known = (name: string): Script => {
-      // The server's own error tells of unknown names.
+      // A close waits for what the test holds.
+      const script = isClosing ? this.#scripts.get(name) : undefined;
+      if (script) return script;
+      // The server's own error tells of unknown names, and of the end.
       server.model(name);
       return this.script(name);
     };
@@ -273,13 +280,20 @@ class Controls {
         return listener;
       },
       close: async (options?: CloseOptions) => {
+        const timeoutMs = checkCloseOptions(options);
+        const listeners = [...this.#listeners];
+        const lastMs = listeners.length === 0 ? 0 : Math.min(lastAnswersMs, lastAnswersShare * timeoutMs);
+        const endMs = performance.now() + timeoutMs;
+        isClosing ||= !hasClosed;
         try {
           // As `tritonts serve` does: endpoints answer until the end, also the requests that the close cancels.
-          await close(options);
+          await close({ timeoutMs: timeoutMs - lastMs });
         } finally {
-          const listeners = [...this.#listeners];
-          await Promise.all(listeners.map((listener) => listener.close({ timeoutMs: lastAnswersMs })));
+          const leftMs = Math.max(0, Math.min(lastAnswersMs, endMs - performance.now()));
+          await Promise.all(listeners.map((listener) => listener.close({ timeoutMs: leftMs })));
           for (const script of this.#scripts.values()) script.closed();
+          isClosing = false;
+          hasClosed = true;
         }
       },
     };

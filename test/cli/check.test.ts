@@ -226,7 +226,7 @@ test('--backend-directory has the backends in JavaScript that models name', asyn
   assert.equal(without.code, 1);
   assert.match(
     without.stdout,
-    /unknown backend 'own'; the backends are fil, identity, javascript, onnxruntime, openvino, python, pytorch, tensorflow, tensorrt$/m,
+    /unknown backend 'own'; the backends are fil, identity, javascript, onnxruntime, openvino, python, pytorch, tensorflow, tensorrt\. As a plug-in: unable to find backend library for backend 'own', try specifying runtime on the model configuration\. Looked for: there is no 'libtriton_own\.so' in .*; backendDirectory of createServer names a folder of backends$/m,
   );
 });
 

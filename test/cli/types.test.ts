@@ -1,3 +1,5 @@
+// Long: it compiles or bundles programs.
+
 import assert from 'node:assert/strict';
 import { copyFile, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

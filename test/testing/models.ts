@@ -17,6 +17,17 @@ export const models: Readonly<Record<string, ModelObject>> = {
     execute: (requests) =>
       requests.map(({ inputs }) => ({ y: inputs['x']?.toFloat32().map((value) => 2 * value) })),
   },
+  named: {
+    config: {
+      max_batch_size: 8,
+      input: [rows('x', 'TYPE_FP32', [1])],
+      output: [rows('y', 'TYPE_FP32', [1])],
+    },
+    execute: (requests) =>
+      requests.map((request) =>
+        request.withParameters({ y: request.inputs['x']?.data }, { ...request.parameters, real: 0.5 }),
+      ),
+  },
   same: {
     config: {
       input: [

@@ -54,6 +54,11 @@ const large = Float32Array.from({ length: 100_000 }, (_, i) => i);
 const aborted = AbortSignal.abort(new Error('no more'));
 
 const cases: Readonly<Record<string, (server: InferenceServer) => unknown>> = {
+  'parameters of a response': infer(
+    'named',
+    { x: [[1]] },
+    { parameters: { text: 'ä', whole: 2n ** 60n, small: -3, flag: true, ['__proto__']: 'name' } },
+  ),
   'a row': infer('double', { x: [1, 2] }),
   'several rows': infer('double', {
     x: [

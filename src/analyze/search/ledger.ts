@@ -121,7 +121,9 @@ export class Ledger {
     const measured = await this.#world.measure(candidate, windowMs);
     const tookMs = this.#world.now() - before;
     this.#measurements++;
-    if (this.#world.stopped()) return undefined;
+    // What the end of the time has cut off says nothing about the candidate.
+    const isCut = 'failure' in measured && this.#world.isOver?.() === true;
+    if (this.#world.stopped() || isCut) return undefined;
     const entry = this.entry(candidate);
     if ('failure' in measured) {
       entry.failure = measured.failure;

@@ -209,6 +209,11 @@ class Search {
       for (const candidate of round % 2 === 0 ? order : order.toReversed()) {
         const figures = await this.#ledger.measure('rounds', candidate, windowMs);
         if (this.#world.stopped()) return this.#result(best, undefined);
+        if (this.#world.isOver?.() === true) {
+          // Not all have figures of this round.
+          for (const its of of.values()) its.delete(round);
+          return this.#judge(this.#settledOf(chosen, of), of, windowMs);
+        }
         if (figures !== undefined) of.get(keyOf(candidate))?.set(round, figures);
       }
       running = running.filter((one) => !this.#ledger.isOut(one));

@@ -20,6 +20,8 @@ export interface SearchWorld {
   readonly beganMs?: number;
   /** Whether the search is to end at once, with what it has. */
   stopped(): boolean;
+  /** Whether the time is over, which ends the measurement under way; undefined: measurements are not ended. */
+  isOver?(): boolean;
   /** Hears of each measurement before it begins. */
   told(progress: SearchProgress): void;
 }

@@ -11,6 +11,8 @@ export interface TrialOptions {
   /** The model that gets the requests. */
   readonly model: string;
   readonly version: string | undefined;
+  /** Models that the model calls without declaring so: they are loaded before it, and keep their configurations. */
+  readonly composing: readonly string[];
   /** Requests at once, ascending. */
   readonly levels: readonly number[];
   readonly requests: Omit<

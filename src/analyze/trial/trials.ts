@@ -170,10 +170,11 @@ export class Trials {
 
   /** Opens a server with the model, and with other configurations of models. */
   async #open(changed: readonly ChangedModel[]): Promise<InferenceServer> {
-    const { server: options, model } = this.#options;
+    const { server: options, model, composing } = this.#options;
     if (this.#signal.aborted) throw aborted();
     const server = await createServer({ ...options, modelControlMode: 'explicit', loadModels: [] });
     const load = async (): Promise<void> => {
+      for (const name of composing) await server.loadModel(name);
       for (const { name, config } of changed) await server.loadModel(name, { config });
       // An ensemble finds its steps loaded, and leaves them as they are.
       if (!changed.some(({ name }) => name === model)) await server.loadModel(model);

@@ -1,9 +1,7 @@
 /** `tritonts analyze`: searches the configuration of a model that serves an objective best. */
 
 import { analyze as runAnalysis } from '../../analyze/analyze.js';
-import { objectiveText } from '../../analyze/search/objective.js';
 import { invalidArgument, TritonError } from '../../errors.js';
-import { printableLine } from '../../printable.js';
 import { flagsText } from '../flags/help.js';
 import { parseFlags } from '../flags/parse-flags.js';
 import { checkWritable, fail } from '../report-files.js';
@@ -54,7 +52,7 @@ export async function analyze(args: readonly string[]): Promise<number> {
     return fail(error, codes.wrongFlags);
   }
   const { options } = settings;
-  const progress = new ConsoleProgress(process.stderr.isTTY, options.objective, settings.write);
+  const progress = new ConsoleProgress(process.stderr.isTTY, options, settings.write);
   const interrupt = new AbortController();
   let ended: number = codes.interrupted;
   const stop = (signal: NodeJS.Signals): void => {
@@ -66,12 +64,6 @@ export async function analyze(args: readonly string[]): Promise<number> {
   process.once('SIGINT', stop);
   process.once('SIGTERM', stop);
   try {
-    const levels = options.levels.join(', ');
-    console.log(
-      printableLine(
-        `model '${options.model}': ${objectiveText(options.objective)}; requests at once: ${levels}`,
-      ),
-    );
     const analysis = await runAnalysis(options, progress, interrupt.signal);
     progress.clear();
     const unwritten = await reportAnalysis(analysis, settings);

@@ -38,6 +38,11 @@ const what: FlagGroup = {
     ),
     ...versionFlag,
     useAll('model-repository', 'folder', 'a folder of models of this machine; may also stand alone'),
+    useAll(
+      'bls-composing-models',
+      'name',
+      'a model that the analyzed one calls, and does not name in its parameter requires: it is loaded, too; several with commas',
+    ),
     ...inProcessFlags,
   ],
 };

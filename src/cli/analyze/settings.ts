@@ -8,7 +8,7 @@ import type { SettingName, SettingValue } from '../../analyze/space/space.js';
 import { invalidArgument } from '../../errors.js';
 import { didYouMean } from '../../suggest.js';
 import type { FlagValues } from '../flags/parse-flags.js';
-import { Faults, requestSettings, serverSettings } from '../perf/request-settings.js';
+import { Faults, isUrl, requestSettings, serverSettings } from '../perf/request-settings.js';
 
 /** See the head of this file. */
 export interface AnalyzeSettings {
@@ -37,6 +37,10 @@ export function analyzeSettings(values: FlagValues): AnalyzeSettings {
       server: serverSettings(values, repositories),
       model,
       version: values.text('model-version'),
+      composing: values
+        .list('bls-composing-models')
+        .flatMap((names) => names.split(','))
+        .filter((name) => name !== ''),
       levels,
       requests,
       objective,
@@ -55,7 +59,7 @@ function placeOf(
 ): { readonly model: string; readonly repositories: readonly string[] } {
   const places = values.list('model-repository');
   const model = values.text('model-name');
-  const url = places.find((one) => /^(https?|grpcs?):\/\//.test(one));
+  const url = places.find(isUrl);
   if (url !== undefined)
     faults.add(
       `analyze loads models in this process, and cannot change those of the server ${url}: give a folder`,

@@ -18,11 +18,13 @@ export class ConsoleProgress implements RunProgress {
     this.#verbose = verbose;
   }
 
-  opened({ model, kind, place, batch, percentile }: Omit<PerfRun, 'levels' | 'failure'>): void {
+  opened({ model, kind, place, batch, percentile, sharedMemory }: Omit<PerfRun, 'levels' | 'failure'>): void {
     this.#percentile = percentile;
     const rows = batch === 1 ? '' : `, ${batch} rows a request`;
     console.log(
-      printableLine(`model '${model}', ${kind === 'in process' ? `in process, ${place}` : place}${rows}`),
+      printableLine(
+        `model '${model}', ${kind === 'in process' ? `in process, ${place}` : place}${rows}${sharedMemory ? ', tensors in shared memory' : ''}`,
+      ),
     );
   }
 

@@ -171,8 +171,18 @@ const data: FlagGroup = {
     only('output-tensor-format', choice('binary', 'json'), 'binary', 'tensors over HTTP are binary'),
     lettered('z', refuseAlone('zero-input', 'use --input-data=zero')),
     refuse('data-directory', 'folder', 'use --input-data'),
-    only('shared-memory', choice('none', 'system', 'cuda'), 'none', 'the client has no shared memory'),
-    refuse('output-shared-memory-size', 'bytes', 'the client has no shared memory'),
+    use(
+      'shared-memory',
+      choice('none', 'system', 'cuda'),
+      'none',
+      "'system' puts tensors into shared memory, which a server on this machine registers; no 'cuda': the tool has no memory of GPUs",
+    ),
+    use(
+      'output-shared-memory-size',
+      integer(1, 2 ** 31 - 1),
+      '102400',
+      'room in shared memory for each output of texts or variable dims, in bytes',
+    ),
   ],
 };
 

@@ -29,6 +29,17 @@ export const inProcessFlags: readonly Flag[] = [
   ),
   use('instance-kind', choice('cpu'), undefined, 'run KIND_GPU models on the CPU, in this process'),
   use('library', text('file'), undefined, 'an ONNX Runtime library, in this process'),
+  useAll(
+    'trusted-folder',
+    'folder',
+    "a folder that models' configurations may name files in, and that links may lead to, in this process",
+  ),
+  use(
+    'outside-links',
+    alone,
+    undefined,
+    'links may lead out of a repository, in this process; docs/security.md',
+  ),
 ];
 
 /** How responses are read. */

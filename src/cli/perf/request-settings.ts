@@ -74,12 +74,19 @@ export function requestSettings(values: FlagValues, faults: Faults, atOnce: numb
   };
 }
 
+/** Whether a place is the address of a server. Schemes have no case. */
+export function isUrl(text: string): boolean {
+  return /^(?:https?|grpcs?):\/\//i.test(text);
+}
+
 /** The options of a server of this process. */
 export function serverSettings(values: FlagValues, repositories: readonly string[]): ServerOptions {
   return {
     modelRepository: repositories,
     instanceKind: values.has('instance-kind') ? 'cpu' : undefined,
     backendDirectory: values.text('backend-directory'),
+    trustedFolders: values.list('trusted-folder'),
+    outsideLinks: values.has('outside-links'),
     ...(values.has('library') && {
       backendConfig: { onnxruntime: { library: values.text('library') ?? '' } },
     }),

@@ -1,6 +1,6 @@
 /** What the flags of `tritonts perf` ask for, checked as far as that needs no server. */
 
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { invalidArgument } from '../../errors.js';
 import type { LevelRange } from '../../perf/measure/levels.js';
 import type { WindowPlan } from '../../perf/measure/profile.js';
@@ -9,7 +9,8 @@ import type { PerfOptions } from '../../perf/run.js';
 import { thrownText } from '../../thrown-text.js';
 import { headersOf } from '../flags/headers.js';
 import type { FlagValues } from '../flags/parse-flags.js';
-import { Faults, requestSettings, serverSettings } from './request-settings.js';
+import { inProcessFlags } from './request-flags.js';
+import { Faults, isUrl, requestSettings, serverSettings } from './request-settings.js';
 
 /** The files that are read and written. */
 export interface PerfFiles {
@@ -29,10 +30,12 @@ export interface PerfSettings {
   readonly ignored: readonly string[];
 }
 
-const schemes = /^(https?|grpcs?):\/\//;
+/** Schemes of repositories. Schemes have no case. */
+const repositorySchemes = /^(?:file|s3|gs|as):\/\//i;
 
-function isUrl(text: string): boolean {
-  return schemes.test(text);
+/** Whether a word that stands alone is a server's address: a URL, or a host and port, which is no folder. */
+function isAddress(text: string): boolean {
+  return isUrl(text) || (/^(?:[\w.-]+|\[[\da-f:.]+\]):\d+$/i.test(text) && !existsSync(text));
 }
 
 /**
@@ -47,6 +50,8 @@ export function perfSettings(values: FlagValues): PerfSettings {
   const load = loadOf(values, plan, faults);
   const headers = faults.read(() => headersOf(values.list('header')), {});
   const requests = requestSettings(values, faults, values.integer('num-of-sequences'));
+  const sharedMemory = sharedMemoryOf(values, faults);
+  const inProcess = place !== undefined && 'server' in place;
   const model = values.text('model-name');
   if (place !== undefined && model === undefined) faults.add('perf needs a model: -m <name>');
   faults.check();
@@ -63,6 +68,7 @@ export function perfSettings(values: FlagValues): PerfSettings {
       load,
       plan,
       ...requests,
+      ...(!inProcess && sharedMemory !== undefined && { sharedMemory }),
     },
     files: {
       csv: values.text('latency-report-file'),
@@ -72,14 +78,28 @@ export function perfSettings(values: FlagValues): PerfSettings {
       compare: values.text('compare'),
     },
     verbose: values.has('verbose'),
-    ignored: values.hints.map(({ name, text }) => `--${name} has no effect: ${text}`),
+    ignored: [
+      ...values.hints.map(({ name, text }) => `--${name} has no effect: ${text}`),
+      ...(inProcess && sharedMemory !== undefined
+        ? ['--shared-memory has no effect: in this process no connection carries tensors']
+        : []),
+    ],
   };
 }
 
 function placeOf(values: FlagValues, faults: Faults): PerfOptions['place'] | undefined {
   const alone = values.list('model-repository');
-  const repositories = alone.filter((one) => !isUrl(one));
-  const urls = [...values.list('url'), ...alone.filter(isUrl)];
+  const repositories = alone.filter((one) => !isAddress(one));
+  const urls = [...values.list('url'), ...alone.filter(isAddress)];
+  const unknown = repositories.find(
+    (one) => /^[a-z][\da-z+.-]*:\/\//i.test(one) && !repositorySchemes.test(one),
+  );
+  if (unknown !== undefined) {
+    faults.add(
+      `expected a server (http://, https://, grpc:// or grpcs://) or models (a folder, file://, s3://, gs:// or as://) but received '${unknown}'`,
+    );
+    return undefined;
+  }
   const inProcess = repositories.length > 0 || values.text('service-kind') === 'triton_c_api';
   if (inProcess && urls.length > 0) {
     faults.add(
@@ -98,7 +118,7 @@ function placeOf(values: FlagValues, faults: Faults): PerfOptions['place'] | und
   if (repositories.length > 0) {
     return { server: serverSettings(values, repositories) };
   }
-  for (const name of ['backend-directory', 'instance-kind', 'library']) {
+  for (const { name } of inProcessFlags) {
     if (values.has(name)) faults.add(`--${name} is for models of this process: it needs --model-repository`);
   }
   const protocol = values.text('protocol') ?? 'http';
@@ -106,9 +126,21 @@ function placeOf(values: FlagValues, faults: Faults): PerfOptions['place'] | und
   const url = isUrl(given) ? given : `${protocol}://${given}`;
   if (!URL.canParse(url))
     faults.add(`expected a URL such as http://localhost:8000 for --url but received '${given}'`);
-  else if (isUrl(given) && values.has('protocol') && !given.startsWith(protocol))
+  else if (isUrl(given) && values.has('protocol') && !given.toLowerCase().startsWith(protocol))
     faults.add(`--protocol=${protocol} does not fit --url=${given}`);
   return { url };
+}
+
+function sharedMemoryOf(values: FlagValues, faults: Faults): PerfOptions['sharedMemory'] {
+  const kind = values.text('shared-memory') ?? 'none';
+  if (kind === 'cuda')
+    faults.add(
+      "expected none or system for --shared-memory but received 'cuda': the tool has no memory of GPUs",
+    );
+  if (kind === 'system') return { outputBytes: values.integer('output-shared-memory-size') };
+  if (values.has('output-shared-memory-size'))
+    faults.add('--output-shared-memory-size needs --shared-memory=system');
+  return undefined;
 }
 
 function planOf(values: FlagValues): WindowPlan {

@@ -10,8 +10,12 @@ import { foreignHost } from './foreign-host.js';
 import { LoadHistory } from './load-history.js';
 import { pageFiles } from './page-files.js';
 
-/** Answers a call of the protocol. */
-export type ProtocolCall = (request: IncomingMessage, response: ServerResponse) => void;
+/**
+ * Answers a call of the protocol.
+ *
+ * @param streams - Whether a call of `infer` is answered as a stream of binary answers.
+ */
+export type ProtocolCall = (request: IncomingMessage, response: ServerResponse, streams: boolean) => void;
 
 /** Groups of calls whose data the page shows: where one needs a secret, the page does. */
 const shownGroups = ['ui', 'metadata', 'statistics', 'model-repository', 'model-config'] as const;
@@ -47,7 +51,7 @@ const files: ReadonlyMap<string, readonly [type: string, text: string]> = new Ma
 );
 
 /** The calls that the page makes: the metadata and configuration of a model, and requests to it. */
-const modelCall = /^\/ui(\/v2\/models\/[^/]+(?:\/versions\/\d+)?(\/config|\/infer|\/generate_stream)?)$/;
+const modelCall = /^\/ui(\/v2\/models\/[^/]+(?:\/versions\/\d+)?(\/config|\/infer|\/stream)?)$/;
 
 /** Which header a page of another site cannot send without asking the server first, which refuses. */
 const ownHeader = 'tritonts-ui';
@@ -73,13 +77,7 @@ export class UiHandler {
     const path = request.url?.split('?', 1)[0] ?? '';
     if (path !== '/ui' && !path.startsWith('/ui/')) return false;
     const call = modelCall.exec(path);
-    if (call !== null)
-      this.#protocol(
-        request,
-        response,
-        call[1] ?? '',
-        call[2] === '/infer' || call[2] === '/generate_stream',
-      );
+    if (call !== null) this.#protocol(request, response, call[1] ?? '', call[2]);
     else if (path === '/ui') {
       // Relative, because a proxy or a framework may have a path before it.
       response.writeHead(308, { ...safeHeaders, Location: 'ui/' }).end();
@@ -127,15 +125,22 @@ export class UiHandler {
     }
   }
 
-  #protocol(request: IncomingMessage, response: ServerResponse, path: string, isPost: boolean): void {
-    const method = isPost ? 'POST' : 'GET';
+  #protocol(
+    request: IncomingMessage,
+    response: ServerResponse,
+    path: string,
+    call: string | undefined,
+  ): void {
+    const streams = call === '/stream';
+    const method = streams || call === '/infer' ? 'POST' : 'GET';
     if (request.method !== method) {
       request.resume();
       refuse(response, 405, 'Method Not Allowed', { Allow: method });
     } else if (this.#allows(request, response, ['ui'])) {
       for (const [name, value] of Object.entries(safeHeaders)) response.setHeader(name, value);
-      request.url = path;
-      this.#call(request, response);
+      // The protocol has no streams of binary answers. Their requests are those of infer.
+      request.url = streams ? path.replace(/stream$/, 'infer') : path;
+      this.#call(request, response, streams);
     } else request.resume();
   }
 

@@ -1,13 +1,16 @@
 /** The data of one request, and where requests get it from. */
 
-import type { Inputs } from '../../tensor/inputs.js';
+import type { RemoteInputs, RemoteInto } from '../../client/shared-memory.js';
 import type { ExpectedOutput } from './expected.js';
 
 /** The data of one request. */
 export interface Step {
   /** Its place among all steps of the run. */
   readonly index: number;
-  readonly inputs: Inputs;
+  /** In this process all are values. */
+  readonly inputs: RemoteInputs;
+  /** Where outputs go, if that is shared memory. */
+  readonly into?: RemoteInto | undefined;
   /** What the outputs must be; undefined: they are not compared. */
   readonly expected: readonly ExpectedOutput[] | undefined;
 }

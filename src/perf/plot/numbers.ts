@@ -6,11 +6,13 @@ export function grouped(value: number): string {
 }
 
 /**
- * A number with the decimals that matter: three below a tenth, none from a hundred on. Undefined becomes an empty text.
+ * A number with the decimals that matter: three below a tenth, none from a hundred on, and none of what rounds to 0. Undefined becomes an
+ * empty text.
  */
 export function significant(value: number | undefined): string {
   if (value === undefined) return '';
   const size = Math.abs(value);
+  if (size < 0.0005) return '0';
   if (size >= 99.95) return grouped(value);
   return value.toFixed(size < 0.1 ? 3 : size < 9.995 ? 2 : 1);
 }

@@ -3,6 +3,8 @@
  * cannot see them.
  */
 
+import { placeLabels } from './labels.js';
+
 /** A line of a plot. */
 export interface Series {
   readonly name: string;
@@ -52,9 +54,6 @@ export interface Place {
 
 /** The height of every plot. */
 export const height = 300;
-
-/** A label of a point that is closer to the upper edge stands below the point. */
-const labelRoom = 24;
 
 /** The width of a plot that is not wide. */
 export const width = 520;
@@ -148,7 +147,7 @@ export function svg({ title, x, y, series, wide = false, marked = !wide }: Plot,
     `<line class="axis" x1="${area.left}" x2="${right}" y1="${area.bottom}" y2="${area.bottom}"/>`,
     `<text class="label" x="${(area.left + right) / 2}" y="${height - 8}" text-anchor="middle">${escape(x.label)}</text>`,
     `<text class="label" transform="translate(14 ${(area.top + area.bottom) / 2}) rotate(-90)" text-anchor="middle">${escape(y.label)}</text>`,
-    ...series.map((line) => lineOf(line, x, y, across, up, marked)),
+    ...series.map((line) => lineOf(line, x, y, across, up, marked, full)),
   ];
   const where = place ? ` x="${place.x}" y="${place.y}" width="${full}" height="${height}"` : '';
   return `<svg${where} viewBox="0 0 ${full} ${height}" role="img" aria-label="${escape(`${title}: ${y.label} against ${x.label}`)}">${parts.join('')}</svg>`;
@@ -161,6 +160,7 @@ function lineOf(
   across: Scale,
   up: Scale,
   marked: boolean,
+  full: number,
 ): string {
   const placed = points.map((point) => ({
     point,
@@ -168,6 +168,14 @@ function lineOf(
     top: round(up.place(point.y)),
   }));
   const path = placed.map(({ left, top }, i) => `${i === 0 ? 'M' : 'L'}${left} ${top}`).join('');
+  const labelled = placed.flatMap(({ point, left, top }) =>
+    point.label === undefined ? [] : [{ left, top, text: point.label }],
+  );
+  const places = placeLabels(labelled, { left: area.left, right: full, top: 0, bottom: area.bottom });
+  const labels = labelled.map(({ text }, i) => {
+    const { x: at, y: line, anchor } = places[i] ?? { x: 0, y: 0, anchor: 'middle' };
+    return `<text class="point" x="${round(at)}" y="${round(line)}" text-anchor="${anchor}">${escape(text)}</text>`;
+  });
   const marks = !marked
     ? []
     : placed.map(({ point, left, top }) => {
@@ -177,14 +185,10 @@ function lineOf(
             ? `<line x1="${left}" x2="${left}" y1="${round(up.place(low))}" y2="${round(up.place(high))}"/>`
             : '';
         const words = point.title ?? `${name}: ${y.format(point.y)} at ${x.format(point.x)}`;
-        const label =
-          point.label === undefined
-            ? ''
-            : `<text class="point" x="${left}" y="${round(top < labelRoom ? top + 18 : top - 8)}" text-anchor="middle">${escape(point.label)}</text>`;
-        return `${spread}${label}<circle cx="${left}" cy="${top}" r="3"><title>${escape(words)}</title></circle>`;
+        return `${spread}<circle cx="${left}" cy="${top}" r="3"><title>${escape(words)}</title></circle>`;
       });
   const line = joined ? `<path d="${path}"><title>${escape(name)}</title></path>` : '';
-  return `<g class="series ${style}">${line}${marks.join('')}</g>`;
+  return `<g class="series ${style}">${line}${marks.join('')}${marked ? labels.join('') : ''}</g>`;
 }
 
 function round(value: number): number {

@@ -80,7 +80,7 @@ function levelOf(level: Level, { percentile, streaming }: PerfRun): object {
 
 /** The file's text. */
 export function jsonOf(run: PerfRun): string {
-  const { model, kind, place, batch, streaming, sequences, percentile, levels, failure } = run;
+  const { model, kind, place, batch, streaming, sequences, sharedMemory, percentile, levels, failure } = run;
   const value = {
     tool: 'tritonts perf',
     version: packageVersion,
@@ -98,6 +98,7 @@ export function jsonOf(run: PerfRun): string {
     batch,
     streaming,
     sequences,
+    sharedMemory: sharedMemory ? 'system' : 'none',
     percentile,
     levels: levels.map((level) => levelOf(level, run)),
     ...(failure !== undefined && { error: errorOf(failure.error) }),

@@ -10,7 +10,8 @@ import { printableLine } from '../../printable.js';
 import { grouped, significant } from '../plot/numbers.js';
 
 const ms = (value: number): string => `${significant(value)} ms`;
-const us = (value: number): string => `${significant(value)} µs`;
+/** Microseconds, in the unit that is easier to read. */
+const span = (us: number): string => (us < 999.5 ? `${significant(us)} µs` : ms(us / 1000));
 
 function spread(histogram: DurationHistogram, percentile: number | undefined): string {
   const parts = percentilesOf(percentile).map((one) => `p${one} ${ms(histogram.percentileMs(one))}`);
@@ -58,12 +59,14 @@ export function levelLines(
       `${spread(tally.lateness, percentile)}${tally.lateness.percentileMs(99) > lateMs ? ': the rate was not kept' : ''}`,
     );
   for (const [text, count] of tally.refused) add('refused', `${grouped(count)}: ${printableLine(text)}`);
-  add('client', `send ${us(parts.sendUs)}, wait ${us(parts.waitUs)}, receive ${us(parts.receiveUs)}`);
+  // Only the load over HTTP sees the first and the last byte of an answer.
+  const received = parts.receiveUs > 0 ? `, receive ${span(parts.receiveUs)}` : '';
+  add('client', `send ${span(parts.sendUs)}, wait ${span(parts.waitUs)}${received}`);
   if (parts.server !== undefined && server !== undefined) {
     const { queueUs, inputUs, inferUs, outputUs, overheadUs, requestUs } = parts.server;
     add(
       'server',
-      `${us(requestUs)}: queue ${us(queueUs)}, input ${us(inputUs)}, infer ${us(inferUs)}, output ${us(outputUs)}, other ${us(overheadUs)}`,
+      `${span(requestUs)}: queue ${span(queueUs)}, input ${span(inputUs)}, infer ${span(inferUs)}, output ${span(outputUs)}, other ${span(overheadUs)}`,
     );
     const { cache_hit: hits, cache_miss: misses } = server.counts;
     if (hits + misses > 0) add('cache', `${grouped(hits)} hits, ${grouped(misses)} misses`);
@@ -75,7 +78,7 @@ export function levelLines(
     for (const [name, side] of composing)
       add(
         name,
-        `queue ${us(side.meanUs('queue'))}, infer ${us(side.meanUs('compute_infer'))}, ${grouped(side.executions)} batches`,
+        `queue ${span(side.meanUs('queue'))}, infer ${span(side.meanUs('compute_infer'))}, ${grouped(side.executions)} batches`,
       );
   }
   add(
@@ -143,8 +146,10 @@ export function windowText(
   { throughput, latencyMs }: { readonly throughput: number; readonly latencyMs: number },
   percentile: number | undefined,
 ): string {
+  const about = `${levelText(load)}, window ${window}`;
+  if (throughput === 0) return `${about}: no request ended`;
   const which = percentile === undefined ? 'mean' : `p${percentile}`;
-  return `${levelText(load)}, window ${window}: ${significant(throughput)} infer/s, ${which} ${ms(latencyMs)}`;
+  return `${about}: ${significant(throughput)} infer/s, ${which} ${ms(latencyMs)}`;
 }
 
 /** The comparison with another run. */

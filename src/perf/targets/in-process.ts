@@ -24,17 +24,26 @@ export async function openInProcess(
   version: string | undefined,
   others: readonly string[],
 ): Promise<OpenedServer> {
-  const server = await createServer({
-    ...options,
-    modelControlMode: 'explicit',
-    loadModels: [model, ...others],
-  });
+  let server: InferenceServer;
+  try {
+    server = await createServer({ ...options, modelControlMode: 'explicit', loadModels: [model, ...others] });
+  } catch (error) {
+    throw onlyFailure(error);
+  }
   try {
     return openedOf(server, options, model, version);
   } catch (error) {
     await server.close({ timeoutMs: 0 });
     throw error;
   }
+}
+
+/** The error of the only model that failed: that of the start is about options of a program. */
+function onlyFailure(error: unknown): unknown {
+  if (!(error instanceof TritonError && error.cause instanceof AggregateError)) return error;
+  const { errors }: { readonly errors: readonly unknown[] } = error.cause;
+  const [first] = errors;
+  return first instanceof TritonError && errors.length === 1 ? first : error;
 }
 
 /**

@@ -1,7 +1,8 @@
 /** Sends requests by a model's own functions: in process, over gRPC, and over HTTP where outputs are read. */
 
 import type { InferOptions, InferResult } from '../../api/results.js';
-import type { Inputs } from '../../tensor/inputs.js';
+import type { RemoteInputs } from '../../client/shared-memory.js';
+import type { RemoteInferOptions } from '../../client/types.js';
 import { compareOutputs } from '../inputs/expected.js';
 import type { Step } from '../inputs/step.js';
 import type { Flight } from '../load/flight.js';
@@ -10,10 +11,10 @@ import type { Target } from './target.js';
 /** The functions of a model, of this process or another one. */
 export interface CalledModel {
   readonly name: string;
-  infer(inputs: Inputs, options?: Omit<InferOptions, 'parent'>): Promise<Pick<InferResult, 'outputs'>>;
+  infer(inputs: RemoteInputs, options?: RemoteInferOptions): Promise<Pick<InferResult, 'outputs'>>;
   stream(
-    inputs: Inputs,
-    options?: Omit<InferOptions, 'parent'>,
+    inputs: RemoteInputs,
+    options?: RemoteInferOptions,
   ): AsyncIterableIterator<Pick<InferResult, 'outputs'>>;
 }
 
@@ -45,9 +46,9 @@ export class ModelTarget implements Target {
   send(flight: Flight): void {
     const { step, sequence } = flight;
     const options =
-      sequence === undefined && this.#parameters === undefined
+      sequence === undefined && this.#parameters === undefined && step.into === undefined
         ? undefined
-        : { ...(sequence !== undefined && { sequence }), parameters: this.#parameters };
+        : { ...(sequence !== undefined && { sequence }), parameters: this.#parameters, into: step.into };
     flight.sending();
     if (this.#streaming) {
       void this.#read(flight, step, options);
@@ -73,7 +74,7 @@ export class ModelTarget implements Target {
     );
   }
 
-  async #read(flight: Flight, step: Step, options: Omit<InferOptions, 'parent'> | undefined): Promise<void> {
+  async #read(flight: Flight, step: Step, options: RemoteInferOptions | undefined): Promise<void> {
     let error: unknown;
     const stream = this.#model.stream(step.inputs, options);
     flight.writtenMs = performance.now();

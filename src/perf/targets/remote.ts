@@ -68,6 +68,7 @@ async function opened(
           return undefined;
         }
       },
+      sharedMemory: server.sharedMemory,
       statistics: (other) => server.statistics(other),
       target: (streaming, parameters, judges) => {
         if (kind === 'http' && streaming)

@@ -1,5 +1,6 @@
 /** What requests are sent to. */
 
+import type { RemoteSharedMemory } from '../../client/shared-memory.js';
 import type { ModelConfig } from '../../config/index.js';
 import type { ModelMetadata } from '../../api/metadata.js';
 import type { Flight } from '../load/flight.js';
@@ -31,6 +32,8 @@ export interface OpenedServer {
   configOf(model: string): Promise<ModelConfig | undefined>;
   /** Statistics of the served versions of a model. Rejects if the server has none. */
   statistics(model: string): Promise<readonly StatisticsOfVersion[]>;
+  /** Its shared memory; undefined: it is in this process. */
+  readonly sharedMemory?: RemoteSharedMemory | undefined;
   /**
    * Makes the target of the measurement.
    *

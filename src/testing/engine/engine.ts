@@ -11,6 +11,7 @@ import type { NativePort } from '../../addon/native/port.js';
 import type { NativeServer } from '../../addon/native/server.js';
 import type { NativeStatus } from '../../addon/native/status.js';
 import type { NativeDescription, NativeVersionConfig } from '../../addon/native/version-config.js';
+import { sequenceUnknown } from '../../addon/sequence-fates.js';
 import { statusNumber } from '../../addon/status.js';
 import { TritonError } from '../../errors.js';
 import { defaultNamespace, type ModelKey } from '../../model-key.js';
@@ -30,7 +31,13 @@ interface Published {
   readonly json: string;
 }
 
-const noDescription: NativeDescription = { inputs: [], outputs: [], rowsVary: '' };
+const noDescription: NativeDescription = {
+  inputs: [],
+  outputs: [],
+  rowsVary: '',
+  config: '',
+  instanceGroups: '',
+};
 
 function unsupported(what: string): NativeStatus {
   return { code: statusNumber('UNSUPPORTED', undefined), message: `a test server has no ${what}` };
@@ -63,6 +70,7 @@ export class TestEngine implements NativeServer, PortEngine {
         );
       },
       latencyBoundsNs: () => [],
+      pluginMetrics: () => '[]',
       reserveInstances: (_model, _names, concurrency) => this.#reserve(concurrency),
       attachInstance: (number, _index, wake) => this.#attachInstance(number, wake),
       settleInstances: () => undefined,
@@ -167,6 +175,21 @@ export class TestEngine implements NativeServer, PortEngine {
     soon(() => {
       done(null);
     });
+  }
+
+  changeInstances(
+    _uid: number,
+    _removed: readonly number[],
+    _added: readonly unknown[],
+    done: (error: NativeStatus | null, numbers: readonly number[]) => void,
+  ): void {
+    soon(() => {
+      done(unsupported('instances that come and go'), []);
+    });
+  }
+
+  sequenceFate(uid: number, id: bigint | string): number {
+    return this.#versions.get(uid)?.sequenceFate(id) ?? sequenceUnknown;
   }
 
   addEnsemble(name: string): number {
@@ -307,8 +330,14 @@ export class TestEngine implements NativeServer, PortEngine {
   cache(): undefined {
     return undefined;
   }
+  attachPluginCache(): boolean {
+    return false;
+  }
   attachCache(): undefined {
     return undefined;
+  }
+  ownPlugins(): void {
+    // Plug-ins and native programs find only engines of the addon.
   }
 
   registerRegion(): NativeStatus {

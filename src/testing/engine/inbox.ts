@@ -5,11 +5,13 @@ import type { BatchTimes, EngineOutput, EngineRequest } from './request.js';
 
 /** Where the responses of a batch go: its version. */
 export interface BatchOwner {
+  /** A response. `parameters` are words, as `native/engine/port/port_layout.h` has them (default: none). */
   respond(
     batch: EngineBatch,
     request: EngineRequest,
     outputs: readonly EngineOutput[],
     isFinal: boolean,
+    parameters?: Int32Array,
   ): void;
   fail(request: EngineRequest, status: NativeStatus): void;
   end(batch: EngineBatch, request: EngineRequest): void;

@@ -6,6 +6,7 @@ import {
   instanceNeedsMemory,
   type NativeInstance,
 } from '../../addon/native/instance.js';
+import type { ReceivedSequence } from '../../api/request-sequence.js';
 import type { EngineBatch, Inbox } from './inbox.js';
 import { now, type EngineOutput, type EngineRequest } from './request.js';
 import { soon } from './soon.js';
@@ -32,6 +33,8 @@ export class TestInstance implements NativeInstance {
   #readers: (readonly [slot: number, position: number])[] = [];
   #wakes = false;
   #detached = false;
+  /** The parameters of the response whose words come next. */
+  #parameters: Int32Array | undefined;
 
   constructor(inbox: Inbox, wake: () => void) {
     this.#inbox = inbox;
@@ -83,7 +86,7 @@ export class TestInstance implements NativeInstance {
       inputs: batch.owner.inputsOf(request),
     }));
     for (const { head, inputs } of all) {
-      words += 4 + (head.wanted?.length ?? 0);
+      words += 7 + (head.wanted?.length ?? 0);
       for (const { shape, bytes: own } of inputs) {
         words += 4 + shape.length;
         if (own.length < largeInput) bytes += aligned(own.length);
@@ -103,10 +106,10 @@ export class TestInstance implements NativeInstance {
     put(slot, all.length);
     for (const { head, inputs } of all) {
       const { wanted = [], id, priority, timeoutUs, parameters, sequence } = head;
-      const isPlain =
-        id === '' && priority === 0 && timeoutUs === 0 && parameters.length === 0 && sequence === undefined;
-      const extra = { id, priority, timeoutUs, parameters, ...(sequence && { sequence: { ...sequence } }) };
-      put(1, isPlain ? 0 : ~(objects.push(extra) - 1), wanted.length, ...wanted, inputs.length);
+      const isPlain = id === '' && priority === 0 && timeoutUs === 0 && parameters.length === 0;
+      const extra = { id, priority, timeoutUs, parameters };
+      put(1, isPlain ? 0 : ~(objects.push(extra) - 1), ...sequenceWords(sequence, objects));
+      put(wanted.length, ...wanted, inputs.length);
       for (const { index, shape, bytes: own } of inputs) {
         put(index, shape.length, ...shape, own.length);
         if (own.length >= largeInput) {
@@ -153,6 +156,11 @@ export class TestInstance implements NativeInstance {
     }
     const position = next();
     const request = batch.requests[position];
+    if (kind === 6) {
+      const size = next();
+      this.#parameters = words.slice(at, at + size);
+      return at + size;
+    }
     if (kind === 2) {
       const code = next();
       // Its message is among the objects, as it was written.
@@ -167,7 +175,9 @@ export class TestInstance implements NativeInstance {
         const size = next();
         return { index, datatype, shape, bytes: this.#copy(next(), size, objects) };
       });
-      if (request !== undefined) batch.owner.respond(batch, request, outputs, kind === 1);
+      const parameters = this.#parameters;
+      this.#parameters = undefined;
+      if (request !== undefined) batch.owner.respond(batch, request, outputs, kind === 1, parameters);
     } else if (request !== undefined) {
       if (kind === 4) batch.owner.end(batch, request);
       else batch.owner.again(request);
@@ -261,6 +271,15 @@ export class TestInstance implements NativeInstance {
       if (!this.#detached) this.#wake();
     });
   }
+}
+
+/** The words of a request's sequence. A text goes to `objects`. */
+function sequenceWords(sequence: ReceivedSequence | undefined, objects: unknown[]): readonly number[] {
+  if (sequence === undefined) return [0];
+  const { id, start, end } = sequence;
+  const flags = 1 | (start ? 2 : 0) | (end ? 4 : 0);
+  if (typeof id === 'string') return [flags | 8, ~(objects.push(id) - 1), 0];
+  return [flags, ...new Int32Array(BigUint64Array.of(id).buffer)];
 }
 
 function aligned(bytes: number): number {

@@ -6,6 +6,7 @@ import {
   finalBit,
   limitedBit,
   pageBytes,
+  parametersBit,
   ranBit,
   recordTimings,
   streamedBytes,
@@ -19,14 +20,17 @@ const cutBytes: number = pageBytes / 2;
 /** Words of timings, and of a response without its outputs, with those that align what follows. */
 const timingWords = 12;
 const responseWords = 9;
+/** Words about the parameters of a response, with one that aligns them. */
+const parametersWords = 4;
 /** Words of an output without its dims, in the engine's own count. */
 const outputWords = 7;
 const mostWords = (pageBytes - cutBytes) / 4;
 const encoder = new TextEncoder();
 
 /** Whether outputs are too many for one response, which has to fit in a page. */
-export function areTooMany(outputs: readonly EngineOutput[]): boolean {
-  const words = outputs.reduce((sum, { shape }) => sum + outputWords + shape.length, 0);
+export function areTooMany(outputs: readonly EngineOutput[], parameters: Int32Array | undefined): boolean {
+  const first = parameters === undefined ? 0 : parametersWords + parameters.length;
+  const words = outputs.reduce((sum, { shape }) => sum + outputWords + shape.length, first);
   return timingWords + responseWords + words > mostWords;
 }
 
@@ -82,8 +86,10 @@ export class ResponsePages {
     isFinal: boolean,
     isCounted: boolean,
     { rows, begun, inputsReady, computed }: BatchTimes,
+    parameters?: Int32Array,
   ): number {
-    let words = timingWords + responseWords;
+    let words =
+      timingWords + responseWords + (parameters === undefined ? 0 : parametersWords + parameters.length);
     let cut = 0;
     const isCut = outputs.map(({ shape, bytes: { length } }) => {
       words += 4 + shape.length;
@@ -97,10 +103,21 @@ export class ResponsePages {
     const times = [rows, begun - arrived, inputsReady - begun, computed - inputsReady, 0];
     page.doubles.set(times, page.used / 2);
     page.used += 2 * times.length;
-    const flags = (isFinal ? finalBit : 0) | ranBit | (isCounted ? countedBit : 0) | (outputs.length << 16);
+    const flags =
+      (isFinal ? finalBit : 0) |
+      ranBit |
+      (isCounted ? countedBit : 0) |
+      (parameters === undefined ? 0 : parametersBit) |
+      (outputs.length << 16);
     page.words.set([head.slot, head.generation, flags, head.position, 1], page.used);
     page.used += 5;
     let counted = streamedBytes;
+    if (parameters !== undefined) {
+      const { buffer, byteOffset, byteLength } = parameters;
+      page.words.set([put(page, new Uint8Array(buffer, byteOffset, byteLength)), byteLength], page.used);
+      page.used += 2;
+      counted += byteLength;
+    }
     for (const [i, { index, datatype, shape, bytes }] of outputs.entries()) {
       const place = isCut[i] === true ? put(page, bytes) : ~(page.large.push(bytes) - 1);
       page.words.set([index | (datatype << 16), place, bytes.length, shape.length, ...shape], page.used);

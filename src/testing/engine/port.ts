@@ -75,9 +75,10 @@ export class TestPort implements NativePort, ResponseSink {
     outputs: readonly EngineOutput[],
     isFinal: boolean,
     times: BatchTimes,
+    parameters?: Int32Array,
   ): void {
     const isCounted = this.#slots.get(request.head.slot)?.isDecoupled ?? false;
-    const bytes = this.#pages.write(request, outputs, isFinal, isCounted, times);
+    const bytes = this.#pages.write(request, outputs, isFinal, isCounted, times, parameters);
     if (isCounted) {
       request.unread++;
       request.unreadBytes += bytes;

@@ -41,12 +41,13 @@ export interface Refusal {
 
 /** Receives the responses to a request. */
 export interface ResponseSink {
-  /** `isFinal`: the request has ended. */
+  /** `isFinal`: the request has ended. `parameters` are words, as `native/engine/port/port_layout.h` has them. */
   respond(
     request: EngineRequest,
     outputs: readonly EngineOutput[],
     isFinal: boolean,
     times: BatchTimes,
+    parameters?: Int32Array,
   ): void;
   /** The request has failed. */
   fail(request: EngineRequest, refusal: Refusal): void;

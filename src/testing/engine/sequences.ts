@@ -3,6 +3,7 @@
  * request runs alone, in the order of its sequence.
  */
 
+import { sequenceEnded, sequenceLive, sequenceUnknown } from '../../addon/sequence-fates.js';
 import { statusNumber } from '../../addon/status.js';
 import type { NativeStatus } from '../../addon/native/status.js';
 import type { NativeSequenceControl, NativeSequencePolicy } from '../../addon/native/version-config.js';
@@ -82,6 +83,13 @@ export class Sequences {
       this.#ended.set(key, now());
     }
     return undefined;
+  }
+
+  /** What is known of the last sequence of an id, as `NativeServer.sequenceFate`. Here none ends by itself. */
+  fateOf(id: bigint | string): number {
+    const key = `${typeof id} ${id}`;
+    if (this.#open.has(key)) return sequenceLive;
+    return this.#ended.has(key) ? sequenceEnded : sequenceUnknown;
   }
 
   /** Whether no earlier request of its sequence runs. */

@@ -2,6 +2,7 @@
 
 import type { NativeStatus } from '../../addon/native/status.js';
 import type { NativeVersionConfig } from '../../addon/native/version-config.js';
+import { sequenceUnknown } from '../../addon/sequence-fates.js';
 import { statusNumber } from '../../addon/status.js';
 import { Counts } from './counts.js';
 import { EngineBatch, type BatchOwner, type Inbox } from './inbox.js';
@@ -62,6 +63,11 @@ export class TestVersion implements BatchOwner {
   /** How many requests wait. */
   get waiting(): number {
     return this.#queue.length;
+  }
+
+  /** As `NativeServer.sequenceFate`. */
+  sequenceFate(id: bigint | string): number {
+    return this.#sequences?.fateOf(id) ?? sequenceUnknown;
   }
 
   /** Lets the version serve. */
@@ -148,13 +154,20 @@ export class TestVersion implements BatchOwner {
       : [...request.inputs, ...this.#sequences.inputsOf(request)];
   }
 
-  respond(batch: EngineBatch, request: EngineRequest, made: readonly EngineOutput[], isFinal: boolean): void {
+  respond(
+    batch: EngineBatch,
+    request: EngineRequest,
+    made: readonly EngineOutput[],
+    isFinal: boolean,
+    parameters?: Int32Array,
+  ): void {
     if (request.isDone || this.#failCancelled(request)) return;
     const { wanted } = request.head;
     const kept = this.#sequences?.keep(request, made) ?? made;
     const outputs = wanted === undefined ? kept : kept.filter(({ index }) => wanted.includes(index));
-    if (areTooMany(outputs)) {
-      const message = 'too many outputs for one response';
+    if (areTooMany(outputs, parameters)) {
+      const also = parameters === undefined ? '' : ' and parameters';
+      const message = `too many outputs${also} for one response`;
       this.fail(request, { code: statusNumber('INTERNAL', undefined), message });
       return;
     }
@@ -164,7 +177,7 @@ export class TestVersion implements BatchOwner {
       this.counts.succeeded(request, batch.times);
       request.notes?.ended(undefined, batch.times.rows);
     }
-    request.head.sink.respond(request, outputs, isFinal, batch.times);
+    request.head.sink.respond(request, outputs, isFinal, batch.times, parameters);
   }
 
   fail(request: EngineRequest, status: NativeStatus): void {

@@ -1,3 +1,5 @@
+// Long: it measures for seconds.
+
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -17,7 +19,7 @@ import type { LevelFigures } from '../../../src/analyze/search/objective.js';
 import type { Analysis } from '../../../src/analyze/analyze.js';
 import { TritonError } from '../../../src/errors.js';
 import { axis, figures, level } from '../../analyze/made-up.js';
-import { identity, rejection, thrown } from '../../support/harness.js';
+import { configText, identity, rejection, thrown } from '../../support/harness.js';
 import { root } from '../../support/project.js';
 import { temporaryFolder, writeRepository } from '../../support/repository.js';
 import { command } from '../run.js';
@@ -40,6 +42,13 @@ test('a folder is that of the model, or with -m a repository', () => {
     [named.model, named.version, named.server.modelRepository],
     ['digits', '3', ['./a', './b']],
   );
+});
+
+test('its server has the options for links', () => {
+  const { outsideLinks, trustedFolders } = settings('m', '--outside-links', '--trusted-folder=/a').options
+    .server;
+  assert.deepEqual([outsideLinks, trustedFolders], [true, ['/a']]);
+  assert.match(refused('HTTP://host'), /cannot change those of the server HTTP:/);
 });
 
 test('objectives have levels and figures of their own', () => {
@@ -294,7 +303,9 @@ test('exit codes and messages', async (t) => {
     broken: { config: 'backend: "identity"\nmax_batch_size: "x"', versions: { '1': {} } },
   });
   const run = async (...args: readonly string[]): Promise<readonly [number, string]> => {
-    const { code, stderr } = await command(t, 'analyze', ...args);
+    const { code, stdout, stderr } = await command(t, 'analyze', ...args);
+    // Nothing was found, so that only the search for nothing may begin.
+    if (!stderr.includes('has nothing to search')) assert.equal(stdout, '');
     return [code, stderr];
   };
   assert.equal((await run())[0], 3);
@@ -316,6 +327,41 @@ test('exit codes and messages', async (t) => {
   const [unwritable, where] = await run(join(repository, 'slow'), '--plot', join(repository, 'no', 'a.svg'));
   assert.equal(unwritable, 3);
   assert.match(where, /cannot be written/);
+});
+
+test('the budget ends a load and a measurement that would go on for longer', async (t) => {
+  // An answer takes much longer than the budget, and so does a load.
+  const late = (where: 'initialize' | 'execute') => ({
+    config: configText({ backend: 'javascript', maxBatchSize: 2 }),
+    versions: {
+      '1': {
+        'model.js': `
+const wait = () => new Promise((resolve) => setTimeout(resolve, 600_000));
+export default {
+  ${where === 'initialize' ? 'initialize: wait,' : ''}
+  async execute(requests) {
+    ${where === 'execute' ? 'await wait();' : ''}
+    return requests.map(({ inputs }) => ({ y: inputs.x }));
+  },
+};
+`,
+      },
+    },
+  });
+  const repository = await writeRepository(await temporaryFolder(t), {
+    loads: late('initialize'),
+    answers: late('execute'),
+  });
+  const run = async (model: string): Promise<string> => {
+    const { code, stderr } = await command(t, 'analyze', join(repository, model), '--budget=3s');
+    assert.equal(code, 3, stderr);
+    return stderr;
+  };
+  assert.match(await run('loads'), /--budget of 3\.00 s is too short: model 'loads' was not loaded in it/);
+  assert.match(
+    await run('answers'),
+    /--budget of 3\.00 s is too short: the present configuration was not measured in it, and a load of model 'answers' takes /,
+  );
 });
 
 for (const [signal, wanted] of [
@@ -354,8 +400,7 @@ test('on a terminal one line shows the search, and goes before the report', (t) 
     return true;
   });
   t.mock.method(console, 'log', () => undefined);
-  const { objective } = settings('m').options;
-  const progress = new ConsoleProgress(true, objective);
+  const progress = new ConsoleProgress(true, settings('m').options);
   progress.opened({ cores: 2, axes: [axis('instances', [1, 2], 1)] }, []);
   progress.running({
     phase: 'grid',

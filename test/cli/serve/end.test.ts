@@ -1,3 +1,5 @@
+// Long: it starts many processes.
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ask, json } from '../../endpoints/http/harness.js';

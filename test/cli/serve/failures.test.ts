@@ -1,3 +1,5 @@
+// Long: it starts many processes.
+
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';

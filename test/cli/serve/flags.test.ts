@@ -59,6 +59,13 @@ test('repositories may be namespaces, and agents are in a folder', () => {
   );
 });
 
+test('links lead out of repositories only if that is asked for', () => {
+  assert.deepEqual(
+    [settings().server.outsideLinks, settings('--outside-links').server.outsideLinks],
+    [false, true],
+  );
+});
+
 test('a value stands behind = or as the next word; the last of several counts; lists collect', () => {
   const { server, http } = settings(
     '--http-port',
@@ -172,6 +179,20 @@ test('the response cache has a size, a time to live, and an old form', () => {
   assert.equal(cacheOf(), undefined);
   assert.equal(cacheOf('--response-cache-byte-size=0'), undefined);
   assert.deepEqual(cacheOf('--response-cache-byte-size=4096'), { local: { size: 4096 } });
+  const withFolder = ['--cache-directory=/caches', '--cache-config=my.store,host-name=a=b'];
+  assert.deepEqual(cacheOf(...withFolder, '--cache-config=my.store,plugin=x'), {
+    'my.store': { 'host-name': 'a=b', plugin: 'x' },
+  });
+  assert.equal(settings(...withFolder).server.cacheDirectory, '/caches');
+  assert.deepEqual(
+    cacheOf('--cache-directory=/caches', '--cache-config=local,plugin=true', '--cache-config=local,most=9'),
+    { local: { plugin: true, most: '9' } },
+  );
+  // Without that the folder changes nothing for caches that are built in.
+  assert.deepEqual(cacheOf('--cache-directory=/caches', '--cache-config=local,size=4096'), {
+    local: { size: 4096, ttlMs: undefined },
+    coalesce: true,
+  });
   assert.deepEqual(cacheOf('--cache-config=local,size=4096'), {
     local: { size: 4096, ttlMs: undefined },
     coalesce: true,

@@ -6,7 +6,11 @@ import xterm from '@xterm/headless';
 import { until } from '../../support/harness.js';
 import type { Context } from '../../support/repository.js';
 
-/** Copies between pipes and a pseudo-terminal. A line of standard input is `["keys", text]` or `["size", rows, columns]`. */
+/**
+ * Copies between pipes and a pseudo-terminal. A line of standard input is `["keys", text]`, `["size", rows, columns]`, `["signal", name]`
+ * for the command, `["cook"]` for a terminal that gives out lines, or `["state", number]`: a sequence with that number, which terminals do not show, then says what the command and the
+ * terminal do.
+ */
 const program = `
 import fcntl, json, os, pty, select, signal, struct, sys, termios
 rows, columns = int(sys.argv[1]), int(sys.argv[2])
@@ -16,6 +20,8 @@ if pid == 0:
     os.execvp(sys.argv[3], sys.argv[3:])
 def onterm(*_):
     os.kill(pid, signal.SIGTERM)
+    # A stopped command would not end.
+    os.kill(pid, signal.SIGCONT)
 signal.signal(signal.SIGTERM, onterm)
 pending = b''
 while True:
@@ -38,6 +44,18 @@ while True:
             what, *rest = json.loads(line)
             if what == 'keys':
                 os.write(fd, rest[0].encode())
+            elif what == 'signal':
+                os.kill(pid, getattr(signal, rest[0]))
+            elif what == 'cook':
+                attributes = termios.tcgetattr(fd)
+                attributes[3] |= termios.ICANON | termios.ECHO | termios.ISIG
+                termios.tcsetattr(fd, termios.TCSANOW, attributes)
+            elif what == 'state':
+                with open('/proc/%d/stat' % pid) as file:
+                    state = 'stopped' if file.read().rpartition(')')[2].split()[0] == 'T' else 'running'
+                flags = termios.tcgetattr(fd)[3]
+                lines = 'lines' if flags & termios.ICANON and flags & termios.ECHO else 'keys'
+                os.write(1, ('\\x1b]7777;%d %s %s\\x07' % (rest[0], state, lines)).encode())
             else:
                 fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack('HHHH', rest[0], rest[1], 0, 0))
 _, status = os.waitpid(pid, 0)
@@ -66,6 +84,12 @@ export interface OnTerminal {
   shows(what: RegExp): Promise<void>;
   keys(text: string): void;
   resize(rows: number, columns: number): void;
+  /** Sends a signal to the command. */
+  signal(name: string): void;
+  /** Has the terminal give out lines with an echo. */
+  cook(): void;
+  /** Whether the command is stopped, and whether the terminal gives out lines with an echo, or each key. */
+  state(): Promise<string>;
   readonly child: ChildProcess;
   /** The exit code. */
   readonly ended: Promise<number | null>;
@@ -93,6 +117,7 @@ export function onTerminal(
     { stdio: ['pipe', 'pipe', 'inherit'], env: { ...atDesk, TERM: 'xterm-256color', ...env } },
   );
   let raw = '';
+  let asked = 0;
   child.stdout.on('data', (bytes: Buffer) => {
     raw += bytes.toString('utf8');
     terminal.write(bytes);
@@ -134,6 +159,20 @@ export function onTerminal(
     },
     keys: (text) => {
       say('keys', text);
+    },
+    signal: (name) => {
+      say('signal', name);
+    },
+    cook: () => {
+      say('cook');
+    },
+    state: async () => {
+      const number = ++asked;
+      say('state', number);
+      const said = (): string | undefined =>
+        new RegExp(`\\u001b\\]7777;${number} (.*?)\\u0007`).exec(raw)?.[1];
+      await until(() => said() !== undefined, 30_000);
+      return said() ?? '';
     },
     resize: (newRows, newColumns) => {
       terminal.resize(newColumns, newRows);

@@ -1,13 +1,15 @@
 /** `tritonts top` on a terminal: keys, sizes, colours, and servers that come and go. */
 
+// Long: it starts many processes.
+
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import { serveHttp } from '../../../src/endpoints/http/serve.js';
 import { serveTop } from '../../../src/metrics/serve.js';
-import { identity, row, serve, type Context } from '../../support/harness.js';
+import { identity, row, serve, until, type Context } from '../../support/harness.js';
 import { temporaryFolder } from '../../support/repository.js';
-import { noTerminals, onTerminal } from './pseudo-terminal.js';
+import { noTerminals, onTerminal, type OnTerminal } from './pseudo-terminal.js';
 
 /** A server of two models, one of which gets requests all the time, and its socket. */
 async function busyServer(t: Context): Promise<string> {
@@ -115,6 +117,68 @@ void suite('on a terminal', { skip: noTerminals ?? false }, () => {
     top.keys('q');
     assert.equal(await top.ended, 0);
   });
+
+  const noStates = process.platform === 'linux' ? undefined : 'the states of processes are read in /proc';
+  for (const [how, stop] of [
+    [
+      'Ctrl-Z',
+      (top: OnTerminal) => {
+        top.keys('\u001a');
+      },
+    ],
+    [
+      'SIGTSTP',
+      (top: OnTerminal) => {
+        top.signal('SIGTSTP');
+      },
+    ],
+  ] as const)
+    void test(
+      `${how} gives the terminal back until the command goes on`,
+      { skip: noStates ?? false },
+      async (t) => {
+        const top = onTerminal(t, ['top', await busyServer(t), '-n', '0.2']);
+        const becomes = async (state: string): Promise<void> => {
+          let now = '';
+          for (const end = Date.now() + 30_000; now !== state && Date.now() < end;) now = await top.state();
+          assert.equal(now, state);
+        };
+        for (let time = 0; time < 2; time++) {
+          await top.shows(/beta +1 +READY/);
+          await becomes('running keys');
+          await until(() => top.isOtherPage());
+          stop(top);
+          await becomes('stopped lines');
+          await until(() => !top.isOtherPage());
+          // The cursor and the wrapping of lines are as before.
+          assert.ok(top.raw().includes('\u001b[?7h\u001b[?25h\u001b[?1049l'));
+          top.signal('SIGCONT');
+        }
+        await top.shows(/beta +1 +READY/);
+        top.keys('q');
+        assert.equal(await top.ended, 0);
+        assert.ok(!top.isOtherPage());
+      },
+    );
+
+  void test(
+    'a command that is stopped from outside takes the terminal again when it goes on',
+    { skip: noStates ?? false },
+    async (t) => {
+      const top = onTerminal(t, ['top', await busyServer(t), '-n', '0.2']);
+      await top.shows(/beta +1 +READY/);
+      top.signal('SIGSTOP');
+      while (!(await top.state()).startsWith('stopped'));
+      // As a shell does, which then has the terminal.
+      top.cook();
+      while ((await top.state()) !== 'stopped lines');
+      top.signal('SIGCONT');
+      while ((await top.state()) !== 'running keys');
+      await top.shows(/beta +1 +READY/);
+      top.keys('q');
+      assert.equal(await top.ended, 0);
+    },
+  );
 
   void test('a signal gives the terminal back', async (t) => {
     const top = onTerminal(t, ['top', await busyServer(t), '-n', '0.2']);

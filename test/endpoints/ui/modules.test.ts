@@ -1,5 +1,7 @@
 /** What modules of the page's form make of texts and numbers, without a browser. */
 
+// Long: it starts many processes.
+
 import assert from 'node:assert/strict';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -16,10 +18,10 @@ interface Modules {
     bytesOfNumbers(
       datatype: string,
       count: number,
-      each: (call: (i: number, value: number) => void) => void,
-    ): Uint8Array;
+      each: (call: (i: number, value: number) => void, from: number, to: number) => void,
+      places: number,
+    ): Promise<Uint8Array>;
   };
-  readonly shape: { readonly checkDerived: (shape: readonly number[], given: readonly number[]) => void };
 }
 
 let modules: Modules;
@@ -38,7 +40,6 @@ before(async () => {
     exact: await load('exact-json'),
     strings: await load('byte-strings'),
     elements: await load('elements'),
-    shape: await load('shape'),
   };
 });
 
@@ -74,29 +75,26 @@ test('BOOL is true or false', () => {
     assert.throws(() => modules.elements.valuesOf('BOOL', [wrong]), /expected true or false but received/);
 });
 
-test('numbers of an image become elements, or are refused', () => {
-  const bytesOf = (datatype: string, values: readonly number[]): Buffer =>
+test('numbers of an image become elements, or are refused', async () => {
+  const bytesOf = async (datatype: string, values: readonly number[]): Promise<Buffer> =>
     Buffer.from(
-      modules.elements.bytesOfNumbers(datatype, values.length, (call) => {
-        for (const [i, value] of values.entries()) call(i, value);
-      }),
+      await modules.elements.bytesOfNumbers(
+        datatype,
+        values.length,
+        (call, from, to) => {
+          for (let i = from; i < to; i++) call(i, values[i] ?? NaN);
+        },
+        values.length,
+      ),
     );
-  assert.deepEqual(bytesOf('UINT8', [0, 255]), Buffer.from([0, 255]));
-  assert.deepEqual(bytesOf('INT64', [-1, 2]), Buffer.from(BigInt64Array.of(-1n, 2n).buffer));
-  assert.deepEqual(bytesOf('FP32', [0.5, -1]), Buffer.from(Float32Array.of(0.5, -1).buffer));
-  assert.throws(
-    () => bytesOf('INT8', [0, 200]),
+  assert.deepEqual(await bytesOf('UINT8', [0, 255]), Buffer.from([0, 255]));
+  assert.deepEqual(await bytesOf('INT64', [-1, 2]), Buffer.from(BigInt64Array.of(-1n, 2n).buffer));
+  assert.deepEqual(await bytesOf('FP32', [0.5, -1]), Buffer.from(Float32Array.of(0.5, -1).buffer));
+  const many = Array.from({ length: 100_000 }, (_, i) => i % 256);
+  assert.deepEqual(await bytesOf('UINT8', many), Buffer.from(many));
+  await assert.rejects(
+    bytesOf('INT8', [0, 200]),
     /element 1: expected a whole number from -128 to 127 but received 200/,
   );
-  assert.throws(() => bytesOf('UINT8', [0.5]), /element 0: expected a whole number from 0 to 255/);
-});
-
-test('the shape of an input for a stream is the one that the server derives', () => {
-  const { checkDerived } = modules.shape;
-  checkDerived([1, 6], [-1, -1]);
-  checkDerived([2, 3], [-1, 3]);
-  checkDerived([2], [2]);
-  assert.throws(() => {
-    checkDerived([2, 3], [-1, -1]);
-  }, /expected 1 for dim 0, .*: all elements are in dim 1; received \[2, 3\]/);
+  await assert.rejects(bytesOf('UINT8', [0.5]), /element 0: expected a whole number from 0 to 255/);
 });

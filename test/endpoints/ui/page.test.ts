@@ -47,6 +47,17 @@ void suite('in a browser', { skip: noBrowser ?? false }, () => {
     assert.equal(await page.getByRole('button', { name: 'echo' }).getAttribute('aria-pressed'), 'true');
   });
 
+  void test('a request now and then is a mark, and charts without requests have an axis to 1', async (t) => {
+    const server = await serve(t, { echo: identity() });
+    const page = await opened(t, `${await served(t, server)}/ui/`);
+    await page.getByLabel('Read every').selectOption('1000');
+    await page.getByRole('img', { name: /^Latency, ms; .*; the axis ends at 1$/ }).waitFor();
+    await page.waitForTimeout(1500);
+    await server.infer('echo', { x: row() });
+    const chart = page.getByRole('img', { name: /^Batch size, rows;/ });
+    await until(async () => (await chart.locator('circle').count()) === 1);
+  });
+
   void test('names with HTML are text', async (t) => {
     const server = await serve(t, { echo: identity() });
     const name = `<img src=x onerror="document.title='owned'">`;

@@ -4,7 +4,8 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { TritonError } from '../../../src/index.js';
 import { until } from '../../support/harness.js';
-import { noBrowser } from './browser.js';
+import sharp from 'sharp';
+import { noBrowser, type Locator } from './browser.js';
 import { answerOf, modelPage, send, tensor, useBrowser } from './harness.js';
 
 void suite('streams and sequences in the form', { skip: noBrowser ?? false }, () => {
@@ -56,74 +57,125 @@ void suite('streams and sequences in the form', { skip: noBrowser ?? false }, ()
     await until(() => stops === 1);
   });
 
-  void test('streams have no input that JSON does not carry', async (t) => {
+  void test('a stream carries all datatypes, shapes and names', async (t) => {
+    const names = ['id', 'parameters', 'error'];
     const { page, server } = await modelPage(t, {
       config: {
         model_transaction_policy: { decoupled: true },
-        input: [tensor('half', 'FP16', [1]), tensor('bytes', 'BYTES', [1])],
-        output: [tensor('out', 'BYTES', [1])],
+        input: [
+          tensor('id', 'FP16', [-1, -1]),
+          tensor('parameters', 'BF16', [1]),
+          tensor('error', 'BYTES', [1]),
+        ],
+        output: [
+          tensor('error', 'BYTES', [1]),
+          tensor('parameters', 'BF16', [1]),
+          tensor('id', 'FP16', [-1, -1]),
+        ],
       },
-      *answer({ bytes }) {
-        yield { out: bytes };
+      *answer(inputs) {
+        yield inputs;
+        yield inputs;
       },
     });
-    await page.getByLabel('Written as').selectOption('hex');
-    await page.getByLabel('Elements, one a line').fill('ff');
+    const field = (name: string): Locator => page.getByRole('group', { name });
+    await field('id (FP16)').getByLabel('Shape').fill('2, 1');
+    await field('id (FP16)').getByLabel('Elements as a list').fill('[[0.1], [NaN]]');
+    await field('parameters (BF16)').getByLabel('Elements as a list').fill('[-0]');
+    await field('error (BYTES)').getByLabel('Written as').selectOption('hex');
+    await field('error (BYTES)').getByLabel('Elements, one a line').fill('00ff');
     await send(page);
-    await page
-      .getByRole('group', { name: 'half' })
-      .getByText(/expected a datatype that JSON carries/)
+    await answerOf(page)
+      .getByText(/The stream ended after 2 answers/)
       .waitFor();
-    await page
-      .getByRole('group', { name: 'bytes' })
-      .getByText(/expected UTF-8/)
-      .waitFor();
-    assert.equal(server.requests('model').length, 0);
+    const second = answerOf(page).locator('section').nth(1);
+    for (const text of ['id: FP16 [2, 1]', '[0.1,NaN]', '[-0]', '00ff', 'Not UTF-8.'])
+      await second.getByText(text).first().waitFor();
+    const [request] = server.requests('model');
+    assert.deepEqual(Object.keys(request?.inputs ?? {}).sort(), [...names].sort());
+    assert.deepEqual(request?.inputs['id']?.shape, [2, 1]);
+    assert.deepEqual(request.inputs['error']?.data, [Buffer.from([0, 255])]);
   });
 
-  void test('long strings of a stream are cut, and an output may have the name of the error', async (t) => {
+  void test('what fails after answers is told below them, and long strings are cut', async (t) => {
     const { page } = await modelPage(t, {
       config: {
         model_transaction_policy: { decoupled: true },
-        input: [tensor('in', 'INT32', [-1, -1])],
-        output: [tensor('error', 'BYTES', [1])],
+        input: [tensor('in', 'INT32', [1])],
+        output: [tensor('out', 'BYTES', [1])],
       },
       *answer() {
-        yield { error: ['x'.repeat(100_000)] };
+        yield { out: ['x'.repeat(100_000)] };
+        throw new TritonError('INTERNAL', 'no second answer');
       },
     });
-    await page.getByLabel('Shape').fill('2, 1');
-    await page.getByLabel('Elements as a list').fill('[1, 2]');
-    await send(page);
-    await page
-      .getByRole('group', { name: 'in (INT32)' })
-      .getByText(/expected 1 for dim 0/)
-      .waitFor();
-    await page.getByLabel('Shape').fill('1, 2');
     await send(page);
     await answerOf(page).getByText('… and 95904 more bytes').waitFor();
     await answerOf(page)
-      .getByText(/The stream ended after 1 answers/)
+      .getByText(/no second answer/)
       .waitFor();
+    assert.equal(await answerOf(page).locator('section').count(), 1);
   });
 
-  void test('an input that a request for a stream cannot name is told beside it', async (t) => {
-    const { page, server } = await modelPage(t, {
+  void test('of large answers the last ones are kept', async (t) => {
+    const { page } = await modelPage(t, {
       config: {
         model_transaction_policy: { decoupled: true },
-        input: [tensor('id', 'INT32', [1])],
-        output: [tensor('out', 'INT32', [1])],
+        input: [tensor('in', 'INT32', [1])],
+        output: [tensor('out', 'FP32', [-1])],
       },
-      *answer({ id }) {
-        yield { out: id };
+      *answer() {
+        // 24 MiB each.
+        for (let i = 0; i < 4; i++) yield { out: new Float32Array(6 * 2 ** 20).fill(i) };
       },
     });
     await send(page);
-    await page
-      .getByRole('group', { name: 'id (INT32)' })
-      .getByText(/requests for streams use 'id' themselves/)
+    await answerOf(page)
+      .getByText(/The stream ended after 4 answers.* The last 2 are shown\./)
       .waitFor();
-    assert.equal(server.requests('model').length, 0);
+    assert.equal(await answerOf(page).locator('section').count(), 2);
+    await answerOf(page)
+      .locator('section')
+      .nth(1)
+      .getByText(/^\[3,3/)
+      .waitFor();
+  });
+
+  void test('an image becomes an input of a stream, and the page is not held up', async (t) => {
+    const side = 2000;
+    const { page, server } = await modelPage(t, {
+      config: {
+        model_transaction_policy: { decoupled: true },
+        input: [tensor('image', 'FP16', [3, side, side])],
+        output: [tensor('mean', 'FP32', [1])],
+      },
+      *answer() {
+        yield { mean: [0.5] };
+      },
+    });
+    const background = { r: 255, g: 51, b: 0 };
+    const image = await sharp({ create: { width: 12, height: 8, channels: 3, background } })
+      .png()
+      .toBuffer();
+    await page
+      .getByLabel('Image file')
+      .setInputFiles({ name: 'a.png', mimeType: 'image/png', buffer: image });
+    // Turns of the page's event loop while numbers are made.
+    await page.evaluate(`
+      window.turns = 0;
+      const turn = () => { window.turns++; window.counting = setTimeout(turn); };
+      document.getElementById('request').addEventListener('submit', turn);`);
+    await send(page);
+    await answerOf(page)
+      .getByText(/The stream ended after 1 answers/)
+      .waitFor();
+    const turns = Number(await page.evaluate('clearTimeout(window.counting), window.turns'));
+    assert.ok(turns > 5, `the page had ${turns} turns`);
+    const [{ inputs } = assert.fail()] = server.requests('model');
+    const { data } = inputs['image'] ?? assert.fail();
+    const area = side * side;
+    // As bits: 1, 1 and 0.
+    assert.deepEqual([data[0], data[area - 1], data[2 * area]], [0x3c00, 0x3c00, 0]);
   });
 
   void test('a sequence has an id, a start and an end', async (t) => {

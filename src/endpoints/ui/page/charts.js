@@ -15,24 +15,23 @@ function roundUp(value) {
 function chart(title, unit, lines, points) {
   const { width, height, left, bottom, top } = chartSize;
   const values = points.flatMap((point) => lines.map(({ of }) => point[of])).filter(Number.isFinite);
-  const most = roundUp(Math.max(...values, 0.001));
+  // Without a value above 0 the axis is one that a reader expects.
+  const most = roundUp(Math.max(...values, 0) || 1);
   const x = (i) => left + ((width - left - 6) * (i + mostPoints - points.length)) / (mostPoints - 1);
   const y = (value) => bottom - ((bottom - top) * value) / most;
   const paths = lines.map(({ of }, i) => {
-    let path = '';
-    let open = false;
-    points.forEach((point, at) => {
-      const value = point[of];
-      if (!Number.isFinite(value)) {
-        open = false;
-        return;
-      }
-      path += `${open ? 'L' : 'M'}${x(at).toFixed(1)} ${y(value).toFixed(1)}`;
-      // A point alone is a short line.
-      if (!open) path += 'h0.1';
-      open = true;
-    });
-    return draw('g', { class: `line${i}` }, draw('path', { class: 'plot', d: path }));
+    const has = (at) => Number.isFinite(points[at]?.[of]);
+    const place = (at) => [x(at).toFixed(1), y(points[at][of]).toFixed(1)];
+    const known = points.map((_, at) => at).filter(has);
+    const path = known.map((at) => `${has(at - 1) ? 'L' : 'M'}${place(at).join(' ')}`).join('');
+    // A line needs two points. With a request now and then, a point stands alone.
+    const alone = known.filter((at) => !has(at - 1) && !has(at + 1)).map(place);
+    return draw(
+      'g',
+      { class: `line${i}` },
+      draw('path', { class: 'plot', d: path }),
+      ...alone.map(([cx, cy]) => draw('circle', { cx, cy, r: 2 })),
+    );
   });
   const last = points.at(-1) ?? {};
   const now = lines.map(({ name, of }) => `${name === '' ? '' : `${name} `}${shown(last[of])}`);

@@ -6,7 +6,7 @@
 import { Broken } from '../../../client/failures.js';
 import { refusalOf } from '../../../client/http/connection.js';
 import { readAnswer } from '../../../client/http/infer-message.js';
-import type { WireRequest } from '../../../client/protocol.js';
+import { storedOutputs, type WireRequest } from '../../../client/protocol.js';
 import { RemoteVersion } from '../../../client/remote-version.js';
 import type { ModelConfig } from '../../../config/index.js';
 import type { ModelMetadata } from '../../../api/metadata.js';
@@ -68,7 +68,8 @@ export class HttpTarget implements Target, ConnectionOwner {
     const { metadata, config } = this.#model;
     const version = new RemoteVersion(metadata.name, metadata, config);
     const outputs = metadata.outputs.map(({ name }) => name);
-    this.#request = ({ inputs }) => version.check(inputs, { parameters: this.#parameters, outputs });
+    this.#request = ({ inputs, into }) =>
+      version.check(inputs, { parameters: this.#parameters, outputs, into });
     let room = mostPreparedBytes;
     for (const step of steps) {
       // All are checked, also those that are not kept.
@@ -117,6 +118,7 @@ export class HttpTarget implements Target, ConnectionOwner {
           this.#model.metadata.name,
           new Uint8Array(body),
           size === undefined ? undefined : Number(size),
+          storedOutputs(this.#requestOf(flight.step)),
         );
         // Others that were sent before now have their bodies kept, and not read.
         this.#understood = true;
@@ -139,6 +141,10 @@ export class HttpTarget implements Target, ConnectionOwner {
     else flight.land(error);
   }
 
+  #requestOf(step: Step): WireRequest {
+    return this.#requests[step.index] ?? this.#request(step);
+  }
+
   #idleConnection(): Connection | undefined {
     for (let connection = this.#idle.pop(); connection !== undefined; connection = this.#idle.pop()) {
       if (connection.usable) return connection;
@@ -156,7 +162,7 @@ export class HttpTarget implements Target, ConnectionOwner {
   #sendOn(connection: Connection, flight: Flight): void {
     const { step, sequence } = flight;
     const prepared = sequence === undefined ? this.#prepared[step.index] : undefined;
-    const bytes = prepared ?? this.#bytes.of(this.#requests[step.index] ?? this.#request(step), sequence);
+    const bytes = prepared ?? this.#bytes.of(this.#requestOf(step), sequence);
     connection.send(flight, bytes, !this.#understood);
   }
 }

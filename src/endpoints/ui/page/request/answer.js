@@ -2,7 +2,7 @@
 
 import { choice, labelled, make, shown } from '../dom.js';
 import { elementsOfWire, utf8Of, writings, writtenBytes } from './byte-strings.js';
-import { isFloat, textOfValue, valuesOf, valuesOfBytes } from './elements.js';
+import { isFloat, textOfValue, valuesOfBytes } from './elements.js';
 import { shapeText } from './shape.js';
 
 /** Elements of an output that are shown. */
@@ -12,11 +12,6 @@ const mostOfEach = 4096;
 const mostOfAll = 65_536;
 /** Floats of which the largest ones are told. */
 const mostRanked = 1_000_000;
-
-const encoder = new TextEncoder();
-
-/** The text of a value in JSON: String would drop the sign of -0. */
-const textOfJson = (value) => (Object.is(value, -0) ? '-0' : String(value));
 
 const title = (name, rest) => make('h4', {}, `${name}: ${rest}`);
 
@@ -112,21 +107,4 @@ export function outputElement(output) {
   const { name, datatype, shape } = output;
   const content = datatype === 'BYTES' ? byteStrings(output) : numbers(output);
   return make('div', { className: 'output' }, title(name, `${datatype} ${shapeText(shape)}`), ...content);
-}
-
-/**
- * The element of an output that came as JSON, in an answer of a stream.
- *
- * @param value - An element, or a list of them. Numbers may be texts, if JavaScript would round them.
- */
-export function jsonElement(name, datatype, value) {
-  const all = [value].flat();
-  const texts =
-    datatype === 'BYTES'
-      ? textsOf(firstOf(all.slice(0, mostElements).map((text) => encoder.encode(text))), 'text')
-      : valuesOf(datatype, all.slice(0, mostElements).map(textOfJson)).map((one) =>
-          textOfValue(datatype, one),
-        );
-  const list = listed(`[${texts.join(',')}]`, all.length - texts.length);
-  return make('div', { className: 'output' }, title(name, datatype), list);
 }

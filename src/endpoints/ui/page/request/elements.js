@@ -132,21 +132,36 @@ export function bytesOfValues(datatype, values) {
   return bytes;
 }
 
+/** For so long numbers are written without a pause, in milliseconds; and for so many, the time is not looked at. */
+const sliceMs = 12;
+const sliceCount = 4096;
+
+/** Lets the browser draw, and hear keys. */
+const pause = () => new Promise((resolve) => setTimeout(resolve));
+
 /**
- * The wire bytes of numbers, without a list of them.
+ * The wire bytes of numbers, without a list of them. The page stays usable meanwhile.
  *
- * @param each - Called with a function that takes the index and the number of an element.
+ * @param each - Calls a function with the index and the number of each element, from one place to another one.
+ * @param places - How many there are.
  * @throws {Wrong} For a number that is not an element of the datatype.
  */
-export function bytesOfNumbers(datatype, count, each) {
+export async function bytesOfNumbers(datatype, count, each, places) {
   const { size, what, ofNumber, write } = kinds[datatype];
   const bytes = new Uint8Array(size * count);
   const view = viewOf(bytes);
-  each((i, number) => {
+  const put = (i, number) => {
     const value = ofNumber(number);
     if (value === undefined) throw new Wrong(`element ${i}: expected ${what} but received ${number}`);
     write(view, i * size, value);
-  });
+  };
+  let begun = performance.now();
+  for (let from = 0; from < places; from += sliceCount) {
+    each(put, from, Math.min(places, from + sliceCount));
+    if (performance.now() - begun < sliceMs) continue;
+    await pause();
+    begun = performance.now();
+  }
   return bytes;
 }
 

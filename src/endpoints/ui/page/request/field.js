@@ -1,51 +1,20 @@
 // The controls of an input.
 
 import { choice, labelled, make } from '../dom.js';
-import { byteStringsOf, utf8Of, wireOf, writings } from './byte-strings.js';
-import { bytesOfNumbers, bytesOfValues, isFloat, textOfValue, valuesOf, valuesOfBytes } from './elements.js';
+import { byteStringsOf, wireOf, writings } from './byte-strings.js';
+import { bytesOfNumbers, bytesOfValues, isFloat, valuesOf } from './elements.js';
 import { guarded } from './guarded.js';
 import { imageData, imageLayout, imageRanges } from './image.js';
 import { elementsOf } from './list.js';
-import { checkCount, checkDerived, countOf, filled, shapeOf } from './shape.js';
-import { Wrong } from './wrong.js';
+import { checkCount, countOf, filled, shapeOf } from './shape.js';
 
 /** Elements that a field begins with, at most. */
 const mostSample = 64;
 
-/** Members of a request for a stream beside its inputs. */
-const reserved = ['id', 'parameters'];
-
 /** What a form makes of the elements of BYTES. */
 function ofByteStrings(input, shape, elements) {
   checkCount(shape, elements.length);
-  return {
-    ...input,
-    shape,
-    bytes: wireOf(elements),
-    json() {
-      const texts = elements.map((bytes) => utf8Of(bytes));
-      if (texts.includes(undefined)) throw new Wrong('expected UTF-8, because requests for streams are JSON');
-      return JSON.stringify(texts);
-    },
-  };
-}
-
-/** What a form makes of other elements, which are bytes already. */
-function ofNumbers(input, shape, bytes) {
-  const { datatype } = input;
-  return {
-    ...input,
-    shape,
-    bytes,
-    json() {
-      if (isFloat(datatype) && datatype.endsWith('16'))
-        throw new Wrong(
-          `expected a datatype that JSON carries, as requests for streams need, not ${datatype}`,
-        );
-      const { values } = valuesOfBytes(datatype, bytes, Infinity);
-      return `[${values.map((value) => textOfValue(datatype, value)).join(',')}]`;
-    },
-  };
+  return { ...input, shape, bytes: wireOf(elements) };
 }
 
 /** Text, hex, base64 or a file. */
@@ -95,10 +64,11 @@ function numberField({ name, datatype, shape: given }, dims) {
       const wanted = shapeOf(dims.value, given);
       const values = valuesOf(datatype, elementsOf(value.value));
       checkCount(wanted, values.length);
-      return ofNumbers(input, wanted, bytesOfValues(datatype, values));
+      return { ...input, shape: wanted, bytes: bytesOfValues(datatype, values) };
     }
-    const { count: size, shape, each } = await imageData(chosen, layout, given.length, range.value);
-    return ofNumbers(input, shape, bytesOfNumbers(datatype, size, each));
+    const image = await imageData(chosen, layout, given.length, range.value);
+    const { shape, count: size, each, places } = image;
+    return { ...input, shape, bytes: await bytesOfNumbers(datatype, size, each, places) };
   };
   return { controls, read };
 }
@@ -106,10 +76,9 @@ function numberField({ name, datatype, shape: given }, dims) {
 /**
  * Makes the controls of an input.
  *
- * @param isStream - Whether requests are JSON, as those for streams are.
- * @returns `read` gives the input with its bytes or its JSON, or undefined after it has said beside the field what is wrong.
+ * @returns `read` gives the input with its bytes, or undefined after it has said beside the field what is wrong.
  */
-export function inputField(input, isOptional, isStream) {
+export function inputField(input, isOptional) {
   const { name, datatype, shape } = input;
   const dims = make('input', {
     value: shape.map((dim) => (dim < 0 ? 1 : dim)).join(', '),
@@ -129,16 +98,6 @@ export function inputField(input, isOptional, isStream) {
   return {
     element,
     isSent: () => !isOptional || sent.checked,
-    read: () =>
-      attempt(async () => {
-        if (isStream && reserved.includes(name))
-          throw new Wrong(
-            `expected another name of the input: requests for streams use '${name}' themselves`,
-          );
-        const { json, ...given } = await read();
-        if (!isStream) return given;
-        checkDerived(given.shape, shape);
-        return { name, json: json() };
-      }),
+    read: () => attempt(read),
   };
 }

@@ -2,13 +2,14 @@
 
 import { tell } from '../access.js';
 import { find, make, shown } from '../dom.js';
-import { jsonElement, outputElement } from './answer.js';
+import { outputElement } from './answer.js';
 import { inputField } from './field.js';
-import { infer, generateStream } from './send.js';
+import { infer, inferStream } from './send.js';
 import { sequenceField } from './sequence.js';
 
-/** Answers of a stream that are shown. */
+/** Answers of a stream that are shown, and bytes of these, which can be saved. One is shown in any case. */
 const mostAnswers = 100;
+const mostBytes = 2 ** 26;
 
 /** Why a request ends when the button is pressed. */
 const stopped = new Error('The request was stopped.');
@@ -41,29 +42,27 @@ async function showAnswer({ model, version }, { inputs, parameters }, signal) {
 }
 
 /** Sends a request with a stream of answers, and shows the last ones. */
-async function showAnswers({ model, version, outputs }, { inputs, parameters }, signal) {
-  const texts = inputs.map(({ name, json }) => [name, json]);
+async function showAnswers({ model, version }, { inputs, parameters }, signal) {
   const begun = performance.now();
   const after = () => shown(performance.now() - begun);
   const summary = make('p', {}, 'No answer yet.');
   const list = make('div');
   find('answer').replaceChildren(summary, list);
-  let count = 0;
-  for await (const answer of generateStream(model, version, texts, parameters, outputs, signal)) {
+  const sizes = [];
+  let [count, size] = [0, 0];
+  for await (const outputs of inferStream(model, version, inputs, parameters, signal)) {
     count++;
-    const told = outputs.filter(({ name }) => Object.hasOwn(answer, name));
-    list.append(
-      make(
-        'section',
-        {},
-        make('h3', {}, `Answer ${count}, after ${after()} ms`),
-        ...told.map(({ name, datatype }) => jsonElement(name, datatype, answer[name])),
-      ),
-    );
-    if (list.childElementCount > mostAnswers) list.firstElementChild.remove();
+    const title = make('h3', {}, `Answer ${count}, after ${after()} ms`);
+    list.append(make('section', {}, title, ...outputs.map(outputElement)));
+    sizes.push(outputs.reduce((sum, { bytes }) => sum + bytes.byteLength, 0));
+    size += sizes.at(-1);
+    while (sizes.length > 1 && (sizes.length > mostAnswers || size > mostBytes)) {
+      list.firstElementChild.remove();
+      size -= sizes.shift();
+    }
     summary.textContent = `${count} answers so far.`;
   }
-  const rest = count > mostAnswers ? ` The last ${mostAnswers} are shown.` : '';
+  const rest = count > sizes.length ? ` The last ${sizes.length} are shown.` : '';
   summary.textContent = `The stream ended after ${count} answers and ${after()} ms.${rest}`;
 }
 
@@ -94,15 +93,15 @@ async function send(target, fields, sequence, signal) {
 /**
  * Shows the form of a model.
  *
- * @param metadata - The model's inputs and outputs.
+ * @param metadata - The model's inputs.
  * @param config - Its configuration.
  */
-export function showForm(model, version, { inputs, outputs }, config) {
+export function showForm(model, version, { inputs }, config) {
   const optional = new Set(config.input?.filter((one) => one.optional).map(({ name }) => name));
   const isStream = config.model_transaction_policy?.decoupled === true;
-  const fields = inputs.map((input) => inputField(input, optional.has(input.name), isStream));
+  const fields = inputs.map((input) => inputField(input, optional.has(input.name)));
   const sequence = config.sequence_batching ? sequenceField() : undefined;
-  const target = { model, version, outputs, isStream };
+  const target = { model, version, isStream };
   const button = make('button', {}, 'Send');
   const stop = make('button', { type: 'button', hidden: true }, 'Stop');
   stop.addEventListener('click', () => {

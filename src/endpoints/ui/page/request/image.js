@@ -52,7 +52,8 @@ async function pixelsOf(file, { height, width }) {
  * An image's pixels as numbers, how many, and their shape.
  *
  * @param rank - How many dims the input has.
- * @returns `each` calls a function with the index and the value of each number. A photo has too many for a list.
+ * @returns `each` calls a function with the index and the value of each number, from one pixel to another one. A photo has too many
+ *   for a list. `places` are its pixels.
  * @throws {Wrong} For a file that is not an image, or a larger one than a tensor is made of.
  */
 export async function imageData(file, layout, rank, range) {
@@ -62,13 +63,13 @@ export async function imageData(file, layout, rank, range) {
   const scaled = (byte) => (range === '255' ? byte : range === '1' ? byte / 255 : byte / 127.5 - 1);
   const [ofChannel, ofPixel] = order === 'CHW' ? [area, 1] : [1, channels];
   const grey = (at) => 0.299 * pixels[at] + 0.587 * pixels[at + 1] + 0.114 * pixels[at + 2];
-  const each = (call) => {
-    for (let i = 0; i < area; i++)
+  const each = (call, from, to) => {
+    for (let i = from; i < to; i++)
       for (let channel = 0; channel < channels; channel++) {
         const colour = channels === 3 ? pixels[4 * i + channel] : grey(4 * i);
         call(channel * ofChannel + i * ofPixel, scaled(range === '255' ? Math.round(colour) : colour));
       }
   };
   const dims = order === 'CHW' ? [channels, height, width] : [height, width, channels];
-  return { each, count: channels * area, shape: rank === 4 ? [1, ...dims] : dims };
+  return { each, places: area, count: channels * area, shape: rank === 4 ? [1, ...dims] : dims };
 }

@@ -22,6 +22,18 @@ function inferBody(inputs, parameters) {
   };
 }
 
+/** The outputs of an answer: those of its JSON, with their bytes, which are behind it. */
+function outputsOf({ outputs }, bytes) {
+  let at = 0;
+  return outputs.map(({ name, datatype, shape, parameters: { binary_data_size: size } }) => {
+    const begin = at;
+    at += size;
+    return { name, datatype, shape, bytes: bytes.subarray(begin, at) };
+  });
+}
+
+const jsonOf = (bytes) => parseExact(new TextDecoder().decode(bytes));
+
 /**
  * Sends a request with one answer.
  *
@@ -35,46 +47,67 @@ export async function infer(model, version, inputs, parameters, signal) {
     ...inferBody(inputs, parameters),
   });
   const bytes = new Uint8Array(await response.arrayBuffer());
-  let at = Number(response.headers.get('inference-header-content-length') ?? bytes.byteLength);
-  const { outputs } = parseExact(new TextDecoder().decode(bytes.subarray(0, at)));
-  return outputs.map(({ name, datatype, shape, parameters: { binary_data_size: size } }) => {
-    const begin = at;
-    at += size;
-    return { name, datatype, shape, bytes: bytes.subarray(begin, at) };
-  });
+  const head = Number(response.headers.get('inference-header-content-length') ?? bytes.byteLength);
+  return outputsOf(jsonOf(bytes.subarray(0, head)), bytes.subarray(head));
 }
 
 /**
- * Sends a request with a stream of answers, which are JSON.
+ * Sends a request with a stream of answers. The rest is as for {@link infer}.
  *
- * @param inputs - Names and JSON.
- * @param parameters - Names and JSON.
- * @param outputs - The model's outputs: if one is named `error`, that member of an answer is its value.
- * @returns The answers as objects, each when it comes.
+ * @returns The outputs of each answer, when it comes.
  */
-export async function* generateStream(model, version, inputs, parameters, outputs, signal) {
-  const mayFail = outputs.every(({ name }) => name !== 'error');
-  const told = parameters.length > 0 ? [['parameters', `{${membersText(parameters)}}`]] : [];
-  const response = await call(`${modelPath(model, version)}/generate_stream`, {
+export async function* inferStream(model, version, inputs, parameters, signal) {
+  const response = await call(`${modelPath(model, version)}/stream`, {
     method: 'POST',
     signal,
-    body: `{${membersText([...inputs, ...told])}}`,
-    headers: { 'content-type': 'application/json' },
+    ...inferBody(inputs, parameters),
   });
-  let rest = '';
-  for await (const text of textsOf(response.body)) {
-    const events = (rest + text).split('\n\n');
-    rest = events.pop();
-    for (const event of events) {
-      const answer = parseExact(event.replace(/^data: ?/, ''));
-      if (mayFail && typeof answer.error === 'string') throw new Error(answer.error);
-      yield answer;
-    }
+  const bytes = new StreamBytes(response.body);
+  for (;;) {
+    const size = await bytes.take(4);
+    if (size === undefined) return;
+    const answer = jsonOf(await bytes.rest(new DataView(size.buffer).getUint32(0, true)));
+    if (answer.error !== undefined) throw new Error(answer.error);
+    const all = answer.outputs.reduce((sum, { parameters: { binary_data_size: one } }) => sum + one, 0);
+    yield outputsOf(answer, await bytes.rest(all));
   }
 }
 
-/** The texts of a body. Not all browsers iterate over streams. */
-async function* textsOf(body) {
-  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
-  for (let read = await reader.read(); !read.done; read = await reader.read()) yield read.value;
+/** The bytes of a stream, by their numbers. Not all browsers iterate over streams. */
+class StreamBytes {
+  #reader;
+  #chunks = [];
+  #size = 0;
+
+  constructor(body) {
+    this.#reader = body.getReader();
+  }
+
+  /** So many bytes; undefined: the stream has ended before the first one. */
+  async take(count) {
+    while (this.#size < count) {
+      const { done, value } = await this.#reader.read();
+      if (done && this.#size === 0) return undefined;
+      if (done) throw new Error('The stream has ended within an answer.');
+      this.#chunks.push(value);
+      this.#size += value.byteLength;
+    }
+    const taken = new Uint8Array(count);
+    for (let at = 0; at < count;) {
+      const part = this.#chunks[0].subarray(0, count - at);
+      taken.set(part, at);
+      at += part.byteLength;
+      if (part.byteLength === this.#chunks[0].byteLength) this.#chunks.shift();
+      else this.#chunks[0] = this.#chunks[0].subarray(part.byteLength);
+    }
+    this.#size -= count;
+    return taken;
+  }
+
+  /** So many bytes of an answer that has begun. */
+  async rest(count) {
+    const taken = await this.take(count);
+    if (taken === undefined) throw new Error('The stream has ended within an answer.');
+    return taken;
+  }
 }

@@ -33,20 +33,6 @@ export function filled(shape, given, count) {
   return at >= 0 && Number.isInteger(dim) ? shape.with(at, dim) : shape;
 }
 
-/**
- * Checks the shape of an input for a stream. Such a request has no shapes: the server gives all elements to the last variable dim.
- *
- * @throws {Wrong} For another shape than the server's.
- */
-export function checkDerived(shape, given) {
-  const last = given.lastIndexOf(-1);
-  const other = given.findIndex((dim, i) => dim < 0 && i !== last && shape[i] !== 1);
-  if (other >= 0)
-    throw new Wrong(
-      `expected 1 for dim ${other}, because the server derives the shape of a stream's input: all elements are in dim ${last}; received ${shapeText(shape)}`,
-    );
-}
-
 /** @throws {Wrong} For another number of elements than the shape has. */
 export function checkCount(shape, count) {
   const wanted = countOf(shape);

@@ -38,6 +38,7 @@ const parts: readonly string[] = [
   'javascript',
   'metrics',
   'native',
+  'plugins',
   'python',
   'queues',
   'ragged',

@@ -24,6 +24,11 @@ await launch('npm run bench', {
     options: '[--models <n>] [--requests <n>] [--budget <MiB>] [--width <of the inner layers>]',
     run: ['dist/bench/lazy/main.js'],
   },
+  polls: {
+    does: 'Requests in flight while polls add, change and remove versions and models: none may fail.',
+    options: '[--polls <n>] [--requests <n in flight>]',
+    run: ['dist/bench/polls/main.js'],
+  },
   counts: {
     does: 'Allocations, locks and system calls of a request.',
     run: ['dist/bench/measuring/counts.js'],
@@ -59,6 +64,11 @@ await launch('npm run bench', {
     options: `[--only http|grpc] [--concurrency <n>,…] ${rounds}`,
     run: ['scripts/wire.mjs'],
   },
+  plugins: {
+    does: "A plug-in of Triton that returns its input beside the package's own backend of that kind.",
+    options: rounds,
+    run: ['dist/bench/main.js', '--only', 'plugins'],
+  },
   trees: {
     does: 'Tree models beside the C APIs of XGBoost and LightGBM; needs the Python of npm test -- frameworks.',
     options: `[--quick] ${rounds}`,
@@ -74,8 +84,13 @@ await launch('npm run bench', {
     options: rounds,
     run: ['dist/bench/frameworks/main.js', 'tensorflow'],
   },
+  pytorch: {
+    does: 'Models of PyTorch beside its library and its Python; needs the Python of npm test -- pytorch.',
+    options: rounds,
+    run: ['dist/bench/frameworks/main.js', 'pytorch'],
+  },
   start: {
-    does: 'The time of the import beside that of onnxruntime-node.',
+    does: 'The import beside bare Node and onnxruntime-node, the first answer of the digits, and the start of serve.',
     options: '[--rounds <n>]',
     run: ['dist/bench/start/start.js'],
   },

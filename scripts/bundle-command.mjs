@@ -19,5 +19,20 @@ function isRecent() {
 
 if (!isRecent()) {
   rmSync(folder, { recursive: true, force: true });
-  await roll({ main: 'cli/main' }, { folder, place: '../command', chunkFileNames: '[name].js' });
+  await roll(
+    { main: 'cli/main' },
+    {
+      ...{ folder, place: '../command', chunkFileNames: '[name].js' },
+      // What `serve` loads until its ports are open. Other commands do not read what they do not need of that.
+      together: {
+        start: ['cli/main'],
+        watching: ['cli/top/top'],
+        checking: ['cli/check'],
+        serving: [
+          ...['cli/serve/serve', 'server/creation/creation'],
+          ...['endpoints/http/serve', 'endpoints/grpc/serve', 'metrics/serve'],
+        ],
+      },
+    },
+  );
 }

@@ -43,6 +43,12 @@ await launch(
       first: [['examples/torch/train.py', '{folder}']],
       run: ['dist/examples/torch/main.js', '{folder}'],
     },
+    'torch-images': {
+      does: 'examples/torch-images: pictures decoded in Python and classified by PyTorch, with a response cache; PyTorch comes from PyPI.',
+      python: ['examples/torch/requirements.txt', '.venv-torch'],
+      first: [['examples/torch-images/train.py', '{folder}']],
+      run: ['dist/examples/torch-images/main.js', '{folder}'],
+    },
     sklearn: {
       does: 'examples/sklearn: trains, exports, serves and compares; its Python packages come from PyPI.',
       python: ['examples/sklearn/requirements.txt', '.venv-sklearn'],

@@ -92,12 +92,19 @@ const allowed = {
   include: [],
   // Native programs are to the engine what an environment is.
   c_api: [...wholeEngine, 'json', 'include'],
+  // Triton's C interfaces: what plug-ins see of the engine, and of the servers in the process.
+  plugins: [...wholeEngine, 'device', 'json', 'c_api', 'include', 'plugins/abi'],
+  'plugins/abi': [],
+  // The names by which sources that were written for Triton include them.
+  'plugins/abi/triton/core': ['plugins/abi'],
+  'plugins/library': ['plugins/abi'],
   // The process of a Python model is to the engine what an environment is: it makes requests, too.
   python: [...wholeEngine, 'inbox'],
   backends: ['contract'],
   'backends/common': ['contract'],
   'backends/gpu': ['contract', 'device'],
-  binding: [...wholeEngine, 'device', 'inbox', 'python', 'backends', 'c_api', 'include'],
+  'backends/plugin': ['contract', 'device', 'json', 'plugins', 'plugins/abi'],
+  binding: [...wholeEngine, 'device', 'inbox', 'python', 'backends', 'c_api', 'include', 'plugins'],
 };
 /** The same for the folder of a backend. */
 const allowedToBackends = ['contract', 'device', 'inbox', 'json', 'backends/common', 'backends/gpu'];
@@ -131,6 +138,7 @@ const files = filesOf(
   'python',
   'include',
   'c_api',
+  'plugins',
   'backends',
   'binding',
 );

@@ -2,12 +2,13 @@
 // that runs random schedules against a model of the engine; and the stress program.
 //
 //   node scripts/native-tests.mjs [--sanitize address,undefined | thread] [--filter TEXT | --property | --trees]
-//                                 [--seconds SECONDS] [--seed NUMBER] [FILE]...
+//                                 [--seconds SECONDS] [--seed NUMBER] [--sequences NUMBER] [FILE]...
 //
 // --filter: runs only tests whose name contains TEXT, and no other program. --property: runs only random
 // schedules, for --seconds (60), with a random seed unless --seed is given. --trees: in the same way, runs only
 // the program that reads damaged model files of trees, which begins with the FILEs and its own models. Otherwise
-// the schedules are always the same, and --seconds (3) and --seed are for the stress program. Needs CMake and a compiler. Tests
+// the schedules are always the same, and --seconds (3), --seed, and --sequences, how many sequences it runs with each
+// strategy, are for the stress program. Needs CMake and a compiler. Tests
 // of the onnxruntime backend run if onnxruntime-node is installed, those of the openvino and tensorflow backends if
 // TRITONTS_OPENVINO_PATH and TRITONTS_TENSORFLOW_PATH name the folders of their libraries, and those of the
 // pytorch backend if TRITONTS_TORCH_PATH names a libtorch, for which the built package makes the shim.
@@ -29,6 +30,7 @@ const { values, positionals } = parseArgs({
     trees: { type: 'boolean', default: false },
     seconds: { type: 'string' },
     seed: { type: 'string' },
+    sequences: { type: 'string' },
   },
 });
 
@@ -135,5 +137,10 @@ if (!values.filter && !only) {
       'skipped: the scarcity program, which takes the place of functions that sanitizers replace, too, and needs Linux',
     );
   run(property, ['--schedules', '5000', '--seed', '1'], env);
-  run(join(build, 'tritonts_stress'), [values.seconds ?? '3', ...(values.seed ? [values.seed] : [])], env);
+  const stressed = values.sequences
+    ? [values.seed ?? '1', values.sequences]
+    : values.seed
+      ? [values.seed]
+      : [];
+  run(join(build, 'tritonts_stress'), [values.seconds ?? '3', ...stressed], env);
 }

@@ -4,12 +4,14 @@
 // --no-inline    without runs on the JS thread
 // --no-spin      without threads that look for work before they sleep
 // --plain        without optimizations: --no-inline and --no-spin
+// --all          also those that take long, where no part of a path chooses tests
 // --without=part leaves out the tests that have this part in their path
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { dirname, join, relative, sep } from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { fileURLToPath } from 'node:url';
+import { isLong, programsOf, programText } from './test-programs.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const args = process.argv.slice(2);
@@ -24,7 +26,11 @@ const modes = {
 };
 const without = '--without=';
 const options = args.filter(
-  (argument) => argument.startsWith('--') && !argument.startsWith(without) && !(argument in modes),
+  (argument) =>
+    argument.startsWith('--') &&
+    !argument.startsWith(without) &&
+    !(argument in modes) &&
+    argument !== '--all',
 );
 const parts = args.filter((argument) => !argument.startsWith('--'));
 const omitted = args
@@ -38,9 +44,12 @@ const all = readdirSync(join(root, 'dist', 'test'), { recursive: true })
   .filter((file) => existsSync(join(root, relative('dist', file).replace(/\.js$/, '.ts'))))
   .sort();
 const has = (file, part) => file.replaceAll(sep, '/').includes(part);
-const files = all
+const chosen = all
   .filter((file) => parts.length === 0 || parts.some((part) => has(file, part)))
   .filter((file) => !omitted.some((part) => has(file, part)));
+const isWhole = parts.length > 0 || args.includes('--all');
+const files = chosen.filter((file) => isWhole || !isLong(root, file));
+const left = chosen.length - files.length;
 
 // `node --test` without a file would search for tests itself, and an option's value after a space would count as a part.
 const named = [...parts, ...omitted];
@@ -59,59 +68,16 @@ if (files.length === 0) {
   process.exit(2);
 }
 
-// Node starts a process for each file. Its start and its imports take longer than many tests, so that files whose tests change
-// nothing that others see share one: a line here is a process, with a folder and its files, or all of them. The files of a
-// process load the same addon, and leave alone its environment, its folder, its listeners and its memory.
-const shared = [
-  ['config'],
-  ['tensor'],
-  ['backends/fil'],
-  [
-    'bench',
-    'figures histogram limits measure options report rounds statistics compare/options scale/options',
-  ],
-  ['dispatch', 'bursts flush groups late-listeners many-cancelled slabs'],
-  ['docs', 'api architecture compatibility references'],
-  ['endpoints/grpc', 'call-list compression infer serve'],
-  ['endpoints/http', 'calls fuzz-binary infer json-output known-forms own-server serve'],
-  ['ensemble', 'branches infer rules'],
-  ['metrics', 'custom exposition machine metrics-config serve'],
-  ['registry', 'check-repository versions sources/model-source sources/folder/folder-source'],
-  ['scheduling', 'inline-budget policy'],
-  [
-    'server',
-    'across-shapes batch-errors channels halves identity-options infer infer-datatypes infer-errors infer-pages',
-  ],
-  [
-    'server',
-    'infer-results labels max-bytes model-table optional own-outputs rank-zero reshape rows statistics',
-  ],
-  ['server', 'completion create create-failures into many-models map model-file progress reload'],
-  ['server', 'unfit-files unknown-rank unseen-changes'],
-  // With the addon that has faults.
-  ['server', 'attach close explain explicit infer-batches limit map-stop'],
-  ['server', 'queue-delay queue-policy queue-policy-options queue-policy-order'],
-  ['support', 'models repository onnx/graph onnx/random onnx/tensor'],
-];
-// In front of 'dist' by its name, so that Node starts the longest programs first.
+// Node starts a process for each program, in the order of their names.
 mkdirSync(join(root, 'build'), { recursive: true });
 const folder = mkdtempSync(join(root, 'build', 'tests-'));
-const programs = shared.reduce((rest, [place, names], number) => {
-  const members = names?.split(' ').map((name) => `/${place}/${name}.test.js`) ?? [`/${place}/`];
-  const chosen = rest.filter((file) => members.some((member) => has(file, `dist/test${member}`)));
-  if (chosen.length < 2) return rest;
-  const program = join(folder, `${number}.test.mjs`);
-  const imports = chosen.map((file) => `import '${pathToFileURL(join(root, file)).href}';\n`);
-  writeFileSync(program, imports.join(''));
-  return [program, ...rest.filter((file) => !chosen.includes(file))];
-}, files);
-// A name that has gone would silently put its file into a process of its own.
-const gone = shared.flatMap(([place, names = '']) =>
-  names
-    .split(' ')
-    .filter((name) => name !== '' && !all.some((file) => has(file, `/${place}/${name}.test.js`))),
-);
-if (gone.length > 0) throw new Error(`shared programs name tests that do not exist: ${gone.join(', ')}`);
+const programs = programsOf(root, files).map((members, at) => {
+  const [first] = members;
+  const name = relative(join('dist', 'test'), first).replaceAll(sep, '.');
+  const program = join(folder, `${String(at).padStart(3, '0')}.${name.replace(/\.js$/, '.mjs')}`);
+  writeFileSync(program, programText(root, members));
+  return program;
+});
 
 // The time limit exists only so that a test that hangs is reported.
 const patience = '--test-timeout=600000';
@@ -128,4 +94,5 @@ const result = spawnSync(process.execPath, [...flags, ...programs], {
   env: Object.assign({ ...process.env }, ...args.map((argument) => modes[argument] ?? {})),
 });
 rmSync(folder, { recursive: true });
+if (left > 0) console.log(`left out: ${left} files whose tests take long; npm test -- all runs them, too`);
 process.exitCode = result.status ?? 1;

@@ -6,20 +6,34 @@ import { fileURLToPath } from 'node:url';
 
 export const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
-/** Runs a program to its end. If it fails, this process exits. */
-export function run(file, args, stdio = 'inherit', env = {}) {
+/** Runs a program to its end. Throws an Error if it fails. */
+function succeed(file, args, stdio = 'inherit', env = {}) {
   const { status, error } = spawnSync(file, args, { cwd: root, stdio, env: { ...process.env, ...env } });
-  if (status === 0) return;
-  console.error(`${file} ${args.join(' ')}: ${error?.message ?? `ended with code ${status}`}`);
-  process.exit(1);
+  if (status !== 0)
+    throw new Error(`${file} ${args.join(' ')}: ${error?.message ?? `ended with code ${status}`}`);
+}
+
+/** Returns the result of the function. If it throws, this process exits with the message. */
+function orExit(work) {
+  try {
+    return work();
+  } catch (error) {
+    console.error(error.message);
+    return process.exit(1);
+  }
+}
+
+/** Runs a program to its end. If it fails, this process exits. */
+export function run(file, args, stdio, env) {
+  orExit(() => succeed(file, args, stdio, env));
 }
 
 /**
- * Creates the environment, or uses one with the same packages. Returns the path of its Python.
+ * Creates the environment, or uses one with the same packages. Returns the path of its Python. Throws an Error if that fails.
  *
  * @param wanted - The requirements file, or several ones.
  */
-export function pythonWith(wanted, folder) {
+export function makePython(wanted, folder) {
   const venv = join(root, folder);
   const python = join(
     venv,
@@ -31,8 +45,8 @@ export function pythonWith(wanted, folder) {
   const installed = join(venv, 'requirements.txt');
   if (existsSync(installed) && readFileSync(installed, 'utf8') === requirements) return python;
   rmSync(venv, { recursive: true, force: true });
-  run(process.platform === 'win32' ? 'python' : 'python3', ['-m', 'venv', venv]);
-  run(python, [
+  succeed(process.platform === 'win32' ? 'python' : 'python3', ['-m', 'venv', venv]);
+  succeed(python, [
     '-m',
     'pip',
     'install',
@@ -42,4 +56,9 @@ export function pythonWith(wanted, folder) {
   ]);
   writeFileSync(installed, requirements);
   return python;
+}
+
+/** The same. If it fails, this process exits. */
+export function pythonWith(wanted, folder) {
+  return orExit(() => makePython(wanted, folder));
 }

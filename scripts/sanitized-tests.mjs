@@ -89,7 +89,7 @@ mkdirSync(reports);
 const named = args.some((argument) => !argument.startsWith('--'));
 const { status } = spawnSync(
   process.execPath,
-  [join(root, 'scripts', 'node-tests.mjs'), ...(named ? [] : sanitizer.tests), ...args],
+  [join(root, 'scripts', 'node-tests.mjs'), '--all', ...(named ? [] : sanitizer.tests), ...args],
   {
     cwd: root,
     stdio: 'inherit',

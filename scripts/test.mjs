@@ -7,19 +7,24 @@ const choice = '[part/of/a/path]… [--without=part/of/a/path]… [--option=valu
 
 await launch('npm test', {
   '': {
-    does: 'The Node tests: all, or those whose path has one of the parts, such as server/ or /errors. A part has a slash.',
+    does: 'The Node tests but for those that take long, or all those whose path has one of the parts, such as server/ or /errors. A part has a slash.',
     options: `[--copies] [--plain] [--no-inline] [--no-spin] ${choice}`,
     run: [tests],
+  },
+  all: {
+    does: 'The Node tests, with those that take long.',
+    options: `[--copies] [--plain] [--no-inline] [--no-spin] ${choice}`,
+    run: [tests, '--all'],
   },
   copies: {
     does: 'The same as with --copies: everything crosses by copy, as where external buffers are forbidden.',
     options: choice,
-    run: [tests, '--copies'],
+    run: [tests, '--all', '--copies'],
   },
   plain: {
     does: 'The same as with --plain: without what only makes things faster (--no-inline and --no-spin).',
     options: choice,
-    run: [tests, '--plain'],
+    run: [tests, '--all', '--plain'],
   },
   asan: {
     does: 'The Node tests with the addon under AddressSanitizer and UBSan.',
@@ -46,10 +51,10 @@ await launch('npm test', {
     then: [['scripts/native-tests.mjs', '--property', '--seconds', '{seconds}', '--seed', '{seed}']],
   },
   requests: {
-    does: 'Random requests in every form.',
+    does: 'Random requests in every form, also over HTTP and gRPC.',
     options: '[--requests <n>] [--seed <n>]',
     numbers: { requests: ['TRITONTS_REQUESTS', '1000000'], seed: ['TRITONTS_REQUESTS_SEED'] },
-    run: [tests, 'test/requests/'],
+    run: [tests, 'test/requests/', 'test/client/requests'],
   },
   ensembles: {
     does: 'Random ensembles of random models.',
@@ -135,8 +140,13 @@ await launch('npm test', {
     python: ['test/python/requirements.txt', '.venv-python'],
     run: [tests, 'test/python/'],
   },
+  plugins: {
+    does: "Triton's own plug-ins, from NVIDIA's wheel on PyPI in an ignored folder, run Python models and cache answers.",
+    options: '[--option=value of node --test]…',
+    run: ['scripts/plugins.mjs'],
+  },
   frameworks: {
-    does: 'Trains random tree models with XGBoost, LightGBM and scikit-learn, from PyPI, and compares all answers; then the tests of OpenVINO and TensorFlow, from PyPI, and of PyTorch, if TRITONTS_TORCH_PATH names a libtorch.',
+    does: 'Trains random tree models with XGBoost, LightGBM and scikit-learn, from PyPI, and compares all answers; then the tests of OpenVINO and TensorFlow, from PyPI, and of PyTorch, if TRITONTS_TORCH_PATH names a libtorch or npm test -- pytorch has installed it.',
     options: '[--seed <n>] [--trees <n>]',
     numbers: { seed: ['TRITONTS_TREES_SEED'], trees: ['TRITONTS_TREES', '12'] },
     python: [
@@ -167,6 +177,16 @@ await launch('npm test', {
     run: [tests, 'test/backends/tensorflow/'],
     then: [['scripts/native-tests.mjs', '--filter', 'tensorflow_']],
   },
+  pytorch: {
+    does: "The tests of PyTorch, by libtorch and by Python's torch, with the package from PyPI in an ignored folder (with its code for GPUs, 5.5 GB).",
+    python: ['examples/torch/requirements.txt', '.venv-torch'],
+    asks: {
+      TRITONTS_TORCH_PATH:
+        "import importlib.util as u; print(u.find_spec('torch').submodule_search_locations[0])",
+    },
+    run: [tests, 'test/backends/pytorch/', 'examples/torch'],
+    then: [['scripts/native-tests.mjs', '--filter', 'pytorch_']],
+  },
   'real-libraries': {
     does: "What TensorRT's libraries and a GPU build of ONNX Runtime, from PyPI, do without a GPU.",
     run: ['scripts/real-libraries.mjs'],
@@ -175,6 +195,11 @@ await launch('npm test', {
   prometheus: {
     does: 'Prometheus itself reads the metrics; its program comes from a Debian package.',
     run: ['scripts/prometheus.mjs'],
+  },
+  http2: {
+    does: 'The HTTP/2 of the gRPC endpoint against h2spec, from the Go module proxy.',
+    run: ['scripts/http2.mjs'],
+    builds: ['ts'],
   },
   redis: {
     does: 'The response cache in a real Redis, whose program comes from a Debian package.',
@@ -203,8 +228,19 @@ await launch('npm test', {
   },
   platforms: {
     does: 'Builds the packages of other platforms with zig, and uses them under qemu, musl and wine.',
-    options: '[--only <platform>]… [--keep]',
+    options: '[--only <platform>]… [--keep] [--debug] | --node-tests [part/of/a/path]…',
     run: ['scripts/cross/test.mjs'],
+  },
+  reproducible: {
+    does: 'Builds twice in different folders: the package, and two libraries for arm64, or all; the bytes must be the same.',
+    options: '[--whole [--only <platform>]…]',
+    run: ['scripts/cross/reproduce.mjs'],
+    builds: ['ts'],
+  },
+  workflows: {
+    does: 'What the workflows in .github/ run is there, and actionlint, from the Go module proxy, finds no fault in them.',
+    run: ['scripts/workflows.mjs'],
+    builds: [],
   },
   electron: {
     does: 'Checks the types of examples/electron, and packs it with electron-builder and @electron/packager, from npm.',

@@ -1,5 +1,7 @@
 /** The server's response cache: its options, and the models that use it. */
 
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import type { NativeCacheOptions } from './addon/native/addon.js';
 import { expected, readOptions, show } from './argument-checks.js';
 import { checkRedisOptions, type RedisCacheOptions } from './cache/redis/options.js';
@@ -14,16 +16,17 @@ import { longestTimerMs } from './time-limit.js';
 
 /**
  * The response cache, for models that say `response_cache { enable: true }`. docs/cache.md explains it. Exactly one cache is
- * given: `local`, `redis`, or one of {@link registerCache} by its name, with its settings. Triton: `--cache-config`.
+ * given, by its name and with its settings: `local`, `redis`, one of {@link registerCache}, or a plug-in of Triton in
+ * {@link ServerOptions.cacheDirectory}. Triton: `--cache-config`.
  *
  * @example
  * const server = await createServer('./models', { cacheConfig: { local: { size: 64 * 2 ** 20 } } });
  */
 export interface CacheConfig {
   /** The cache in the memory of the process. */
-  readonly local?: LocalCacheOptions | undefined;
+  readonly local?: LocalCacheOptions | PluginCacheOptions | undefined;
   /** A Redis server, which several processes may share. It needs the npm package `redis`. */
-  readonly redis?: RedisCacheOptions | undefined;
+  readonly redis?: RedisCacheOptions | PluginCacheOptions | undefined;
   /**
    * Whether equal requests that are in flight at the same time share one run (default true). Triton has no such
    * option: there, all of them run.
@@ -38,7 +41,10 @@ export interface CacheConfig {
    * not stored.
    */
   readonly maxValueBytes?: number | undefined;
-  /** The settings of a registered cache. */
+  /**
+   * The settings of a registered cache or of a plug-in, whose values are texts, numbers and truth values. With
+   * `plugin: true`, `local` and `redis` are plug-ins, too.
+   */
   readonly [name: string]: unknown;
 }
 
@@ -60,6 +66,19 @@ export interface LocalCacheOptions {
   readonly ttlMs?: number | undefined;
 }
 
+/**
+ * The settings of a plug-in of Triton that takes the place of a built-in cache of its name ({@link ServerOptions.cacheDirectory}).
+ *
+ * @example
+ * const local: PluginCacheOptions = { plugin: true, size: 64 * 2 ** 20 };
+ */
+export interface PluginCacheOptions {
+  /** Not passed on to the plug-in. */
+  readonly plugin: true;
+  /** What the plug-in knows. It gets texts, as in Triton. */
+  readonly [setting: string]: string | number | boolean | undefined;
+}
+
 /** A cache outside of the engine, which is made when the server starts. */
 export interface RemoteCacheSetup {
   readonly name: string;
@@ -68,11 +87,20 @@ export interface RemoteCacheSetup {
   readonly make: () => Promise<ResponseCache>;
 }
 
+/** A plug-in of Triton, which is opened when the server starts. */
+export interface PluginCacheSetup {
+  readonly name: string;
+  /** The path of its file. */
+  readonly library: string;
+  /** A JSON object. As in Triton, its values are texts. */
+  readonly config: string;
+}
+
 /** The checked options of a server's cache. */
 export interface ResolvedCache {
   readonly cache: NativeCacheOptions | undefined;
   /** Undefined: the cache is the engine's own, or there is none. */
-  readonly remoteCache: RemoteCacheSetup | undefined;
+  readonly remoteCache: RemoteCacheSetup | PluginCacheSetup | undefined;
 }
 
 /** Triton does not start with 64 bytes, and starts with 512. */
@@ -95,18 +123,23 @@ const redisCache = lazy(() => import('./cache/redis/redis-cache.js'));
  * Checks the option `cacheConfig`.
  *
  * @param registered - The registered caches.
+ * @param directory - The folder of plug-ins; undefined: none.
  * @throws {@link TritonError} INVALID_ARG.
  */
 export function checkCacheConfig(
   options: unknown,
   registered: ReadonlyMap<string, ResponseCache | ResponseCacheMaker> = new Map(),
+  directory?: string,
 ): ResolvedCache {
   if (options === undefined || options === null) return { cache: undefined, remoteCache: undefined };
   const path = 'options.cacheConfig';
+  const plugin = directory === undefined ? undefined : pluginName(options, registered);
   const names = ['local', 'redis', ...registered.keys()];
+  if (plugin !== undefined && !names.includes(plugin)) names.push(plugin);
   const given = readOptions<CacheConfig>(options, [...names, ...common], path, (key) => {
     const near = didYouMean(key, [...names, ...common]);
-    return `${near}; the caches are ${names.join(', ')}, and the options ${common.join(', ')}`;
+    const folder = directory === undefined ? '; a plug-in of Triton needs options.cacheDirectory' : '';
+    return `${near}; the caches are ${names.join(', ')}, and the options ${common.join(', ')}${folder}`;
   });
   const chosen = names.filter((name) => given[name] !== undefined);
   const [name] = chosen;
@@ -118,7 +151,8 @@ export function checkCacheConfig(
   }
   const { coalesce = true, lookupTimeoutMs, maxValueBytes } = given;
   if (typeof coalesce !== 'boolean') throw expected('true or false', `${path}.coalesce`, coalesce);
-  if (name === 'local') {
+  const isPlugin = name === plugin;
+  if (name === 'local' && !isPlugin) {
     for (const key of ['lookupTimeoutMs', 'maxValueBytes'] as const) {
       if (given[key] !== undefined)
         throw invalidArgument(`${path}.${key}: the local cache has no such limit; it is for other caches`);
@@ -139,14 +173,57 @@ export function checkCacheConfig(
     'bytes',
     `${path}.maxValueBytes`,
   );
+  const cache = { timeoutMs, mostBytes, mostQueued: Math.max(mostQueuedBytes, mostBytes), coalesce };
+  if (isPlugin && directory !== undefined) {
+    return {
+      cache: { ...cache, plugin: true },
+      remoteCache: pluginSetup(name, given[name], directory, `${path}['${printableLine(name)}']`),
+    };
+  }
   return {
-    cache: { timeoutMs, mostBytes, mostQueued: Math.max(mostQueuedBytes, mostBytes), coalesce },
+    cache,
     remoteCache: {
       name,
       lookupTimeoutMs: timeoutMs,
       make: name === 'redis' ? redisMaker(given.redis, mostBytes) : registeredMaker(name, given, registered),
     },
   };
+}
+
+/** The cache that a plug-in is for; undefined: there is none. */
+function pluginName(options: unknown, registered: ReadonlyMap<string, unknown>): string | undefined {
+  if (typeof options !== 'object' || options === null) return undefined;
+  return Object.entries(options).find(([name, settings]: readonly [string, unknown]) => {
+    // What is no object is a misspelt option rather than settings.
+    if (typeof settings !== 'object' || settings === null || registered.has(name)) return false;
+    if ((common as readonly string[]).includes(name)) return false;
+    if (name !== 'local' && name !== 'redis') return isPluginName(name);
+    return 'plugin' in settings && settings.plugin === true;
+  })?.[0];
+}
+
+/** Whether a plug-in may have this name, which is in the names of its folder and its file. */
+function isPluginName(name: string): boolean {
+  return /^[\w.-]+$/.test(name) && !/^\.+$/.test(name);
+}
+
+function pluginSetup(name: string, given: unknown, directory: string, path: string): PluginCacheSetup {
+  if (typeof given !== 'object' || given === null || Array.isArray(given))
+    throw expected('the settings of the cache', path, given);
+  const { plugin: _, ...settings }: Readonly<Record<string, unknown>> = { ...given };
+  const texts: Record<string, string> = {};
+  for (const [key, value] of Object.entries(settings)) {
+    if (value === undefined) continue;
+    if (typeof value !== 'string' && typeof value !== 'number' && typeof value !== 'boolean')
+      throw expected('a text, a number, true or false', `${path}['${printableLine(key)}']`, value);
+    texts[key] = String(value);
+  }
+  const file = `libtritoncache_${name}.so`;
+  const library = join(directory, name, file);
+  // Triton's words.
+  if (!existsSync(library))
+    throw invalidArgument(`unable to find '${file}' for cache. Searched: ${join(directory, name)}`);
+  return { name, library, config: JSON.stringify(texts) };
 }
 
 function whole(value: unknown, least: number, most: number, unit: string, path: string): number {

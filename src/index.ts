@@ -25,7 +25,7 @@ export type {
   ExplainedResource,
   ExplainedSequences,
   Explanation,
-} from './server/reports/explain.js';
+} from './api/explanation.js';
 export type { CloseOptions } from './server/creation/server-arguments.js';
 export type { UnloadModelOptions } from './api/load-options.js';
 export type { ModelChoice, ModelServer } from './api/server.js';
@@ -56,8 +56,8 @@ export type {
   MapResult,
   RequestedOutput,
   RequestedOutputs,
-  RequestParameters,
 } from './api/results.js';
+export type { RequestParameters } from './api/request-parameters.js';
 export type {
   ModelMetadata,
   ModelStatistics,
@@ -95,7 +95,13 @@ export type {
   Results,
   WorkersOptions,
 } from './api/javascript-model.js';
-export type { ModelRequest, NameOrSignature, ReceivedOf, Rescheduled } from './api/model-request.js';
+export type {
+  ModelRequest,
+  NameOrSignature,
+  ParameterizedResult,
+  ReceivedOf,
+  Rescheduled,
+} from './api/model-request.js';
 export type {
   OpenTelemetryOptions,
   ResolvedOpenTelemetry,
@@ -109,7 +115,7 @@ export type { AgentContext, AgentPlace, RepositoryAgent } from './registry/agent
 export { registerCache } from './cache/registered-caches.js';
 export type { CachedAnswer, CachedValue, ResponseCache, ResponseCacheMaker } from './cache/response-cache.js';
 export type { RedisCacheOptions, RedisTlsOptions } from './cache/redis/options.js';
-export type { CacheConfig, LocalCacheOptions } from './cache-config.js';
+export type { CacheConfig, LocalCacheOptions, PluginCacheOptions } from './cache-config.js';
 export type { HostPolicyOptions } from './scheduling/host-policy.js';
 export type { RateLimitOptions, RateLimitResource } from './scheduling/rate-limit.js';
 export type { BackendConfig, GivenFiles, GivenModel, LoadEvent, ServerOptions } from './options.js';

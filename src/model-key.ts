@@ -1,12 +1,16 @@
 /** Which model of a server is meant: its name, and the namespace in which the name is unique. */
 
 import { TritonError } from './errors.js';
+import { printableLine } from './printable.js';
 
 /** See the head of this file. `native/engine/server/model_key.h` has the same. */
 export interface ModelKey {
   readonly namespace: string;
   readonly name: string;
 }
+
+/** How many namespaces a message names. */
+const mostNamed = 12;
 
 /** The namespace of all models of a server without namespaces. */
 export const defaultNamespace = '';
@@ -34,7 +38,18 @@ export function resolveKey(name: string, namespaces: readonly string[], own?: st
   const [namespace, second] = namespaces;
   if (namespace === undefined) return undefined;
   if (second === undefined) return { namespace, name };
-  // native/engine/server/published_models.cc has the same text.
-  const text = `There are ${namespaces.length} identifiers of model '${name}' in global map, model namespace must be provided to resolve ambiguity.`;
-  throw new TritonError('INVALID_ARG', text, { model: name });
+  throw ambiguousName(name, namespaces);
+}
+
+/**
+ * The error for a name that several namespaces have: Triton's text, and these namespaces.
+ *
+ * @param namespaces - Those that have a model of this name.
+ */
+export function ambiguousName(name: string, namespaces: readonly string[]): TritonError {
+  const all = [...namespaces].sort().map((one) => `'${printableLine(one)}'`);
+  const shown = all.length > mostNamed ? [...all.slice(0, mostNamed), '…'] : all;
+  // native/engine/server/published_models.cc has the first sentence.
+  const text = `There are ${all.length} identifiers of model '${name}' in global map, model namespace must be provided to resolve ambiguity.`;
+  return new TritonError('INVALID_ARG', `${text} The namespaces are ${shown.join(', ')}.`, { model: name });
 }

@@ -3,6 +3,8 @@
 import { dirname } from 'node:path';
 import { addon } from './addon/load.js';
 import { ownFile } from './addon/own-file.js';
+import { statusError } from './addon/status.js';
+import { tritonLibrary } from './addon/triton-library.js';
 import { TritonError } from './errors.js';
 
 /** The C API of the engine, for addons and libraries in the same process. */
@@ -37,6 +39,22 @@ export interface NativeApi {
    * @throws {@link TritonError} UNAVAILABLE as {@link NativeApi.version}, UNSUPPORTED in runtimes without tags for external values.
    */
   readonly external: unknown;
+  /**
+   * Path of `libtritonserver.so` of the package, which has Triton's functions (`TRITONSERVER_…`). Reading it opens the library, so that
+   * a program that is opened later, and needs a library of this name, gets it. `triton_server` of the table returns the server for
+   * its functions.
+   *
+   * @throws {@link TritonError} UNAVAILABLE if the package lacks it, as in a bundle, and as {@link NativeApi.version}; UNSUPPORTED on other
+   *   systems than Linux with glibc.
+   */
+  readonly library: string;
+  /**
+   * Folder of the headers of Triton's functions, for the compiler: `triton.h`, and `triton/core/tritonserver.h` and its like for sources
+   * that were written for Triton.
+   *
+   * @throws {@link TritonError} UNAVAILABLE as {@link NativeApi.include}.
+   */
+  readonly tritonInclude: string;
 }
 
 /** What {@link NativeApi.header} is, for messages. */
@@ -70,5 +88,15 @@ export const nativeApi: NativeApi = Object.freeze({
       'UNSUPPORTED',
       'this runtime has no type tags for external values: pass nativeApi.address instead',
     );
+  },
+  get library(): string {
+    // Beside the addon, which may be a build of its own or a package of the platform.
+    const file = tritonLibrary();
+    const fault = addon().openTritonLibrary(file);
+    if (fault === null) return file;
+    throw statusError(fault);
+  },
+  get tritonInclude(): string {
+    return dirname(ownFile('native/plugins/abi/triton.h', "the header of Triton's functions"));
   },
 });

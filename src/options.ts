@@ -1,7 +1,7 @@
 /** Options of a server. */
 
 import type { NativeCacheOptions } from './addon/native/addon.js';
-import type { CacheConfig, RemoteCacheSetup } from './cache-config.js';
+import type { CacheConfig, PluginCacheSetup, RemoteCacheSetup } from './cache-config.js';
 import type { HostPolicies, HostPolicyOptions } from './scheduling/host-policy.js';
 import type { RateLimitOptions, RateLimitResource } from './scheduling/rate-limit.js';
 import type { ModelCode } from './javascript/model-code.js';
@@ -208,6 +208,12 @@ export interface ServerOptions {
    */
   readonly cacheConfig?: CacheConfig | undefined;
   /**
+   * Folder of response caches that are plug-ins of Triton, as a path or file URL (default: none). `cacheConfig: { <name>:
+   * {…} }` loads `<cacheDirectory>/<name>/libtritoncache_<name>.so`, which runs with the rights of the process. Linux with
+   * glibc only. Triton: `--cache-directory`.
+   */
+  readonly cacheDirectory?: string | URL | undefined;
+  /**
    * Options by backend (default: none). `onnxruntime.library` is the path of the ONNX Runtime library to use
    * instead of the library in the package onnxruntime-node. `openvino.library`, `tensorflow.library` and
    * `pytorch.library` are those of OpenVINO's and TensorFlow's C libraries and of libtorch, or their folders.
@@ -223,6 +229,12 @@ export interface ServerOptions {
    */
   readonly trustedFolders?: readonly (string | URL)[] | undefined;
   /**
+   * Whether links in a repository's folder may lead out of it (default false). Without it a model with such a link is not
+   * loaded, unless the link ends in one of the `trustedFolders`. The repository itself may be a link, and links inside of it
+   * may lead anywhere inside of it. Triton follows all links.
+   */
+  readonly outsideLinks?: boolean | undefined;
+  /**
    * Folder of backends in JavaScript, as a path or file URL (default: none).
    * `<backendDirectory>/<name>/model.js` (.mjs, .cjs, .ts) serves all models that say `backend: "<name>"`, as
    * if it had been passed to {@link registerBackend}. Triton: `--backend-directory`.
@@ -231,8 +243,9 @@ export interface ServerOptions {
   /**
    * Folder of repository agents, as a path or file URL (default: none). The default export of
    * `<repositoryAgentDirectory>/<name>/agent.js` (.mjs, .cjs, .ts) is the agent that models name, as if it had been passed
-   * to {@link registerRepositoryAgent}. It runs on the event loop of the environment that creates the server. Triton:
-   * `--repoagent-directory`.
+   * to {@link registerRepositoryAgent}. It runs on the event loop of the environment that creates the server. Without such
+   * a file, `libtritonrepoagent_<name>.so` in that folder is: a plug-in of Triton, which is called on threads (Linux with
+   * glibc only). Triton: `--repoagent-directory`.
    */
   readonly repositoryAgentDirectory?: string | URL | undefined;
   /** Options of the threads that run JavaScript models (default: none). Triton has no such option. */
@@ -342,9 +355,10 @@ export interface ResolvedOptions {
   /** The response cache; undefined: there is none. */
   readonly cache: NativeCacheOptions | undefined;
   /** The cache outside of the engine; undefined: the cache is the engine's own, or there is none. */
-  readonly remoteCache: RemoteCacheSetup | undefined;
+  readonly remoteCache: RemoteCacheSetup | PluginCacheSetup | undefined;
   readonly backendConfig: Readonly<Record<string, BackendConfig>>;
   readonly trustedFolders: readonly string[];
+  readonly outsideLinks: boolean;
   readonly backendDirectory: string | undefined;
   /** Backends that the program registered before the server was created. */
   readonly registeredBackends: ReadonlyMap<string, ModelCode>;

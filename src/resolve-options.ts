@@ -59,8 +59,10 @@ const keys = [
   'rateLimit',
   'hostPolicies',
   'cacheConfig',
+  'cacheDirectory',
   'backendConfig',
   'trustedFolders',
+  'outsideLinks',
   'backendDirectory',
   'repositoryAgentDirectory',
   'workers',
@@ -149,6 +151,11 @@ function filePath(value: string | URL, path: string): string {
   }
 }
 
+/** Schemes have no case. */
+function isFileUrl(text: string): boolean {
+  return /^file:\/\//i.test(text);
+}
+
 function folderPath(value: unknown, path: string, base: string): string {
   const folder = anyPath(value, path, base);
   // No system has such a path, and each function that gets it would throw an error of its own.
@@ -162,7 +169,7 @@ function anyPath(value: unknown, path: string, base: string): string {
     return filePath(value, path);
   }
   if (typeof value !== 'string' || value === '') throw expected('a path or a file: URL', path, value);
-  if (value.startsWith('file://')) return filePath(value, path);
+  if (isFileUrl(value)) return filePath(value, path);
   if (/^[a-z][a-z0-9+.-]+:\/\//i.test(value)) throw expected('a local folder', path, value);
   return resolvePath(value, path, base);
 }
@@ -182,7 +189,7 @@ export function repositoryOf(
   base: string,
 ): { readonly folder: string; readonly namespace: string } {
   const folder = repositoryPlace(value, path, base);
-  return { folder, namespace: typeof value === 'string' && !value.startsWith('file://') ? value : folder };
+  return { folder, namespace: typeof value === 'string' && !isFileUrl(value) ? value : folder };
 }
 
 /** The parser of URLs escapes what a key may have, and takes a colon away: `s3://http://host` has an empty port. */
@@ -199,7 +206,7 @@ function unescaped(url: string): string {
 function repositoryPlace(value: unknown, path: string, base: string): string {
   const text = value instanceof URL && value.protocol !== 'file:' ? unescaped(value.href) : value;
   if (typeof text === 'string' && isStoreAddress(text)) return readStorePlace(text, path).url;
-  if (typeof text === 'string' && isOtherAddress(text) && !text.startsWith('file://')) {
+  if (typeof text === 'string' && isOtherAddress(text) && !isFileUrl(text)) {
     throw invalidArgument(
       `expected a path, a file: URL, or an address that begins with s3://, gs:// or as://, for ${path} but received ${shownAddress(text)}`,
     );
@@ -207,15 +214,22 @@ function repositoryPlace(value: unknown, path: string, base: string): string {
   return folderPath(value, path, base);
 }
 
-function checkBackendConfig(value: unknown, base: string): Readonly<Record<string, BackendConfig>> {
+function checkBackendConfig(
+  value: unknown,
+  base: string,
+  withPlugins: boolean,
+): Readonly<Record<string, BackendConfig>> {
   checkObject(value, 'options.backendConfig');
-  checkKeys(value, [...backends().keys()], 'options.backendConfig');
+  // Plug-ins of Triton have any names, and options of any name.
+  const isPlugin = (name: string): boolean => withPlugins && !backends().has(name);
+  const plugins = Object.keys(value).filter(isPlugin);
+  checkKeys(value, [...backends().keys(), ...plugins], 'options.backendConfig');
   const checked: [string, BackendConfig][] = [];
   for (const [name, options] of Object.entries(value) as [string, unknown][]) {
     const path = `options.backendConfig.${name}`;
     const { optionKeys = [], paths } = backends().get(name) ?? {};
     checkObject(options, path);
-    checkKeys(options, optionKeys, path);
+    if (!isPlugin(name)) checkKeys(options, optionKeys, path);
     const entries: [string, string | number | boolean][] = [];
     for (const [key, option] of Object.entries(options) as [string, unknown][]) {
       if (typeof option !== 'string' && typeof option !== 'number' && typeof option !== 'boolean') {
@@ -433,9 +447,20 @@ export function resolveOptions(
     ),
     rateLimit: checkRateLimit(options.rateLimit),
     hostPolicies: checkHostPolicies(options.hostPolicies),
-    ...checkCacheConfig(options.cacheConfig, caches),
-    backendConfig: checkBackendConfig(options.backendConfig ?? {}, base),
+    ...checkCacheConfig(
+      options.cacheConfig,
+      caches,
+      options.cacheDirectory === undefined
+        ? undefined
+        : folderPath(options.cacheDirectory, 'options.cacheDirectory', base),
+    ),
+    backendConfig: checkBackendConfig(
+      options.backendConfig ?? {},
+      base,
+      options.backendDirectory !== undefined || trusted.length > 0,
+    ),
     trustedFolders: trusted.map((folder, i) => folderPath(folder, `options.trustedFolders[${i}]`, base)),
+    outsideLinks: boolean(options.outsideLinks ?? false, 'options.outsideLinks'),
     backendDirectory:
       options.backendDirectory === undefined
         ? undefined

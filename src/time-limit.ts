@@ -5,6 +5,9 @@ import { clearTimeout, setTimeout } from './timers.js';
 /** The longest delay of Node's timers, in milliseconds. A timer with a longer one fires at once. */
 export const longestTimerMs: number = 2 ** 31 - 1;
 
+/** How long an unload waits for running requests by default (`workers.unloadTimeoutMs`), in milliseconds. */
+export const defaultUnloadTimeoutMs = 30_000;
+
 /** Whether a promise, which does not reject, resolves within a time. */
 export async function endsWithin(ended: Promise<unknown>, ms: number): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined;

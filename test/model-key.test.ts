@@ -27,7 +27,7 @@ test('a name means the model of the own namespace, else the only one', () => {
 
 test('a name of several other namespaces is refused with these', () => {
   const text =
-    "There are 2 identifiers of model 'm' in global map, model namespace must be provided to resolve ambiguity.";
+    "There are 2 identifiers of model 'm' in global map, model namespace must be provided to resolve ambiguity. The namespaces are '', 'b'.";
   for (const own of [undefined, 'c']) {
     const error = thrown(() => resolveKey('m', ['', 'b'], own));
     assert.deepEqual([error.code, error.model, error.message], ['INVALID_ARG', 'm', text]);

@@ -9,9 +9,17 @@ import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { analyze, type AnalyzeOptions } from '../../src/analyze/analyze.js';
-import type { Figures } from '../../src/analyze/search/objective.js';
+import { compareScores, type Figures, type Objective } from '../../src/analyze/search/objective.js';
+import { mergeRounds, settle, type Settled } from '../../src/analyze/search/verdict.js';
 import { axesOf } from '../../src/analyze/space/axes.js';
-import { allOf, candidateText, keyOf, type Candidate, type Space } from '../../src/analyze/space/space.js';
+import {
+  allOf,
+  candidateText,
+  keyOf,
+  presentOf,
+  type Candidate,
+  type Space,
+} from '../../src/analyze/space/space.js';
 import { Trials, type TunedModel } from '../../src/analyze/trial/trials.js';
 import { writtenModel } from '../../src/analyze/trial/written-models.js';
 import { significant } from '../../src/perf/plot/numbers.js';
@@ -19,13 +27,13 @@ import { writeRepository } from '../../test/support/repository.js';
 import { describeMachine } from '../measuring/machine.js';
 import { count } from '../options.js';
 import { machineText } from '../reports/report.js';
-import { estimate, median, ratio } from '../reports/statistics.js';
+import { estimate, ratio } from '../reports/statistics.js';
 import { table } from '../reports/table.js';
 import { knownModels, type KnownModel } from './models.js';
 
 const usage = 'npm run bench -- analyze [--only <model>]… [--budget <s>] [--rounds <n>] [--window <ms>]';
 
-/** What is found must reach this share of the best candidate. */
+/** What is found must reach this share of the objective's figure that the best candidate has. */
 const wanted = 0.95;
 /** So many of the best candidates are compared with what was found. */
 const compared = 4;
@@ -36,27 +44,48 @@ interface Settings {
   readonly windowMs: number;
 }
 
-/** Measures candidates in turn. Returns inferences a second, round by round, of those that did not fail. */
+/** Measures candidates in turn. Returns the figures of each, round by round, of those that did not fail. */
 async function measureAll(
   trials: Trials,
   space: Space,
   tuned: readonly TunedModel[],
   candidates: readonly Candidate[],
   { rounds, windowMs }: Pick<Settings, 'rounds' | 'windowMs'>,
-): Promise<ReadonlyMap<string, readonly number[]>> {
-  const of = new Map(candidates.map((one): [string, number[]] => [keyOf(one), []]));
+): Promise<ReadonlyMap<string, readonly Figures[]>> {
+  const of = new Map(candidates.map((one): [string, Figures[]] => [keyOf(one), []]));
   for (let round = 0; round < rounds; round++) {
     const order = candidates.map((_, i) => candidates[(i + round) % candidates.length] ?? []);
     for (const candidate of round % 2 === 0 ? order : order.toReversed()) {
       const measured = await trials.measure(space, tuned, candidate, windowMs);
-      if ('figures' in measured) of.get(keyOf(candidate))?.push(throughputOf(measured.figures));
+      if ('figures' in measured) of.get(keyOf(candidate))?.push(measured.figures);
     }
   }
   return of;
 }
 
-function throughputOf({ levels }: Figures): number {
-  return Math.max(...levels.map(({ throughput }) => throughput));
+/** The rounds of candidates as the objective sees them, the best candidate first. Those that failed in a round are missing. */
+function ranked(
+  objective: Objective,
+  present: Candidate,
+  candidates: readonly Candidate[],
+  figures: ReadonlyMap<string, readonly Figures[]>,
+  rounds: number,
+): readonly { readonly candidate: Candidate; readonly settled: Settled }[] {
+  const [first, ...rest] = figures.get(keyOf(present)) ?? [];
+  const base = first === undefined ? undefined : mergeRounds([first, ...rest]);
+  return candidates
+    .flatMap((candidate) => {
+      const [one, ...more] = figures.get(keyOf(candidate)) ?? [];
+      if (one === undefined || more.length + 1 < rounds) return [];
+      return [{ candidate, settled: settle(objective, [one, ...more], base) }];
+    })
+    .sort((a, b) => compareScores(a.settled.score, b.settled.score));
+}
+
+/** The objective's figure, as it is read: less is better for memory. */
+function figureText({ goal }: Objective, values: readonly number[]): string {
+  const { median: value } = estimate(values);
+  return goal === 'memory' ? `${significant(1 / value / 2 ** 20)} MiB` : `${significant(value)} infer/s`;
 }
 
 /** A row of the table, and the share of the best candidate that the search has found. */
@@ -65,13 +94,15 @@ async function study(
   known: KnownModel,
   settings: Settings,
 ): Promise<{ readonly row: readonly string[]; readonly share: number }> {
-  const { name, title, model, load, limits } = known;
+  const { name, title, model, levels, limits, objective } = known;
+  const load = Math.max(...levels);
   const repository = await writeRepository(join(folder, name), { [name]: model() });
   const options: AnalyzeOptions = {
     server: { modelRepository: repository },
     model: name,
     version: undefined,
-    levels: [load],
+    composing: [],
+    levels,
     requests: {
       parameters: {},
       sequences: { length: undefined, variation: 20, firstId: 1, lastId: 2 ** 53 - 1, atOnce: 1 },
@@ -83,7 +114,7 @@ async function study(
       stringData: undefined,
       seed: 1,
     },
-    objective: { goal: 'throughput', latency: 'mean', limit: undefined, mostMemoryBytes: undefined },
+    objective,
     budgetMs: settings.budgetMs,
     limits,
   };
@@ -99,38 +130,43 @@ async function study(
     configs.map(async (config) => ({ config, written: await writtenModel([repository], name) })),
   );
   const all = allOf(space);
+  const present = presentOf(space);
   const figures = await measureAll(trials, space, tuned, all, settings);
-  const ranked = all
-    .filter((one) => (figures.get(keyOf(one))?.length ?? 0) === settings.rounds)
-    .sort((a, b) => median(figures.get(keyOf(b)) ?? []) - median(figures.get(keyOf(a)) ?? []));
   const silent = { opened: () => undefined, running: () => undefined };
   const { result } = await analyze(options, silent, signal);
-  const best = ranked.slice(0, compared);
-  const both = [...new Map([result.best, ...best].map((one) => [keyOf(one), one])).values()];
-  const turns = await measureAll(trials, space, tuned, both, {
-    rounds: settings.rounds + 4,
-    windowMs: 2 * settings.windowMs,
-  });
-  const rates = (candidate: Candidate): readonly number[] => turns.get(keyOf(candidate)) ?? [];
-  const [first] = best.sort((a, b) => median(rates(b)) - median(rates(a)));
-  if (first === undefined) throw new Error(`${name}: no candidate has figures`);
-  const share = ratio(rates(result.best), rates(first));
+  const best = ranked(objective, present, all, figures, settings.rounds)
+    .slice(0, compared)
+    .map(({ candidate }) => candidate);
+  // The objective may be about a share of what the present configuration has.
+  const both = [...new Map([present, result.best, ...best].map((one) => [keyOf(one), one])).values()];
+  const rounds = settings.rounds + 4;
+  const turns = await measureAll(trials, space, tuned, both, { rounds, windowMs: 2 * settings.windowMs });
+  const judged = ranked(objective, present, both, turns, rounds);
+  const [first] = judged;
+  const found = judged.find(({ candidate }) => keyOf(candidate) === keyOf(result.best));
+  if (first === undefined || found === undefined) throw new Error(`${name}: candidates have no figures`);
+  const share = ratio(found.settled.values, first.settled.values);
+  const { score } = found.settled;
   const gain = (result.verdict?.ratio.change ?? 0) * 100;
   const row = [
     title,
+    objective.limit === undefined ? objective.goal : `${objective.limit.latency} < ${objective.limit.ms} ms`,
     String(all.length),
-    candidateText(space, first),
-    candidateText(space, result.best),
+    candidateText(space, first.candidate),
+    candidateText(space, result.best) + (score.meets ? '' : ' (beyond the limits)'),
     significant(share.median),
     significant(share.spread),
     `${significant(gain)} %`,
-    significant(estimate(rates(first)).median),
+    figureText(objective, first.settled.values),
     significant(result.elapsedMs / 1000),
   ];
-  return { row, share: share.median };
+  return { row, share: score.meets ? share.median : 0 };
 }
 
-const head = ['model', 'candidates', 'best of all', 'found', 'of the best', '±', 'gain', 'infer/s', 's'];
+const head = [
+  ...['model', 'objective', 'candidates', 'best of all', 'found', 'of the best', '±', 'gain'],
+  ...['figure', 's'],
+];
 
 function readOptions(): Settings & { readonly chosen: readonly KnownModel[] } {
   const { values } = parseArgs({

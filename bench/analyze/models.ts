@@ -2,19 +2,21 @@
 
 import { readFileSync } from 'node:fs';
 import { modelRepository } from '../../examples/digits/data.js';
+import type { Objective } from '../../src/analyze/search/objective.js';
 import type { SearchLimit } from '../../src/analyze/space/axes.js';
 import type { SettingName, SettingValue } from '../../src/analyze/space/space.js';
 import { addModel, mlpModel } from '../../test/support/models.js';
 import { configText, identity, onnx } from '../../test/support/harness.js';
 import type { RepositoryModel } from '../../test/support/repository.js';
 
-/** A model, its load, and the values that are tried. */
+/** A model, its load, the objective, and the values that are tried. */
 export interface KnownModel {
   readonly name: string;
   readonly title: string;
   readonly model: () => RepositoryModel;
   /** Requests at once. */
-  readonly load: number;
+  readonly levels: readonly number[];
+  readonly objective: Objective;
   readonly limits: ReadonlyMap<SettingName, SearchLimit>;
 }
 
@@ -46,13 +48,32 @@ export default {
 };
 `;
 
+/** A model in JavaScript that waits, without a core, and whose instances have memory of their own. */
+const waiting = (ms: string, mib: number): string => `
+export default {
+  memory: Buffer.alloc(${mib} * 2 ** 20, 1),
+  async execute(requests) {
+    await new Promise((resolve) => setTimeout(resolve, ${ms}));
+    return requests.map(({ inputs }) => ({ y: inputs.x }));
+  },
+};
+`;
+
+const throughput: Objective = {
+  goal: 'throughput',
+  latency: 'mean',
+  limit: undefined,
+  mostMemoryBytes: undefined,
+};
+
 /** The models, in the order of the table. */
 export const knownModels: readonly KnownModel[] = [
   {
     name: 'add',
     title: 'x + 1 of 16 floats',
     model: () => onnx(addModel(), { maxBatchSize: 4, instances: 2 }),
-    load: 64,
+    levels: [64],
+    objective: throughput,
     limits: limits({
       instances: [1, 2],
       threads: ['default', 1],
@@ -64,7 +85,8 @@ export const knownModels: readonly KnownModel[] = [
     name: 'mlp',
     title: 'perceptron 512-2048-2048-512',
     model: () => onnx(mlpModel(), { ...tensors(512, 512), maxBatchSize: 2 }),
-    load: 64,
+    levels: [64],
+    objective: throughput,
     limits: limits({
       instances: [1, 2],
       threads: ['default', 1, 2],
@@ -82,7 +104,8 @@ export const knownModels: readonly KnownModel[] = [
       }),
       versions: { '1': readFileSync(new URL('digits_conv/1/model.onnx', modelRepository)) },
     }),
-    load: 32,
+    levels: [32],
+    objective: throughput,
     limits: limits({
       instances: [1, 2],
       threads: ['default', 1, 2],
@@ -96,7 +119,8 @@ export const knownModels: readonly KnownModel[] = [
       config: configText({ backend: 'javascript', maxBatchSize: 1 }),
       versions: { '1': { 'model.js': batchCost } },
     }),
-    load: 32,
+    levels: [32],
+    objective: throughput,
     limits: limits({
       instances: [1, 2, 3],
       max_batch_size: [1, 2, 4, 8, 16, 32],
@@ -107,8 +131,33 @@ export const knownModels: readonly KnownModel[] = [
     name: 'waiting',
     title: '4 ms a batch, without a core',
     model: () => identity({ delayMs: 4, maxBatchSize: 2 }),
-    load: 32,
+    levels: [32],
+    objective: throughput,
     limits: limits({ instances: [1, 2, 4, 8], max_batch_size: [1, 2, 4, 8, 16, 32] }),
+  },
+  {
+    // One batch of all callers is too late; small ones of one instance wait for each other.
+    name: 'late',
+    title: '2 ms a batch and 1 ms a row, without a core',
+    model: () => ({
+      config: configText({ backend: 'javascript', maxBatchSize: 16 }),
+      versions: { '1': { 'model.js': waiting('2 + requests.length', 0) } },
+    }),
+    levels: [4, 8, 16],
+    objective: { ...throughput, limit: { latency: 'p99', ms: 15 } },
+    limits: limits({ instances: [1, 2], max_batch_size: [1, 2, 4, 8, 16] }),
+  },
+  {
+    // One instance is enough, if its batches have all callers.
+    name: 'large',
+    title: '10 ms a batch, without a core; 24 MiB an instance',
+    model: () => ({
+      config: configText({ backend: 'javascript', maxBatchSize: 2, instances: 4 }),
+      versions: { '1': { 'model.js': waiting('10', 24) } },
+    }),
+    levels: [4],
+    objective: { ...throughput, goal: 'memory' },
+    limits: limits({ instances: [1, 2, 4], max_batch_size: [1, 2, 4] }),
   },
 ];
 

@@ -19,6 +19,7 @@ import { measureForms } from '../limits/forms.js';
 import { measureJavaScript } from '../limits/javascript.js';
 import { measureMetrics } from '../limits/metrics.js';
 import { measureNative } from '../limits/native.js';
+import { measurePlugins } from '../limits/plugins.js';
 import { measurePython } from '../limits/python.js';
 import { measureEnsembles } from '../limits/ensembles.js';
 import { measureStreams } from '../limits/streams.js';
@@ -134,6 +135,10 @@ export class Benchmark {
     if (wants(this.#options, 'native')) {
       this.#progress('native');
       this.#measured.push(...(await measureNative(rounds, note)));
+    }
+    if (wants(this.#options, 'plugins')) {
+      this.#progress('plugins');
+      this.#measured.push(...(await measurePlugins(join(this.#folder, 'plugins'), rounds, note)));
     }
     if (wants(this.#options, 'python')) {
       this.#progress('python');

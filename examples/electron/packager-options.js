@@ -20,8 +20,9 @@ export function packagerOptions(platform) {
     executableName: 'digits',
     platform,
     overwrite: true,
-    // What the system's loader opens must be files, and not parts of the archive: addons, and ONNX Runtime's library.
-    asar: { unpack: '**/*.node', unpackDir: 'node_modules/{@tritonts,onnxruntime-node/bin}' },
+    // What the system's loader opens must be files, and not parts of the archive: addons, and ONNX Runtime's library. So must
+    // what Python opens, which only Python models need.
+    asar: { unpack: '**/*.node', unpackDir: 'node_modules/{@tritonts,onnxruntime-node/bin,tritonts/python}' },
     // The models lie beside the archive: runtimes open them by themselves.
     extraResource: [join(folder, 'models')],
     ignore: [

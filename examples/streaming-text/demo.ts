@@ -1,26 +1,17 @@
 /**
  * Streams two texts at the same time, letter by letter, and prints how fast texts are written one after the other and
- * side by side. `node dist/examples/streaming-text/demo.js` exits with 1 unless every text is right.
+ * side by side: by a model that is so small that only the way to it counts, and by one with weights to read for each letter.
+ * `node dist/examples/streaming-text/demo.js` exits with 1 unless every text is right.
  */
 import { table } from '../../bench/reports/table.js';
+import type { InferenceServer } from '../../src/index.js';
 import { lines, mostAtATime, serveWriter, write, writeWhole } from './serve.js';
 
 const rounds = 5;
 /** Texts of a turn. */
 const texts = 8 * mostAtATime;
-
-await using server = await serveWriter();
-
-const shown = ['', ''];
-const follow = async (line: number): Promise<void> => {
-  for await (const letter of write(server, line)) {
-    shown[line] = (shown[line] ?? '') + letter;
-    // Each caller's text, as far as it has come, at a few moments.
-    if (shown.join('').length % 20 === 0) console.log(shown.map((text) => text.padEnd(60)).join(''));
-  }
-};
-await Promise.all([follow(0), follow(1)]);
-console.log(`\n${shown.join('\n')}\n`);
+/** The recurrent layer of the larger model has this many units, and their square weights. */
+const units = 1024;
 
 let wrong = 0;
 const check = (line: number, text: string): void => {
@@ -28,12 +19,26 @@ const check = (line: number, text: string): void => {
   wrong++;
   console.error(`expected ${JSON.stringify(lines[line])} but received ${JSON.stringify(text)}`);
 };
-shown.forEach((text, line) => {
-  check(line, text);
-});
+
+/** Shows two texts while they are written. */
+async function showTwo(server: InferenceServer): Promise<void> {
+  const shown = ['', ''];
+  const follow = async (line: number): Promise<void> => {
+    for await (const letter of write(server, line)) {
+      shown[line] = (shown[line] ?? '') + letter;
+      // Each caller's text, as far as it has come, at a few moments.
+      if (shown.join('').length % 20 === 0) console.log(shown.map((text) => text.padEnd(60)).join(''));
+    }
+  };
+  await Promise.all([follow(0), follow(1)]);
+  console.log(`\n${shown.join('\n')}\n`);
+  shown.forEach((text, line) => {
+    check(line, text);
+  });
+}
 
 /** Letters a second, with so many texts at a time. */
-async function lettersPerSecond(atATime: number): Promise<number> {
+async function lettersPerSecond(server: InferenceServer, atATime: number): Promise<number> {
   const start = performance.now();
   let letters = 0;
   let next = 0;
@@ -50,20 +55,28 @@ async function lettersPerSecond(atATime: number): Promise<number> {
 }
 
 const sizes = [1, 4, mostAtATime];
-const rates = new Map<number, number[]>(sizes.map((size) => [size, []]));
-for (let round = 0; round < rounds; round++) {
-  for (const size of sizes) rates.get(size)?.push(await lettersPerSecond(size));
+
+/** The medians of {@link lettersPerSecond}, by the number of texts at a time. */
+async function measure(server: InferenceServer): Promise<readonly number[]> {
+  const rates = sizes.map((): number[] => []);
+  for (let round = 0; round < rounds; round++) {
+    for (const [i, size] of sizes.entries()) rates[i]?.push(await lettersPerSecond(server, size));
+  }
+  return rates.map((some) => some.sort((a, b) => a - b)[Math.floor(rounds / 2)] ?? NaN);
 }
-const median = (size: number): number =>
-  (rates.get(size) ?? []).sort((a, b) => a - b)[Math.floor(rounds / 2)] ?? NaN;
-console.log(
-  table(
-    ['texts at a time', 'letters/s', 'of one at a time'],
-    sizes.map((size) => [
-      String(size),
-      median(size).toFixed(0),
-      `${(median(size) / median(1)).toFixed(1)} x`,
-    ]),
-  ),
-);
+
+const rows: string[][] = [];
+for (const [model, size] of [
+  ['tiny', undefined],
+  [`${(units * units) / 2 ** 20} million weights`, units],
+] as const) {
+  await using server = await serveWriter(size);
+  if (size === undefined) await showTwo(server);
+  const medians = await measure(server);
+  for (const [i, atATime] of sizes.entries()) {
+    const rate = medians[i] ?? NaN;
+    rows.push([model, String(atATime), rate.toFixed(0), `${(rate / (medians[0] ?? NaN)).toFixed(1)} x`]);
+  }
+}
+console.log(table(['model', 'texts at a time', 'letters/s', 'of one at a time'], rows));
 if (wrong > 0) process.exitCode = 1;

@@ -1,6 +1,6 @@
 /** The two models of the example: a recurrent model in ONNX, and the model that writes with it. */
 import { createServer, type InferenceServer, type ModelConfigInput } from '../../src/index.js';
-import { reciterModel } from './reciter.js';
+import { reciterModel, unitsOf } from './reciter.js';
 
 /** What the model knows by heart. */
 export const lines: readonly string[] = [
@@ -13,9 +13,7 @@ export const lines: readonly string[] = [
 /** Lines that are written at a time. */
 export const mostAtATime = 16;
 
-const letters = lines.reduce((sum, line) => sum + Array.from(line).length + 1, 0);
-
-const reciter: ModelConfigInput = {
+const reciter = (units: number | undefined): ModelConfigInput => ({
   backend: 'onnxruntime',
   max_batch_size: mostAtATime,
   input: [{ name: 'line', data_type: 'TYPE_INT64', dims: [1] }],
@@ -25,9 +23,11 @@ const reciter: ModelConfigInput = {
     control_input: [
       { name: 'start', control: [{ kind: 'CONTROL_SEQUENCE_START', fp32_false_true: [0, 1] }] },
     ],
-    state: [{ input_name: 'here', output_name: 'next', data_type: 'TYPE_FP32', dims: [letters] }],
+    state: [
+      { input_name: 'here', output_name: 'next', data_type: 'TYPE_FP32', dims: [unitsOf(lines, units)] },
+    ],
   },
-};
+});
 
 const writer: ModelConfigInput = {
   max_batch_size: mostAtATime,
@@ -38,11 +38,15 @@ const writer: ModelConfigInput = {
   parameters: { requires: { string_value: 'reciter' } },
 };
 
-/** Serves both. */
-export function serveWriter(): Promise<InferenceServer> {
+/**
+ * Serves both.
+ *
+ * @param units - The units of the recurrent layer; see {@link reciterModel}.
+ */
+export function serveWriter(units?: number): Promise<InferenceServer> {
   return createServer({
     models: {
-      reciter: { config: reciter, files: { 'model.onnx': reciterModel(lines) } },
+      reciter: { config: reciter(units), files: { 'model.onnx': reciterModel(lines, units) } },
       writer: { config: writer, module: new URL('writer.js', import.meta.url) },
     },
   });

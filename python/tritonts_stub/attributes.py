@@ -15,24 +15,81 @@ _sequence_kind = 4
 _sequence = struct.Struct("<QI")
 _parameter_kinds = {0: None, 1: struct.Struct("<q"), 2: struct.Struct("<d"), 3: struct.Struct("<q")}
 
+#: The limit of the parameters of a response (native/engine/request/response_parameters.h).
+MOST_PARAMETER_BYTES = 64 << 10
 
-def read_attributes(data):
-    """Reads the id, the parameters and the sequence of requests (protocol.h)."""
-    at, found, correlation_id, flags = 0, {}, 0, 0
+
+def _entries(data):
+    """The kind, the name and the bytes of the value of each entry."""
+    at = 0
     while at < len(data):
         kind, name, size = _entry.unpack_from(data, at)
         at += _entry.size
         text = bytes(data[at : at + name]).decode(errors="replace")
-        value = bytes(data[at + name : at + name + size])
+        yield kind, text, bytes(data[at + name : at + name + size])
         at += name + size
+
+
+def _value(kind, data):
+    if kind == 0:
+        return data.decode(errors="replace")
+    (number,) = _parameter_kinds[kind].unpack(data)
+    return number != 0 if kind == 3 else number
+
+
+def read_parameters(data):
+    """Reads the parameters of a response."""
+    return {name: _value(kind, value) for kind, name, value in _entries(data)}
+
+
+def _entry_of(name, value):
+    """A parameter as its kind, the bytes of its name, and those of its value."""
+    if not isinstance(name, str):
+        raise TritonModelException("parameters: expected names of type str but got %r" % (name,), "INVALID_ARG")
+    try:
+        if isinstance(value, bool):
+            return 3, name.encode(), _parameter_kinds[3].pack(int(value))
+        if isinstance(value, int):
+            return 1, name.encode(), _parameter_kinds[1].pack(value)
+        if isinstance(value, float):
+            return 2, name.encode(), _parameter_kinds[2].pack(value)
+        if isinstance(value, str):
+            return 0, name.encode(), value.encode()
+    except struct.error:
+        raise TritonModelException(
+            "parameter '%s': expected an int of 64 bits but got %d" % (name, value), "INVALID_ARG"
+        ) from None
+    except UnicodeEncodeError:
+        raise TritonModelException("parameter %r: expected text that UTF-8 can encode" % name, "INVALID_ARG") from None
+    raise TritonModelException(
+        "parameter '%s': expected a str, int, float or bool but got %s" % (name, type(value).__name__), "INVALID_ARG"
+    )
+
+
+def write_parameters(parameters):
+    """The reverse of `read_parameters`. Raises if they are invalid or beyond the limit."""
+    entries = [_entry_of(name, value) for name, value in parameters.items()]
+    # As in the engine's memory, where a bool has 4 bytes, and names and values are padded.
+    size = sum(
+        12 + (len(name) + 3) // 4 * 4 + (4 if kind == 3 else (len(value) + 3) // 4 * 4) for kind, name, value in entries
+    )
+    if size > MOST_PARAMETER_BYTES:
+        raise TritonModelException(
+            "parameters: expected at most %d bytes for a response but got %d" % (MOST_PARAMETER_BYTES, size),
+            "INVALID_ARG",
+        )
+    return b"".join(_entry.pack(kind, len(name), len(value)) + name + value for kind, name, value in entries)
+
+
+def read_attributes(data):
+    """Reads the id, the parameters and the sequence of requests (protocol.h)."""
+    found, correlation_id, flags = {}, 0, 0
+    for kind, name, value in _entries(data):
         if kind == _sequence_kind:
             correlation_id, flags = _sequence.unpack(value)
-            correlation_id = text or correlation_id
-        elif kind == 0:
-            found[text] = value.decode(errors="replace")
+            correlation_id = name or correlation_id
         else:
-            (number,) = _parameter_kinds[kind].unpack(value)
-            found[text] = number != 0 if kind == 3 else number
+            found[name] = _value(kind, value)
     return found.pop(ID, ""), found, correlation_id, flags
 
 
@@ -51,20 +108,8 @@ def write_attributes(request_id, parameters, correlation_id=0, flags=0):
     if request_id:
         entries[ID] = request_id
     for name, value in entries.items():
-        if isinstance(value, bool):
-            kind, data = 3, _parameter_kinds[3].pack(int(value))
-        elif isinstance(value, int):
-            kind, data = 1, _parameter_kinds[1].pack(value)
-        elif isinstance(value, float):
-            kind, data = 2, _parameter_kinds[2].pack(value)
-        elif isinstance(value, str):
-            kind, data = 0, value.encode()
-        else:
-            raise TritonModelException(
-                "parameter '%s': expected a str, int, float or bool but got %s" % (name, type(value).__name__)
-            )
-        name = name.encode()
-        attributes.append(_entry.pack(kind, len(name), len(data)) + name + data)
+        kind, name_bytes, data = _entry_of(name, value)
+        attributes.append(_entry.pack(kind, len(name_bytes), len(data)) + name_bytes + data)
     return b"".join(attributes)
 
 

@@ -6,7 +6,7 @@ from .datatypes import BYTES
 from .errors import TritonError, TritonModelException, code_of, named_text_of, text_of
 from .tensor import write
 
-RESPONSE, ERROR, END, AGAIN = 1, 2, 3, 5
+RESPONSE, ERROR, END, AGAIN, PARAMETERS = 1, 2, 3, 5, 6
 
 
 class Body:
@@ -41,6 +41,7 @@ class Body:
                 return
             attributes = self.batch.attributes[position]
             outputs = self._outputs(response, attributes.wanted, attributes.rows)
+            parameters = response._parameter_bytes()
         except TritonModelException as error:
             self.error(position, code_of(error), "model '%s': %s" % (model, text_of(error)))
             return
@@ -48,6 +49,9 @@ class Body:
             text = "model '%s': its response cannot be written: %s" % (model, named_text_of(error))
             self.error(position, TritonError.INTERNAL, text)
             return
+        if parameters is not None:
+            self.words += [PARAMETERS, position, len(parameters), 0]
+            self._add(len(self.words) - 1, parameters, len(parameters))
         self.words += [RESPONSE, position, 1 if final else 0, len(outputs)]
         for index, tensor, data, size, place in outputs:
             shape = tensor._shape
@@ -132,7 +136,11 @@ class Body:
         """The start and end of each request's words."""
         words, at = self.words, 0
         while at < len(words):
-            begin, kind = at, words[at]
+            begin = at
+            if words[at] == PARAMETERS:
+                # They belong to the response behind them.
+                at += 4
+            kind = words[at]
             if kind == RESPONSE:
                 outputs, at = words[at + 3], at + 4
                 for _ in range(outputs):

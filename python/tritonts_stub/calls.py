@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from . import instance as instances
 from . import memory as mem
-from .attributes import write_attributes
+from .attributes import read_parameters, write_attributes
 from .errors import TritonError, TritonModelException, code_of, without_origin
 from .response import InferenceResponse
 from .tensor import Span, Tensor, write
@@ -193,7 +193,7 @@ class Call:
         memory = self.memory
         owner = Answer(memory, place)
         words = memory.words(place, count)
-        code, final, empty, size, text, outputs = words[:6]
+        code, final, empty, size, text, parameter_bytes, parameters, outputs = words[:8]
         if final or not self.decoupled:
             self._close()
         if code != 0:
@@ -201,7 +201,7 @@ class Call:
             return InferenceResponse([], TritonError._of(without_origin(message), code))
         if empty:
             return None
-        tensors, at = [], 6
+        tensors, at = [], 8
         for _ in range(outputs):
             index, number, rank = words[at : at + 3]
             at += 3
@@ -210,7 +210,10 @@ class Call:
             span = Span(memory, number, shape, words[at], words[at + 1], 1, owner)
             at += 2
             tensors.append(Tensor._received(self.model.outputs[index], span, 0))
-        return InferenceResponse(tensors)
+        response = InferenceResponse(tensors)
+        if parameter_bytes:
+            response._parameters = read_parameters(memory.bytes[parameters : parameters + parameter_bytes])
+        return response
 
     def cancel(self):
         # Cancel with the lock: once the place is free, another call may use it.

@@ -46,6 +46,19 @@ class TritonModelException(Exception):
         self.reason = reason if reason in _reasons else None
 
 
+class ModelFault(TritonModelException):
+    """An error of a batch for which no single request is the reason, so that no part of the batch is run again."""
+
+
+class ForeignError(TritonModelException):
+    """An error of a library that has its own words for where it happened, instead of Python's trace."""
+
+    def __init__(self, message, own, origin):
+        """`own`: the library's part of the message, at its end. `origin`: where it happened; None: it is not known."""
+        super().__init__(message)
+        self.own, self.origin = own, origin
+
+
 class TritonError:
     """The error of a request."""
 
@@ -92,10 +105,11 @@ class TritonError:
 _origin = re.compile("\0\x01([0-9]+)\x01\0")
 
 
-def with_origin(text, trace):
-    """A message to the server, with the text of the model's error and its trace."""
+def with_origin(text, trace, own=None):
+    """A message to the server, with the text of the model's error and its trace. `own`: the end of the text that is the
+    cause's (default: all of it)."""
     # The length counts UTF-16 units, as JavaScript does.
-    length = len(text.encode("utf-16-le", errors="replace")) // 2
+    length = len((text if own is None else own).encode("utf-16-le", errors="replace")) // 2
     return "%s\0\x01%d\x01\0%s" % (text, length, trace)
 
 

@@ -1,12 +1,12 @@
 """Runs a batch whose `execute` has raised again in halves, if the model allows it. As src/javascript/batches/halves.ts."""
 
-from .errors import TritonError, code_of
+from .errors import ModelFault, TritonError, code_of
 from .response import InferenceResponse
 
 
 def may_be_anothers(error):
     """Whether a single request may be the reason of a batch's error."""
-    if not isinstance(error, Exception):
+    if not isinstance(error, Exception) or isinstance(error, ModelFault):
         return False
     return code_of(error) & 0xFF not in (TritonError.CANCELLED, TritonError.UNAVAILABLE, TritonError.UNSUPPORTED)
 

@@ -31,6 +31,8 @@ class Instance:
         self.reruns = start.get("reruns", False)
         self.threads = start.get("threads", 1)
         self.inputs = [(one["name"], one["datatype"]) for one in start.get("inputs", ())]
+        #: By name: dims without the batch dimension.
+        self.input_dims = {one["name"]: one["dims"] for one in start.get("inputs", ())}
         #: By name: index, datatype, and dims without the batch dimension.
         self.outputs = {
             one["name"]: (index, one["datatype"], tuple(one["dims"])) for index, one in enumerate(start.get("outputs", ()))

@@ -1,6 +1,9 @@
 """Responses that models make, or get from other models."""
 
-from .errors import TritonError, TritonModelException, unsupported
+import json
+
+from .attributes import write_parameters
+from .errors import TritonError, TritonModelException
 from .tensor import Tensor
 
 #: The flag of a request's final response.
@@ -10,11 +13,10 @@ FINAL = 1
 class InferenceResponse:
     """A response (Triton: `pb_utils.InferenceResponse`)."""
 
-    __slots__ = ("_tensors", "_error")
+    __slots__ = ("_tensors", "_error", "_parameters")
 
     def __init__(self, output_tensors=(), error=None, parameters=None):
-        if parameters not in (None, {}, "", "{}"):
-            raise unsupported("InferenceResponse: parameters are not supported")
+        self._parameters = _checked(parameters) if parameters else None
         if error is not None and not isinstance(error, TritonError):
             error = TritonError(str(error))
         self._tensors, self._error = list(output_tensors), error
@@ -34,7 +36,25 @@ class InferenceResponse:
         return self._error
 
     def parameters(self):
-        return "{}"
+        """The parameters as JSON."""
+        return json.dumps(self._parameters or {})
+
+    def _parameter_bytes(self):
+        """The parameters as the server reads them; None: there are none."""
+        return write_parameters(self._parameters) if self._parameters else None
+
+
+def _checked(parameters):
+    """Parameters that a model gave: a dict, or JSON."""
+    if isinstance(parameters, str):
+        parameters = json.loads(parameters)
+    if not isinstance(parameters, dict):
+        raise TritonModelException(
+            "parameters: expected a dict or its JSON but got %s" % type(parameters).__name__, "INVALID_ARG"
+        )
+    # Here, so that the model sees the error where it makes the response.
+    write_parameters(parameters)
+    return dict(parameters)
 
 
 def output_tensor(response, name):

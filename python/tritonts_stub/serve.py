@@ -18,6 +18,7 @@ from . import reading
 from .calls import POOL
 from .control import ERROR, Control
 from .errors import (
+    ForeignError,
     TritonError,
     TritonModelException,
     code_name,
@@ -74,7 +75,10 @@ def _import(start):
     imports work. Its folders come last in sys.path, so that no file in them hides another module."""
     path = start["path"]
     folder = os.path.dirname(path)
-    own = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    own = _own_folder()
+    if _is_own(path):
+        # Python must not write bytecode into the package's folder.
+        sys.dont_write_bytecode = True
     sys.path[:] = [one for one in sys.path if os.path.abspath(one) != own]
     sys.path += [one for one in (folder, start["modelDirectory"]) if one and one not in sys.path]
     # Modules beside the model take precedence over modules beside this package.
@@ -97,6 +101,15 @@ def _import(start):
     if not inspect.isclass(model):
         raise TritonModelException("'%s': expected a class TritonPythonModel but found none" % path, "INVALID_ARG")
     return model
+
+
+def _own_folder():
+    return os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+def _is_own(path):
+    """Whether a model is one of this package's."""
+    return os.path.abspath(path).startswith(_own_folder() + os.sep)
 
 
 def _execute(spec):
@@ -137,7 +150,9 @@ def _serve(control, start):
         _settle(initialize(start["args"]))
     loop = Loop(instance, model)
     instance.serves = True
-    control.tell(ready=True, asks=callable(getattr(model, "is_ready", None)))
+    # Only models of this package tell more.
+    info = getattr(model, "info", None) if _is_own(start["path"]) else None
+    control.tell(ready=True, asks=callable(getattr(model, "is_ready", None)), info=info)
     loop.run()
     instance.serves = False
     # Sent even without `finalize`: Python waits for the model's threads, for which the same time limit holds.
@@ -292,4 +307,7 @@ class Loop:
         else:
             code = code_of(error)
             text = text_of(error) if isinstance(error, TritonModelException) else named_text_of(error)
+        if isinstance(error, ForeignError):
+            told = text if error.origin is None else with_origin(text[-4096:], error.origin[-4096:], error.own[-4096:])
+            return TritonError._of(told, code)
         return TritonError._of(with_origin(text[:4096], _trace(error)[-4096:]), code)

@@ -13,7 +13,7 @@ def columns_of(batch, results):
         return None
     first = results[0]._tensors
     for result in results:
-        if result._error is not None or len(result._tensors) != len(first):
+        if result._error is not None or result._parameters or len(result._tensors) != len(first):
             return None
     columns = []
     for i, tensor in enumerate(first):

@@ -238,11 +238,15 @@ export const differences: readonly Difference[] = [
   },
   {
     triton: 'A library of `op_library_filename` may lie anywhere.',
-    here: "It must lie in the model's folder, in the folder of the ONNX Runtime library, or in a folder of the server's option `trustedFolders`; see docs/security.md.",
+    here: "It must lie in the model's folder, beside the library of ONNX Runtime or TensorFlow, or in a folder of the server's option `trustedFolders`; see docs/security.md.",
   },
   {
     triton: '`EXECUTION_ENV_PATH` may lead anywhere.',
     here: "It must lead to the model's folder, or to a folder of the server's option `trustedFolders`.",
+  },
+  {
+    triton: 'Links in a repository may lead anywhere.',
+    here: 'They must end in the repository, or in a folder of `trustedFolders`, unless `outsideLinks` (`--outside-links`) is set; see docs/security.md.',
   },
   {
     triton: "A model's folder may contain anything.",
@@ -354,8 +358,12 @@ export const differences: readonly Difference[] = [
     here: '`checkReady()` and the endpoints call it. `ready` does not, because it does not wait.',
   },
   {
-    triton: 'Python: responses have parameters.',
-    here: '`pb_utils` refuses them with UNSUPPORTED.',
+    triton: 'The parameters of a response have no limit, and a name may come several times.',
+    here: 'They have at most 64 KiB. A name that is set again has the last value.',
+  },
+  {
+    triton: 'A response from the cache lacks the parameters that the model returned.',
+    here: 'An answer with parameters is not stored.',
   },
   {
     triton:
@@ -392,7 +400,7 @@ export const differences: readonly Difference[] = [
   {
     triton:
       "Repository agents: libraries `libtritonrepoagent_<name>.so`. `checksum` knows MD5, and reads files out of the model's folder, too.",
-    here: "Objects of the program, or modules in JavaScript. `checksum` knows SHA256 and SHA512, too, and reads files in the model's folder only.",
+    here: "Objects of the program, modules in JavaScript, or such libraries. `checksum` knows SHA256 and SHA512, too, and reads files in the model's folder only.",
   },
   {
     triton: 'Repository agents: a model whose files come with the load may have agents.',

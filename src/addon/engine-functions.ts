@@ -11,6 +11,7 @@ export type EngineFunctions = Pick<
   | 'backends'
   | 'engineId'
   | 'latencyBoundsNs'
+  | 'pluginMetrics'
   | 'releaseInstances'
   | 'reserveInstances'
   | 'settleInstances'

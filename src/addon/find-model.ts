@@ -1,6 +1,6 @@
 /** Finds the model that a program or a model means by its name alone. */
 
-import type { ModelKey } from '../model-key.js';
+import { ambiguousName, type ModelKey } from '../model-key.js';
 import type { NativeServer } from './native/server.js';
 import { statusError } from './status.js';
 
@@ -13,5 +13,6 @@ import { statusError } from './status.js';
 export function findModel(server: NativeServer, name: string): ModelKey | undefined {
   const found = server.resolveModel(name);
   if (found === undefined || !('code' in found)) return found;
-  throw statusError(found, { model: name });
+  const namespaces = server.modelKeys().flatMap((key) => (key.name === name ? key.namespace : []));
+  throw namespaces.length > 1 ? ambiguousName(name, namespaces) : statusError(found, { model: name });
 }

@@ -61,6 +61,8 @@ export const unservedBit: number = 1 << 11;
 export const countedBit: number = 1 << 12;
 /** The request ended without a further response. */
 export const emptyBit: number = 1 << 13;
+/** The response has parameters. */
+export const parametersBit: number = 1 << 14;
 /**
  * In place of an output's offset, plus the upper word of its byte size: the output is in its region. No number
  * of a large output is as small.

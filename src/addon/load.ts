@@ -2,6 +2,7 @@
 
 import { createRequire } from 'node:module';
 import { resolve } from 'node:path';
+import { outsideOfArchive } from './archive.js';
 import { faultOf } from './binary.js';
 import { errorCode, loadFailure, unsuitedNode, type Attempt } from './load-error.js';
 import { noMemoryError } from './memory.js';
@@ -60,6 +61,21 @@ export function addonUnlessSpared(): NativeAddon | undefined {
   return spared ? loaded : addon();
 }
 
+/**
+ * The addon, for something that is only less well done without it: it is loaded even if a server with another engine has spared it.
+ *
+ * @returns Undefined if it was spared, and cannot be loaded.
+ * @throws {@link TritonError} As {@link addon}, if it was not spared.
+ */
+export function addonIfAny(): NativeAddon | undefined {
+  try {
+    return addon();
+  } catch (error) {
+    if (spared) return undefined;
+    throw error;
+  }
+}
+
 /** A server with another engine is created: the addon is loaded only if something needs it. */
 export function spareAddon(): void {
   spared = true;
@@ -75,13 +91,13 @@ export function loadSpared(): void {
 }
 
 /**
- * The path of the addon's file.
+ * The path of the addon's file, beside which its other files lie; of an app of Electron, outside of its archive.
  *
  * @throws {@link TritonError} As {@link addon}.
  */
 export function addonFile(): string {
   addon();
-  return loadedFile;
+  return outsideOfArchive(loadedFile);
 }
 
 function tryPlace({

@@ -5,16 +5,16 @@
 
 import { execFile, type ChildProcess } from 'node:child_process';
 import { promisify } from 'node:util';
-import { addonUnlessSpared } from './load.js';
+import { addonIfAny, addonUnlessSpared } from './load.js';
 
 const execute = promisify(execFile);
 
 /**
- * Starts a process that ends with this environment, until {@link disown} is called. A test server, which has no addon, just
- * starts it.
+ * Starts a process that ends with this environment, until {@link disown} is called. The addon is loaded for that, also beside a test
+ * server. Where a test server has none, the process is just started.
  */
 export function own(start: () => ChildProcess): ChildProcess {
-  const addon = addonUnlessSpared();
+  const addon = addonIfAny();
   if (addon === undefined) return start();
   const child = addon.keepChildren(start);
   // Register the child explicitly, because not every system lists the children of a thread.
@@ -38,7 +38,8 @@ export interface RunOptions {
 export async function run(file: string, args: readonly string[], options: RunOptions): Promise<string> {
   let result: ReturnType<typeof execute> | undefined;
   const child = own(() => {
-    result = execute(file, args, options);
+    // A program may ignore SIGTERM.
+    result = execute(file, args, { ...options, killSignal: 'SIGKILL' });
     // The promise may reject before it is awaited below.
     result.catch(() => undefined);
     return result.child;

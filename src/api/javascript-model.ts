@@ -3,7 +3,7 @@
 import type { ModelConfig, ModelConfigInput } from '../config/index.js';
 import type { TensorInput, TensorInputOf } from '../tensor/inputs.js';
 import type { ModelSignature, SignatureFor } from '../tensor/signature.js';
-import type { ModelRequest, NameOrSignature, Rescheduled } from './model-request.js';
+import type { ModelRequest, NameOrSignature, ParameterizedResult, Rescheduled } from './model-request.js';
 import type { ModelServer } from './server.js';
 
 /**
@@ -49,10 +49,10 @@ export type Results<M extends NameOrSignature = ModelSignature> = readonly (
  * const result: ModelResult = { y: new Float32Array(16) };
  */
 export type ModelResult<M extends NameOrSignature = ModelSignature> =
-  | Outputs<M>
-  | Error
-  | Iterable<Outputs<M> | Error | PromiseLike<Outputs<M> | Error>>
-  | AsyncIterable<Outputs<M> | Error>;
+  OneResult<M> | Iterable<OneResult<M> | PromiseLike<OneResult<M>>> | AsyncIterable<OneResult<M>>;
+
+/** One response of a model. */
+type OneResult<M extends NameOrSignature> = Outputs<M> | ParameterizedResult | Error;
 
 /**
  * Writes to the server's `logger`. Each message begins with the model's name, which is also in the message's

@@ -70,6 +70,8 @@ export interface ServerMetadata {
 export interface ModelStatus {
   /** The model's name. */
   readonly name: string;
+  /** With `modelNamespacing`, its repository. */
+  readonly namespace?: string;
   /** The version; absent if none is known. */
   readonly version?: string;
   /** State of the version, or of the model if no version is known. */
@@ -126,6 +128,8 @@ export interface ResponseStatistic {
 export interface ModelStatistics {
   /** The model's name. */
   readonly name: string;
+  /** With `modelNamespacing`, its repository. */
+  readonly namespace?: string;
   /** The version, as text. */
   readonly version: string;
   /** When the last batch ran, in milliseconds since 1970; 0 if none ran. */

@@ -9,6 +9,7 @@ import type {
 } from '../tensor/signature.js';
 import type { AnyTensor } from '../tensor/tensor.js';
 import type { ReceivedSequence } from './request-sequence.js';
+import type { RequestParameters } from './request-parameters.js';
 
 /** The type parameter of a model's types: its name in {@link ModelRegistry}, or its signature. */
 // eslint-disable-next-line @typescript-eslint/no-redundant-type-constituents -- programs add names
@@ -28,6 +29,17 @@ export type ReceivedOf<S extends ModelSignature> = string extends keyof S['input
 export interface Rescheduled {
   /** The request. */
   readonly request: object;
+}
+
+/**
+ * What `request.withParameters()` returns: a result that stands for outputs and parameters.
+ *
+ * @example
+ * const result: ParameterizedResult = request.withParameters({ y }, { tokens: 12 });
+ */
+export interface ParameterizedResult {
+  /** The outputs. */
+  readonly outputs: object;
 }
 
 /**
@@ -65,6 +77,19 @@ export interface ModelRequest<M extends NameOrSignature = ModelSignature> {
    * property is first read, in `execute` or later.
    */
   readonly signal: AbortSignal;
+  /**
+   * Makes a result with parameters, which the caller gets as `parameters` of its result (Triton: response
+   * parameters). Return or yield it in place of the outputs. The parameters of a response have at most 64 KiB; more
+   * of them, and values of another kind, are a TypeError.
+   *
+   * @param outputs - The outputs by name, as without parameters.
+   * @param parameters - Strings, numbers and booleans by name. Integers may have 64 bits.
+   * @example
+   * execute(requests) {
+   *   return requests.map((request) => request.withParameters({ y: request.inputs.x }, { source: 'cached' }));
+   * }
+   */
+  withParameters(outputs: object, parameters: RequestParameters): ParameterizedResult;
   /**
    * Runs the request again in a later batch, instead of ending it (Triton: the release flag `RESCHEDULE` of iterative
    * sequences). Return it as the request's result, or, of a decoupled model, return it from the request's generator.

@@ -4,6 +4,7 @@
  */
 
 import type { ModelConfig } from '../config/index.js';
+import type { Explanation } from './explanation.js';
 import type { ModelMetadata, ModelStatistics, RuntimeInfo } from './metadata.js';
 import type {
   InferOptions,
@@ -221,6 +222,17 @@ export interface TypedModel<S extends ModelSignature> {
    * const { inference_count, execution_count } = model.statistics();
    */
   statistics(): ModelStatistics;
+
+  /**
+   * How the last batches of the model came about, and what limits its throughput: `server.explain`. Triton has no
+   * counterpart.
+   *
+   * @throws {@link TritonError} NOT_FOUND or UNAVAILABLE if no version is ready, UNSUPPORTED for an ensemble.
+   *
+   * @example
+   * console.log(model.explain().summary);
+   */
+  explain(): Explanation;
 }
 
 /**

@@ -3,13 +3,11 @@
 import type { Timings } from './timings.js';
 import type { TritonError } from '../errors.js';
 import type { ModelRequest } from './model-request.js';
+import type { RequestParameters } from './request-parameters.js';
 import type { Inputs } from '../tensor/inputs.js';
 import type { AnyTensor } from '../tensor/tensor.js';
 import type { TypedArray } from '../tensor/types.js';
 import type { RequestSequence } from './request-sequence.js';
-
-/** Values that a request or a response may carry besides tensors. Triton: `parameters`. */
-export type RequestParameters = Readonly<Record<string, string | number | bigint | boolean>>;
 
 /**
  * The result of a request. `JSON.stringify` writes all of it; {@link TensorJSON} describes the tensors.
@@ -33,7 +31,10 @@ export interface InferResult<O = Readonly<Record<string, AnyTensor>>> {
   readonly id: string;
   /** The outputs by name. The object has no inherited properties. Triton: `outputs`. */
   readonly outputs: O;
-  /** Values that the backend returned besides outputs; empty if it returned none. Triton: `parameters`. */
+  /**
+   * Values that the model returned besides outputs; empty if it returned none. Integers are numbers, or bigints
+   * beyond `Number.MAX_SAFE_INTEGER`. Triton: `parameters`.
+   */
   readonly parameters: RequestParameters;
   /** The times of the batch that the request ran in. */
   readonly timings: Timings;

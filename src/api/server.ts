@@ -16,11 +16,6 @@ import type { Metric, MetricOptions } from './metric.js';
 import type { Model, TypedModel } from './model.js';
 import type { InferOptions, InferResult, RequestedOutputs } from './results.js';
 
-/** The version of a model to use (default: the newest ready one). */
-interface OfVersion {
-  readonly version?: string | number | undefined;
-}
-
 /**
  * Which model of a name is meant, and which version of it.
  *
@@ -63,9 +58,9 @@ export interface ModelServer {
   >(
     name: N,
     inputs: SingleInputsOf<SignatureOf<N>>,
-    options?: InferOptions<OutputNames<SignatureOf<N>>, W> & OfVersion,
+    options?: InferOptions<OutputNames<SignatureOf<N>>, W> & ModelChoice,
   ): Promise<InferResult<WantedOf<SignatureOf<N>, W>>>;
-  infer(name: ModelName, inputs: Inputs, options?: InferOptions & OfVersion): Promise<InferResult>;
+  infer(name: ModelName, inputs: Inputs, options?: InferOptions & ModelChoice): Promise<InferResult>;
   /** Runs a decoupled model: {@link InferenceServer.stream}. */
   stream<
     N extends keyof ModelRegistry,
@@ -73,12 +68,12 @@ export interface ModelServer {
   >(
     name: N,
     inputs: InputsOf<SignatureOf<N>>,
-    options?: InferOptions<OutputNames<SignatureOf<N>>, W> & OfVersion,
+    options?: InferOptions<OutputNames<SignatureOf<N>>, W> & ModelChoice,
   ): AsyncIterableIterator<InferResult<WantedOf<SignatureOf<N>, W>>>;
   stream(
     name: ModelName,
     inputs: Inputs,
-    options?: InferOptions & OfVersion,
+    options?: InferOptions & ModelChoice,
   ): AsyncIterableIterator<InferResult>;
   /** Describes the server: {@link InferenceServer.metadata}. */
   metadata(): ServerMetadata;
@@ -89,7 +84,7 @@ export interface ModelServer {
   /** Unloads a model: {@link InferenceServer.unloadModel}. Models on threads cannot call it. */
   unloadModel(name: string, options?: UnloadModelOptions): Promise<void>;
   /** Returns statistics of models: {@link InferenceServer.statistics}. */
-  statistics(name?: string, version?: string | number): ModelStatistics[];
+  statistics(name?: string, which?: string | number | ModelChoice): ModelStatistics[];
   /** Defines a metric of the application: {@link InferenceServer.metric}. */
   metric(options: MetricOptions): Metric;
 }

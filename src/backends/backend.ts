@@ -35,8 +35,18 @@ export interface Runtime {
    * @throws {@link TritonError} UNAVAILABLE; it says what was searched, where, and what to install.
    */
   settings?(options: BackendConfig): Record<string, string>;
-  /** Looks for the runtime's program. */
-  find?(options: BackendConfig): Promise<FoundProgram>;
+  /**
+   * Looks for the runtime's program. With {@link Runtime.settings}, it is asked only if the library cannot be used: models then run
+   * with the program instead.
+   *
+   * @param others - The options of each backend.
+   * @param lack - Why the library cannot be used.
+   */
+  find?(
+    options: BackendConfig,
+    others: Readonly<Record<string, BackendConfig>>,
+    lack?: string,
+  ): Promise<FoundProgram>;
 }
 
 /** A backend's decisions that are made once per model. `native/backends/<name>/` runs the requests. */
@@ -80,6 +90,18 @@ export interface Backend {
    * the working directory, except for a library's name without a folder.
    */
   readonly paths?: Readonly<Partial<Record<string, 'path' | 'library' | 'libraries'>>>;
+  /**
+   * Chooses the backend that runs a version on this machine, if there are several ways (default: this one).
+   *
+   * @param others - The options of each backend.
+   * @throws {@link TritonError} INVALID_ARG for an invalid parameter value, UNAVAILABLE if no way is there.
+   */
+  choose?(context: BackendContext, others: Readonly<Record<string, BackendConfig>>): Promise<Backend>;
+  /**
+   * How its models run more slowly than they might, and what makes them faster, as a clause: of a backend that
+   * {@link Backend.choose} falls back to (default: nothing).
+   */
+  readonly detour?: string;
   /** The backend's runtime. A backend without one needs only the addon. */
   readonly runtime?: Runtime;
   /** The requirements for running on GPUs. A backend without them runs on the CPU only. */

@@ -14,6 +14,7 @@ import type { ResolvedOptions } from '../options.js';
 import type { Backend } from './backend.js';
 import { backends } from './index.js';
 import { backend as javascript } from './javascript/index.js';
+import { backend as plugins } from './plugin/index.js';
 
 /** A backend's file, in the order in which they are looked for. */
 const files = ['model.js', 'model.mjs', 'model.cjs', 'model.ts'] as const;
@@ -58,7 +59,8 @@ export function customBackend(name: string): Backend {
 /** Which backends there are and where others were looked for, for the error about an unknown one. */
 export function knownBackends({ registeredBackends, backendDirectory }: CustomOptions): string {
   const own = [...registeredBackends.keys()];
-  const builtIn = [...backends().keys()].join(', ');
+  // What runs plug-ins is no name that a configuration gives.
+  const builtIn = [...backends().keys()].filter((name) => name !== plugins.name).join(', ');
   const named = own.length === 0 ? '' : `, and registered ones: ${own.join(', ')}`;
   const [first, ...others] = files;
   const looked =

@@ -73,13 +73,22 @@ function noGpu({ unusable }: Pick<Gpus, 'unusable'>): string {
  * Finds the GPUs that a backend can use. KIND_AUTO uses them if there are any; KIND_GPU requires them. Only
  * GPUs that {@link askForGpus} has found count.
  *
- * @param isCustom - Whether a backend of that name exists that is not part of the package. Such backends run on
- *   the CPU.
+ * @param isCustom - Whether a backend in JavaScript of that name exists that is not part of the package. Such backends run
+ *   on the CPU.
+ * @param withPlugins - Whether other backends may be plug-ins of Triton, which decide themselves whether they run on GPUs.
  */
-export function gpuFinder(options: GpuOptions, isCustom: (name: string) => boolean = () => false): GpuFinder {
+export function gpuFinder(
+  options: GpuOptions,
+  isCustom: (name: string) => boolean = () => false,
+  withPlugins = false,
+): GpuFinder {
   return (name) => {
     const backend = backends().get(name);
-    if (backend === undefined && !isCustom(name)) return undefined;
+    if (backend === undefined && !isCustom(name)) {
+      if (!withPlugins) return undefined;
+      const gpus = usableGpus(options);
+      return { ...gpus, missing: () => ({ code: 'UNAVAILABLE', text: noGpu(gpus) }) };
+    }
     if (backend?.onGpus === undefined) {
       const text = `the ${name} backend runs on the CPU only`;
       return { usable: [], unusable: new Map(), missing: () => ({ code: 'UNSUPPORTED', text }) };

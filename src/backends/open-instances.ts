@@ -24,21 +24,23 @@ type CompletedBy = 'completeConfig' | 'auto_complete_config';
 /**
  * See the head of this file.
  *
+ * @param by - The function by which the model may complete its configuration (default: it has none).
  * @throws {@link TritonError} INVALID_ARG for a configuration that makes no sense, and whatever the model throws. The version is
  *   ended then.
  */
 export async function openInstances(
   { server, prepared, parsed }: Pick<VersionSource, 'server' | 'prepared' | 'parsed'>,
   version: OpeningVersion,
-  by: CompletedBy,
+  by?: CompletedBy,
 ): Promise<OpenedInstances> {
   const end = (uid: number | undefined): Promise<void> => settle(server, version, uid);
   noteOpening(server, version);
   try {
-    const own = prepared.context.autoComplete ? await version.complete(prepared.config) : undefined;
+    const asks = by !== undefined && prepared.context.autoComplete;
+    const own = asks ? await version.complete(prepared.config) : undefined;
     return {
       prepared:
-        own === undefined
+        own === undefined || by === undefined
           ? prepared
           : completeWithOwn(prepared, parsed, readOwn(prepared.context.modelName, own, by), by),
       settings: { inboxes: String(version.inboxes) },

@@ -6,6 +6,7 @@ import { backend as identity } from './identity/index.js';
 import { backend as javascript } from './javascript/index.js';
 import { backend as onnxruntime } from './onnxruntime/index.js';
 import { backend as openvino } from './openvino/index.js';
+import { backend as plugin } from './plugin/index.js';
 import { backend as python } from './python/index.js';
 import { backend as pytorch } from './pytorch/index.js';
 import { backend as tensorflow } from './tensorflow/index.js';
@@ -18,6 +19,7 @@ export const table: readonly Backend[] = [
   javascript,
   onnxruntime,
   openvino,
+  plugin,
   python,
   pytorch,
   tensorflow,

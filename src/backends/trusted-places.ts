@@ -6,6 +6,7 @@
 
 import { lstatSync, readdirSync, realpathSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
+import { indexPath } from '../config/index.js';
 import type { BackendContext } from './context.js';
 
 /** A folder, and its name in messages. */
@@ -20,6 +21,33 @@ export function ownPlaces({ modelDirectory, trustedFolders }: BackendContext): P
     ...(modelDirectory === undefined ? [] : [{ folder: modelDirectory, name: "the model's folder" }]),
     ...trustedFolders.map((folder) => ({ folder, name: 'a trusted folder' })),
   ];
+}
+
+/** The path of the configuration field that names a library of custom operators. */
+export function operatorsField(index: number): string {
+  return indexPath('model_operations.op_library_filename', index);
+}
+
+/**
+ * Paths of a model's libraries of custom operators, in the order of the configuration. They may lie in the model's folder,
+ * beside the runtime's library, and in the server's trusted folders.
+ *
+ * @param runtime - Gives the path of the runtime's library. It is only called for a model with such libraries.
+ * @param title - The runtime's name.
+ * @throws {@link TritonError} INVALID_ARG for a file outside of these folders.
+ */
+export function operatorLibraries(context: BackendContext, runtime: () => string, title: string): string[] {
+  const files = context.config.model_operations?.op_library_filename ?? [];
+  if (files.length === 0) return [];
+  const library = runtime();
+  const places = [
+    ...ownPlaces(context),
+    // The system searches for a name without a folder.
+    ...(isAbsolute(library)
+      ? [{ folder: dirname(realPath(library) ?? library), name: `the folder of the ${title} library` }]
+      : []),
+  ];
+  return files.map((file, index) => confined(context, operatorsField(index), file, places));
 }
 
 /**

@@ -38,6 +38,8 @@ export interface OpenedInstances {
   readonly settings: Record<string, string>;
   /** Starts the instances with the completed configuration. */
   start(config: ModelConfig): Promise<void>;
+  /** What the instances tell of the model once they have started, besides `Model::Info` of the native side (default: nothing). */
+  info?(): Readonly<Record<string, string>>;
   /** The engine has opened the version, or refused it (undefined), which ends it. */
   settle(uid: number | undefined): Promise<void>;
 }

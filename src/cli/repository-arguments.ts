@@ -13,6 +13,7 @@ export const repositoryOptions = {
   'instance-kind': { type: 'string' },
   library: { type: 'string' },
   'trusted-folder': { type: 'string', multiple: true },
+  'outside-links': { type: 'boolean', default: false },
   'backend-directory': { type: 'string' },
   'repoagent-directory': { type: 'string' },
   'repository-cache-directory': { type: 'string' },
@@ -25,6 +26,7 @@ export const repositoryHelp = `  --disable-auto-complete-config  complete nothin
   --instance-kind cpu             take KIND_GPU models on the CPU
   --library <file>                an ONNX Runtime library to use instead of that of onnxruntime-node
   --trusted-folder <folder>       the server's trustedFolders; may be given several times
+  --outside-links                 the server's outsideLinks: links may lead out of a repository
   --backend-directory <folder>    the server's backendDirectory (as Triton's flag)
   --repoagent-directory <folder>  the server's repositoryAgentDirectory (as Triton's flag)
   --repository-cache-directory <folder>
@@ -38,6 +40,7 @@ interface RepositoryValues {
   readonly 'instance-kind'?: string | undefined;
   readonly library?: string | undefined;
   readonly 'trusted-folder'?: readonly string[] | undefined;
+  readonly 'outside-links': boolean;
   readonly 'backend-directory'?: string | undefined;
   readonly 'repoagent-directory'?: string | undefined;
   readonly 'repository-cache-directory'?: string | undefined;
@@ -118,6 +121,7 @@ export function checkOptions(
     modelNamespacing: values['model-namespacing'],
     instanceKind: kind,
     trustedFolders: values['trusted-folder'] ?? [],
+    outsideLinks: values['outside-links'],
     backendDirectory: values['backend-directory'],
     repositoryAgentDirectory: values['repoagent-directory'],
     repositoryCacheDirectory: values['repository-cache-directory'],

@@ -11,11 +11,25 @@ export class Broken extends TritonError {
   }
 }
 
-/** The text of an error. The AggregateError of a host with several addresses has no message. */
+/**
+ * The text of an error, with a hint if the port may speak another protocol. The AggregateError of a host with several addresses
+ * has no message.
+ */
 export function causeText(cause: Error): string {
   const { code }: { readonly code?: unknown } = cause as { code?: unknown };
-  return cause.message === '' ? (typeof code === 'string' ? code : cause.name) : cause.message;
+  if (cause.message === '') return typeof code === 'string' ? code : cause.name;
+  // OpenSSL's own text has several lines.
+  if (cause.message.includes('wrong version number'))
+    return 'the port does not speak TLS: its URL has http:// or grpc://';
+  const hint = code === 'ERR_HTTP2_ERROR' && cause.message !== 'Protocol error' ? undefined : hints.get(code);
+  return hint === undefined ? cause.message : `${cause.message} (${hint})`;
 }
+
+/** By the codes of Node's errors. */
+const hints: ReadonlyMap<unknown, string> = new Map([
+  ['HPE_INVALID_CONSTANT', 'is it a gRPC port? Its URL begins with grpc://'],
+  ['ERR_HTTP2_ERROR', 'is it an HTTP port? Its URL begins with http://'],
+]);
 
 /** The error of a call that was cancelled by its signal. */
 export function cancelled(signal: AbortSignal | undefined, model: string | undefined): TritonError {

@@ -9,6 +9,16 @@ import { ServerOfProtocol } from './remote-server.js';
 import type { RemoteServer } from './types.js';
 
 export type { ConnectOptions } from './options.js';
+export type { RegionOptions, RegionStatus } from '../server/memory/shared-memory.js';
+export type {
+  RemoteInputs,
+  RemoteInto,
+  RemoteSharedMemory,
+  SharedMemoryInput,
+  SharedMemoryOutput,
+  SharedMemoryRange,
+  SharedMemoryTarget,
+} from './shared-memory.js';
 export type {
   RemoteInferOptions,
   RemoteMapOptions,

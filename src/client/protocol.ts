@@ -6,6 +6,7 @@ import type { ModelMetadata, ModelStatus, RequestParameters } from '../index.js'
 import type { ParameterValue } from '../protocol/parameters.js';
 import type { Datatype } from '../tensor/datatype.js';
 import type { Calls } from './calls.js';
+import type { RegionCalls, WireRange } from './regions.js';
 import type { RemoteMetadata, RemoteStatistics } from './types.js';
 
 /** A model, with a version if the call is for a specific one. */
@@ -21,6 +22,17 @@ export interface WireInput {
   readonly shape: readonly number[];
   /** Its own copy: the caller may change its arrays while the request waits for a connection. */
   readonly bytes: Uint8Array;
+  /** Where the input is, if it is in shared memory. Then `bytes` is empty. */
+  readonly place?: WireRange | undefined;
+}
+
+/** An output that is requested. */
+export interface WireWanted {
+  readonly name: string;
+  /** The number of classes; 0: no classification. */
+  readonly classes: number;
+  /** Where the server writes it, if that is shared memory. */
+  readonly place?: WireRange | undefined;
 }
 
 /** A checked request. */
@@ -29,8 +41,16 @@ export interface WireRequest {
   /** Includes `priority` and `timeout`. */
   readonly parameters: readonly (readonly [name: string, value: ParameterValue])[];
   readonly inputs: readonly WireInput[];
-  /** The requested outputs, each with the number of classes (0: no classification); undefined: all outputs. */
-  readonly outputs: readonly { readonly name: string; readonly classes: number }[] | undefined;
+  /** The requested outputs; undefined: all outputs. */
+  readonly outputs: readonly WireWanted[] | undefined;
+}
+
+const none: ReadonlySet<string> = new Set();
+
+/** The names of the outputs that the server writes to shared memory. */
+export function storedOutputs({ outputs = [] }: WireRequest): ReadonlySet<string> {
+  const names = outputs.flatMap(({ name, place }) => (place === undefined ? [] : [name]));
+  return names.length === 0 ? none : new Set(names);
 }
 
 /** An output of an answer. */
@@ -42,6 +62,8 @@ export interface WireOutput {
   readonly bytes: ArrayBuffer;
   /** The elements instead of the bytes, from a server that sends only JSON. */
   readonly listed?: readonly unknown[] | undefined;
+  /** Whether the server has written it to shared memory. Then `bytes` is empty. */
+  readonly stored?: boolean | undefined;
 }
 
 /** An answer. */
@@ -79,7 +101,7 @@ export interface AnswerStream {
  * See the head of this file. Each call throws a {@link TritonError}: the server's error; UNAVAILABLE if there
  * is no connection, if the answer is late, or after {@link close}; CANCELLED by the call's signal.
  */
-export interface Protocol {
+export interface Protocol extends RegionCalls {
   readonly calls: Calls;
   /** The advice in the error of `infer` for decoupled models. */
   readonly forDecoupled: string;

@@ -1,5 +1,6 @@
 /** A model in another process. */
 
+import { abortSignalOf } from '../call-signal.js';
 import type { ModelConfig } from '../config/index.js';
 import type { Waiter } from '../dispatch/types.js';
 import { TritonError } from '../errors.js';
@@ -11,6 +12,7 @@ import type { InferResult, MapOptions } from '../api/results.js';
 import { failedStream } from '../server/requests/stream-iterator.js';
 import type { Inputs } from '../tensor/inputs.js';
 import type { ModelName, Protocol, WireRequest } from './protocol.js';
+import type { RemoteInputs } from './shared-memory.js';
 import { RemoteStream } from './remote-stream.js';
 import { checkRemoteOptions, type RemoteOptions } from './remote-options.js';
 import { SequenceOfServer, type SendChecked } from './remote-sequence.js';
@@ -84,11 +86,11 @@ export class ModelOfServer implements RemoteModel {
     return this.#protocol.config(this.#model);
   }
 
-  async infer(inputs: Inputs, options: RemoteInferOptions = {}): Promise<RemoteResult> {
+  async infer(inputs: RemoteInputs, options: RemoteInferOptions = {}): Promise<RemoteResult> {
     return this.#infer(inputs, this.#check(options).given);
   }
 
-  stream(inputs: Inputs, options: RemoteInferOptions = {}): AsyncIterableIterator<RemoteResult> {
+  stream(inputs: RemoteInputs, options: RemoteInferOptions = {}): AsyncIterableIterator<RemoteResult> {
     let checked: RemoteInferOptions;
     try {
       checked = this.#check(options).given;
@@ -144,7 +146,7 @@ export class ModelOfServer implements RemoteModel {
   }
 
   /** Checks a request of a sequence. Its flags are known when it is sent. */
-  #prepareInSequence(inputs: Inputs, options: RemoteInferOptions): SendChecked | Promise<SendChecked> {
+  #prepareInSequence(inputs: RemoteInputs, options: RemoteInferOptions): SendChecked | Promise<SendChecked> {
     const own = this.#check(options).given;
     const send =
       ({ version, request }: Prepared): SendChecked =>
@@ -203,7 +205,7 @@ export class ModelOfServer implements RemoteModel {
   }
 
   /** Checks a request against the model's description. If there is none yet, it is fetched first. */
-  #prepare(inputs: Inputs, options: RemoteInferOptions): Prepared | Promise<Prepared> {
+  #prepare(inputs: RemoteInputs, options: RemoteInferOptions): Prepared | Promise<Prepared> {
     const check = (version: RemoteVersion): Prepared => ({
       version,
       request: version.check(inputs, options),
@@ -226,7 +228,7 @@ export class ModelOfServer implements RemoteModel {
     }
   }
 
-  async #infer(inputs: Inputs, options: RemoteInferOptions): Promise<RemoteResult> {
+  async #infer(inputs: RemoteInputs, options: RemoteInferOptions): Promise<RemoteResult> {
     const prepared = this.#prepare(inputs, options);
     return this.#send(prepared instanceof Promise ? await prepared : prepared, options);
   }
@@ -272,7 +274,7 @@ export class ModelOfServer implements RemoteModel {
 
   #sendItem(inputs: Inputs, { request, ...rest }: CheckedOptions, waiter: Waiter<InferResult>): void {
     const { owner } = request;
-    let { signal } = request;
+    let signal = request.signal && abortSignalOf(request.signal);
     if (owner !== undefined) {
       const own = this.#owned.get(owner) ?? new AbortController();
       this.#owned.set(owner, own);

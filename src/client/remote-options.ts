@@ -1,5 +1,6 @@
 /** Checks the options of requests to a remote model. */
 
+import { abortSignalOf } from '../call-signal.js';
 import type { InferOptions } from '../api/results.js';
 import { readOptions } from '../argument-checks.js';
 import { TritonError } from '../errors.js';
@@ -33,5 +34,6 @@ export function checkRemoteOptions(model: string, options: unknown, shared: Shar
   const checked = checkInferOptions(model, given, shared);
   // Copied, because a program may change its options while the request is in progress.
   const sequence = given.sequence && { ...given.sequence };
-  return { ...checked, given: { ...given, sequence, signal: checked.request.signal } };
+  const signal = checked.request.signal && abortSignalOf(checked.request.signal);
+  return { ...checked, given: { ...given, sequence, signal } };
 }

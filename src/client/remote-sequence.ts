@@ -6,7 +6,7 @@
 import type { RequestSequence, SequenceOptions } from '../index.js';
 import { SequenceLife } from '../server/sequences/sequence-life.js';
 import { withoutSequence } from '../server/sequences/model-sequence.js';
-import type { Inputs } from '../tensor/inputs.js';
+import type { RemoteInputs } from './shared-memory.js';
 import type {
   RemoteInferOptions,
   RemoteResult,
@@ -26,7 +26,7 @@ export interface SequencedRemote {
    *
    * @throws {@link TritonError} INVALID_ARG for a request that cannot be sent.
    */
-  prepare(inputs: Inputs, options: RemoteInferOptions): SendChecked | Promise<SendChecked>;
+  prepare(inputs: RemoteInputs, options: RemoteInferOptions): SendChecked | Promise<SendChecked>;
 }
 
 const ignore = (): void => undefined;
@@ -52,13 +52,13 @@ export class SequenceOfServer implements RemoteSequence {
     return this.#life.ended;
   }
 
-  infer(inputs: Inputs, options?: RemoteSequenceInferOptions): Promise<RemoteResult> {
+  infer(inputs: RemoteInputs, options?: RemoteSequenceInferOptions): Promise<RemoteResult> {
     return this.#send(inputs, options, false);
   }
 
   end(): Promise<void>;
-  end(inputs: Inputs, options?: RemoteSequenceInferOptions): Promise<RemoteResult>;
-  end(inputs?: Inputs | null, options?: RemoteSequenceInferOptions): Promise<RemoteResult | void> {
+  end(inputs: RemoteInputs, options?: RemoteSequenceInferOptions): Promise<RemoteResult>;
+  end(inputs?: RemoteInputs | null, options?: RemoteSequenceInferOptions): Promise<RemoteResult | void> {
     return inputs === undefined || inputs === null ? this.#finish() : this.#send(inputs, options, true);
   }
 
@@ -73,7 +73,7 @@ export class SequenceOfServer implements RemoteSequence {
   }
 
   async #send(
-    inputs: Inputs,
+    inputs: RemoteInputs,
     options: RemoteSequenceInferOptions | null | undefined,
     end: boolean,
   ): Promise<RemoteResult> {

@@ -12,9 +12,9 @@ import {
   checkVersion,
 } from '../server/creation/server-arguments.js';
 import { loadOptionKeys, readForce } from '../registry/loading/load-options.js';
-import type { Inputs } from '../tensor/inputs.js';
 import type { Protocol } from './protocol.js';
 import { ModelOfServer } from './remote-model.js';
+import { SharedMemoryOfServer, type RemoteInputs, type RemoteSharedMemory } from './shared-memory.js';
 import type {
   RemoteInferOptions,
   RemoteMetadata,
@@ -56,12 +56,14 @@ function configText(model: string, config: unknown): string {
 export class ServerOfProtocol implements RemoteServer {
   readonly #protocol: Protocol;
   readonly #models: Map<string, ModelOfServer> = new Map();
+  readonly sharedMemory: RemoteSharedMemory;
   readonly #signal: AbortSignal | undefined;
   #closing: Promise<void> | undefined;
 
   /** @param signal - Closes the server's connections when it aborts. */
   constructor(protocol: Protocol, signal: AbortSignal | undefined) {
     this.#protocol = protocol;
+    this.sharedMemory = new SharedMemoryOfServer(protocol);
     this.#signal = signal;
     signal?.addEventListener('abort', this.#onAbort, { once: true });
   }
@@ -82,7 +84,7 @@ export class ServerOfProtocol implements RemoteServer {
 
   async infer(
     name: string,
-    inputs: Inputs,
+    inputs: RemoteInputs,
     options?: (RemoteInferOptions & { readonly version?: string | number | undefined }) | null,
   ): Promise<RemoteResult> {
     const given = options ?? {};

@@ -10,7 +10,6 @@ import { OutputChoice } from '../server/requests/wanted-outputs.js';
 import type { EncodedInputs } from '../tensor/encoded.js';
 import { targetMemory, tensorInto } from '../tensor/into-check.js';
 import { InputEncoder } from '../tensor/input.js';
-import type { Inputs } from '../tensor/inputs.js';
 import { namedValues, type NamedValuesConstructor } from '../tensor/named-values.js';
 import { tensorFactory } from '../tensor/output.js';
 import type { AnyTensor, Tensor } from '../tensor/tensor.js';
@@ -21,6 +20,14 @@ import type { ModelMetadata, RequestSequence } from '../index.js';
 import { unreadable } from './failures.js';
 import type { ParameterValue } from '../protocol/parameters.js';
 import type { WireAnswer, WireInput, WireOutput, WireRequest } from './protocol.js';
+import type { WireRange } from './regions.js';
+import {
+  isShared,
+  splitInputs,
+  splitInto,
+  type RemoteInputs,
+  type SharedMemoryOutput,
+} from './shared-memory.js';
 import type { RemoteInferOptions, RemoteResult } from './types.js';
 import { thrownText } from '../thrown-text.js';
 
@@ -63,26 +70,39 @@ export class RemoteVersion {
    *
    * @throws {@link TritonError} INVALID_ARG if the model does not accept the request.
    */
-  check(inputs: Inputs, options: RemoteInferOptions): WireRequest {
+  check(inputs: RemoteInputs, options: RemoteInferOptions): WireRequest {
     const wanted = this.#choice.wanted(options.outputs);
-    if (options.into !== undefined) this.#choice.intoOf(options.into, wanted);
+    const { arrays, places } = splitInto(this.#model, options.into ?? {});
+    this.#choice.intoOf(arrays, wanted);
+    for (const name of places.keys()) this.#choice.indexOfInto(name, wanted);
     const { indices, classes } = wanted;
-    const outputs = indices?.map((index) => {
+    // An output in shared memory must be named, and so all others, too.
+    const asked = indices ?? (places.size === 0 ? undefined : this.#outputNames.map((_, index) => index));
+    const outputs = asked?.map((index) => {
       const name = this.#outputNames[index] ?? '';
-      return { name, classes: classes.find((one) => one.name === name)?.count ?? 0 };
+      const place = places.get(name);
+      const count = classes.find((one) => one.name === name)?.count ?? 0;
+      return { name, classes: count, ...(place !== undefined && { place }) };
     });
     const { id = '' } = options;
+    const split = splitInputs(this.#model, this.#inputs, inputs);
     try {
-      const encoded = this.#copied(this.#encoder.encode(inputs));
+      const encoded = this.#copied(this.#encoder.encode(split.inputs), split.ranges);
       return { id, parameters: parametersOf(options), inputs: encoded, outputs };
     } finally {
       this.#encoder.release();
+      this.#encoder.encoded.ranges = undefined;
     }
   }
 
-  #copied({ shapes, data, byteLengths }: EncodedInputs): WireInput[] {
+  #copied({ shapes, data, byteLengths, ranges }: EncodedInputs, places: readonly WireRange[]): WireInput[] {
     return this.#inputs.flatMap(({ name, datatype }, i) => {
       const shape = shapes[i];
+      const range = ranges?.[i];
+      if (shape !== undefined && range !== undefined) {
+        const place = places[range.region];
+        return [{ name, datatype, shape: [...shape], bytes: new Uint8Array(0), place }];
+      }
       const elements = data[i];
       if (shape === undefined || elements === undefined) return [];
       const bytes = bytesAt(elements);
@@ -105,18 +125,25 @@ export class RemoteVersion {
    */
   read({ outputs: wire, ...rest }: WireAnswer, { into = {} }: RemoteInferOptions): RemoteResult {
     const outputs: Record<string, unknown> = new this.#Outputs();
+    const stored: Record<string, SharedMemoryOutput> = {};
     for (const output of wire) {
       const { name, datatype, shape, listed } = output;
+      if (output.stored === true) {
+        stored[name] = { datatype, shape };
+        continue;
+      }
       const bytes = listed === undefined ? output.bytes : this.#bytesOfJson(output, listed);
       const target = into[name];
-      if (target === undefined) outputs[name] = tensorFactory(datatype)(shape, bytes);
+      if (target === undefined || isShared(target)) outputs[name] = tensorFactory(datatype)(shape, bytes);
       else {
         targetMemory(this.#model, name, datatype, shape, bytes.byteLength, target).set(new Uint8Array(bytes));
         outputs[name] = tensorInto(datatype, shape, target);
       }
     }
     // Filled only by the loop above, with tensors.
-    return { ...rest, outputs: outputs as Record<string, Tensor> as Record<string, AnyTensor> };
+    const tensors = outputs as Record<string, Tensor> as Record<string, AnyTensor>;
+    if (Object.keys(stored).length === 0) return { ...rest, outputs: tensors };
+    return { ...rest, outputs: tensors, sharedMemory: stored };
   }
 
   /**

@@ -29,15 +29,32 @@ import type {
   UnloadModelOptions,
   WantedOf,
 } from '../index.js';
+import type { RemoteInputs, RemoteInto, RemoteSharedMemory, SharedMemoryOutput } from './shared-memory.js';
 
-/** The result of a remote request: an {@link InferResult} without `timings`, which the protocol does not carry. */
-export type RemoteResult = Omit<InferResult, 'timings'>;
+/**
+ * The result of a remote request: an {@link InferResult} without `timings`, which the protocol does not carry, and with what the
+ * server has written to shared memory.
+ */
+export interface RemoteResult extends Omit<InferResult, 'timings'> {
+  /** The outputs that went to shared memory, by name, which are not in `outputs`. Absent if none did. */
+  readonly sharedMemory?: Readonly<Record<string, SharedMemoryOutput>> | undefined;
+}
 
 /**
  * Options of a remote request: the library's, without `parent`. `ownOutputs` has no effect, because remote
  * outputs always have their own memory.
  */
-export type RemoteInferOptions = Omit<InferOptions, 'parent'>;
+export interface RemoteInferOptions extends Omit<InferOptions, 'parent' | 'into'> {
+  /**
+   * Where outputs go, by name: into arrays, as in the library, or to shared memory.
+   *
+   * @example
+   * const place = { sharedMemory: { region: 'answers', byteSize: 40 } };
+   * const { sharedMemory } = await digits.infer({ image }, { into: { scores: place } });
+   * sharedMemory?.scores?.shape; // [1, 10]; the bytes are in the region
+   */
+  readonly into?: RemoteInto | undefined;
+}
 
 /** Options of {@link RemoteModel.map}: the library's, without `parent`. The default `concurrency` is 64. */
 export type RemoteMapOptions = Omit<MapOptions, 'parent'>;
@@ -65,7 +82,7 @@ export interface RemoteSequence extends AsyncDisposable {
    * @example
    * const { outputs } = await sequence.infer({ chunk });
    */
-  infer(inputs: Inputs, options?: RemoteSequenceInferOptions): Promise<RemoteResult>;
+  infer(inputs: RemoteInputs, options?: RemoteSequenceInferOptions): Promise<RemoteResult>;
   /**
    * Ends the sequence without a request, and waits until the requests in flight have ended; see `Sequence`. It
    * never rejects.
@@ -82,7 +99,7 @@ export interface RemoteSequence extends AsyncDisposable {
    * @example
    * const { outputs } = await sequence.end({ chunk: last });
    */
-  end(inputs: Inputs, options?: RemoteSequenceInferOptions): Promise<RemoteResult>;
+  end(inputs: RemoteInputs, options?: RemoteSequenceInferOptions): Promise<RemoteResult>;
   /**
    * Calls {@link end} without inputs, for `await using`.
    *
@@ -96,7 +113,7 @@ export interface RemoteSequence extends AsyncDisposable {
 export type RemoteOutcome = MapOutcome<RemoteResult>;
 
 /** Triton's statistics of a version, without the fields that tritonts adds in its own process. */
-export type RemoteStatistics = Omit<ModelStatistics, 'fail_reasons' | 'refused' | 'reruns'>;
+export type RemoteStatistics = Omit<ModelStatistics, 'fail_reasons' | 'refused' | 'reruns' | 'namespace'>;
 
 /** Triton's metadata of a server. */
 export type RemoteMetadata = Pick<ServerMetadata, 'name' | 'version' | 'extensions'>;
@@ -128,7 +145,7 @@ export interface RemoteModel extends Pick<Model, 'name' | 'version'> {
    * Runs the model. Inputs are checked here against the model's configuration. They are copied before this
    * returns, unless the configuration must be fetched first.
    *
-   * @param inputs - As for {@link Model.infer}.
+   * @param inputs - As for {@link Model.infer}, or {@link SharedMemoryInput}.
    * @param options - As for {@link Model.infer}.
    * @throws {@link TritonError} The same codes as {@link Model.infer}; also UNAVAILABLE if there is no
    *   connection, or if the answer is late.
@@ -136,7 +153,7 @@ export interface RemoteModel extends Pick<Model, 'name' | 'version'> {
    * @example
    * const { outputs } = await digits.infer({ image }, { signal: AbortSignal.timeout(100) });
    */
-  infer(inputs: Inputs, options?: RemoteInferOptions): Promise<RemoteResult>;
+  infer(inputs: RemoteInputs, options?: RemoteInferOptions): Promise<RemoteResult>;
   /**
    * Runs a decoupled model and yields its responses, over gRPC. HTTP has no typed stream, so there a decoupled
    * model is refused. Any other model yields its one result.
@@ -147,7 +164,7 @@ export interface RemoteModel extends Pick<Model, 'name' | 'version'> {
    * @example
    * for await (const { outputs } of digits.stream({ image })) console.log(outputs);
    */
-  stream(inputs: Inputs, options?: RemoteInferOptions): AsyncIterableIterator<RemoteResult>;
+  stream(inputs: RemoteInputs, options?: RemoteInferOptions): AsyncIterableIterator<RemoteResult>;
   /**
    * Runs the model on every item of a data set, several at a time; see {@link Model.map}.
    *
@@ -256,7 +273,8 @@ export interface TypedRemoteSequence<S extends ModelSignature> extends Omit<Remo
 }
 
 /**
- * A {@link RemoteModel} with a known signature, which types its inputs and outputs by name. `npx tritonts types` writes the
+ * A {@link RemoteModel} with a known signature, which types its inputs and outputs by name. Places in shared memory are for
+ * models without one. `npx tritonts types` writes the
  * signatures of a repository's models.
  *
  * @typeParam S - The signature.
@@ -378,7 +396,7 @@ export interface RemoteServer extends AsyncDisposable {
   ): Promise<Omit<InferResult<WantedOf<SignatureOf<N>, W>>, 'timings'>>;
   infer(
     name: ModelName,
-    inputs: Inputs,
+    inputs: RemoteInputs,
     options?: RemoteInferOptions & { readonly version?: string | number | undefined },
   ): Promise<RemoteResult>;
   /**
@@ -390,6 +408,8 @@ export interface RemoteServer extends AsyncDisposable {
    * const { name, version } = await server.metadata();
    */
   metadata(): Promise<RemoteMetadata>;
+  /** Regions of shared memory that requests can name; see {@link RemoteSharedMemory}. */
+  readonly sharedMemory: RemoteSharedMemory;
   /**
    * Lists the models of the server's repositories.
    *

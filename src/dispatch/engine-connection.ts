@@ -20,16 +20,16 @@ import { DeliverySchedule } from './responses/delivery-schedule.js';
 import { cancelled } from './errors/request-errors.js';
 import { scheduleFlush } from './requests/flush-schedule.js';
 import type { Group } from './requests/group.js';
-import { Groups } from './requests/groups.js';
+import { Groups, type AlikeInputs } from './requests/groups.js';
 import { Header } from './requests/header.js';
 import { LoopHold } from './ending/loop-hold.js';
 import { Pages } from './responses/pages.js';
 import { Refusals } from './errors/refusals.js';
 import { DoomedGroup, Rejections } from './errors/rejections.js';
-import { isAborted } from './ending/signal-listeners.js';
+import { isAborted } from '../call-signal.js';
 import { keepStack } from './errors/stacks.js';
-import { AwaitedLoads } from './requests/awaited-load.js';
-import { resendSome } from './requests/moved.js';
+import { AwaitedLoads } from './requests/awaited-loads.js';
+import { holdForLoad, resendSome } from './requests/moved.js';
 import type { Owner } from './owner.js';
 import { SentStream, type Canceller } from './responses/streams.js';
 import { Submission } from './requests/submission.js';
@@ -52,7 +52,10 @@ export class EngineConnection implements Owner, Canceller {
   readonly #rejections: Rejections;
   readonly #refusals: Refusals;
   readonly #hold: LoopHold;
-  readonly #awaited: AwaitedLoads = new AwaitedLoads(this);
+  /** The requests that wait for the load of their model. */
+  readonly awaited: AwaitedLoads = new AwaitedLoads();
+  /** What is forgotten at the end of this tick. */
+  readonly #forgetful: { forget(): void }[] = [];
   #flushScheduled = false;
   #detached = false;
   /**
@@ -61,7 +64,10 @@ export class EngineConnection implements Owner, Canceller {
    */
   tickEpoch: number = unread;
 
-  private constructor(native: NativePort, { maxInFlightBytes, captureStacks }: EngineConnectionOptions) {
+  private constructor(
+    native: NativePort,
+    { maxInFlightBytes, captureStacks, onSequence }: EngineConnectionOptions,
+  ) {
     this.captureStacks = captureStacks;
     this.#native = native;
     const external = native.external();
@@ -73,6 +79,7 @@ export class EngineConnection implements Owner, Canceller {
       reclaim: () => {
         this.#groups.reclaim();
       },
+      begun: onSequence,
     });
     this.#hold = new LoopHold(native);
     this.#groups = new Groups(this.#submission, this.#hold);
@@ -153,11 +160,49 @@ export class EngineConnection implements Owner, Canceller {
     const { signal } = request;
     if (signal !== undefined && isAborted(signal)) throw cancelled(target.name, signal);
     const group = this.#groups.add(target, inputs, request, waiter, shape, data);
+    this.#added(group, request, waiter, origin);
+    return group;
+  }
+
+  /**
+   * Sends a request whose inputs are typed arrays as those of the last request of this tick. See {@link send}.
+   *
+   * @param values - By input. No code of the caller may run between their reading and this call.
+   * @returns False if they are not, and nothing was sent.
+   * @throws {@link TritonError} As {@link send}.
+   */
+  sendAlike(
+    target: DispatchTarget,
+    inputs: AlikeInputs,
+    values: readonly unknown[],
+    request: DispatchRequest,
+    waiter: Waiter<unknown>,
+    origin: Origin,
+  ): boolean {
+    const { signal } = request;
+    if (signal !== undefined && isAborted(signal)) throw cancelled(target.name, signal);
+    const group = this.#groups.addAlike(target, inputs, values, request, waiter);
+    if (group === undefined) return false;
+    this.#added(group, request, waiter, origin);
+    return true;
+  }
+
+  #added(group: Group, { signal }: DispatchRequest, waiter: Waiter<unknown>, origin: Origin): void {
     if (!this.#flushScheduled) this.#scheduleFlush();
     if (signal !== undefined && !group.hasSignals) this.#cancellation.added(group);
     if (this.captureStacks) keepStack(group, waiter, origin);
-    return group;
   }
+
+  /** Calls `forget` of `one` at the end of this tick. */
+  forgetAtTickEnd(one: { forget(): void }): void {
+    // The request that it is for may yet be refused, and then none would bring a flush about. A flush for it alone could overtake that
+    // of another connection.
+    if (this.#forgetful.push(one) === 1) process.nextTick(this.#forget);
+  }
+
+  readonly #forget = (): void => {
+    while (this.#forgetful.length > 0) this.#forgetful.pop()?.forget();
+  };
 
   /** The stream of a request that was just sent in this group, by its waiter. */
   sentStream(group: Group, waiter: Waiter<unknown>): SentStream {
@@ -235,9 +280,9 @@ export class EngineConnection implements Owner, Canceller {
     scheduleFlush(this);
   }
 
-  /** Cancels and rejects the requests in flight that belong to `owner`. */
+  /** Cancels and rejects the requests that belong to `owner`: those in flight, and those that wait for a load. */
   cancelAll(owner: object): void {
-    this.#awaited.cancelAll(owner);
+    this.awaited.cancelAll(owner);
     if (!this.#detached) this.#cancellation.cancelAll(owner);
   }
 
@@ -269,7 +314,7 @@ export class EngineConnection implements Owner, Canceller {
 
   /** @internal */
   holdForLoad(group: Group, first: number, count: number): boolean {
-    return !this.#detached && this.#awaited.hold(group, first, count);
+    return !this.#detached && holdForLoad(this, this.awaited, group, first, count);
   }
 
   /** @internal */

@@ -17,7 +17,7 @@ export interface Owner {
    * Called if the version was unloaded before it accepted `count` adjacent requests of a group. They wait for its model if that
    * is lazy, and are not of the group any more.
    *
-   * @returns Whether they wait.
+   * @returns Whether they wait. False also if no caller waits for any of them: no load is begun.
    */
   holdForLoad(group: Group, first: number, count: number): boolean;
   /**

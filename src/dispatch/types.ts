@@ -1,5 +1,7 @@
 /** Types of requests, of model versions as requests need them, and of waiters. */
 
+import type { StopSignal } from '../call-signal.js';
+import type { RequestParameters } from '../api/request-parameters.js';
 import type { Timings } from '../api/timings.js';
 import type { EncodedInputs } from '../tensor/encoded.js';
 import type { MemoryViews } from '../tensor/memory.js';
@@ -39,6 +41,8 @@ export interface DispatchTarget {
   /** The engine's id of the version. */
   readonly uid: number;
   readonly name: string;
+  /** The version's number as text. */
+  readonly version?: string | undefined;
   /** The version's inputs, by position. */
   readonly inputs: readonly { readonly name: string }[];
   /** The class of array with which each input's bytes are written. */
@@ -69,8 +73,17 @@ export interface DispatchTarget {
    * @throws {RangeError} If the model has no such output.
    */
   output(index: number): TargetOutput;
-  /** The result that a request resolves with. */
-  result(id: string, outputs: Record<string, unknown>, timings: Timings): unknown;
+  /**
+   * The result that a request resolves with.
+   *
+   * @param parameters - Those of the response (default: none).
+   */
+  result(
+    id: string,
+    outputs: Record<string, unknown>,
+    timings: Timings,
+    parameters?: RequestParameters,
+  ): unknown;
   /**
    * The version that serves this version's requests after its unload, if it accepts them unchanged.
    *
@@ -120,7 +133,7 @@ export interface DispatchRequest {
   readonly id: string;
   /** Positions of the requested outputs; undefined: all. */
   readonly wanted: readonly number[] | undefined;
-  readonly signal: AbortSignal | undefined;
+  readonly signal: StopSignal | undefined;
   /** Priority, time-out and parameters for schedulers and models, as words of a record; undefined: none. */
   readonly attributes: Int32Array | undefined;
   /**
@@ -152,4 +165,6 @@ export interface EngineConnectionOptions {
   readonly maxInFlightBytes: number;
   /** Whether errors of queued requests show the line that made the request. */
   readonly captureStacks: boolean;
+  /** Called for each request that begins a sequence, just before it is sent. It does not throw. */
+  readonly onSequence?: ((target: DispatchTarget, id: bigint | string) => void) | undefined;
 }

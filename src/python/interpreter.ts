@@ -73,8 +73,15 @@ export interface FoundPython {
   readonly numpy: string | undefined;
 }
 
-const question = `import sys
-print("%d.%d.%d" % tuple(sys.version_info[:3]))
+/** How long a Python may take to answer. */
+const answerMs = 10_000;
+
+/** The beginning of questions. With `-c`, the working directory is the first place for packages: no code in it may run. */
+const withoutWorkingDirectory = `import sys
+sys.path[:] = [one for one in sys.path if one]
+`;
+
+const question = `${withoutWorkingDirectory}print("%d.%d.%d" % tuple(sys.version_info[:3]))
 print(sys.executable)
 try:
     import numpy
@@ -87,7 +94,13 @@ export async function lookAtPython(path: string): Promise<FoundPython | string> 
   return look(path).catch((error: unknown) => doesNotRun(path, error));
 }
 
+/** Whether a program was ended, because it took too long. */
+function wasEnded(error: unknown): boolean {
+  return (error as { readonly killed?: unknown } | undefined)?.killed === true;
+}
+
 function doesNotRun(path: string, error: unknown): string {
+  if (wasEnded(error)) return `'${path}' does not run: it did not answer within ${answerMs / 1000} s`;
   return `'${path}' does not run: ${error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error)}`;
 }
 
@@ -95,7 +108,7 @@ function doesNotRun(path: string, error: unknown): string {
 async function look(path: string): Promise<FoundPython | string> {
   let said: string[];
   try {
-    said = (await run(path, ['-c', question], { timeout: 10_000 })).trim().split('\n');
+    said = (await run(path, ['-c', question], { timeout: answerMs })).trim().split('\n');
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT' || code === 'EACCES') {
@@ -119,4 +132,67 @@ async function look(path: string): Promise<FoundPython | string> {
 export async function whyNot(path: string): Promise<string> {
   const found = await look(path);
   return typeof found === 'string' ? found : `'${found.executable}' (Python ${found.version}) ended at once`;
+}
+
+/** A Python that has torch. */
+export interface FoundTorch {
+  /** The program that was asked. */
+  readonly path: string;
+  /** Its `sys.executable`. */
+  readonly executable: string;
+  /** The version of torch. */
+  readonly version: string;
+  /** The folder of its package torch. */
+  readonly folder: string;
+}
+
+/** The beginning of the answer. Code that Python runs at its start may print, too. */
+const answerMark = 'tritonts: ';
+
+/** Looks for torch without importing it, which takes seconds. */
+const torchQuestion = `${withoutWorkingDirectory}import importlib.util, json, os
+found = {"python": "%d.%d.%d" % tuple(sys.version_info[:3]), "executable": sys.executable}
+spec = importlib.util.find_spec("torch")
+found["numpy"] = importlib.util.find_spec("numpy") is not None
+if spec is not None and spec.origin:
+    found["folder"] = os.path.dirname(os.path.realpath(spec.origin))
+    names = {}
+    try:
+        with open(os.path.join(found["folder"], "version.py")) as file:
+            exec(file.read(), names)
+    except Exception:
+        pass
+    found["version"] = str(names.get("__version__", "of an unknown version"))
+print()
+print("${answerMark}" + json.dumps(found))`;
+
+/** Asks a Python for torch. If it cannot run models of torch, returns a text with the reason and the command that helps. */
+export async function lookForTorch(path: string): Promise<FoundTorch | string> {
+  let said: string;
+  try {
+    said = await run(path, ['-c', torchQuestion], { timeout: answerMs });
+  } catch (error) {
+    if (isLack(error)) throw error;
+    if (wasEnded(error)) return doesNotRun(path, error);
+    const python = await lookAtPython(path);
+    return typeof python === 'string' ? python : doesNotRun(path, error);
+  }
+  const answer = said.split('\n').find((line) => line.startsWith(answerMark));
+  if (answer === undefined)
+    return `'${path}' is no Python: it ends without an answer. Name one in backendConfig.python.executable`;
+  // The statements above have written it.
+  const { python, executable, folder, version, numpy } = JSON.parse(answer.slice(answerMark.length)) as {
+    readonly python: string;
+    readonly executable: string;
+    readonly folder?: string;
+    readonly version?: string;
+    readonly numpy: boolean;
+  };
+  const missing = [...(folder === undefined ? ['torch'] : []), ...(numpy ? [] : ['numpy'])];
+  if (folder !== undefined && version !== undefined && missing.length === 0)
+    return { path, executable, folder, version };
+  return (
+    `'${executable}' (Python ${python}) has no ${missing.join(' and no ')}: install it with ` +
+    `'${executable} -m pip install ${missing.join(' ')}', or name a Python that has it in backendConfig.python.executable`
+  );
 }

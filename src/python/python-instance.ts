@@ -118,6 +118,11 @@ export class PythonInstance {
     return this.#up ? this.#stub?.pid : undefined;
   }
 
+  /** What its model tells of itself. */
+  get info(): Readonly<Record<string, string>> {
+    return this.#stub?.info ?? {};
+  }
+
   async #begin(python: Interpreter): Promise<void> {
     const { model, name, hostPolicy, settings, native, host, log } = this.#source;
     const channel = this.#makeChannel();

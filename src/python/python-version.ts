@@ -13,6 +13,7 @@ import { levelsOf } from '../javascript/model-logger.js';
 import type { RunningVersion } from '../javascript/versions/versions.js';
 import type { Log } from '../logger.js';
 import { clearTimeout, setTimeout } from '../timers.js';
+import { defaultUnloadTimeoutMs } from '../time-limit.js';
 import { stubLibrary } from './files.js';
 import { findInterpreter, type Interpreter } from './interpreter.js';
 import { ask, PythonInstance, type InstanceSource, type Task } from './python-instance.js';
@@ -29,6 +30,8 @@ export interface VersionSource {
   readonly settings: PythonSettings;
   /** The model's own environment; undefined: it has none. */
   readonly environment: Environment | undefined;
+  /** More arguments of the model's `initialize`, for models of the package (default: none). */
+  readonly args?: Readonly<Record<string, string>>;
   readonly cores: number;
   readonly unloadTimeoutMs: number | undefined;
   readonly finalizeTimeoutMs: number;
@@ -36,8 +39,6 @@ export interface VersionSource {
   readonly native: NativeServer;
   readonly host: VersionHost;
 }
-
-const unloadMs = 30_000;
 
 /** See the head of this file. */
 export class PythonVersion implements RunningVersion {
@@ -86,7 +87,7 @@ export class PythonVersion implements RunningVersion {
    */
   async start(config: ModelConfig): Promise<void> {
     const python = await this.#unlessCancelled(this.#interpreter());
-    const { model, version, instances, modelDirectory, settings } = this.#source;
+    const { model, version, instances, modelDirectory, settings, args } = this.#source;
     const text = configText(config);
     const hidden = sequenceTensorsOf(config);
     const starts = instances.map(({ name, kind, device, hostPolicy }, index) => {
@@ -110,6 +111,7 @@ export class PythonVersion implements RunningVersion {
           model_repository: modelDirectory,
           model_version: String(version),
           model_name: model,
+          ...args,
         },
       });
     });
@@ -118,6 +120,11 @@ export class PythonVersion implements RunningVersion {
       for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
     });
     await this.#unlessCancelled(all);
+  }
+
+  /** What the model of the first instance tells of itself. */
+  get info(): Readonly<Record<string, string>> {
+    return this.#instances[0]?.info ?? {};
   }
 
   async isReady(): Promise<boolean> {
@@ -134,7 +141,7 @@ export class PythonVersion implements RunningVersion {
     this.#timer ??= setTimeout(() => {
       addon().settleInstances(this.inboxes, true);
       for (const instance of this.#instances) void instance.kill();
-    }, this.#source.unloadTimeoutMs ?? unloadMs).unref();
+    }, this.#source.unloadTimeoutMs ?? defaultUnloadTimeoutMs).unref();
   }
 
   serverCloses(): void {

@@ -83,6 +83,8 @@ export class StubProcess {
   endedByItself: boolean = false;
   /** Resolves with a description of the process' end. */
   readonly ended: Promise<string>;
+  /** What a model of the package tells of itself, once it serves. */
+  info: Readonly<Record<string, string>> = {};
   /** Names of the model's threads for which the process waits after `finalize`. */
   threads: readonly string[] = [];
   /** Resolves when the model begins to finalize. */
@@ -210,6 +212,7 @@ export class StubProcess {
     });
     const line = await Promise.race([ready, end]);
     this.#asks = line['asks'] === true;
+    this.info = textsOf(objectIn(line, 'info'));
     return line['completed'];
   }
 
@@ -378,6 +381,13 @@ function textIn(line: Line | undefined, key: string): string {
 function objectIn(line: Line, key: string): Line | undefined {
   const value = line[key];
   return isObject(value) ? value : undefined;
+}
+
+/** The fields of a line that are texts. */
+function textsOf(line: Line | undefined): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    Object.entries(line ?? {}).flatMap(([key, value]) => (typeof value === 'string' ? [[key, value]] : [])),
+  );
 }
 
 /** The environment of a process that runs in an environment of conda. */

@@ -2,7 +2,7 @@
 
 import { insistOnAnswer } from '../addon/memory.js';
 import type { NativeServer } from '../addon/native/server.js';
-import type { CacheOwner } from '../cache/cache-owner.js';
+import type { ServerCache } from '../cache/server-cache.js';
 import type { EngineConnection } from '../dispatch/engine-connection.js';
 import { TritonError, unavailable } from '../errors.js';
 import { slicesDone } from '../slices.js';
@@ -24,7 +24,7 @@ export async function closeServer(
   connection: EngineConnection,
   registry: Registry,
   timeoutMs: number,
-  cache: CacheOwner | undefined,
+  cache: ServerCache | undefined,
 ): Promise<void> {
   connection.flush();
   registry.cancelLoads();

@@ -3,7 +3,7 @@
 import { functionsOf } from '../addon/engine-functions.js';
 import type { NativeServer } from '../addon/native/server.js';
 import { checkObject } from '../argument-checks.js';
-import type { CacheOwner } from '../cache/cache-owner.js';
+import type { ServerCache } from '../cache/server-cache.js';
 import type { EngineConnection } from '../dispatch/engine-connection.js';
 import { invalidArgument, TritonError, unavailable } from '../errors.js';
 import type { ServerOptions } from '../options.js';
@@ -17,15 +17,8 @@ import type { Inputs } from '../tensor/inputs.js';
 import { packageVersion } from '../version.js';
 import { closeConnection, closeServer } from './closing.js';
 import { forgetServer, watchServer } from './models/dropped.js';
-import { resourcesOf } from '../scheduling/rate-limit.js';
-import { isCached } from '../cache-config.js';
-import {
-  explainedCache,
-  explainedLazy,
-  explanationAsleep,
-  explanationOf,
-  type Explanation,
-} from './reports/explain.js';
+import type { Explanation } from '../api/explanation.js';
+import { Explainer } from './reports/explainer.js';
 import type { ModelStatistics, ModelStatus, ServerMetadata } from '../api/metadata.js';
 import type { Model, TypedModel } from '../api/model.js';
 import { ServerRegions, type SharedMemory } from './memory/shared-memory.js';
@@ -50,6 +43,7 @@ import {
   checkCloseOptions,
   checkIndexOptions,
   checkModelName,
+  checkNamespace,
   checkOptionalName,
   checkUnloadOptions,
   checkVersion,
@@ -110,7 +104,7 @@ export class InferenceServer implements ModelServer, AsyncDisposable {
   readonly #table: ModelTable;
   /** Undefined on an attached server, which cannot load and unload. */
   readonly #registry: Registry | undefined;
-  readonly #cache: CacheOwner | undefined;
+  readonly #cache: ServerCache | undefined;
   readonly #explicit: boolean;
   readonly #handles: ModelHandles;
   readonly #regions: ServerRegions;
@@ -134,7 +128,11 @@ export class InferenceServer implements ModelServer, AsyncDisposable {
     const state = new TraceState(this, trace);
     const lazy = lazyLoads(parts);
     this.#table = new ModelTable(native, connection, state, lazy, caller);
-    this.#handles = new ModelHandles(native, this.#table);
+    this.#handles = new ModelHandles(
+      native,
+      this.#table,
+      new Explainer(native, this.#table, registry, cache),
+    );
     this.#registry = registry;
     this.#cache = cache;
     // The first request of a model that was warmed up is not to read what was published of it.
@@ -223,12 +221,12 @@ export class InferenceServer implements ModelServer, AsyncDisposable {
   }
 
   /**
-   * Runs a model: `server.model(name, options.version).infer(inputs, options)`. Where that call would throw,
+   * Runs a model: `server.model(name, { version, namespace }).infer(inputs, options)`. Where that call would throw,
    * this one rejects.
    *
    * @param name - The model's name.
    * @param inputs - As for {@link Model.infer}.
-   * @param options - As for {@link Model.infer}, and the version to use (default: the newest ready one).
+   * @param options - As for {@link Model.infer}, and which model of the name is meant: see {@link ModelChoice}.
    * @returns The same as {@link Model.infer}.
    * @throws {@link TritonError} NOT_FOUND if no repository knows the name, otherwise as {@link
    *   Model.infer}.
@@ -242,33 +240,29 @@ export class InferenceServer implements ModelServer, AsyncDisposable {
   >(
     name: N,
     inputs: SingleInputsOf<SignatureOf<N>>,
-    options?: InferOptions<OutputNames<SignatureOf<N>>, W> & {
-      readonly version?: string | number | undefined;
-    },
+    options?: InferOptions<OutputNames<SignatureOf<N>>, W> & ModelChoice,
   ): Promise<InferResult<WantedOf<SignatureOf<N>, W>>>;
-  infer(
-    name: ModelName,
-    inputs: Inputs,
-    options?: InferOptions & { readonly version?: string | number | undefined },
-  ): Promise<InferResult>;
+  infer(name: ModelName, inputs: Inputs, options?: InferOptions & ModelChoice): Promise<InferResult>;
   async infer(
     name: string,
     inputs: Inputs,
-    options?: (InferOptions & { readonly version?: string | number | undefined }) | null,
+    options?: (InferOptions & ModelChoice) | null,
   ): Promise<InferResult> {
     const given = options ?? {};
     checkObject(given, 'infer options');
-    const { version, ...rest } = given;
-    return this.#handles.of(name, version).inferFor(serverInfer, inputs, rest);
+    const { version, namespace, ...rest } = given;
+    return this.#handles
+      .of(name, version, checkNamespace(namespace, 'infer options'))
+      .inferFor(serverInfer, inputs, rest);
   }
 
   /**
-   * Runs a model with any number of responses: `server.model(name, options.version).stream(inputs, options)`.
+   * Runs a model with any number of responses: `server.model(name, { version, namespace }).stream(inputs, options)`.
    * Where `server.model` would throw, the iterator rejects.
    *
    * @param name - The model's name.
    * @param inputs - As for {@link Model.infer}.
-   * @param options - As for {@link Model.stream}, and the version to use (default: the newest ready one).
+   * @param options - As for {@link Model.stream}, and which model of the name is meant: see {@link ModelChoice}.
    * @returns The same as {@link Model.stream}.
    * @throws {@link TritonError} NOT_FOUND if no repository knows the name, otherwise as {@link
    *   Model.stream}.
@@ -282,25 +276,24 @@ export class InferenceServer implements ModelServer, AsyncDisposable {
   >(
     name: N,
     inputs: InputsOf<SignatureOf<N>>,
-    options?: InferOptions<OutputNames<SignatureOf<N>>, W> & {
-      readonly version?: string | number | undefined;
-    },
+    options?: InferOptions<OutputNames<SignatureOf<N>>, W> & ModelChoice,
   ): AsyncIterableIterator<InferResult<WantedOf<SignatureOf<N>, W>>>;
   stream(
     name: ModelName,
     inputs: Inputs,
-    options?: InferOptions & { readonly version?: string | number | undefined },
+    options?: InferOptions & ModelChoice,
   ): AsyncIterableIterator<InferResult>;
   stream(
     name: string,
     inputs: Inputs,
-    options?: (InferOptions & { readonly version?: string | number | undefined }) | null,
+    options?: (InferOptions & ModelChoice) | null,
   ): AsyncIterableIterator<InferResult> {
     try {
       const given = options ?? {};
       checkObject(given, 'infer options');
-      const { version, ...rest } = given;
-      return this.#handles.of(name, version).streamFor(serverStream, inputs, rest);
+      const { version, namespace, ...rest } = given;
+      const handle = this.#handles.of(name, version, checkNamespace(namespace, 'infer options'));
+      return handle.streamFor(serverStream, inputs, rest);
     } catch (error) {
       return failedStream(error);
     }
@@ -458,16 +451,23 @@ export class InferenceServer implements ModelServer, AsyncDisposable {
    * Statistics of all served versions, of one model's versions, or of one version. Triton: `ModelStatistics`.
    *
    * @param name - The model (default: all models).
-   * @param version - Its version (default: all that are served).
-   * @throws {@link TritonError} NOT_FOUND or UNAVAILABLE for a named model or version that is not served.
+   * @param which - Its version (default: all that are served); or an object with it, and with the namespace of a model that
+   *   several repositories have: see {@link ModelChoice}.
+   * @throws {@link TritonError} NOT_FOUND or UNAVAILABLE for a named model or version that is not served, INVALID_ARG for wrong
+   *   arguments, and without a namespace for a name that several have.
    *
    * @example
    * for (const { name, inference_count } of server.statistics()) console.log(name, inference_count);
    */
-  statistics(name?: string, version?: string | number): ModelStatistics[] {
+  statistics(name?: string, which?: string | number | ModelChoice): ModelStatistics[] {
     this.#table.checkOpen();
     const model = checkOptionalName(name);
-    return serverStatistics(this.#native, this.#table, model, checkVersion(version, model, 'all'));
+    const { version, namespace } =
+      typeof which === 'object'
+        ? readModelChoice(which, 'statistics options')
+        : { version: which, namespace: undefined };
+    const asked = checkVersion(version, model, 'all');
+    return serverStatistics(this.#native, this.#table, model, asked, namespace);
   }
 
   /**
@@ -487,30 +487,8 @@ export class InferenceServer implements ModelServer, AsyncDisposable {
   explain(name: string, options: ModelChoice = {}): Explanation {
     this.#table.checkOpen();
     checkModelName(name);
-    const { version: asked, namespace } = readModelChoice(options, 'explain options');
-    const key = namespace === undefined ? this.#table.keyOf(name) : this.#table.keyIn({ namespace, name });
-    const number = checkVersion(asked, name);
-    const lazy = explainedLazy(this.#registry?.lazyTold(key));
-    const found = this.#table.resolveAwake(key, number);
-    if (!found) return explanationAsleep(name, number ?? '', lazy);
-    const { uid, version, config, unbatched } = found;
-    const step = config.ensemble_scheduling?.step[0];
-    if (step) {
-      const message = `model '${name}' is an ensemble, which forms no batches: explain its steps, such as '${step.model_name}'`;
-      throw new TritonError('UNSUPPORTED', message, { model: name });
-    }
-    return explanationOf(
-      {
-        ...{ name, version, maxBatchSize: config.max_batch_size, unbatched },
-        dynamic: config.dynamic_batching !== undefined,
-      },
-      this.#native.batches(uid),
-      resourcesOf(config, this.#native.resources()),
-      isCached(config)
-        ? explainedCache(this.#native.cache(), this.#native.statistics(uid), this.#cache?.up)
-        : undefined,
-      lazy,
-    );
+    const { version, namespace } = readModelChoice(options, 'explain options');
+    return this.#handles.of(name, version, namespace).explain();
   }
 
   /**

@@ -1,7 +1,7 @@
 /** The parts that a server is made of, when it is created or attached. */
 
 import type { NativeServer } from '../addon/native/server.js';
-import type { CacheOwner } from '../cache/cache-owner.js';
+import type { ServerCache } from '../cache/server-cache.js';
 import type { EngineConnection } from '../dispatch/engine-connection.js';
 import type { ModelKey } from '../model-key.js';
 import type { Registry } from '../registry/registry.js';
@@ -15,7 +15,7 @@ export interface ServerParts extends SharedOptions {
   /** Loads and unloads models; undefined for a connection to another environment's server. */
   readonly registry: Registry | undefined;
   /** The response cache outside of the engine; undefined: there is none, or another environment has it. */
-  readonly cache?: CacheOwner | undefined;
+  readonly cache?: ServerCache | undefined;
   /** Whether models are loaded and unloaded on request. */
   readonly explicit: boolean;
   /** How many bytes requests may hold that wait for the loads of lazy models. */

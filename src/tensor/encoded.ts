@@ -25,6 +25,12 @@ export class EncodedInputs {
   /** The size of `data` in bytes. Callers can overwrite the array's own properties, so use this size. */
   readonly byteLengths: number[] = [];
 
+  /**
+   * Whether each input is a typed array without a shape, or absent: then the lengths of the arrays alone say which shapes and sizes the
+   * inputs of another such request have.
+   */
+  byLength = false;
+
   /** @param count - How many inputs the model has. */
   constructor(count: number) {
     for (let i = 0; i < count; i++) {

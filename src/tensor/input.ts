@@ -14,7 +14,7 @@ import { NestedPath, type Nested } from './nested-path.js';
 import { planInputs, type InputPlan, type RequestSpec } from './plan.js';
 import { ShortPath } from './short-path.js';
 import type { Inputs } from './inputs.js';
-import { byteLengthOf, kindOf } from './views.js';
+import { byteLengthOf, kindOf, type WireArray } from './views.js';
 
 /** An input whose objects and lists have been read. */
 class Read {
@@ -63,9 +63,54 @@ export class InputEncoder {
    */
   encode(inputs: Inputs, rows = 1): EncodedInputs {
     if (this.#only !== undefined) return this.encodeValue(this.readOnly(inputs), rows);
+    return this.encodeValues(this.readAll(inputs), rows);
+  }
+
+  /**
+   * The values that the caller passed, for {@link isAlike} and then {@link encodeValues} or {@link done}.
+   *
+   * @throws {@link TritonError} INVALID_ARG for unknown and missing names.
+   */
+  readAll(inputs: Inputs): unknown[] {
+    return this.#reader.readAll(inputs);
+  }
+
+  /** Takes back an array of {@link readAll}. */
+  done(values: unknown[]): void {
+    this.#reader.done(values);
+  }
+
+  /**
+   * Whether values are typed arrays of these lengths that can be copied unconverted. They then have the shapes of every request that
+   * {@link EncodedInputs.byLength} says it of, and that has these lengths.
+   *
+   * @param lengths - By input, the number of elements.
+   * @param present - By input: undefined if it is absent.
+   */
+  isAlike(
+    values: readonly unknown[],
+    lengths: readonly number[],
+    present: readonly unknown[],
+  ): values is readonly (WireArray | undefined)[] {
+    for (let i = 0; i < values.length; i++) {
+      const value = values[i];
+      if (value === undefined || present[i] === undefined) {
+        if (value !== present[i]) return false;
+      } else if (this.#paths[i]?.hasCount(value, lengths[i] ?? 0) !== true) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /** {@link encode} for values of {@link readAll}. */
+  encodeValues(values: unknown[], rows = 1): EncodedInputs {
     const encoded = this.#encoded;
-    const values = this.#reader.readAll(inputs);
-    if (!this.#encodeShort(values, rows)) this.#encodeRead(values, rows);
+    const isShort = this.#encodeShort(values, rows);
+    if (isShort) this.#reader.done(values);
+    else this.#encodeRead(values, rows);
+    // Set last: a getter of the caller may have encoded another request meanwhile.
+    encoded.byLength = isShort;
     return encoded;
   }
 
@@ -113,7 +158,7 @@ export class InputEncoder {
     let shape: readonly number[] | undefined;
     let nested: Nested | undefined;
     if (Array.isArray(value)) {
-      nested = this.#nested[0]?.encode(value);
+      nested = this.#nested[0]?.encode(value, true);
       if (nested !== undefined) {
         encoded.set(0, nested.shape, nested.data, byteLengthOf(nested.data));
         return;
@@ -167,7 +212,7 @@ export class InputEncoder {
       reads.push(undefined);
       if (value === undefined) continue;
       if (Array.isArray(value)) {
-        const nested = this.#nested[i]?.encode(value);
+        const nested = this.#nested[i]?.encode(value, false);
         if (nested === undefined) short = false;
         else reads[i] = new Read(value, nested.shape, nested);
       } else if (typeof value !== 'object' || value === null || kindOf(value) !== undefined) {

@@ -10,6 +10,8 @@ const maxKeptShapes = 1024;
 export class KeptShapes {
   readonly #dims: readonly number[];
   readonly #batched: boolean;
+  /** The position of the first variable dim in a full shape. */
+  readonly #variable: number;
   /** Shapes by batch, for an input whose dims are all fixed. */
   readonly #byBatch: (readonly number[] | undefined)[] = [];
   #last: readonly number[] = [];
@@ -18,6 +20,7 @@ export class KeptShapes {
   constructor(dims: readonly number[], batched: boolean) {
     this.#dims = dims;
     this.#batched = batched;
+    this.#variable = dims.indexOf(-1) + (batched ? 1 : 0);
   }
 
   /** The shape for a batch, for an input whose dims are all fixed. */
@@ -30,8 +33,7 @@ export class KeptShapes {
     const last = this.#last;
     const first = this.#batched ? 1 : 0;
     if (last.length === this.#dims.length + first && (first === 0 || last[0] === batch)) {
-      const at = this.#dims.indexOf(-1);
-      if (last[at + first] === rest) return last;
+      if (last[this.#variable] === rest) return last;
     }
     const shape: number[] = this.#batched ? [batch] : [];
     for (const dim of this.#dims) shape.push(dim === -1 ? rest : dim);

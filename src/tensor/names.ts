@@ -17,29 +17,39 @@ export class InputReader {
   readonly #model: string;
   readonly #plans: readonly InputPlan[];
   readonly #noun: string;
+  readonly #names: readonly string[];
   readonly #indexOf: ReadonlyMap<string, number>;
+  /** What {@link readAll} returned last, if nobody uses it. */
+  #spare: unknown[] | undefined;
 
   constructor(model: string, plans: readonly InputPlan[]) {
     this.#model = model;
     this.#plans = plans;
     this.#noun = plans[0]?.noun ?? 'input';
+    this.#names = plans.map(({ name }) => name);
     this.#indexOf = new Map(plans.map((plan, index) => [plan.name, index]));
   }
 
   /**
-   * The values in the order of the model's inputs; undefined for optional inputs that are absent or null.
+   * The values in the order of the model's inputs; undefined for optional inputs that are absent or null. Give the array back with
+   * {@link done}, so that the next request needs no new one.
    *
    * @throws {@link TritonError} INVALID_ARG for unknown and missing names.
    */
   readAll(inputs: unknown): unknown[] {
     const object = this.#checkObject(inputs);
-    const values: unknown[] = [];
-    for (let i = 0; i < this.#plans.length; i++) values.push(undefined);
+    const names = this.#names;
+    // A getter of the caller may make a request of the same model, which then takes another array.
+    const values = this.#spare ?? new Array<unknown>(names.length).fill(undefined);
+    this.#spare = undefined;
     let unknown: string[] | undefined;
+    let next = 0;
     for (const name in object) {
       if (!isOwn.call(object, name)) continue;
       const value = object[name];
-      const index = this.#indexOf.get(name);
+      // Most callers write the names in the model's order.
+      const index = names[next] === name ? next : this.#indexOf.get(name);
+      next++;
       if (index === undefined) unknown = noteUnknown(unknown, name, value);
       else values[index] = value === null && this.#plans[index]?.optional === true ? undefined : value;
     }
@@ -47,6 +57,13 @@ export class InputReader {
     for (let i = 0; i < values.length; i++) complete &&= values[i] !== undefined;
     if (!complete) this.#checkNames(object, unknown, values);
     return values;
+  }
+
+  /** Takes back an array of {@link readAll}, which must not be used any more. */
+  done(values: unknown[]): void {
+    // What it holds would otherwise live as long as the model.
+    for (let i = 0; i < values.length; i++) values[i] = undefined;
+    this.#spare = values;
   }
 
   /** As {@link readAll} for a model with one input, without the array and the lookups. */

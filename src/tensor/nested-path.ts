@@ -6,7 +6,10 @@
 import { elementError, maxRow } from './nested.js';
 import type { InputPlan } from './plan.js';
 import type { ElementType, Refuse } from './elements.js';
-import type { WireArray } from './views.js';
+import { lengthOf, type WireArray } from './views.js';
+
+/** The most elements of an array that is used again. */
+const mostSpare = 1024;
 
 /** Encoded nested arrays. */
 export interface Nested {
@@ -19,6 +22,8 @@ export class NestedPath {
   readonly #plan: InputPlan;
   readonly #last: number;
   #lastShape: readonly number[] = [];
+  /** The array of the last small request, if nobody uses it; see {@link encode}. */
+  #spare: WireArray | undefined;
 
   constructor(plan: InputPlan) {
     this.#plan = plan;
@@ -28,12 +33,14 @@ export class NestedPath {
   /**
    * Encodes nested arrays. Code of the caller may run.
    *
+   * @param copiedNext - Whether the result is copied before the next call and before any code of the caller runs. Then small arrays are
+   *   used again.
    * @throws {@link TritonError} INVALID_ARG for an element that the datatype does not take.
    */
-  encode(array: readonly unknown[]): Nested | undefined {
+  encode(array: readonly unknown[], copiedNext: boolean): Nested | undefined {
     const { elements, dims, batchRank } = this.#plan;
     if (elements === undefined || this.#last < 0) return undefined;
-    if (this.#last === 1) return this.#encodeRows(array, elements);
+    if (this.#last === 1) return this.#encodeRows(array, elements, copiedNext);
     const shape: number[] = [];
     const firsts: (readonly unknown[])[] = [];
     let count = 1;
@@ -62,7 +69,7 @@ export class NestedPath {
   }
 
   /** Encodes two levels, the most common case. */
-  #encodeRows(array: readonly unknown[], elements: ElementType): Nested | undefined {
+  #encodeRows(array: readonly unknown[], elements: ElementType, copiedNext: boolean): Nested | undefined {
     const { dims, batchRank, maxBatchSize } = this.#plan;
     const rows = array.length;
     const first: unknown = array[0];
@@ -73,11 +80,16 @@ export class NestedPath {
     if (!isLength(width) || width * rows > maxRow || (widthDim !== -1 && widthDim !== width))
       return undefined;
     if (batchRank === 1 ? rows > maxBatchSize : rowsDim !== -1 && rowsDim !== rows) return undefined;
-    let data: WireArray;
-    try {
-      data = elements.create(rows * width);
-    } catch {
-      return undefined;
+    const count = rows * width;
+    // A getter of the caller may make a request of the same model, which then takes another array.
+    let data = this.#spare;
+    this.#spare = undefined;
+    if (data === undefined || lengthOf(data) !== count) {
+      try {
+        data = elements.create(count);
+      } catch {
+        return undefined;
+      }
     }
     let row = 0;
     const refuse: Refuse = (index, value) => elementError(this.#plan, [row, index], value);
@@ -89,6 +101,7 @@ export class NestedPath {
     const last = this.#lastShape;
     const shape = last[0] === rows && last[1] === width ? last : [rows, width];
     this.#lastShape = shape;
+    if (copiedNext && count <= mostSpare) this.#spare = data;
     return { shape, data };
   }
 }

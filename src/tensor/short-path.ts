@@ -50,11 +50,11 @@ export class ShortPath {
    * @returns False if the fast path does not handle it.
    */
   encode(value: unknown, batch: number, encoded: EncodedInputs, input: number): boolean {
-    const shape = this.shapeFor(value, batch);
+    if (!this.#isWire(value)) return false;
+    const count = lengthOf(value);
+    const shape = this.#shapeOfCount(value, count, batch);
     if (shape === undefined) return false;
-    // `shapeFor` returns a shape only for arrays of the class `wire`.
-    const view = value as WireArray;
-    encoded.set(input, shape, view, lengthOf(view) * this.#elementBytes);
+    encoded.set(input, shape, value, count * this.#elementBytes);
     return true;
   }
 
@@ -64,11 +64,23 @@ export class ShortPath {
    * @param batch - The batch, if this input is {@link open}.
    */
   shapeFor(value: unknown, batch: number): readonly number[] | undefined {
+    return this.#isWire(value) ? this.#shapeOfCount(value, lengthOf(value), batch) : undefined;
+  }
+
+  /** Whether a value is a typed array of `count` elements that can be copied unconverted. */
+  hasCount(value: unknown, count: number): value is WireArray {
+    if (!this.#isWire(value) || lengthOf(value) !== count) return false;
+    return count * this.#elementBytes <= onHeapBytes || !isShared(value);
+  }
+
+  /** Whether a value is an array of the class `wire`. */
+  #isWire(value: unknown): value is WireArray {
     const kind = kindOf(value);
-    if (kind === undefined || kind !== this.#wire) return undefined;
-    // A value that has a kind is a typed array.
-    const view = value as TypedArray;
-    const count = lengthOf(view);
+    return kind !== undefined && kind === this.#wire;
+  }
+
+  /** The shape of an array of the class `wire` with `count` elements; undefined as for {@link shapeFor}. */
+  #shapeOfCount(view: TypedArray, count: number, batch: number): readonly number[] | undefined {
     // `isShared` would move a small array off V8's heap (see views.ts), so it is not called for those.
     if (count * this.#elementBytes > onHeapBytes && isShared(view)) return undefined;
     if (this.open) {
@@ -95,17 +107,14 @@ export class ShortPath {
 
   /** Encodes a typed array with a shape that `shapeOf` returned, as input number `input`. */
   encodeGiven(value: unknown, shape: readonly number[], encoded: EncodedInputs, input: number): boolean {
-    const kind = kindOf(value);
-    if (kind === undefined || kind !== this.#wire) return false;
-    const view = value as TypedArray;
-    const count = lengthOf(view);
+    if (!this.#isWire(value)) return false;
+    const count = lengthOf(value);
     let expected = 1;
     for (let i = 0; i < shape.length; i++) expected *= shape[i] ?? 0;
     if (count !== expected || count === 0) return false;
     const byteLength = count * this.#elementBytes;
-    if (byteLength > onHeapBytes && isShared(view)) return false;
-    // Its class is `wire`.
-    encoded.set(input, shape, view as WireArray, byteLength);
+    if (byteLength > onHeapBytes && isShared(value)) return false;
+    encoded.set(input, shape, value, byteLength);
     return true;
   }
 }

@@ -1,5 +1,7 @@
 /** A bundle that contains the package reports its missing parts, even if its addon is found. */
 
+// Long: it compiles or bundles programs.
+
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';

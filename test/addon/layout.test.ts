@@ -28,6 +28,7 @@ void suite('the layout is that of native/engine/port/port_layout.h', () => {
     unservedBit: 'UnservedBit',
     countedBit: 'CountedBit',
     emptyBit: 'EmptyBit',
+    parametersBit: 'ParametersBit',
     parameterString: 'StringParameter',
     parameterInteger: 'IntegerParameter',
     parameterDouble: 'DoubleParameter',

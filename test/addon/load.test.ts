@@ -1,3 +1,5 @@
+// Own process: it changes where the addon is looked for.
+// Long: it starts many processes.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { cp, mkdir, readdir, readFile, stat, truncate, writeFile } from 'node:fs/promises';

@@ -2,6 +2,9 @@
  * Tests the addon when C++ on the JS thread runs out of memory: every allocation of every call fails once, in turn.
  * `native/test/scarcity/scarcity.cc` does the same for the engine's own threads.
  */
+
+// Long: it lets each allocation fail in turn.
+
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { suite, test } from 'node:test';

@@ -359,3 +359,29 @@ test('rounds do not go on when the time is over', async () => {
     assert.ok(elapsedMs <= budgetMs, `${elapsedMs} of ${budgetMs}`);
   }
 });
+
+test('a measurement that the end of the time cuts off counts neither for nor against a candidate', async () => {
+  for (let budgetMs = 3000; budgetMs < 6000; budgetMs += 250) {
+    const world = worldOf(([at]) => ({ figures: figures(level(at === 1 ? 2000 : 1000)) }));
+    // Each measurement takes longer than it is thought to.
+    let lost = 0;
+    const isOver = (): boolean => world.now() + lost >= budgetMs;
+    const found = await search(two, throughput, budgetMs, {
+      ...world,
+      now: () => Math.min(budgetMs, world.now() + lost),
+      isOver,
+      measure: async (candidate, windowMs) => {
+        const measured = await world.measure(candidate, windowMs);
+        lost += 3 * windowMs;
+        return isOver() ? { failure: 'CANCELLED: the measurement was ended' } : measured;
+      },
+    });
+    assert.ok(found.elapsedMs <= budgetMs);
+    assert.deepEqual(
+      found.tried.map(({ failure }) => failure),
+      found.tried.map(() => undefined),
+    );
+    const { verdict } = found;
+    if (verdict !== undefined) assert.equal(verdict.present.values.length, verdict.best.values.length);
+  }
+});

@@ -3,6 +3,8 @@
  * compute on the CPU, with inputs and outputs in the fake driver's memory.
  */
 
+// Long: it starts many processes.
+
 import assert from 'node:assert/strict';
 import { readFile, realpath } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -101,14 +103,16 @@ const repository = await writeRepository(await temporaryFolder({ after }), {
     parameters { key: "cudnn_conv_algo_search" value { string_value: "3" } }`),
 });
 
+/** What the models do on two GPUs. A process tells it to all tests that change nothing of the machine. */
+const onTwoGpus = fakes && (await fakes.serve({}, { repository }));
+
 /** The expected answers of a model's instances: row i holds i. */
 const answers = (count: number): number[][][] =>
   Array.from({ length: count }, (_, i) => [Array.from({ length: 16 }, () => i + 1)]);
 const instance = (name: string, kind: string, device: number): object => ({ name, kind, device });
 
-test('metrics tell what the instances on each GPU did, and what is used of the pools', options, async () => {
-  assert.ok(fakes);
-  const { metrics } = await fakes.serve({}, { repository });
+test('metrics tell what the instances on each GPU did, and what is used of the pools', options, () => {
+  const { metrics } = onTwoGpus ?? assert.fail();
   const series = seriesOf(metrics);
   const uuids = linesOf(metrics, 'nv_gpu_utilization{').map(
     (line) => /gpu_uuid="(GPU-[^"]+)"/.exec(line)?.[1] ?? '',
@@ -151,8 +155,7 @@ test('metrics tell what the instances on each GPU did, and what is used of the p
 });
 
 test('with two GPUs and the provider, each instance is where the configuration says', options, async () => {
-  assert.ok(fakes);
-  const { devices, models, providers } = await fakes.serve({}, { repository });
+  const { devices, models, providers } = onTwoGpus ?? assert.fail();
   const all = ['cpu', 'gpu:0', 'gpu:1'];
   assert.deepEqual(devices, [all, all]);
   for (const [name, instances] of Object.entries({

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
 import { test } from 'node:test';
-import { findOnnxRuntimeLibrary, outsideOfArchive } from '../../src/backends/onnxruntime/library.js';
+import { findOnnxRuntimeLibrary, libraryIn } from '../../src/backends/onnxruntime/library.js';
 import { onnx, rejection, row, serve } from '../support/harness.js';
 import { temporaryFolder, writeRepository } from '../support/repository.js';
 
@@ -13,14 +13,49 @@ test('the library is the one that onnxruntime-node carries for this platform', (
   assert.ok(file.includes(join(process.platform, process.arch)));
 });
 
-test('a library that Electron shows inside of app.asar is opened where it was unpacked', async (t) => {
+test('each platform has the library of the newest folder that has one for it', async (t) => {
   const folder = await temporaryFolder(t);
-  await writeRepository(folder, { 'app.asar.unpacked': { files: { 'node_modules/lib.so': '' } } });
-  const unpacked = join(folder, 'app.asar.unpacked', 'node_modules', 'lib.so');
-  assert.equal(outsideOfArchive(join(folder, 'app.asar', 'node_modules', 'lib.so')), unpacked);
-  for (const file of [unpacked, join(folder, 'app.asar', 'none.so'), join(folder, 'app.asar.txt')]) {
-    assert.equal(outsideOfArchive(file), file);
+  await writeRepository(folder, {
+    bin: {
+      files: {
+        'napi-v3/linux/x64/libonnxruntime.so.1.17.0': '',
+        'napi-v3/darwin/x64/libonnxruntime.1.17.0.dylib': '',
+        'napi-v6/linux/x64/libonnxruntime.so.1': '',
+        'napi-v6/win32/arm64/onnxruntime.dll': '',
+        'napi-v6/win32/arm64/onnxruntime_binding.node': '',
+        'napi-v10/linux/x64/libonnxruntime.so.2': '',
+        'napi-v10/darwin/arm64/onnxruntime_binding.node': '',
+      },
+    },
+  });
+  const of = (platform: NodeJS.Platform, arch: string): string =>
+    libraryIn(folder, { platform, arch }).slice(join(folder, 'bin').length + 1);
+  assert.equal(of('linux', 'x64'), join('napi-v10', 'linux', 'x64', 'libonnxruntime.so.2'));
+  assert.equal(of('win32', 'arm64'), join('napi-v6', 'win32', 'arm64', 'onnxruntime.dll'));
+  // An older version beside newer ones that left the platform out.
+  assert.equal(of('darwin', 'x64'), join('napi-v3', 'darwin', 'x64', 'libonnxruntime.1.17.0.dylib'));
+  for (const [platform, arch] of [
+    ['linux', 'arm64'],
+    ['darwin', 'arm64'],
+    ['freebsd', 'x64'],
+  ] as const) {
+    assert.throws(() => of(platform, arch), {
+      code: 'UNAVAILABLE',
+      reason: 'MISSING',
+      message:
+        `the package onnxruntime-node at ${folder} carries no ONNX Runtime for ${platform}-${arch}: install it with ` +
+        "'npm install onnxruntime-node' (ONNXRUNTIME_NODE_INSTALL=skip keeps it from downloading CUDA files), or name a " +
+        'library with backendConfig.onnxruntime.library',
+    });
   }
+});
+
+test('a package without libraries is told with its folder', async (t) => {
+  const folder = await temporaryFolder(t);
+  assert.throws(() => libraryIn(folder), {
+    code: 'UNAVAILABLE',
+    message: new RegExp(`at ${folder} carries no`),
+  });
 });
 
 test('runtimeInfo tells the library and its version', async (t) => {

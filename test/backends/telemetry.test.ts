@@ -5,7 +5,7 @@ import { execFile } from 'node:child_process';
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { test, type TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { findOnnxRuntimeLibrary } from '../../src/backends/onnxruntime/library.js';
@@ -33,15 +33,19 @@ const silencing = [
   'APPVEYOR',
 ];
 
-test('the runtime keeps nothing about models to tell its maker', async (context) => {
+/** The files that a process with a home of its own leaves there after it has served a model. */
+async function leftAtHome(
+  context: TestContext,
+  variables: Readonly<Record<string, string>>,
+): Promise<{ readonly name: string; readonly text: string }[]> {
   const folder = await mkdtemp(join(tmpdir(), 'tritonts-'));
   context.after(() => rm(folder, { recursive: true }));
   const repository = join(folder, 'models');
   await writeRepository(repository, { add: onnx() });
-  // The process has its own home and no network, because events that were sent would not be stored.
+  // There is no network, because events that were sent would not be stored.
   const nowhere = 'http://127.0.0.1:9';
   const home = join(folder, 'home');
-  const env = { HOME: home, XDG_CACHE_HOME: home, https_proxy: nowhere, all_proxy: nowhere };
+  const env = { HOME: home, XDG_CACHE_HOME: home, https_proxy: nowhere, all_proxy: nowhere, ...variables };
   const asked: Asked = { repository, library: findOnnxRuntimeLibrary() };
   await promisify(execFile)(process.execPath, [program, JSON.stringify(asked)], {
     env: {
@@ -50,12 +54,31 @@ test('the runtime keeps nothing about models to tell its maker', async (context)
     },
   });
   const files = await readdir(home, { recursive: true, withFileTypes: true }).catch(() => []);
-  let kept = '';
-  for (const file of files) {
-    if (!file.name.startsWith('onnxruntime.db')) continue;
-    kept += await readFile(join(file.parentPath, file.name), 'latin1');
-  }
-  // The runtime emits this event when it is opened. Users can disable it with the environment variable.
+  return Promise.all(
+    files
+      .filter((file) => file.isFile())
+      .map(async ({ name, parentPath }) => ({
+        name,
+        text: await readFile(join(parentPath, name), 'latin1'),
+      })),
+  );
+}
+
+test('the runtime leaves nothing in the home of the user', async (context) => {
+  const left = await leftAtHome(context, {});
+  assert.deepEqual(
+    left.map(({ name }) => name),
+    [],
+  );
+});
+
+test('if the user turns its telemetry on, the runtime keeps nothing about models to tell its maker', async (context) => {
+  const left = await leftAtHome(context, { ORT_DISABLE_TELEMETRY: '0' });
+  const kept = left
+    .filter(({ name }) => name.startsWith('onnxruntime.db'))
+    .map(({ text }) => text)
+    .join('');
+  // The runtime emits this event when it is opened.
   if (!kept.includes('ProcessInfo')) {
     context.skip('this runtime keeps nothing at all');
     return;

@@ -3,11 +3,13 @@
  * ends the process if it is called on the main thread, or if the CPU reads device memory.
  */
 
+// Long: it starts many processes.
+
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import test, { after } from 'node:test';
 import { temporaryFolder, writeRepository, type RepositoryModel } from '../support/repository.js';
-import { fakeGpus } from './fake-gpus.js';
+import { fakeGpus, type FakeGpus } from './fake-gpus.js';
 
 const fakes = await fakeGpus({ after });
 const options = { skip: fakes ? false : 'needs Linux' };
@@ -108,9 +110,14 @@ const repository = await writeRepository(await temporaryFolder({ after }), {
 const answers = (count: number): number[][][] =>
   Array.from({ length: count }, (_, i) => [Array.from({ length: 16 }, () => i + 1)]);
 
+/** What the models of the repository do on two GPUs. A process tells it to all tests that change nothing of the machine. */
+let plain: ReturnType<FakeGpus['serve']> | undefined;
+const onTwoGpus = (machine: FakeGpus): ReturnType<FakeGpus['serve']> =>
+  (plain ??= machine.serve({}, { repository, tensorrt: machine.tensorrt }));
+
 test('a plan is served on each GPU, with a config that is completed from it', options, async () => {
   assert.ok(fakes);
-  const { devices, models } = await fakes.serve({}, { repository, tensorrt: fakes.tensorrt });
+  const { devices, models } = await onTwoGpus(fakes);
   assert.deepEqual(devices[0], ['cpu', 'gpu:0', 'gpu:1']);
   for (const [name, gpus] of [
     ['auto', [0, 1]],
@@ -146,7 +153,7 @@ test('the GPUs of a version have the plans of their compute capabilities', optio
     assert.match(models[name].reason, reason);
   }
   // On GPUs of one kind, one file is read.
-  const alike = await fakes.serve({}, { repository, tensorrt: fakes.tensorrt });
+  const alike = await onTwoGpus(fakes);
   assert.match(alike.models['two_files']?.notes.join('\n') ?? '', /max_batch_size: completed to 8/);
   assert.equal(alike.models['unlike_files']?.state, 'READY');
 });
@@ -161,7 +168,7 @@ test('files of a load, and changed files, count for the GPUs that take them', op
 
 test('ensembles of plans, on one GPU and on two', options, async () => {
   assert.ok(fakes);
-  const { models } = await fakes.serve({}, { repository, tensorrt: fakes.tensorrt });
+  const { models } = await onTwoGpus(fakes);
   for (const name of ['chain_on_one', 'chain_on_two']) {
     assert.deepEqual([models[name]?.state, models[name]?.reason], ['READY', ''], name);
     assert.deepEqual(models[name]?.answers, [[Array.from({ length: 16 }, () => 3)]], name);
@@ -170,7 +177,7 @@ test('ensembles of plans, on one GPU and on two', options, async () => {
 
 test('plans and configurations that cannot be served say why', options, async () => {
   assert.ok(fakes);
-  const { models } = await fakes.serve({}, { repository, tensorrt: fakes.tensorrt });
+  const { models } = await onTwoGpus(fakes);
   for (const [name, reason] of Object.entries({
     rows: /max_batch_size: is 9, but a batch of the model has at most 8 rows/,
     cpu: /plans run on GPUs only/,
@@ -188,7 +195,7 @@ test(
   options,
   async () => {
     assert.ok(fakes);
-    const { models } = await fakes.serve({}, { repository, tensorrt: fakes.tensorrt });
+    const { models } = await onTwoGpus(fakes);
     for (const name of ['graphs', 'preferred']) {
       const told = models[name];
       assert.ok(told);
@@ -222,7 +229,7 @@ test(
   options,
   async () => {
     assert.ok(fakes);
-    const { models } = await fakes.serve({}, { repository, tensorrt: fakes.tensorrt });
+    const { models } = await onTwoGpus(fakes);
     const notes = (name: string): string => models[name]?.notes.join('\n') ?? '';
     assert.match(
       notes('whole'),
@@ -261,7 +268,8 @@ test('a lean runtime that is missing fails the plans that need it, and no others
 
 test('options of TensorRT that make no sense, or are not there, fail the load', options, async () => {
   assert.ok(fakes);
-  for (const [key, value, reason] of [
+  const { tensorrt } = fakes;
+  const wrong = [
     [
       'version-compatible',
       'perhaps',
@@ -282,13 +290,13 @@ test('options of TensorRT that make no sense, or are not there, fail the load', 
       '/nowhere/libplugin.so',
       /the library of plugins \/nowhere\/libplugin\.so .* can't be opened/,
     ],
-  ] as const) {
-    const { models } = await fakes.serve(
-      {},
-      { repository, tensorrt: fakes.tensorrt, tensorrtOptions: { [key]: value } },
-    );
-    assert.match(models['whole']?.reason ?? '', reason);
-  }
+  ] as const;
+  await Promise.all(
+    wrong.map(async ([key, value, reason]) => {
+      const { models } = await fakes.serve({}, { repository, tensorrt, tensorrtOptions: { [key]: value } });
+      assert.match(models['whole']?.reason ?? '', reason);
+    }),
+  );
 });
 
 test('without TensorRT the error says where it was looked for', options, async () => {

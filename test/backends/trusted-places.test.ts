@@ -81,13 +81,13 @@ void suite('a library of operators', () => {
     }
     const folder = await write('link.so');
     await symlink(built.path, join(folder, 'link.so'));
-    await refused('link.so');
+    await refused('link.so', { outsideLinks: true });
     await write('lib/libtest_ops.so');
     await symlink(outside, join(folder, 'lib'));
-    await refused('lib/libtest_ops.so');
+    await refused('lib/libtest_ops.so', { outsideLinks: true });
     await write('nothing.so');
     await symlink(join(outside, 'nothing.so'), join(folder, 'nothing.so'));
-    const error = await refused('nothing.so');
+    const error = await refused('nothing.so', { outsideLinks: true });
     assert.match(error.message, /cannot be resolved as a path/);
   });
 
@@ -115,7 +115,7 @@ void suite('a library of operators', () => {
     // The model's folder may itself be a link.
     const other = await temporaryFolder(context);
     await symlink(folder, join(other, 'm'));
-    await answers(await start(context, other));
+    await answers(await start(context, other, { outsideLinks: true }));
   });
 
   test('is taken from a trusted folder and what is below', async (t) => {
@@ -178,7 +178,7 @@ void suite('a profile', () => {
       await rm(join(repository, 'm'), { recursive: true, force: true });
       await writeRepository(repository, { m: withProfile(prefix) });
       await symlink(outside, join(repository, 'm', 'lib'));
-      const error = await rejection(start(t, repository));
+      const error = await rejection(start(t, repository, { outsideLinks: true }));
       assert.deepEqual([error.code, error.model, error.location?.field], ['INVALID_ARG', 'm', profileField]);
       assert.ok(error.message.includes(`'${prefix}' leads to '`), error.message);
       assert.match(error.message, /the model's folder '.*trustedFolders of createServer/);
@@ -215,7 +215,7 @@ void suite('a profile', () => {
     const victim = join(await temporaryFolder(t), 'victim');
     await writeFile(victim, 'precious');
     await symlink(victim, join(repository, 'm', 'run_2030-01-01_00-00-00.json'));
-    const error = await rejection(start(t, repository));
+    const error = await rejection(start(t, repository, { outsideLinks: true }));
     assert.deepEqual([error.code, error.location?.field], ['INVALID_ARG', profileField]);
     assert.match(error.message, /'run_2030-01-01_00-00-00\.json' in '.*' is a link or folder/);
   });

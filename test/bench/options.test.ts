@@ -107,7 +107,7 @@ test('threads are either said or left to everybody', () => {
 test('what it does not know is refused with what it knows', () => {
   assert.throws(
     () => readOptions(['--only', 'ad']),
-    /--only takes add, .*cache, delay, ensembles, forms, javascript, metrics, native, python, queues, ragged, sequences, shared-memory, streams, strings, traces, warmup, weights, not 'ad'/,
+    /--only takes add, .*cache, delay, ensembles, forms, javascript, metrics, native, plugins, python, queues, ragged, sequences, shared-memory, streams, strings, traces, warmup, weights, not 'ad'/,
   );
   assert.throws(() => readOptions(['--rounds', '0']), /--rounds takes a whole number of at least 1, not '0'/);
   assert.throws(() => readOptions(['--fast']), /--fast/);

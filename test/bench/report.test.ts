@@ -124,6 +124,8 @@ test('results come back from JSON as they were, histograms included', () => {
 });
 
 test('numbers are printed with the decimals that matter', () => {
+  assert.equal(significant(0), '0');
+  assert.equal(significant(-1e-13), '0');
   assert.equal(significant(0.0123), '0.012');
   assert.equal(significant(3.14159), '3.14');
   assert.equal(significant(-12.34), '-12.3');

@@ -1,3 +1,5 @@
+// Long: it measures for seconds.
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {

@@ -23,7 +23,7 @@ export async function addressOf(
   t: Context,
   protocol: Protocol,
   own: InferenceServer,
-  options: Pick<ServeGrpcOptions, 'tls'> = {},
+  options: Pick<ServeGrpcOptions, 'tls' | 'clientSharedMemory'> = {},
 ): Promise<string> {
   const serveProtocol = protocol === 'http' ? serveHttp : serveGrpc;
   const endpoint = await serveProtocol(own, { port: 0, ...options });

@@ -167,6 +167,27 @@ const states: readonly Faulty[] = [
     'state[0].output_name',
     'missing',
   ),
+  sequences(
+    'a state without a type',
+    'state {\n  input_name: "s" output_name: "t"\n  dims: [ 4 ]\n}',
+    7,
+    'state[0].data_type',
+    'missing',
+  ),
+  sequences(
+    'a state without dims',
+    'state {\n  input_name: "s" output_name: "t"\n  data_type: TYPE_FP32\n}',
+    7,
+    'state[0].dims',
+    'missing',
+  ),
+  sequences(
+    'a state with more dims than a tensor has',
+    state('').replace('[ 4 ]', `[ ${Array.from({ length: 1100 }, () => 1).join(', ')} ]`),
+    10,
+    'state[0].dims',
+    'at most',
+  ),
   sequences('a state with a dim below -1', state('').replace('[ 4 ]', '[ -2 ]'), 10, 'state[0].dims', '[-2]'),
   sequences(
     'a state that fits in no memory',

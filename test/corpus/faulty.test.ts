@@ -1,3 +1,5 @@
+// Own process: it measures the peak of the memory.
+// Long: it loads hundreds of wrong models.
 import assert from 'node:assert/strict';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';

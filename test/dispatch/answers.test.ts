@@ -8,6 +8,7 @@ import { runInNewContext } from 'node:vm';
 import { pageBytes } from '../../src/addon/layout.js';
 import { TritonError } from '../../src/index.js';
 import { Bench } from './harness.js';
+import { setEnvironment } from '../support/environment.js';
 
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
@@ -155,9 +156,7 @@ test('a page comes back when it is read, and is seen anew if it was not kept', a
 
 for (const external of [true, false]) {
   test(`what a burst left is given back when nothing is in flight, ${external ? 'in place' : 'by copy'}`, async (t) => {
-    const { TRITONTS_NO_EXTERNAL_BUFFERS: before = '' } = process.env;
-    t.after(() => (process.env['TRITONTS_NO_EXTERNAL_BUFFERS'] = before));
-    process.env['TRITONTS_NO_EXTERNAL_BUFFERS'] = external ? '' : '1';
+    setEnvironment(t, { TRITONTS_NO_EXTERNAL_BUFFERS: external ? '' : '1' });
     const bench = new Bench();
     // Each is a group of its own, with 4 KiB.
     const asked = Array.from({ length: 3000 }, (_, i) =>
@@ -183,9 +182,7 @@ for (const external of [true, false]) {
 }
 
 test('where there is no memory for a copy of a page, its answers come all the same', async (t) => {
-  const { TRITONTS_NO_EXTERNAL_BUFFERS: before = '' } = process.env;
-  t.after(() => (process.env['TRITONTS_NO_EXTERNAL_BUFFERS'] = before));
-  process.env['TRITONTS_NO_EXTERNAL_BUFFERS'] = '1';
+  setEnvironment(t, { TRITONTS_NO_EXTERNAL_BUFFERS: '1' });
   const bench = new Bench();
   bench.port.keepsPages = false;
   const round = async (): Promise<void> => {

@@ -1,5 +1,7 @@
 /** After a burst, memory is freed. Later requests must still get their own answers. */
 
+// Long: it moves much data.
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { identity, row, serve } from '../support/harness.js';

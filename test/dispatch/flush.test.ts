@@ -244,3 +244,42 @@ test('their signals still cancel them, and are let go of', async () => {
   bench.echo();
   await bench.idle();
 });
+
+/** Requests whose lazy model was unloaded before it took them. It cannot be loaded again. */
+async function unloaded(options: { readonly abortsInLoad: boolean }): Promise<{
+  readonly outcomes: readonly unknown[];
+  readonly loads: number;
+}> {
+  const bench = new Bench();
+  bench.version.groupRoom = 3;
+  const controller = new AbortController();
+  let loads = 0;
+  bench.version.reload = () => {
+    loads++;
+    if (options.abortsInLoad) controller.abort();
+    return Promise.reject(new TritonError('INVALID_ARG', 'no weights', { model: 'fake' }));
+  };
+  bench.version.next = () => {
+    throw new TritonError('UNAVAILABLE', 'unloaded', { model: 'fake' });
+  };
+  const asked = await bench.askMany(3, { signal: controller.signal });
+  const [group] = bench.port.sent.splice(0);
+  assert.ok(group);
+  if (!options.abortsInLoad) controller.abort();
+  bench.port.answer({ to: group, count: 3, code: 5, message: 'unloaded', unserved: true });
+  await bench.settled(asked);
+  await bench.idle();
+  // An error of the load that nobody handled would fail the test by now.
+  await turn();
+  return { outcomes: asked.map(({ outcome }) => outcome), loads };
+}
+
+const allCancelled = ['CANCELLED', 'CANCELLED', 'CANCELLED'];
+
+test('no load begins for requests of a lazy model that are all cancelled', async () => {
+  assert.deepEqual(await unloaded({ abortsInLoad: false }), { outcomes: allCancelled, loads: 0 });
+});
+
+test('the error of a load that nobody waits for any more is handled', async () => {
+  assert.deepEqual(await unloaded({ abortsInLoad: true }), { outcomes: allCancelled, loads: 1 });
+});

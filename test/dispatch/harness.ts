@@ -31,6 +31,8 @@ export class FakeVersion implements DispatchTarget {
   released = 0;
   /** The version that serves requests after this one was unloaded. */
   next: () => DispatchTarget = () => this;
+  /** As that of a lazy model. */
+  reload: () => Promise<void> | undefined = () => undefined;
   // All requests use this object, as in a real version.
   readonly #encoded: EncodedInputs = new EncodedInputs(2);
 

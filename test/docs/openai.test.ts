@@ -27,7 +27,7 @@ test('the program of the page prints what it says', async (t) => {
   await writeRepository(join(folder, 'models'), {
     parrot: {
       config: part('parrot.pbtxt'),
-      versions: { '1': { 'model.js': part('parrot.js'), 'package.json': '{ "type": "module" }' } },
+      versions: { '1': { 'model.mjs': part('parrot.js') } },
       files: { 'chat_template.jinja': '{{ messages[0].content }}' },
     },
     lengths: script(

@@ -13,7 +13,7 @@ import { temporaryFolder } from '../support/repository.js';
 const run = promisify(execFile);
 
 /**
- * Runs the program that the page marks with its own name. Returns what it printed, and the folder that it ran in.
+ * Runs the program that the page marks with its own name, or with `program`. Returns what it printed, and the folder that it ran in.
  *
  * @param prepare - Called before, with the page and the folder.
  */
@@ -21,9 +21,10 @@ export async function runPageProgram(
   t: Context,
   name: string,
   prepare?: (page: string, folder: string) => Promise<void>,
+  program: string = name,
 ): Promise<{ readonly stdout: string; readonly folder: string }> {
   const page = await readFile(join(root, 'docs', `${name}.md`), 'utf8');
-  const code = new RegExp(`<!-- test: ${name} -->\\s*\`\`\`js\\n([^]*?)\`\`\``).exec(page)?.[1];
+  const code = new RegExp(`<!-- test: ${program} -->\\s*\`\`\`js\\n([^]*?)\`\`\``).exec(page)?.[1];
   assert.ok(code !== undefined);
   const folder = await temporaryFolder(t);
   await cp(join(root, 'examples', 'digits', 'models'), join(folder, 'models'), { recursive: true });
@@ -31,9 +32,12 @@ export async function runPageProgram(
   const runtime = dirname(fileURLToPath(import.meta.resolve('onnxruntime-node/package.json')));
   await symlink(root, join(folder, 'node_modules', 'tritonts'), 'dir');
   await symlink(runtime, join(folder, 'node_modules', 'onnxruntime-node'), 'dir');
-  await writeFile(join(folder, `${name}.mjs`), code);
+  await writeFile(join(folder, `${program}.mjs`), code);
   await prepare?.(page, folder);
-  const { stdout, stderr } = await run(process.execPath, [`${name}.mjs`], { cwd: folder, timeout: 120_000 });
+  const { stdout, stderr } = await run(process.execPath, [`${program}.mjs`], {
+    cwd: folder,
+    timeout: 120_000,
+  });
   assert.equal(stderr, '');
   return { stdout, folder };
 }

@@ -1,5 +1,7 @@
 /** The programs of docs/test-servers.md, and the example for Node's test runner, run as they are written. */
 
+// Long: it starts many processes.
+
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { cp, mkdir, readFile, writeFile } from 'node:fs/promises';

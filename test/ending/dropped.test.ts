@@ -1,3 +1,5 @@
+// Long: it starts many processes.
+
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { Context } from '../support/harness.js';

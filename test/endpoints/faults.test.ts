@@ -3,6 +3,8 @@
  * request works.
  */
 
+// Long: it waits for limits of time.
+
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { gzipSync } from 'node:zlib';

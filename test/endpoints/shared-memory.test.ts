@@ -1,5 +1,7 @@
 /** Shared memory over HTTP and gRPC: registration, requests that read and write regions, and what is refused. */
 
+// Long: it waits for limits of time.
+
 import assert from 'node:assert/strict';
 import {
   ftruncateSync,

@@ -14,7 +14,7 @@ import { World, type Expected } from './random-world.js';
 const seconds = Number(process.env['TRITONTS_ENSEMBLES_SECONDS'] ?? 0);
 const seed = Number(process.env['TRITONTS_ENSEMBLES_SEED'] ?? 1);
 /** The least number of worlds. */
-const worlds = 12;
+const worlds = 6;
 
 /** A request, with its expected outcome and other allowed ones. */
 interface Sent {

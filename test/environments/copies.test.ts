@@ -1,13 +1,15 @@
 /** The package is loaded several times in one process, as test runners do that reload modules. */
+// Own process: it changes where the addon is looked for.
+// Long: it starts many processes.
 
 import assert from 'node:assert/strict';
 import { cp, mkdir, symlink } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { addon as loadAddon } from '../../src/addon/load.js';
 import * as original from '../../src/index.js';
-import { floats, identity, onnx, rejection, row, serve, type Context } from '../support/harness.js';
+import { floats, identity, onnx, rejection, row, serve } from '../support/harness.js';
 import { runChild } from '../support/child.js';
 import { copyCode, root } from '../support/project.js';
 import { temporaryFolder, writeRepository } from '../support/repository.js';
@@ -23,9 +25,13 @@ const file = chosen === '' ? join(root, 'build/Release/tritonts.node') : resolve
 loadAddon();
 delete process.env['TRITONTS_ADDON'];
 
-/** Copies the built package, with an addon file of its own or a link to the same. */
-async function copyOf(context: Context, addon: 'copied' | 'shared'): Promise<Package> {
-  const folder = await temporaryFolder(context);
+/** How the copies get their addon: a file of their own, or a link to the same. */
+const addons = ['copied', 'shared'] as const;
+type Addon = (typeof addons)[number];
+
+/** Copies the built package, and loads the copy. */
+async function copyOf(addon: Addon): Promise<Package> {
+  const folder = await temporaryFolder({ after });
   await copyCode(folder);
   await symlink(join(root, 'node_modules'), join(folder, 'node_modules'));
   await mkdir(join(folder, 'build/Release'), { recursive: true });
@@ -35,11 +41,17 @@ async function copyOf(context: Context, addon: 'copied' | 'shared'): Promise<Pac
   return (await import(pathToFileURL(join(folder, 'dist/src/index.js')).href)) as Package;
 }
 
-for (const addon of ['copied', 'shared'] as const) {
+/** Two copies with each addon. Loading one takes longer than any test. */
+const copies: Readonly<Record<Addon, readonly [Package, Package]>> = {
+  copied: [await copyOf('copied'), await copyOf('copied')],
+  shared: [await copyOf('shared'), await copyOf('shared')],
+};
+
+for (const addon of addons) {
   test(`copies of the package work side by side: the addon is ${addon}`, async (t) => {
-    const copies = [original, await copyOf(t, addon), await copyOf(t, addon)];
+    const all = [original, ...copies[addon]];
     const repository = await writeRepository(await temporaryFolder(t), { add: onnx(), echo: identity() });
-    const servers = await Promise.all(copies.map(({ createServer }) => createServer(repository)));
+    const servers = await Promise.all(all.map(({ createServer }) => createServer(repository)));
     const results = await Promise.all(
       servers.flatMap((server) =>
         Array.from({ length: 50 }, (_, i) =>
@@ -52,15 +64,15 @@ for (const addon of ['copied', 'shared'] as const) {
     await Promise.all(servers.map((server) => server.close()));
   });
 
-  test(`errors of one copy are errors of another: the addon is ${addon}`, async (t) => {
-    const { createServer, TritonError } = await copyOf(t, addon);
+  test(`errors of one copy are errors of another: the addon is ${addon}`, async () => {
+    const { createServer, TritonError } = copies[addon][0];
     const error = await rejection(createServer('/no/such/folder'));
     assert.ok(error instanceof TritonError);
     assert.ok(error instanceof original.TritonError);
   });
 
   test(`a result of one copy is an input for another: the addon is ${addon}`, async (t) => {
-    const { createServer } = await copyOf(t, addon);
+    const { createServer } = copies[addon][0];
     const repository = await writeRepository(await temporaryFolder(t), { add: onnx() });
     const server = await createServer(repository);
     const mine = await serve(t, { add: onnx() });
@@ -73,7 +85,7 @@ for (const addon of ['copied', 'shared'] as const) {
 }
 
 test('copies that share the addon attach to each other’s servers', async (t) => {
-  const { attachServer } = await copyOf(t, 'shared');
+  const { attachServer } = copies.shared[0];
   const server = await serve(t, { echo: identity() });
   const attached = await attachServer(server.handle);
   assert.deepEqual(floats(await attached.infer('echo', { x: row(5) })), [...row(5)]);
@@ -81,7 +93,7 @@ test('copies that share the addon attach to each other’s servers', async (t) =
 });
 
 test('copies with an addon of their own say why they do not', async (t) => {
-  const { attachServer } = await copyOf(t, 'copied');
+  const { attachServer } = copies.copied[0];
   const server = await serve(t, { echo: identity() });
   const error = await rejection(attachServer(server.handle));
   assert.equal(error.code, 'INVALID_ARG');

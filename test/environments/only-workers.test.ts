@@ -1,3 +1,5 @@
+// Long: it starts many processes.
+
 import { suite, test } from 'node:test';
 import { assertEnding, nodesReport, repository } from '../ending/harness.js';
 import { runChild, type ChildOutcome } from '../support/child.js';

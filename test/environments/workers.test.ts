@@ -1,3 +1,5 @@
+// Long: it starts many processes.
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { attachServer, type ServerHandle } from '../../src/index.js';

@@ -3,6 +3,8 @@
  * path.
  */
 
+// Long: it waits for limits of time.
+
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';

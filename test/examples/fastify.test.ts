@@ -1,3 +1,5 @@
+// Long: it starts many processes.
+
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';

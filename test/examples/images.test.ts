@@ -1,3 +1,5 @@
+// Long: it starts many processes.
+
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { after, test } from 'node:test';

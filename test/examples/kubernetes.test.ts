@@ -1,5 +1,7 @@
 /** Checks the manifests of examples/kubernetes against Kubernetes' schemas, each other, and a running process. */
 
+// Long: it starts many processes.
+
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';

@@ -1,5 +1,7 @@
 /** The handler and the files of examples/lambda. `npm test -- serverless` runs them in roots as Lambda's and a distroless image's. */
 
+// Long: it starts many processes.
+
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';

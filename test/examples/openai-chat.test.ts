@@ -1,5 +1,7 @@
 /** The example `examples/openai-chat`: texts that OpenAI's client has written, letter by letter. */
 
+// Long: it starts many processes.
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import OpenAI from 'openai';

@@ -25,6 +25,13 @@ test('texts of more callers than slots are right, and leave no sequence', async 
   }
 });
 
+test('texts of a model with many weights are right', async (t) => {
+  const server = await serveWriter(256);
+  t.after(() => server.close());
+  const texts = await Promise.all(lines.map((_, line) => writeWhole(server, line)));
+  assert.deepEqual(texts, lines);
+});
+
 test('two callers get their letters in turn', async (t) => {
   const server = await serveWriter();
   t.after(() => server.close());

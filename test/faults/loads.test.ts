@@ -41,6 +41,7 @@ test('only an addon that has the backend lists it', async (t) => {
     'javascript',
     'onnxruntime',
     'openvino',
+    'plugin',
     'probe',
     'python',
     'pytorch',

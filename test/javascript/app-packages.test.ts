@@ -1,5 +1,7 @@
 /** Packages of models outside of the app's folder: Node searches beside the model, then in the app. */
 
+// Long: it starts many processes.
+
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { mkdir, realpath, writeFile } from 'node:fs/promises';

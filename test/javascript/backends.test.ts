@@ -1,3 +1,5 @@
+// Long: it starts many processes.
+
 import assert from 'node:assert/strict';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,5 +1,7 @@
 /** Nested calls: which waits are allowed, and which are refused. */
 
+// Long: it waits for limits of time.
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createServer } from '../../src/index.js';

@@ -1,4 +1,6 @@
 /** Decoupled models in JavaScript: readers that are slow or leave, and streams that end before their end. */
+// Own process: it measures the memory of the process.
+// Long: it waits for limits of time.
 
 import assert from 'node:assert/strict';
 import { readFileSync, existsSync } from 'node:fs';

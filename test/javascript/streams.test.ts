@@ -1,5 +1,7 @@
 /** Decoupled models in JavaScript: the responses to a request. */
 
+// Long: it moves much data.
+
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { createServer, type ModelRequest } from '../../src/index.js';
@@ -217,4 +219,56 @@ test('a decoupled object of the program streams on this event loop', async (t) =
   for await (const result of server.stream('m', count(1000))) if (numberOf(result) === 20) break;
   await server.close();
   assert.deepEqual(left, [5, 50, 500, -1000]);
+});
+
+void suite('generators of a batch', () => {
+  /** Streams of requests that are one batch. */
+  const atOnce = async (server: Awaited<ReturnType<typeof serve>>, counts: readonly number[]) =>
+    Promise.all(
+      counts.map(async (count) => {
+        const numbers: number[] = [];
+        for await (const result of server.stream('m', asking(count))) numbers.push(numberOf(result));
+        return { numbers, at: performance.now() };
+      }),
+    );
+
+  test('each keeps its own asynchronous context', async (t) => {
+    const text = `
+      import { AsyncLocalStorage } from 'node:async_hooks';
+      const store = new AsyncLocalStorage();
+      async function* gen(count) {
+        store.enterWith(count);
+        for (let k = 0; k < 5; k++) { await null; yield { y: [[store.getStore()]] }; }
+      }
+      export default class {
+        execute(requests) { return requests.map((request) => gen(request.inputs.count.data[0])); }
+      }`;
+    const server = await serve(t, { m: streamingModule(text) });
+    const all = await atOnce(server, [7, 8, 9]);
+    assert.deepEqual(
+      all.map(({ numbers }) => numbers),
+      [7, 8, 9].map((count) => Array.from({ length: 5 }, () => count)),
+    );
+  });
+
+  test('one that computes does not hold back the responses of another one', async (t) => {
+    const body = `
+      if (count === 0) {
+        const end = performance.now() + 1500;
+        while (performance.now() < end) await null;
+        return;
+      }
+      for (let k = 0; k < count; k++) { await null; yield y(k); }`;
+    const server = await serve(t, { m: generating(body) });
+    for (const counts of [
+      [4, 0],
+      [0, 4],
+    ]) {
+      const all = await atOnce(server, counts);
+      const [four, none] = counts[0] === 4 ? all : all.toReversed();
+      assert.ok(four !== undefined && none !== undefined);
+      assert.deepEqual(four.numbers, upTo(4));
+      assert.ok(four.at + 500 < none.at, `the responses came at ${four.at}, the others at ${none.at}`);
+    }
+  });
 });

@@ -1,3 +1,5 @@
+// Long: it moves much data.
+
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { suite, test } from 'node:test';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -30,6 +30,56 @@ function refused(...args: readonly string[]): string {
   assert.equal(code, 'INVALID_ARG');
   return message;
 }
+
+test('a place that stands alone is a server or models', async (t) => {
+  for (const [place, url] of [
+    ['localhost:9000', 'http://localhost:9000'],
+    ['[::1]:9000', 'http://[::1]:9000'],
+    ['grpc://host:1', 'grpc://host:1'],
+    ['HTTP://host:1', 'HTTP://host:1'],
+  ] as const)
+    assert.deepEqual(settings('-m', 'add', place).options.place, { url });
+  assert.deepEqual(settings('-m', 'add', '-i', 'grpc', 'host:1').options.place, { url: 'grpc://host:1' });
+  const folder = join(await temporaryFolder(t), 'models:1');
+  await mkdir(folder);
+  assert.deepEqual(settings('-m', 'add', '-i', 'grpc', 'GRPC://host:1').options.place, {
+    url: 'GRPC://host:1',
+  });
+  for (const models of [
+    folder,
+    's3://bucket/models',
+    'S3://bucket/models',
+    'FILE:///models',
+    './models',
+    'models',
+  ])
+    assert.ok('server' in settings('-m', 'add', models).options.place);
+  assert.match(
+    refused('-m', 'add', 'ftp://host'),
+    /expected a server \(http:.*\) or models \(a folder, file:\/\/, s3:.*'ftp:\/\/host'$/,
+  );
+});
+
+test('a server of this process has the options for links', () => {
+  const links = ['--outside-links', '--trusted-folder=/a', '--trusted-folder', '/b'];
+  const { place } = settings('-m', 'add', './models', ...links).options;
+  assert.ok('server' in place);
+  const { outsideLinks, trustedFolders } = place.server;
+  assert.deepEqual([outsideLinks, trustedFolders], [true, ['/a', '/b']]);
+  for (const flag of ['--outside-links', '--trusted-folder=/a'])
+    assert.match(refused('-m', 'add', 'http://host', flag), /is for models of this process/);
+});
+
+test('the error of a model that cannot be loaded is its own', async (t) => {
+  const folder = await temporaryFolder(t);
+  await writeRepository(folder, { add });
+  const { code, stderr } = await command(t, 'perf', '-m', 'ad', folder);
+  assert.equal(code, 99);
+  assert.match(
+    stderr,
+    /^tritonts: NOT_FOUND: model 'ad' is in no repository \(did you mean add\?\): looked in [^\n]*\n$/,
+  );
+});
 
 test("perf_analyzer's flags are read, in each way of writing them", () => {
   const { options, files, ignored } = settings(
@@ -100,7 +150,13 @@ test('places stand alone, or have flags', () => {
   assert.deepEqual(place(), { url: 'http://localhost:8000' });
   assert.deepEqual(place('-i', 'grpc'), { url: 'grpc://localhost:8001' });
   assert.deepEqual(place('grpcs://host'), { url: 'grpcs://host' });
-  const server = { modelRepository: ['./a', './b'], instanceKind: undefined, backendDirectory: undefined };
+  const server = {
+    modelRepository: ['./a', './b'],
+    instanceKind: undefined,
+    backendDirectory: undefined,
+    trustedFolders: [],
+    outsideLinks: false,
+  };
   assert.deepEqual(place('./a', '--model-repository=./b'), { server });
   assert.deepEqual(place('--service-kind=triton_c_api', './a', './b'), { server });
 });
@@ -136,9 +192,10 @@ test('wrong flags are refused by words, all at once', () => {
   assert.match(refused('-m', 'm', '--instance-kind=cpu'), /needs --model-repository/);
   assert.match(refused('-m', 'm', '--service-kind=triton_c_api'), /needs --model-repository/);
   assert.match(refused('-m', 'm', '--service-kind=torchserve'), /one of triton, triton_c_api/);
+  assert.match(refused('-m', 'm', '--shared-memory=cuda'), /none or system for --shared-memory .*'cuda'/);
   assert.match(
-    refused('-m', 'm', '--shared-memory=system'),
-    /not supported, only none: the client has no shared memory/,
+    refused('-m', 'm', '--output-shared-memory-size=9'),
+    /--output-shared-memory-size needs --shared-memory=system/,
   );
   assert.match(refused('-m', 'm', '--profile-export-file=x'), /not supported: single requests are not kept/);
   assert.match(refused('-m', 'm', '--collect-metrics'), /--collect-metrics is not supported/);
@@ -201,7 +258,10 @@ test('the command prints figures, and writes CSV, JSON and a picture, which anot
   assert.equal(first.code, 0, first.stderr);
   assert.match(first.stdout, /^model 'add', http:\/\/127.0.0.1:\d+\n\nconcurrency 1\n {2}requests /);
   assert.match(first.stdout, /\n {2}latency {8}mean [\d.]+ ms, p50 [\d.]+ ms, p90 /);
-  assert.match(first.stdout, /\n {2}server {9}[\d.,]+ µs: queue [\d.,]+ µs, input [\d.,]+ µs, infer /);
+  assert.match(
+    first.stdout,
+    /\n {2}server {9}[\d.,]+ [µm]s: queue [\d.,]+ [µm]s, input [\d.,]+ [µm]s, infer /,
+  );
   assert.match(first.stdout, /\n {2}batches {8}[\d,]+, mean /);
   assert.match(first.stdout, /\nconcurrency +infer\/s +mean ms +p50 ms [^\n]*\n +1 [^\n]*\n +4 [^\n]*yes\n$/);
   // Not on a terminal: a line a window.

@@ -1,5 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import sharp from 'sharp';
+import { card } from '../../src/perf/plot/card.js';
+import { placeLabels } from '../../src/perf/plot/labels.js';
+import { fixedColours } from '../../src/perf/plot/plot-style.js';
 import { escape, scaleOf, svg, type Plot } from '../../src/perf/plot/plot.js';
 import { short } from '../../src/perf/plot/numbers.js';
 import { delayPlot, plotsOf } from '../../bench/reports/plots.js';
@@ -146,11 +150,54 @@ test('large numbers on an axis are short', () => {
   assert.deepEqual([0.001, 20, 1500, 2e6].map(short), ['0.001', '20', '1.5k', '2M']);
 });
 
+test('labels of points that are close together cover neither each other nor a point', () => {
+  const marks = [
+    { left: 100, top: 100, text: '9' },
+    { left: 97, top: 96, text: '11' },
+    { left: 100, top: 110, text: '13' },
+  ];
+  const places = placeLabels(marks, { left: 0, right: 200, top: 0, bottom: 200 });
+  const boxes = places.map(({ x, y, anchor }, i) => {
+    const width = 7 * (marks[i]?.text.length ?? 0);
+    const left = anchor === 'middle' ? x - width / 2 : anchor === 'end' ? x - width : x;
+    // Words side by side have a space between them.
+    return { left: left - 2, right: left + width + 2, top: y - 10, bottom: y };
+  });
+  const solid = marks.map(({ left, top }) => ({
+    left: left - 3,
+    right: left + 3,
+    top: top - 3,
+    bottom: top + 3,
+  }));
+  for (const [i, one] of boxes.entries())
+    for (const other of [...boxes.slice(i + 1), ...solid])
+      assert.ok(
+        one.right <= other.left ||
+          other.right <= one.left ||
+          one.bottom <= other.top ||
+          other.bottom <= one.top,
+      );
+});
+
+test('a picture has its colours in viewers without variables and media queries', async () => {
+  const picture = card({ width: 40, height: 40 }, 'p', '<g class="series ours"><path d="M10 20h20"/></g>');
+  const { data, info } = await sharp(Buffer.from(picture)).raw().toBuffer({ resolveWithObject: true });
+  const colour = (x: number, y: number): number[] =>
+    [...data.subarray((y * info.width + x) * info.channels)].slice(0, 3);
+  assert.deepEqual(colour(20, 8), [255, 255, 255]);
+  assert.deepEqual(colour(20, 20), [0x0b, 0x57, 0xd0]);
+  assert.match(
+    picture,
+    /\(prefers-color-scheme: dark\) \{[^]*\.card \{ fill: #0d1117; stroke: #2a313c; \}\n\}/,
+  );
+  assert.throws(() => fixedColours('a { fill: var(--none); }'), RangeError);
+});
+
 test('a label stands above its point, or below it at the upper edge', () => {
   const axis = { label: 'x', scale: 'linear', format: String } as const;
   const points = [
     { x: 1, y: 1, label: 'low' },
-    { x: 2, y: 10, label: '<high>' },
+    { x: 2, y: 10, label: '<' },
   ];
   const text = svg({ title: 't', x: axis, y: axis, series: [{ name: 'n', style: 'ours', points }] });
   const labels = [...text.matchAll(/<text class="point" x="[\d.]+" y="([\d.]+)"[^>]*>([^<]*)<\/text>/g)];
@@ -158,6 +205,6 @@ test('a label stands above its point, or below it at the upper edge', () => {
   const places = labels.map(([, y, word], i) => [word, Number(y) - (circles[i] ?? NaN)]);
   assert.deepEqual(places, [
     ['low', -8],
-    ['&lt;high&gt;', 18],
+    ['&lt;', 18],
   ]);
 });

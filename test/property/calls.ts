@@ -15,6 +15,7 @@ import type { Context } from '../support/harness.js';
 import { temporaryFolder, writeRepository } from '../support/repository.js';
 import { asking, type FaultName } from '../faults/harness.js';
 import type { Policy } from './batcher.js';
+import { inTime } from './patience.js';
 import type { Draft } from './schedule.js';
 
 /** A server that loads model `m` again for each schedule. */
@@ -152,20 +153,6 @@ function ranOf({ outputs, timings }: InferResult, x: Float32Array, rows: number)
     assert.deepEqual([...told.subarray(3 * row, 3 * row + 3)], [run, position, firstRow + row]);
   }
   return { run, position, firstRow, batchSize: timings.batchSize };
-}
-
-/** After this time a request counts as lost, in milliseconds, so that the test fails and does not hang. */
-const patienceMs = 60_000;
-
-/** Waits for a promise. Returns false if it took too long. */
-async function inTime(promise: Promise<unknown>): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined;
-  const limit = new Promise<false>((resolve) => (timer = setTimeout(resolve, patienceMs, false)));
-  try {
-    return await Promise.race([promise.then(() => true), limit]);
-  } finally {
-    clearTimeout(timer);
-  }
 }
 
 /** Unloads the model. This waits for its requests. */

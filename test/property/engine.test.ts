@@ -3,6 +3,8 @@
  * 120 --seed N` runs it for longer, or repeats a run. A failure prints its seed.
  */
 
+// Long: it plays many random cases.
+
 import { after, test, type TestContext } from 'node:test';
 import fc from '../support/fast-check.js';
 import { openBench } from './calls.js';

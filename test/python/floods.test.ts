@@ -1,4 +1,5 @@
 /** Output floods of a model do not block the process. */
+// Own process: it measures the processor time of the process.
 
 import assert from 'node:assert/strict';
 import { PassThrough } from 'node:stream';

@@ -3,7 +3,7 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import type { InferenceServer, ServerOptions } from '../../src/index.js';
+import type { Datatype, InferenceServer, ServerOptions } from '../../src/index.js';
 import { configText, serve, type ConfigOptions, type Context } from '../support/harness.js';
 import type { Files, RepositoryModel } from '../support/repository.js';
 
@@ -98,3 +98,20 @@ export function recorded(): { logger: NonNullable<ServerOptions['logger']>; line
     lines,
   };
 }
+
+/** Values of each datatype that numpy has, with the smallest and the largest. */
+export const values: Readonly<Record<Exclude<Datatype, 'BF16'>, readonly unknown[]>> = {
+  BOOL: [true, false, true],
+  UINT8: [0, 1, 255],
+  UINT16: [0, 1, 65_535],
+  UINT32: [0, 1, 4_294_967_295],
+  UINT64: [0n, 1n, 2n ** 64n - 1n],
+  INT8: [-128, 0, 127],
+  INT16: [-32_768, 0, 32_767],
+  INT32: [-(2 ** 31), 0, 2 ** 31 - 1],
+  INT64: [-(2n ** 63n), 0n, 2n ** 63n - 1n],
+  FP16: [-1.5, 0, 65_504],
+  FP32: [-1.5, 0, 1.25],
+  FP64: [-1e300, 0, 1e-300],
+  BYTES: ['', 'ü', 'a\0b'],
+};

@@ -1,3 +1,4 @@
+// Own process: it counts the page faults of the process.
 import assert from 'node:assert/strict';
 import { readdirSync, readlinkSync, statSync } from 'node:fs';
 import { test } from 'node:test';

@@ -384,7 +384,10 @@ test(
     const linked: RepositoryModel = model('$$TRITON_MODEL_DIRECTORY/link');
     const root = await writeRepository(await temporaryFolder(t), { linked, plain: script(adds) });
     symlinkSync(join(folder, 'evil'), join(root, 'linked', 'link'));
-    const explicit = await createServer(root, withPython({ modelControlMode: 'explicit' }));
+    const explicit = await createServer(
+      root,
+      withPython({ modelControlMode: 'explicit', outsideLinks: true }),
+    );
     t.after(() => explicit.close());
     const other = (path: string): Promise<unknown> =>
       explicit.loadModel('plain', {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import type { Datatype } from '../../src/index.js';
 import { batchCountsAfter, floats, identity, rejection, row, until } from '../support/harness.js';
-import { adds, file, recorded, script, serving, skip } from './harness.js';
+import { adds, file, recorded, script, serving, skip, values } from './harness.js';
 
 test('a model.py of two inputs and two outputs adds and subtracts', { skip }, async (t) => {
   const text = `
@@ -157,22 +157,6 @@ test('modules of the version folder are imported', { skip }, async (t) => {
   });
   assert.deepEqual(floats(await server.infer('add', { x: row() })), [...row(2)]);
 });
-
-const values: Readonly<Record<Exclude<Datatype, 'BF16'>, readonly unknown[]>> = {
-  BOOL: [true, false, true],
-  UINT8: [0, 1, 255],
-  UINT16: [0, 1, 65_535],
-  UINT32: [0, 1, 4_294_967_295],
-  UINT64: [0n, 1n, 2n ** 64n - 1n],
-  INT8: [-128, 0, 127],
-  INT16: [-32_768, 0, 32_767],
-  INT32: [-(2 ** 31), 0, 2 ** 31 - 1],
-  INT64: [-(2n ** 63n), 0n, 2n ** 63n - 1n],
-  FP16: [-1.5, 0, 65_504],
-  FP32: [-1.5, 0, 1.25],
-  FP64: [-1e300, 0, 1e-300],
-  BYTES: ['', 'ü', 'a\0b'],
-};
 
 test('numbers and strings of all datatypes come to numpy and back', { skip }, async (t) => {
   const echo = `def execute(self, requests):
@@ -381,7 +365,6 @@ test('what is not served is refused by name', { skip }, async (t) => {
     for attempt in (
         lambda: requests[0].set_release_flags(pb_utils.TRITONSERVER_REQUEST_RELEASE_RESCHEDULE),
         lambda: pb_utils.InferenceRequest("m", ["y"], [], correlation_id="é" * 65),
-        lambda: pb_utils.InferenceResponse([], parameters={"a": 1}),
         lambda: pb_utils.InferenceRequest("m", ["y"], [], preferred_memory=pb_utils.PreferredMemory(2)),
     ):
         try:
@@ -391,12 +374,12 @@ test('what is not served is refused by name', { skip }, async (t) => {
             said.append(error.code + " " + str(error))
     return [answer(numpy.array([said], dtype=object)) for _ in requests]`;
   const server = await serving(t, {
-    told: script(text, { outputs: [{ name: 'y', datatype: 'BYTES', dims: [4] }] }),
+    told: script(text, { outputs: [{ name: 'y', datatype: 'BYTES', dims: [3] }] }),
   });
   const said = (await server.infer('told', { x: row() })).outputs['y']?.strings() ?? [];
   assert.deepEqual(
     said.map((one) => one.split(' ')[0]),
-    Array.from({ length: 4 }, () => 'UNSUPPORTED'),
+    Array.from({ length: 3 }, () => 'UNSUPPORTED'),
     said.join('\n'),
   );
 });

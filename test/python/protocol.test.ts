@@ -1,3 +1,4 @@
+// Own process: it measures the memory of the process.
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';

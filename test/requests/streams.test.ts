@@ -3,6 +3,8 @@
  * cut off by close(). Each ends once, its responses come in order, and the statistics count what was sent.
  */
 
+// Long: it plays many random cases.
+
 import assert from 'node:assert/strict';
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
 import { test } from 'node:test';

@@ -36,10 +36,13 @@ test('a repository may be a file URL', async (t) => {
   assert.deepEqual(names(server), ['echo']);
 });
 
-test('a repository may be a file URL in a string', async (t) => {
-  const server = await createServer(pathToFileURL(await repository(t)).href);
-  t.after(() => server.close());
-  assert.deepEqual(names(server), ['echo']);
+test('a repository may be a file URL in a string, whose scheme has no case', async (t) => {
+  const { href } = pathToFileURL(await repository(t));
+  for (const url of [href, href.replace('file:', 'FILE:')]) {
+    const server = await createServer(url);
+    t.after(() => server.close());
+    assert.deepEqual(names(server), ['echo'], url);
+  }
 });
 
 test('models of several repositories are served together', async (t) => {

@@ -190,7 +190,7 @@ test('console.log shows the verdict and the last sizes, JSON every batch', async
 
 void suite('the verdict', () => {
   const config: BatchingConfig = { name: 'm', version: '1', maxBatchSize: 8, dynamic: true };
-  const reasons = ['full', 'preferred', 'delay', 'shape', 'nothingMore', 'priority'];
+  const reasons = ['full', 'preferred', 'delay', 'shape', 'nothingMore', 'priority', 'custom'];
   /** Ten batches of 1 ms one after the other, with pauses, that end now unless `idleMs` is given. */
   const history = (
     rows: number,
@@ -271,6 +271,7 @@ void suite('the verdict', () => {
         ['shape', 'the next request had another shape'],
         ['nothingMore', 'nothing else waited, so the callers send too few at a time'],
         ['priority', 'the next request had another priority level'],
+        ['custom', 'the plug-in did not want the next request with them'],
       ] as const
     ).map(
       ([reason, because]) =>

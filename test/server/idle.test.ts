@@ -1,3 +1,4 @@
+// Own process: it measures the processor time of all threads.
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';

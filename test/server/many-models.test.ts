@@ -1,3 +1,4 @@
+// Own process: it counts all threads.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { LoadEvent } from '../../src/index.js';

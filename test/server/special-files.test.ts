@@ -61,7 +61,7 @@ test("a link from a model's folder to a large tree is refused with the limit", o
   await writeRepository(tree, { a: { files }, b: { files }, c: { files }, d: { files } });
   const repository = await writeRepository(await temporaryFolder(t), { m: onnx() });
   await symlink(tree, join(repository, 'm', '1', 'data'));
-  const error = await rejection(start(t, repository));
+  const error = await rejection(start(t, repository, { outsideLinks: true }));
   assert.deepEqual([error.code, error.model], ['INVALID_ARG', 'm']);
   assert.match(
     error.message,
@@ -69,17 +69,19 @@ test("a link from a model's folder to a large tree is refused with the limit", o
   );
   // With fewer entries the model is served.
   await rm(join(tree, 'd'), { recursive: true });
-  await (await start(t, repository)).close();
+  await (await start(t, repository, { outsideLinks: true })).close();
 });
 
 test('a link to the root of the file system is refused', onPosix, async (t) => {
   const repository = await writeRepository(await temporaryFolder(t), { m: identity() });
   await symlink('/', join(repository, 'm', 'root'));
-  const error = await rejection(start(t, repository));
-  assert.deepEqual([error.code, error.model], ['INVALID_ARG', 'm']);
+  for (const outsideLinks of [false, true]) {
+    const error = await rejection(start(t, repository, { outsideLinks }));
+    assert.deepEqual([error.code, error.model], ['INVALID_ARG', 'm']);
+  }
 });
 
-test('links to files and folders are followed, as in repositories of Triton', onPosix, async (t) => {
+test('links to files and folders elsewhere are followed if the program allows it', onPosix, async (t) => {
   const elsewhere = await writeRepository(await temporaryFolder(t), {
     store: { files: { 'v1/add.onnx': addModel() } },
   });
@@ -89,7 +91,7 @@ test('links to files and folders are followed, as in repositories of Triton', on
   });
   await symlink(join(elsewhere, 'store', 'v1', 'add.onnx'), join(repository, 'file', '1', 'model.onnx'));
   await symlink(join(elsewhere, 'store', 'v1'), join(repository, 'version', '1'));
-  const server = await start(t, repository);
+  const server = await start(t, repository, { outsideLinks: true });
   for (const model of ['file', 'version'])
     assert.equal(floats(await server.infer(model, { x: row(1) }))[0], 2);
 });

@@ -99,7 +99,11 @@ for (const [what, { before, change }] of Object.entries(changes)) {
       await utimes(join(one, '1'), time, time);
     }
     await before?.(model, other);
-    const server = await start(t, folder, { modelControlMode: 'explicit', loadModels: ['add'] });
+    const server = await start(t, folder, {
+      modelControlMode: 'explicit',
+      loadModels: ['add'],
+      outsideLinks: true,
+    });
     assert.equal(await addend(server), 1);
     assert.deepEqual(await server.loadModel('add'), { changed: false });
     const { mtimeMs } = await stat(join(model, '1', 'model.onnx'));

@@ -1,3 +1,4 @@
+// Own process: it measures the memory of the process.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';

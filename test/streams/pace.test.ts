@@ -1,4 +1,6 @@
 /** Readers of different pace: unread responses are bounded, and no reader starves another. */
+// Own process: it measures the memory of the process.
+// Long: it moves much data.
 
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';

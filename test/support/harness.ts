@@ -11,9 +11,11 @@ import {
   type ServerOptions,
 } from '../../src/index.js';
 import './backends/added.js';
+import { turn } from './basics.js';
 import { addModel } from './models.js';
 import { temporaryFolder, writeRepository, type Context, type RepositoryModel } from './repository.js';
 
+export { floats, row, turn } from './basics.js';
 export type { Context };
 
 /** A tensor for {@link configText}. */
@@ -189,21 +191,6 @@ export function thrown(action: () => unknown): TritonError {
   assert.fail('nothing was thrown');
 }
 
-/** Sixteen floats that count up from `first`. */
-export function row(first = 0, width = 16): Float32Array<ArrayBuffer> {
-  return Float32Array.from({ length: width }, (_, i) => first + i);
-}
-
-/** The FP32 output `name` as numbers. */
-export function floats(
-  result: { readonly outputs: Readonly<Record<string, { toArray(): unknown; readonly data: unknown }>> },
-  name = 'y',
-): number[] {
-  const data = result.outputs[name]?.data;
-  assert.ok(data instanceof Float32Array, `${name} is not FP32`);
-  return [...data];
-}
-
 /**
  * A model's statistics, once `requests` requests are counted. A request that was cancelled while it ran is counted
  * when its batch has ended; any other request when it is answered.
@@ -238,11 +225,6 @@ export async function batchCountsAfter(
 ): Promise<Record<number, number>> {
   await statisticsAfter(server, model, requests);
   return batchCounts(server, model);
-}
-
-/** Lets the requests of this turn of the event loop reach the engine. An idle instance has taken them by then. */
-export function turn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
 }
 
 /** Waits until `condition` holds, which is checked in turns of the event loop. Fails after `limitMs`. */

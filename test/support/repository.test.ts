@@ -40,7 +40,7 @@ test('writeRepository adds a version to a model that is there', async (t) => {
   assert.deepEqual((await readdir(join(folder, 'a'))).toSorted(), ['1', '2']);
 });
 
-await suite('temporaryFolder', async () => {
+void suite('temporaryFolder', async () => {
   let folder = '';
   await test('gives an empty folder', async (t) => {
     folder = await temporaryFolder(t);

@@ -1,18 +1,21 @@
 /** The ONNX Runtime backend's decisions: the library, the number of threads, and the options of a session. */
 
-import { dirname, isAbsolute } from 'node:path';
-import { indexPath, keyPath } from '../../config/index.js';
+import { keyPath } from '../../config/index.js';
 import type { BackendConfig } from '../../options.js';
 import type { Backend } from '../backend.js';
 import { cpu, type BackendContext } from '../context.js';
 import { cudaSettings, missingProvider } from './cuda.js';
 import { libraryToOpenFirst, onnxRuntimeLibrary } from './library.js';
-import { confined, confinedPrefix, ownPlaces, realPath } from '../trusted-places.js';
+import { confinedPrefix, operatorLibraries, operatorsField, ownPlaces } from '../trusted-places.js';
 import { SettingsReader } from '../settings-reader.js';
 import { rules } from './rules.js';
 
-/** The settings that choose the library. */
+/**
+ * The settings that choose the library, which is about to be opened. From 1.29 on it would otherwise write a database of its
+ * use to the user's home before it can be told not to.
+ */
 function librarySettings(options: BackendConfig): Record<string, string> {
+  process.env['ORT_DISABLE_TELEMETRY'] ??= '1';
   const first = libraryToOpenFirst(options);
   return { library: onnxRuntimeLibrary(options), ...(first !== undefined && { open_first: first }) };
 }
@@ -33,27 +36,9 @@ function graphLevel({ config, fault }: BackendContext): string {
   throw fault('optimization.graph.level', `${expected} but received ${level}`);
 }
 
-/** The path of the configuration field that names a library of custom operators. */
-function libraryField(index: number): string {
-  return indexPath('model_operations.op_library_filename', index);
-}
-
-/**
- * Paths of the libraries of custom operators, in the order of the configuration. They may lie in the model's
- * folder, in the folder of the runtime's library, and in the server's trusted folders.
- */
-function operatorLibraries(context: BackendContext): string[] {
-  const files = context.config.model_operations?.op_library_filename ?? [];
-  if (files.length === 0) return [];
-  const library = onnxRuntimeLibrary(context.options);
-  const places = [
-    ...ownPlaces(context),
-    // The system searches for a name without a folder.
-    ...(isAbsolute(library)
-      ? [{ folder: dirname(realPath(library) ?? library), name: 'the folder of the ONNX Runtime library' }]
-      : []),
-  ];
-  return files.map((file, index) => confined(context, libraryField(index), file, places));
+/** The libraries of custom operators. */
+function librariesOf(context: BackendContext): string[] {
+  return operatorLibraries(context, () => onnxRuntimeLibrary(context.options), 'ONNX Runtime');
 }
 
 /**
@@ -179,13 +164,13 @@ export const backend: Backend = {
       'session_config.session.use_device_allocator_for_initializers',
       read.flag('session.use_device_allocator_for_initializers'),
     );
-    const operators = operatorLibraries(context);
+    const operators = librariesOf(context);
     if (operators.length > 0) settings['custom_op_libraries'] = operators.join('\n');
     return settings;
   },
   blame(message: string, context: BackendContext): string | undefined {
-    const library = operatorLibraries(context).findIndex((path) => message.includes(path));
-    return library < 0 ? undefined : libraryField(library);
+    const library = librariesOf(context).findIndex((path) => message.includes(path));
+    return library < 0 ? undefined : operatorsField(library);
   },
   foundNoModel: (message) =>
     /protobuf parsing failed|no graph was found|does not have a graph/i.test(message),

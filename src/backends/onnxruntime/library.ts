@@ -3,6 +3,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
+import { outsideOfArchive } from '../../addon/archive.js';
 import { describePlatform, target } from '../../addon/platform.js';
 import { unavailable } from '../../errors.js';
 import type { BackendConfig } from '../../options.js';
@@ -12,6 +13,10 @@ const fileName: Readonly<Partial<Record<NodeJS.Platform, RegExp>>> = {
   darwin: /^libonnxruntime(\.\d+)*\.dylib$/,
   win32: /^onnxruntime\.dll$/,
 };
+
+const help =
+  "install it with 'npm install onnxruntime-node' (ONNXRUNTIME_NODE_INSTALL=skip keeps it from downloading CUDA " +
+  'files), or name a library with backendConfig.onnxruntime.library';
 
 let found: string | undefined;
 
@@ -58,15 +63,6 @@ function packageFolder(): string | undefined {
 }
 
 /**
- * The real path of a file. Electron shows files outside of an `app.asar` as if they were inside. Node can read
- * them there, but the system's library loader cannot.
- */
-export function outsideOfArchive(file: string): string {
-  const outside = file.replace(/\.asar(?=[\\/])/, '.asar.unpacked');
-  return outside !== file && existsSync(outside) ? outside : file;
-}
-
-/**
  * Path of the library file.
  *
  * @throws {@link TritonError} UNAVAILABLE; it says what was searched, where, and what to install.
@@ -80,9 +76,6 @@ export function findOnnxRuntimeLibrary(): string {
         'backendConfig.onnxruntime.library',
     );
   }
-  const help =
-    "install it with 'npm install onnxruntime-node' (ONNXRUNTIME_NODE_INSTALL=skip keeps it from downloading CUDA " +
-    'files), or name a library with backendConfig.onnxruntime.library';
   const folder = packageFolder();
   if (folder === undefined) {
     throw unavailable(
@@ -90,11 +83,28 @@ export function findOnnxRuntimeLibrary(): string {
       `the package onnxruntime-node, which carries ONNX Runtime, was not found: ${help}`,
     );
   }
-  const pattern = fileName[process.platform];
+  return libraryIn(folder);
+}
+
+/** The system and processor whose library is looked for. */
+interface System {
+  readonly platform: NodeJS.Platform;
+  readonly arch: string;
+}
+
+/**
+ * Path of the library file in a folder of the package. Its versions have different folders, and none has libraries for all
+ * platforms.
+ *
+ * @throws {@link TritonError} UNAVAILABLE if it has none for the system.
+ */
+export function libraryIn(folder: string, { platform, arch }: System = process): string {
+  const pattern = fileName[platform];
   const bin = join(folder, 'bin');
   const versions = existsSync(bin) ? readdirSync(bin).filter((name) => name.startsWith('napi-')) : [];
-  for (const version of versions.sort().reverse()) {
-    const place = join(bin, version, process.platform, process.arch);
+  versions.sort((a, b) => b.localeCompare(a, 'en', { numeric: true }));
+  for (const version of versions) {
+    const place = join(bin, version, platform, arch);
     if (!pattern || !existsSync(place)) continue;
     const file = readdirSync(place)
       .filter((name) => pattern.test(name))
@@ -103,6 +113,6 @@ export function findOnnxRuntimeLibrary(): string {
   }
   throw unavailable(
     'MISSING',
-    `the package onnxruntime-node at ${folder} carries no ONNX Runtime for ${process.platform}-${process.arch}: ${help}`,
+    `the package onnxruntime-node at ${folder} carries no ONNX Runtime for ${platform}-${arch}: ${help}`,
   );
 }

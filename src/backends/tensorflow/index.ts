@@ -11,6 +11,7 @@ import type { BackendConfig } from '../../options.js';
 import type { Backend } from '../backend.js';
 import type { BackendContext } from '../context.js';
 import { SettingsReader, type TextRule } from '../settings-reader.js';
+import { operatorLibraries, operatorsField } from '../trusted-places.js';
 import { initOpsKey, readInitOps } from './init-ops.js';
 import { tensorFlowLibrary } from './library.js';
 import { rules } from './rules.js';
@@ -51,6 +52,11 @@ function libraryToOpen(options: BackendConfig): string {
 }
 
 const isGraphDef = ({ platform }: ModelConfig): boolean => platform === 'tensorflow_graphdef';
+
+/** The libraries of custom operators. */
+function librariesOf(context: BackendContext): string[] {
+  return operatorLibraries(context, () => tensorFlowLibrary(context.options), 'TensorFlow');
+}
 
 /** The outputs that a configuration names in a graph. The native side looks for them. */
 function namedOutputs({ output }: ModelConfig, known: ModelDescription): TensorDescription[] {
@@ -103,6 +109,7 @@ export const backend: Backend = {
     const ownThreads = read.boolean('TF_USE_PER_SESSION_THREADS') ?? false;
     const softPlacement = read.boolean('allow-soft-placement') ?? true;
     const file = read.own(initOpsKey);
+    const operators = librariesOf(context);
     return {
       library: libraryToOpen(context.options),
       format: isGraphDef(config) ? 'graphdef' : 'savedmodel',
@@ -114,10 +121,13 @@ export const backend: Backend = {
       ...(ownThreads && { session_threads: 'true' }),
       share: String(Math.min(share, most)),
       ...(file !== undefined && { init_ops: readInitOps(context, file).join('\n') }),
+      ...(operators.length > 0 && { operators: operators.join('\n') }),
       soft_placement: String(softPlacement),
     };
   },
   blame(message: string, context: BackendContext): string | undefined {
+    const library = librariesOf(context).findIndex((path) => message.includes(path));
+    if (library >= 0) return operatorsField(library);
     const read = new SettingsReader(context);
     const key = ['TF_GRAPH_TAG', 'TF_SIGNATURE_DEF', initOpsKey].find(
       (one) => read.own(one) !== undefined && message.includes(one),

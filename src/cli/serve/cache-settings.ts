@@ -35,6 +35,10 @@ const cacheKeys = {
 
 type CacheName = keyof typeof cacheKeys;
 
+function isBuiltIn(name: string): name is CacheName {
+  return Object.hasOwn(cacheKeys, name);
+}
+
 /** The settings of one cache, by key. */
 class Settings {
   readonly #cache: CacheName;
@@ -103,27 +107,38 @@ export function cacheConfig(values: FlagValues, ignored: string[]): CacheConfig 
   if (given.length === 0)
     return deprecated === undefined || deprecated === 0 ? undefined : { local: { size: deprecated } };
   const settings = new Map<string, string>();
-  let chosen: CacheName | undefined;
+  const plugins = values.text('cache-directory') !== undefined;
+  let chosen: string | undefined;
   for (const text of given) {
     const shape = '<cache>,<key>=<value>';
     const [left, value] = pair('cache-config', text, shape, Object.hasOwn(cacheKeys, text) ? text : '…');
     const comma = left.indexOf(',');
     const shown = `${nameOf(left)}=…`;
     if (comma <= 0) throw invalidArgument(`expected ${shape} for --cache-config but received '${shown}'`);
-    const cache = nameOf(left.slice(0, comma));
-    const key = nameOf(left.slice(comma + 1));
-    if (cache !== 'local' && cache !== 'redis')
-      throw invalidArgument(`--cache-config=${shown}: unknown cache '${cache}'; there are local and redis`);
+    // A plug-in may have any name and any keys.
+    const whole = (name: string): string => (plugins ? name : nameOf(name));
+    const cache = whole(left.slice(0, comma));
+    const key = whole(left.slice(comma + 1));
+    if (!isBuiltIn(cache) && !plugins)
+      throw invalidArgument(
+        `--cache-config=${shown}: unknown cache '${cache}'; there are local and redis, and those of --cache-directory`,
+      );
     if (chosen !== undefined && chosen !== cache)
       throw invalidArgument(`--cache-config names the caches ${chosen} and ${cache}: choose one of them`);
-    const keys: readonly string[] = cacheKeys[cache];
-    if (!keys.includes(key)) {
+    const keys: readonly string[] | undefined =
+      isBuiltIn(cache) && !(plugins && given.includes(`${cache},plugin=true`)) ? cacheKeys[cache] : undefined;
+    if (keys?.includes(key) === false) {
       throw invalidArgument(
         `--cache-config=${shown}: unknown key '${key}'${didYouMean(key, keys)}; there are ${keys.join(', ')}`,
       );
     }
     chosen = cache;
     settings.set(key, value);
+  }
+  if (chosen !== undefined && (!isBuiltIn(chosen) || settings.get('plugin') === 'true')) {
+    // As in Triton, all values are texts.
+    const texts: Readonly<Record<string, string>> = Object.fromEntries(settings);
+    return { [chosen]: isBuiltIn(chosen) ? { ...texts, plugin: true } : texts };
   }
   if (chosen === 'redis') return redisConfig(new Settings('redis', settings), ignored);
   const local = new Settings('local', settings);

@@ -129,6 +129,12 @@ const models: FlagGroup = {
       'the response cache: local,size=<bytes>, or redis,host=<name> and redis,port=<number>; docs/cache.md has more keys',
     ),
     use(
+      'cache-directory',
+      text('folder'),
+      undefined,
+      'a folder of response caches that are plug-ins of Triton: <name>/libtritoncache_<name>.so',
+    ),
+    use(
       'response-cache-byte-size',
       integer(0),
       '0',
@@ -138,7 +144,7 @@ const models: FlagGroup = {
       'repoagent-directory',
       text('folder'),
       undefined,
-      'a folder of repository agents in JavaScript: <name>/agent.js',
+      'a folder of repository agents: <name>/agent.js, or <name>/libtritonrepoagent_<name>.so of Triton',
     ),
   ],
 };
@@ -233,13 +239,13 @@ const own: FlagGroup = {
       'bytes of files of object stores that are kept',
     ),
     useAll('trusted-folder', 'folder', "a folder that models' configurations may name files in"),
+    use('outside-links', alone, undefined, 'links may lead out of a repository; docs/security.md'),
   ],
 };
 
 const elsewhere: FlagGroup = {
   title: 'What Triton has besides',
   flags: [
-    hint('cache-directory', text('folder'), 'the caches are built in, and no other can be loaded'),
     only('allow-sagemaker', bool, 'false', noSageMaker),
     hint('sagemaker-port', integer(0, 65_535), noSageMaker),
     hint('sagemaker-safe-port-range', text('from-to'), noSageMaker),

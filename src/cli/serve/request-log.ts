@@ -1,8 +1,7 @@
 /** Logs each request over HTTP and gRPC when it has been answered, or when its client has left. */
 
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
-import type { ServerHttp2Stream } from 'node:http2';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { callStarted, type StartedCall } from '../../endpoints/grpc/call-channel.js';
 
 /** Node publishes this for all its HTTP servers; this process has only those of the endpoints. */
@@ -19,14 +18,6 @@ function since(begun: number): string {
 
 function from(address: string | undefined): string {
   return `request from ${address ?? 'an unknown address'}`;
-}
-
-/** The gRPC status of a call. It is in the trailers, or in the headers if there are no trailers. */
-function statusOf({ sentTrailers, sentHeaders }: ServerHttp2Stream): string | undefined {
-  // A call that was reset has no headers, despite the type.
-  const sent: readonly (OutgoingHttpHeaders | undefined)[] = [sentTrailers, sentHeaders];
-  const [status] = sent.flatMap((headers) => headers?.['grpc-status'] ?? []);
-  return status === undefined ? undefined : String(status);
 }
 
 /** See the head of this file. */
@@ -59,14 +50,11 @@ export class RequestLog {
   };
 
   readonly #onCall = (message: unknown): void => {
-    const { stream, path } = message as StartedCall;
+    const { path, remoteAddress, whenEnded } = message as StartedCall;
     const begun = performance.now();
-    // Read now, because it is gone when the stream has closed.
-    const address = stream.session?.socket.remoteAddress;
-    stream.once('close', () => {
-      const status = statusOf(stream);
+    whenEnded((status) => {
       const outcome = status === undefined ? 'the client left' : `status ${status}`;
-      this.#say(`gRPC ${from(address)}: ${path}: ${outcome}, ${since(begun)}`);
+      this.#say(`gRPC ${from(remoteAddress)}: ${path}: ${outcome}, ${since(begun)}`);
     });
   };
 }

@@ -52,8 +52,9 @@ export interface ServeSettings {
 const otherBackends: readonly string[] = ['dali', 'tensorrtllm', 'vllm'];
 
 /** @throws {@link TritonError} INVALID_ARG for a backend or an option that does not exist. */
-function checkBackendOption(text: string, name: string, key: string): void {
+function checkBackendOption(text: string, name: string, key: string, withPlugins: boolean): void {
   const known = backends().get(name);
+  if (known === undefined && withPlugins) return;
   const [what, word, names] =
     known === undefined ? ['backend', name, [...backends().keys()]] : ['option', key, known.optionKeys];
   if (names.includes(word)) return;
@@ -82,7 +83,7 @@ function backendConfig(
       );
     } else {
       const name = backend === '' ? 'onnxruntime' : backend;
-      checkBackendOption(text, name, key);
+      checkBackendOption(text, name, key, values.text('backend-directory') !== undefined);
       config.set(name, { ...config.get(name), [key]: value });
     }
   }
@@ -184,6 +185,7 @@ function serverOptions(values: FlagValues, ignored: string[]): ServerOptions {
     rateLimit: rateLimit(values),
     hostPolicies: hostPolicies(values.list('host-policy')),
     cacheConfig: cacheConfig(values, ignored),
+    cacheDirectory: values.text('cache-directory'),
     backendDirectory: values.text('backend-directory'),
     repositoryAgentDirectory: values.text('repoagent-directory'),
     backendConfig: backendConfig(values, ignored),
@@ -199,6 +201,7 @@ function serverOptions(values: FlagValues, ignored: string[]): ServerOptions {
     repositoryCacheDirectory: values.text('repository-cache-directory'),
     repositoryCacheBytes: values.integer('repository-cache-byte-size'),
     trustedFolders: values.list('trusted-folder'),
+    outsideLinks: values.has('outside-links'),
   };
 }
 

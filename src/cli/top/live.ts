@@ -14,13 +14,12 @@ function hasColours(): boolean {
   return none === '' && process.stdout.hasColors(others);
 }
 
-/** Stops the process as Ctrl-Z does; the terminal is given back meanwhile. */
-function suspend(screen: Screen, redraw: () => void): void {
+/** Whether processes are stopped and continued. */
+const hasJobs = process.platform !== 'win32';
+
+/** Stops the process as Ctrl-Z does. The terminal is given back meanwhile. */
+function suspend(screen: Screen): void {
   screen.close();
-  process.once('SIGCONT', () => {
-    screen.open();
-    redraw();
-  });
   // The whole group, as a terminal does: npx, which waits for this process, is in it.
   process.kill(0, 'SIGSTOP');
 }
@@ -48,7 +47,7 @@ export async function runLive(
       if (action === 'quit' || action === 'interrupt') {
         how = action;
         end.abort();
-      } else if (action === 'suspend' && process.platform !== 'win32') suspend(screen, draw);
+      } else if (action === 'suspend' && hasJobs) suspend(screen);
       else if (action === 'draw') {
         if (key.ctrl) screen.forget();
         draw();
@@ -59,6 +58,17 @@ export async function runLive(
   const stop = (): void => {
     end.abort();
   };
+  // Another process may stop this one, too.
+  const onStop = (): void => {
+    suspend(screen);
+  };
+  const onContinue = (): void => {
+    // If it was stopped by SIGSTOP, the shell had the terminal without being given it.
+    screen.close();
+    screen.open();
+    draw();
+  };
+  if (hasJobs) process.on('SIGTSTP', onStop).on('SIGCONT', onContinue);
   // The terminal was closed.
   process.stdout.once('error', stop);
   screen.open();
@@ -74,5 +84,6 @@ export async function runLive(
   } finally {
     screen.close();
     process.stdout.off('error', stop);
+    process.off('SIGTSTP', onStop).off('SIGCONT', onContinue);
   }
 }

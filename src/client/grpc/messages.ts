@@ -10,6 +10,7 @@ import {
   readEntry,
   readShape,
   writeParameter,
+  writeRange,
   writeTensor,
   writeText,
 } from '../../protocol/grpc/infer-fields.js';
@@ -78,15 +79,18 @@ export function writeInferRequest({ name, version = '' }: ModelName, request: Wi
       const id = parameter === 'sequence_id' && typeof value === 'bigint';
       writeParameter(writer, 4, parameter, id ? BigInt.asIntN(64, value) : value);
     }
-    for (const { name: input, datatype, shape } of inputs) writeTensor(writer, 5, input, datatype, shape);
+    for (const { name: input, datatype, shape, place } of inputs)
+      writeTensor(writer, 5, input, datatype, shape, place);
     for (const output of outputs) {
       writer.varint(key(6));
       const from = writer.open();
       writeText(writer, 1, output.name);
       if (output.classes > 0) writeParameter(writer, 2, 'classification', output.classes);
+      if (output.place !== undefined) writeRange(writer, 2, output.place);
       writer.close(from);
     }
-    for (const { bytes } of inputs) {
+    for (const { bytes, place } of inputs) {
+      if (place !== undefined) continue;
       writer.varint(key(7));
       writer.varint(bytes.byteLength);
       if (bytes.byteLength <= smallInput) writer.raw(bytes);
@@ -151,10 +155,20 @@ function isDatatype(value: string): value is Datatype {
   return Object.hasOwn(datatypeNumber, value);
 }
 
-function outputOf(model: string, described: Described, raw: Buffer | undefined): WireOutput {
-  const { name, datatype, shape } = described;
+function outputOf(
+  model: string,
+  described: Described,
+  raw: Buffer | undefined,
+  stored: ReadonlySet<string>,
+): WireOutput {
+  const { name, datatype, shape, contents } = described;
   if (!isDatatype(datatype) || !shape.every((dim) => dim >= 0))
     throw unreadable(model, `output '${name}' has no datatype or shape`);
+  if (stored.has(name)) {
+    if ((raw === undefined || raw.length === 0) && contents === undefined)
+      return { name, datatype, shape, bytes: new ArrayBuffer(0), stored: true };
+    throw unreadable(model, `output '${name}' came in the answer, and not in shared memory`);
+  }
   const bytes = raw ?? bytesOfContents(described, datatype);
   if (datatype !== 'BYTES' && bytes.byteLength !== elementCount(shape) * datatypeSize[datatype])
     throw unreadable(model, `output '${name}' has ${bytes.byteLength} bytes, which do not match its shape`);
@@ -167,11 +181,13 @@ const finalName = 'triton_final_response';
 /**
  * Reads `ModelInferResponse`.
  *
+ * @param stored - Outputs that are in shared memory, and not in the answer.
  * @throws {@link TritonError} INTERNAL if the bytes are not such a message.
  */
 export function readInferResponse(
   model: string,
   reader: ProtoReader,
+  stored: ReadonlySet<string>,
 ): WireAnswer & { readonly empty: boolean } {
   try {
     let name = '';
@@ -201,7 +217,7 @@ export function readInferResponse(
       model: { name: name === '' ? model : name, version },
       id,
       parameters: Object.fromEntries(told),
-      outputs: outputs.map((one, i) => outputOf(model, readOutput(one), raw[i])),
+      outputs: outputs.map((one, i) => outputOf(model, readOutput(one), raw[i], stored)),
       // The end of a decoupled model's responses, which is not a response itself.
       empty: isFinal && outputs.length === 0 && told.length === 0,
     };
@@ -229,7 +245,7 @@ export function readStreamResponse(
   } catch (cause) {
     throw unreadable(model, thrownText(cause), cause);
   }
-  const answer = readInferResponse(model, response ?? new ProtoReader(Buffer.alloc(0)));
+  const answer = readInferResponse(model, response ?? new ProtoReader(Buffer.alloc(0)), new Set());
   if (error === '') return { answer };
   // Other servers send neither parameter.
   const { [streamCodeName]: code, [streamReasonName]: reason } = answer.parameters;

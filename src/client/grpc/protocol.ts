@@ -12,15 +12,17 @@ import { TritonError } from '../../errors.js';
 import type { ModelMetadata, ModelStatus } from '../../index.js';
 import { Calls } from '../calls.js';
 import type { CheckedConnectOptions } from '../options.js';
-import type {
-  AnswerSink,
-  AnswerStream,
-  ModelName,
-  Protocol,
-  Readiness,
-  WireAnswer,
-  WireRequest,
+import {
+  storedOutputs,
+  type AnswerSink,
+  type AnswerStream,
+  type ModelName,
+  type Protocol,
+  type Readiness,
+  type WireAnswer,
+  type WireRequest,
 } from '../protocol.js';
+import type { RegionStatus } from '../../server/memory/shared-memory.js';
 import { readConfig } from '../remote-version.js';
 import type { RemoteMetadata, RemoteStatistics } from '../types.js';
 import { Channel } from './channel.js';
@@ -137,8 +139,37 @@ export class GrpcProtocol implements Protocol {
       model: name,
       metadata: spanHeaders(),
     });
-    const { empty: _empty, ...answer } = readInferResponse(name, new ProtoReader(bytes));
+    const { empty: _empty, ...answer } = readInferResponse(
+      name,
+      new ProtoReader(bytes),
+      storedOutputs(request),
+    );
     return answer;
+  }
+
+  async registerRegion(name: string, key: string, offset: number, byteSize: number): Promise<void> {
+    const rpc = 'SystemSharedMemoryRegister';
+    const pieces = messageOf(`${rpc}Request`, { name, key, offset, byte_size: byteSize });
+    await this.#channel.ask({ rpc, pieces, reads: false });
+  }
+
+  async unregisterRegion(name: string): Promise<void> {
+    const rpc = 'SystemSharedMemoryUnregister';
+    await this.#channel.ask({ rpc, pieces: messageOf(`${rpc}Request`, { name }), reads: false });
+  }
+
+  async regions(): Promise<RegionStatus[]> {
+    const { regions } = await this.#ask<{
+      readonly regions: Readonly<
+        Record<string, Omit<RegionStatus, 'byteSize'> & { readonly byte_size: number }>
+      >;
+    }>('SystemSharedMemoryStatus', {});
+    return Object.values(regions).map(({ name, key, offset, byte_size }) => ({
+      name,
+      key,
+      offset,
+      byteSize: byte_size,
+    }));
   }
 
   stream(

@@ -5,34 +5,38 @@ import type { RequestParameters } from '../../index.js';
 import { datatypeNumber, datatypeSize, type Datatype } from '../../tensor/datatype.js';
 import { elementCount } from '../../tensor/shape.js';
 import { unreadable } from '../failures.js';
-import type { ParameterValue } from '../../protocol/parameters.js';
+import { parameterText, type ParameterValue } from '../../protocol/parameters.js';
 import type { WireAnswer, WireOutput, WireRequest } from '../protocol.js';
+import type { WireRange } from '../regions.js';
 import { thrownText } from '../../thrown-text.js';
 
 /** The parts of a request's body: JSON, then the inputs' bytes. */
 export type RequestBody = readonly [json: Uint8Array, ...blobs: Uint8Array[]];
 
-/** A value as JSON; a bigint is written as an integer. */
-function valueText(value: ParameterValue): string {
-  return typeof value === 'bigint' ? value.toString() : JSON.stringify(value);
+function parametersText(all: readonly (readonly [string, ParameterValue])[]): string {
+  return `{${all.map(([name, value]) => `${JSON.stringify(name)}:${parameterText(value)}`).join(',')}}`;
 }
 
-function parametersText(all: readonly (readonly [string, ParameterValue])[]): string {
-  return `{${all.map(([name, value]) => `${JSON.stringify(name)}:${valueText(value)}`).join(',')}}`;
+/** Parameters of a tensor in shared memory, without brackets. */
+function rangeText({ region, offset, byteSize }: WireRange): string {
+  const name = JSON.stringify(region);
+  return `"shared_memory_region":${name},"shared_memory_offset":${offset},"shared_memory_byte_size":${byteSize}`;
 }
 
 /** Writes a request. */
 export function writeRequest({ id, parameters, inputs, outputs }: WireRequest): RequestBody {
-  const described = inputs.map(({ name, datatype, shape, bytes }) => {
+  const described = inputs.map(({ name, datatype, shape, bytes, place }) => {
     const head = `"name":${JSON.stringify(name)},"shape":[${shape.join(',')}],"datatype":"${datatype}"`;
-    return `{${head},"parameters":{"binary_data_size":${bytes.byteLength}}}`;
+    const where = place === undefined ? `"binary_data_size":${bytes.byteLength}` : rangeText(place);
+    return `{${head},"parameters":{${where}}}`;
   });
   const all: (readonly [string, ParameterValue])[] = [
     ...(outputs === undefined ? [['binary_data_output', true] as const] : []),
     ...parameters,
   ];
-  const wanted = outputs?.map(({ name, classes }) => {
-    const how = classes > 0 ? `"classification":${classes},"binary_data":true` : '"binary_data":true';
+  const wanted = outputs?.map(({ name, classes, place }) => {
+    const sent = classes > 0 ? `"classification":${classes},"binary_data":true` : '"binary_data":true';
+    const how = place === undefined ? sent : rangeText(place);
     return `{"name":${JSON.stringify(name)},"parameters":{${how}}}`;
   });
   const members = [
@@ -41,7 +45,10 @@ export function writeRequest({ id, parameters, inputs, outputs }: WireRequest): 
     `"inputs":[${described.join(',')}]`,
     ...(wanted === undefined ? [] : [`"outputs":[${wanted.join(',')}]`]),
   ];
-  return [Buffer.from(`{${members.join(',')}}`), ...inputs.map(({ bytes }) => bytes)];
+  return [
+    Buffer.from(`{${members.join(',')}}`),
+    ...inputs.filter(({ place }) => place === undefined).map(({ bytes }) => bytes),
+  ];
 }
 
 /** Reads parameters. Values of other types are left out. */
@@ -64,12 +71,14 @@ function readParameters(given: unknown): RequestParameters {
  * Reads an answer.
  *
  * @param headSize - How many bytes of the body are JSON; undefined: all.
+ * @param stored - Outputs that are in shared memory, and not in the answer.
  * @throws {@link TritonError} INTERNAL if the body is not a valid answer.
  */
 export function readAnswer(
   model: string,
   body: Uint8Array<ArrayBuffer>,
   headSize: number | undefined,
+  stored: ReadonlySet<string>,
 ): WireAnswer {
   const size = headSize ?? body.byteLength;
   if (!(size <= body.byteLength)) throw unreadable(model, `${size} bytes of JSON in ${body.byteLength}`);
@@ -98,6 +107,11 @@ export function readAnswer(
     };
     if (typeof name !== 'string' || !isDatatype(datatype) || !isShape(shape))
       throw unreadable(model, 'an output has no name, datatype or shape');
+    if (stored.has(name)) {
+      if (data === undefined && !Object.hasOwn({ ...(how as object) }, 'binary_data_size'))
+        return { name, datatype, shape, bytes: new ArrayBuffer(0), stored: true };
+      throw unreadable(model, `output '${name}' came in the answer, and not in shared memory`);
+    }
     if (Array.isArray(data)) return { name, datatype, shape, bytes: new ArrayBuffer(0), listed: data };
     const { binary_data_size: bytes }: { readonly binary_data_size?: unknown } = { ...(how as object) };
     if (typeof bytes !== 'number' || bytes < 0 || at + bytes > body.byteLength)

@@ -6,15 +6,17 @@ import { spanHeaders } from '../../open-telemetry.js';
 import type { ModelMetadata, ModelStatus } from '../../index.js';
 import { Calls } from '../calls.js';
 import type { CheckedConnectOptions } from '../options.js';
-import type {
-  AnswerSink,
-  AnswerStream,
-  ModelName,
-  Protocol,
-  Readiness,
-  WireAnswer,
-  WireRequest,
+import {
+  storedOutputs,
+  type AnswerSink,
+  type AnswerStream,
+  type ModelName,
+  type Protocol,
+  type Readiness,
+  type WireAnswer,
+  type WireRequest,
 } from '../protocol.js';
+import type { RegionStatus } from '../../server/memory/shared-memory.js';
 import { readConfig } from '../remote-version.js';
 import type { RemoteMetadata, RemoteStatistics } from '../types.js';
 import { Connection, type Answer } from './connection.js';
@@ -47,10 +49,24 @@ function isTensor(value: unknown): boolean {
   return typeof value['name'] === 'string' && typeof value['datatype'] === 'string';
 }
 
+/** A region as the protocol describes it. */
+interface RegionEntry {
+  readonly name: string;
+  readonly key: string;
+  readonly offset?: number;
+  readonly byte_size: number;
+}
+
 // Only the parts of each answer that this client relies on are checked.
 const isServer = (value: unknown): value is RemoteMetadata => hasLists(value);
 const isIndex = (value: unknown): value is ModelStatus[] =>
   Array.isArray(value) && value.every((one) => hasLists(one));
+const isRegions = (value: unknown): value is readonly RegionEntry[] =>
+  Array.isArray(value) &&
+  value.every((one) => {
+    const { name, key }: Partial<Record<string, unknown>> = { ...(one as object) };
+    return typeof name === 'string' && typeof key === 'string';
+  });
 const isStatistics = (value: unknown): value is { readonly model_stats: RemoteStatistics[] } =>
   hasLists(value, 'model_stats');
 const isModel = (value: unknown): value is ModelMetadata =>
@@ -191,7 +207,21 @@ export class HttpProtocol implements Protocol {
       model: model.name,
     });
     const size = headers['inference-header-content-length'];
-    return readAnswer(model.name, answer, typeof size === 'string' ? Number(size) : undefined);
+    const headSize = typeof size === 'string' ? Number(size) : undefined;
+    return readAnswer(model.name, answer, headSize, storedOutputs(request));
+  }
+
+  async registerRegion(name: string, key: string, offset: number, byteSize: number): Promise<void> {
+    await this.#region(name, 'register', { key, offset, byte_size: byteSize });
+  }
+
+  async unregisterRegion(name: string): Promise<void> {
+    await this.#region(name, 'unregister', {});
+  }
+
+  async regions(): Promise<RegionStatus[]> {
+    const all = await this.#get('/v2/systemsharedmemory/status', isRegions);
+    return all.map(({ name, key, offset = 0, byte_size }) => ({ name, key, offset, byteSize: byte_size }));
   }
 
   stream({ name }: ModelName, _request: unknown, _signal: unknown, sink: AnswerSink): AnswerStream {
@@ -210,6 +240,16 @@ export class HttpProtocol implements Protocol {
   async #get<T>(path: string, isForm: (value: unknown) => value is T, model?: string): Promise<T> {
     const answer = await this.#connection.call({ method: 'GET', path, reads: true, model });
     return jsonOf(answer, path, isForm, model);
+  }
+
+  async #region(name: string, what: 'register' | 'unregister', body: object): Promise<void> {
+    await this.#connection.call({
+      method: 'POST',
+      path: `/v2/systemsharedmemory/region/${encodeURIComponent(name)}/${what}`,
+      headers: { 'Content-Type': 'application/json' },
+      body: [Buffer.from(JSON.stringify(body))],
+      reads: false,
+    });
   }
 
   async #control(name: string, what: 'load' | 'unload', parameters: object): Promise<void> {

@@ -19,6 +19,7 @@ import {
   throwProblems,
   unplaced,
   type ConfigSource,
+  type Position,
   type Problem,
   type Report,
 } from '../text/problems.js';
@@ -166,28 +167,34 @@ const ownFields = [
  * @param prepared - The result of {@link prepareConfig}.
  * @param parsed - The value that `prepared` was made from; undefined if the model has no `config.pbtxt`.
  * @param own - The values that the model provides.
- * @param by - The function that provides them. Python's function has seen the written configuration, and may
- *   add to it.
+ * @param by - The function that provides them. Python's function and plug-ins have seen the written configuration, and
+ *   may add to it.
  * @throws {@link TritonError} INVALID_ARG for other fields, and as {@link prepareConfig}.
  */
 export function completeWithOwn(
   prepared: PreparedConfig,
   parsed: ParsedConfig | undefined,
   own: ParsedConfig,
-  by: 'completeConfig' | 'auto_complete_config' = 'completeConfig',
+  by: 'completeConfig' | 'auto_complete_config' | 'TRITONBACKEND_ModelSetConfig' = 'completeConfig',
 ): PreparedConfig {
   const { context } = prepared;
   const problems: Problem[] = [];
   const report = reportInto(problems);
   const value: Record<string, unknown> = { ...parsed?.value };
   const notes: string[] = [];
+  // Where a fault of a completed field is.
+  const completed = new Set<string>();
   for (const [field, one] of Object.entries(own.value)) {
-    if (!ownFields.some((known) => known === field)) {
+    // A plug-in prefers groups for a configuration without any.
+    const isGroup = field === 'instance_group' && by === 'TRITONBACKEND_ModelSetConfig';
+    if (!isGroup && !ownFields.some((known) => known === field)) {
       report(field, `cannot be completed by ${by}, which may complete ${ownFields.join(', ')}`);
-    } else if (value[field] === undefined || by === 'auto_complete_config') {
-      // Python's ModelConfig started from the written configuration, and is consistent with it.
+    } else if (value[field] === undefined || by !== 'completeConfig') {
+      // What Python's models and plug-ins say started from the written configuration, and is consistent with it.
       value[field] = one;
-      notes.push(`${field}: completed by the model's ${by}`);
+      completed.add(field);
+      const place = own.positionOf(field).file ?? `the model's ${by}`;
+      notes.push(`${field}: completed by ${place}`);
     } else if (field === 'input' || field === 'output') {
       const filled = filledTensors(value[field], one);
       if (filled === undefined) continue;
@@ -196,7 +203,12 @@ export function completeWithOwn(
     }
   }
   throwProblems(problems, own, context.modelName);
-  const again = prepare({ ...(parsed ?? own), value }, context, true);
+  const source = parsed ?? own;
+  const positionOf = (path: string): Position =>
+    completed.has(/^\w*/.exec(path)?.[0] ?? '')
+      ? { file: own.file, ...own.positionOf(path) }
+      : source.positionOf(path);
+  const again = prepare({ ...source, value, positionOf }, context, true);
   return { ...again, notes: [...again.notes, ...notes] };
 }
 

@@ -46,6 +46,8 @@ export interface BackendRules {
    * not.
    */
   readonly ragged?: 'joined' | 'apart';
+  /** Whether its models may place their instances themselves: KIND_MODEL (default: no). */
+  readonly placesItself?: boolean;
   /** Whether an optional input needs a model without batching and without ragged inputs (default: no). */
   readonly optionalNeedsNoBatch?: boolean;
   /**

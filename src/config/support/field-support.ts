@@ -46,8 +46,11 @@ export const supportTable: Readonly<Record<string, Support>> = {
   platform: acted('must fit the backend, which it implies where that is left out'),
   backend: acted('chooses the backend; left out, it follows from platform, file name and files'),
   runtime: refused(
-    "another library for a backend cannot be named in a model's configuration",
-    (value, config) => value === `libtriton_${config.backend}.so`,
+    'another library for a backend of this package needs the parameter plugin: true; a backend of another name is a plug-in of Triton, whose file it names',
+    (value, config, rules) =>
+      value === `libtriton_${config.backend}.so` ||
+      config.parameters['plugin']?.string_value === 'true' ||
+      (rules === undefined && config.backend !== ''),
   ),
 
   version_policy: acted('chooses the versions that are served; default: the latest'),
@@ -204,7 +207,13 @@ export const supportTable: Readonly<Record<string, Support>> = {
       KIND_GPU: acted(
         "GPUs; where the backend can use none the load fails with UNAVAILABLE, or instanceKind: 'cpu' takes it to the CPU",
       ),
-      KIND_MODEL: refused('backends do not place instances themselves'),
+      KIND_MODEL: refused(
+        'only plug-ins of Triton place instances themselves',
+        (_, config, rules) =>
+          rules?.placesItself === true ||
+          config.parameters['plugin']?.string_value === 'true' ||
+          (rules === undefined && config.backend !== ''),
+      ),
     },
   ),
   'instance_group.count': acted(
@@ -267,7 +276,10 @@ export const supportTable: Readonly<Record<string, Support>> = {
     ...acted(
       "libraries of custom operators, in the model's directory, that of the runtime's library or a trusted one; relative paths start at the model's",
     ),
-    only: { backends: ['onnxruntime'], others: hint('for ONNX models') },
+    only: {
+      backends: ['onnxruntime', 'tensorflow'],
+      others: hint('for models of ONNX Runtime and TensorFlow'),
+    },
   },
   model_transaction_policy: container,
   'model_transaction_policy.decoupled': acted(

@@ -56,5 +56,9 @@ export const commonParameters: Readonly<Record<string, ParameterSupport>> = {
     'ensembles: true lets several steps produce one tensor, and skips steps whose inputs never come (not in Triton)',
     { neutral: ['false'] },
   ),
+  plugin: parameterRow(
+    'acted',
+    'true: a plug-in of Triton, runs the model, also where the package has a backend of that name (not in Triton)',
+  ),
   TRITON_BATCH_STRATEGY_PATH: parameterRow('refused', 'libraries that decide about batches cannot be loaded'),
 };

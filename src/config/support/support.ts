@@ -23,8 +23,17 @@ export interface Support {
   readonly ragged?: { readonly apart: Support; readonly none: Support } | undefined;
   /** Enum values with another class. */
   readonly values?: Readonly<Record<string, Support>> | undefined;
-  /** Recognises values that have the same effect as the default. They are neither refused nor noted. */
-  readonly harmless?: ((value: unknown, config: ModelConfig) => boolean) | undefined;
+  /**
+   * Recognises values that have the same effect as the default, or the effect that is meant. They are neither refused nor
+   * noted. `rules`: those of the configuration's backend (`BackendRules`); undefined if it has none.
+   */
+  readonly harmless?:
+    | ((
+        value: unknown,
+        config: ModelConfig,
+        rules: { readonly placesItself?: boolean } | undefined,
+      ) => boolean)
+    | undefined;
 }
 
 /** A field that has its effect. */

@@ -110,7 +110,7 @@ function visitMessage(walk: Walk, rows: readonly Row[], value: object, path: str
 function visitField(walk: Walk, row: Row, value: unknown, path: string): void {
   const own = placed(walk, row.support);
   const support = (typeof value === 'string' ? own.values?.[value] : undefined) ?? own;
-  if (support.harmless?.(value, walk.config)) return;
+  if (support.harmless?.(value, walk.config, walk.rules)) return;
   if (support.class === 'refused') {
     const what = support === own ? '' : `${String(value)} is `;
     walk.report(path, `${what}not supported: ${support.text}`);

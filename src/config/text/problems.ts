@@ -24,6 +24,8 @@ export interface Position {
   readonly line: number;
   /** In UTF-16 units. */
   readonly column: number;
+  /** The source of the field, if it is another one than the configuration's. */
+  readonly file?: string | undefined;
 }
 
 const nowhere: Position = { line: 0, column: 0 };
@@ -83,8 +85,10 @@ export function problemsError(
   model: string | undefined,
 ): TritonError {
   const errors = problems.slice(0, mostListed).map((problem) => {
-    const line = problem.line ?? source.positionOf(problem.path).line;
-    return errorAt(problem.code, { file: source.file, line, field: problem.path }, problem.text, {
+    const found = source.positionOf(problem.path);
+    const file = found.file ?? source.file;
+    const line = problem.line ?? found.line;
+    return errorAt(problem.code, { file, line, field: problem.path }, problem.text, {
       model,
       reason: reasonOf(problem.code),
     });
@@ -137,7 +141,8 @@ export function fieldError(
   text: string,
   options: TritonErrorOptions,
 ): TritonError {
-  return errorAt(code, { file: source.file, line: source.positionOf(field).line, field }, text, options);
+  const { line, file = source.file } = source.positionOf(field);
+  return errorAt(code, { file, line, field }, text, options);
 }
 
 /** Throws {@link problemsError} if there are any problems. */

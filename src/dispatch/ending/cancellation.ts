@@ -20,7 +20,8 @@ import {
   type Rejections,
   type Settled,
 } from '../errors/rejections.js';
-import { isAborted, SignalListeners } from './signal-listeners.js';
+import { isAborted, type StopSignal } from '../../call-signal.js';
+import { SignalListeners } from './signal-listeners.js';
 import type { Submission } from '../requests/submission.js';
 import type { DispatchRequest, Waiter } from '../types.js';
 
@@ -236,7 +237,7 @@ export class Cancellation {
     const began = performance.now();
     const cancels = new CancelList(this.#native, this.#submission);
     // Usually many consecutive requests have the same signal.
-    let last: AbortSignal | undefined;
+    let last: StopSignal | undefined;
     let aborted = false;
     for (const { group, waiters } of uses) {
       if (group.waiters !== waiters) continue;

@@ -3,6 +3,7 @@
  * signal, so memory does not grow with the number of requests. One timer waits for the earliest deadline.
  */
 
+import { CallSignal, joinSignals, type StopSignal } from '../../call-signal.js';
 import { show } from '../../argument-checks.js';
 import { performance } from 'node:perf_hooks';
 import { invalidArgument } from '../../errors.js';
@@ -57,10 +58,19 @@ export function deadlineIn(timeoutMs: number): AbortSignal {
 export function withDeadline(
   signal: AbortSignal | undefined,
   timeoutMs: number | undefined,
-): AbortSignal | undefined {
+): AbortSignal | undefined;
+export function withDeadline(
+  signal: StopSignal | undefined,
+  timeoutMs: number | undefined,
+): StopSignal | undefined;
+export function withDeadline(
+  signal: StopSignal | undefined,
+  timeoutMs: number | undefined,
+): StopSignal | undefined {
   if (timeoutMs === undefined || timeoutMs === 0) return signal;
   const deadline = deadlineIn(timeoutMs);
-  return signal === undefined ? deadline : AbortSignal.any([signal, deadline]);
+  if (signal === undefined) return deadline;
+  return signal instanceof CallSignal ? joinSignals(signal, deadline) : AbortSignal.any([signal, deadline]);
 }
 
 /**

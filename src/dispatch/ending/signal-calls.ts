@@ -1,6 +1,6 @@
 /** The abort signals of requests that are not sent yet. As with those that are, a signal has one listener. */
 
-import { isAborted } from './signal-listeners.js';
+import { isAborted, listenTo, stopListening, type StopSignal } from '../../call-signal.js';
 
 interface Listened {
   readonly calls: Set<() => void>;
@@ -9,14 +9,14 @@ interface Listened {
 
 /** See the head of this file. */
 export class SignalCalls {
-  readonly #known: Map<AbortSignal, Listened> = new Map();
+  readonly #known: Map<StopSignal, Listened> = new Map();
 
   /**
    * Calls a function when a signal is aborted; at once, if it is.
    *
    * @returns Ends that.
    */
-  on(signal: AbortSignal, call: () => void): () => void {
+  on(signal: StopSignal, call: () => void): () => void {
     if (isAborted(signal)) {
       call();
       return () => undefined;
@@ -25,19 +25,19 @@ export class SignalCalls {
     listened.calls.add(call);
     return () => {
       if (!listened.calls.delete(call) || listened.calls.size > 0) return;
-      signal.removeEventListener('abort', listened.listener);
+      stopListening(signal, listened.listener);
       this.#known.delete(signal);
     };
   }
 
-  #listen(signal: AbortSignal): Listened {
+  #listen(signal: StopSignal): Listened {
     const calls = new Set<() => void>();
     const listener = (): void => {
       this.#known.delete(signal);
       for (const call of [...calls]) call();
     };
     const listened = { calls, listener };
-    signal.addEventListener('abort', listener, { once: true });
+    listenTo(signal, listener);
     this.#known.set(signal, listened);
     return listened;
   }

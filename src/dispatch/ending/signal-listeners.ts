@@ -1,34 +1,11 @@
 /** The abort signals of requests in flight. A signal has one listener, no matter how many requests use it. */
 
+import { listenTo, stopListening, type StopSignal } from '../../call-signal.js';
 import { Listening, type Group, type Listened } from '../requests/group.js';
-
-// These are the methods of the class, not of a signal's own properties, so no code of the caller runs here.
-// Such code could detach an input between its check and its copy, make requests while another is being added,
-// or throw.
-const { prototype } = AbortSignal;
-const getAborted = Reflect.getOwnPropertyDescriptor(prototype, 'aborted')?.get as (
-  this: AbortSignal,
-) => boolean;
-const getReason = Reflect.getOwnPropertyDescriptor(prototype, 'reason')?.get as (
-  this: AbortSignal,
-) => unknown;
-// Read as properties, because under `node --frozen-intrinsics` built-in methods are getters.
-const addListener: AbortSignal['addEventListener'] = Reflect.get(prototype, 'addEventListener');
-const removeListener: AbortSignal['removeEventListener'] = Reflect.get(prototype, 'removeEventListener');
-
-/** Whether the signal has fired. */
-export function isAborted(signal: AbortSignal): boolean {
-  return getAborted.call(signal);
-}
-
-/** The abort reason of the signal. */
-export function reasonOf(signal: AbortSignal): unknown {
-  return getReason.call(signal);
-}
 
 /** See the head of this file. An engine connection has one. */
 export class SignalListeners {
-  readonly #known: Map<AbortSignal, Listened> = new Map();
+  readonly #known: Map<StopSignal, Listened> = new Map();
   /** The signal that was looked up last, because many requests share one signal. */
   #last: Listened | undefined;
   readonly #fired: (first: Listening | undefined) => void;
@@ -67,7 +44,7 @@ export class SignalListeners {
     }
   }
 
-  #listening(group: Group, position: number, signal: AbortSignal): Listening {
+  #listening(group: Group, position: number, signal: StopSignal): Listening {
     const listened = this.#find(signal) ?? this.#listenTo(signal);
     const listening = new Listening(group, position, listened);
     if (listened.last) listened.last.next = listening;
@@ -76,7 +53,7 @@ export class SignalListeners {
     return listening;
   }
 
-  #listenTo(signal: AbortSignal): Listened {
+  #listenTo(signal: StopSignal): Listened {
     const listened: Listened = {
       signal,
       first: undefined,
@@ -85,7 +62,7 @@ export class SignalListeners {
         this.#fire(listened);
       },
     };
-    addListener.call(signal, 'abort', listened.listener, once);
+    listenTo(signal, listened.listener);
     this.#known.set(signal, listened);
     this.#last = listened;
     return listened;
@@ -101,7 +78,8 @@ export class SignalListeners {
     else listened.first = next;
     listening.to = listening.next = listening.previous = undefined;
     if (listened.first) return;
-    removeListener.call(listened.signal, 'abort', listened.listener);
+    const { signal, listener } = listened;
+    stopListening(signal, listener);
     this.#drop(listened);
   }
 
@@ -113,7 +91,7 @@ export class SignalListeners {
     this.#fired(first);
   }
 
-  #find(signal: AbortSignal): Listened | undefined {
+  #find(signal: StopSignal): Listened | undefined {
     if (this.#last?.signal === signal) return this.#last;
     return this.#known.get(signal);
   }
@@ -123,5 +101,3 @@ export class SignalListeners {
     if (this.#last === listened) this.#last = undefined;
   }
 }
-
-const once = { once: true } as const;

@@ -5,7 +5,7 @@ import { TritonError, type TritonErrorCode, type TritonErrorReason } from '../..
 import type { Group } from '../requests/group.js';
 import type { Owner } from '../owner.js';
 import { cancelled, limitError, unusable, withFrames, withoutStack, withStack } from './request-errors.js';
-import { isAborted } from '../ending/signal-listeners.js';
+import { isAborted } from '../../call-signal.js';
 
 /** The error of a response. */
 export interface Failure {

@@ -3,7 +3,7 @@
 import { nativeError } from '../../addon/status.js';
 import { TritonError, unavailable } from '../../errors.js';
 import { isDeadline } from '../ending/deadlines.js';
-import { reasonOf } from '../ending/signal-listeners.js';
+import { reasonOf, type StopSignal } from '../../call-signal.js';
 import type { EntryPoint } from '../types.js';
 import { thrownText } from '../../thrown-text.js';
 
@@ -63,7 +63,7 @@ export function timedOut(model: string): TritonError {
 }
 
 /** The error of a cancelled request: by its signal, its `timeoutMs`, or its owner. */
-export function cancelled(model: string, signal?: AbortSignal): TritonError {
+export function cancelled(model: string, signal?: StopSignal): TritonError {
   if (signal !== undefined && isDeadline(reasonOf(signal))) return timedOut(model);
   const by = signal ? ' by its signal' : '';
   return new TritonError('CANCELLED', `model '${model}': the request was cancelled${by}`, {

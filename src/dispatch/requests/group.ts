@@ -1,5 +1,6 @@
 /** A group: requests that are sent to the engine together, with the signals that they listen to. */
 
+import type { StopSignal } from '../../call-signal.js';
 import type { WireArray } from '../../tensor/views.js';
 import type { DispatchRequest, DispatchTarget, Waiter } from '../types.js';
 
@@ -35,6 +36,8 @@ export class Group {
   room = 0;
   /** Number of its requests that the engine has not ended. */
   left = 0;
+  /** Whether the inputs of its requests have the shapes that their lengths say; see `EncodedInputs.byLength`. */
+  byLength = false;
   /** Whether any request has a signal. */
   hasSignals = false;
   /** By position: the listener entry of the request; undefined if its signal has no listener. */
@@ -74,7 +77,7 @@ export class Group {
 
 /** A signal with a listener, and the requests that wait for it, oldest first. */
 export interface Listened {
-  readonly signal: AbortSignal;
+  readonly signal: StopSignal;
   first: Listening | undefined;
   last: Listening | undefined;
   readonly listener: () => void;

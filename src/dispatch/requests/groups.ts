@@ -23,6 +23,16 @@ export interface SentCounter {
   sent(count: number): void;
 }
 
+/** Compares inputs with those of a group. `InputEncoder` does it. */
+export interface AlikeInputs {
+  /** See `InputEncoder.isAlike`. */
+  isAlike(
+    values: readonly unknown[],
+    lengths: readonly number[],
+    present: readonly unknown[],
+  ): values is readonly (WireArray | undefined)[];
+}
+
 /** See the head of this file. An engine connection has one. */
 export class Groups {
   /** All groups by index. */
@@ -79,6 +89,27 @@ export class Groups {
     return group;
   }
 
+  /**
+   * Adds a request with several inputs, if these are typed arrays as those of the open group's requests; undefined: they are not, and
+   * nothing was added.
+   *
+   * @throws {@link TritonError} As {@link add}.
+   */
+  addAlike(
+    target: DispatchTarget,
+    inputs: AlikeInputs,
+    values: readonly unknown[],
+    request: DispatchRequest,
+    waiter: Waiter<unknown>,
+  ): Group | undefined {
+    const group = this.#open;
+    if (group === undefined || group.target !== target || group.count === group.room) return undefined;
+    if (group.request !== request || !group.byLength) return undefined;
+    if (!inputs.isAlike(values, group.lengths, group.views)) return undefined;
+    this.#append(group, target, values, waiter);
+    return group;
+  }
+
   /** {@link add} for a request that must be compared with the open group, or that needs another one. */
   #addEncoded(
     target: DispatchTarget,
@@ -100,7 +131,17 @@ export class Groups {
     } else if (group.request !== request) {
       (group.requests ??= new Array<DispatchRequest | undefined>(group.room))[group.count] = request;
     }
-    const { data } = encoded;
+    this.#append(group, target, encoded.data, waiter);
+    return group;
+  }
+
+  /** Copies a request's inputs to its place in the group, where it is the last. */
+  #append(
+    group: Group,
+    target: DispatchTarget,
+    data: readonly (WireArray | undefined)[],
+    waiter: Waiter<unknown>,
+  ): void {
     const { views, lengths } = group;
     try {
       for (let i = 0; i < data.length; i++) {
@@ -113,7 +154,6 @@ export class Groups {
       throw this.#grown(group, target, error);
     }
     group.waiters[group.count++] = waiter;
-    return group;
   }
 
   /** Number of requests that were sent and have not ended. */
@@ -272,6 +312,7 @@ export class Groups {
       shapes.length = byteLengths.length = encoded.shapes.length;
     }
     group.rows = rows;
+    group.byLength = encoded.byLength;
     group.request = request;
     try {
       if (!placed) this.#submission.place(group, target, encoded);

@@ -25,7 +25,7 @@ import { allocate, noMemory } from '../errors/request-errors.js';
 import type { Group } from './group.js';
 import { markWords, mostMarkWords, writeMark } from './marks.js';
 import { SlabAllocator } from './slabs.js';
-import type { DispatchRequest, DispatchTarget, RequestRegions } from '../types.js';
+import type { DispatchRequest, DispatchTarget, EngineConnectionOptions, RequestRegions } from '../types.js';
 
 const slabUnits = slabBytes / slabUnit;
 /** How many slabs are kept when nothing is in flight. */
@@ -48,6 +48,8 @@ export class Submission {
   readonly #full: () => void;
   /** Frees the ranges of groups that are not in use. */
   readonly #reclaim: () => void;
+  /** Told of each request that begins a sequence. */
+  readonly #begun: EngineConnectionOptions['onSequence'];
   readonly #words: Int32Array;
   /** The bytes of {@link words}. */
   readonly #bytes: Buffer;
@@ -63,8 +65,17 @@ export class Submission {
     native: NativePort,
     external: boolean,
     limit: number,
-    { full, reclaim }: { readonly full: () => void; readonly reclaim: () => void },
+    {
+      full,
+      reclaim,
+      begun,
+    }: {
+      readonly full: () => void;
+      readonly reclaim: () => void;
+      readonly begun: EngineConnectionOptions['onSequence'];
+    },
   ) {
+    this.#begun = begun;
     this.#reclaim = reclaim;
     this.#native = native;
     this.#external = external;
@@ -303,6 +314,7 @@ export class Submission {
     if (marked) {
       for (let i = 0; i < count; i++) {
         const mark = group.requestOf(i)?.sequence;
+        if (mark?.start === true) this.#begun?.(target, mark.id);
         if (mark !== undefined) position = writeMark(words, this.#bytes, position, mark);
       }
     }

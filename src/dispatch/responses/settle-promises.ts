@@ -6,12 +6,14 @@ import {
   emptyBit,
   finalBit,
   limitedBit,
+  parametersBit,
   ranBit,
   recordTimings,
   streamedBytes,
   unservedBit,
 } from '../../addon/layout.js';
 import type { NativePort } from '../../addon/native/port.js';
+import { readParameters } from '../../addon/parameter-words.js';
 import type { MemoryViews } from '../../tensor/memory.js';
 import { cancelled, withFrames } from '../errors/request-errors.js';
 import { FailedResponses, whyNot } from '../errors/failed-responses.js';
@@ -29,7 +31,7 @@ import {
   type RecordOutput,
 } from './outputs.js';
 import type { OpenPage, Pages } from './pages.js';
-import { isAborted } from '../ending/signal-listeners.js';
+import { isAborted } from '../../call-signal.js';
 import { isStreamWaiter } from './streams.js';
 import type { Timings } from '../../api/timings.js';
 
@@ -170,6 +172,10 @@ export class PromiseSettler {
     const all = words[position++] ?? 0;
     const code = flags & 0xff;
     const unserved = (flags & unservedBit) !== 0;
+    const hasParameters = (flags & parametersBit) !== 0;
+    // Where the words about the parameters are; they come before those about the outputs.
+    const parameters = hasParameters ? position : undefined;
+    if (hasParameters) position += 2;
     const end = code === 0 ? skipOutputs(words, position, flags >>> 16) : position + 2;
     const begin = page.taken;
     // Requests that no version accepted may be sent again. They are handled together.
@@ -184,7 +190,7 @@ export class PromiseSettler {
     if (group?.generation !== generation || group?.target === undefined) return count;
     const timings = (flags & ranBit) !== 0 ? this.#timings : noTimings;
     if ((flags & (countedBit | emptyBit)) !== 0) {
-      this.#readStreamed(group, first, flags, view, page, position, end, timings);
+      this.#readStreamed(group, first, flags, view, page, position, end, timings, parameters);
     } else if (code !== 0) {
       if (unserved && this.#owner.holdForLoad(group, first, all)) {
         if (all === group.count) this.#groups.unstage(group);
@@ -220,8 +226,8 @@ export class PromiseSettler {
       this.#failed.fail(group, first + begin, first + past, failure);
       // An error in the middle of a stream: nobody waits for the rest.
       if ((flags & finalBit) === 0) this.#native.cancel(group.index, group.generation, first, 1);
-    } else if (hasLarge(words, position, end)) {
-      this.#deliver(group, first, view, page, position, end, timings);
+    } else if (hasParameters || hasLarge(words, position, end)) {
+      this.#deliver(group, first, view, page, position, end, timings, parameters);
     } else {
       const outputs = readOutputs(words, position, end, group.target);
       this.#deliverAlike(view, outputs, begin, group, first + begin, first + past, timings);
@@ -240,6 +246,7 @@ export class PromiseSettler {
     position: number,
     end: number,
     timings: Timings,
+    parameters: number | undefined,
   ): void {
     const { target } = group;
     const request = group.requestOf(at);
@@ -247,8 +254,8 @@ export class PromiseSettler {
     const isFinal = (flags & finalBit) !== 0;
     let bytes = 0;
     if ((flags & countedBit) !== 0) {
-      bytes = streamedBytes;
       const words = view.Int32Array;
+      bytes = streamedBytes + (parameters === undefined ? 0 : (words[parameters + 1] ?? 0));
       for (let i = position; i < end; i += 4 + (words[i + 3] ?? 0)) {
         // Sizes are unsigned. The engine holds no bytes of an output that goes to a region.
         if ((words[i + 1] ?? 0) > mostInRegion) bytes += (words[i + 2] ?? 0) >>> 0;
@@ -265,7 +272,7 @@ export class PromiseSettler {
     }
     let result: unknown;
     try {
-      result = this.#resultOf(target, request, view, page, position, end, timings);
+      result = this.#resultOf(target, request, view, page, position, end, timings, parameters);
     } catch (error) {
       this.#native.read(group.index, group.generation, at, 1, bytes);
       if (!isFinal) this.#native.cancel(group.index, group.generation, at, 1);
@@ -280,6 +287,7 @@ export class PromiseSettler {
   /**
    * The result of a response whose outputs have their records in `view` from `position` to `end`.
    *
+   * @param parameters - Where `view` has the words about its parameters; undefined: it has none.
    * @throws {@link TritonError} CANCELLED if the request's signal has been aborted, and what outputs throw.
    */
   #resultOf(
@@ -290,13 +298,18 @@ export class PromiseSettler {
     position: number,
     end: number,
     timings: Timings,
+    parameters: number | undefined,
   ): unknown {
     if (request.signal !== undefined && isAborted(request.signal)) {
       throw cancelled(target.name, request.signal);
     }
     const outputs = readOutputs(view.Int32Array, position, end, target);
     const values = takeOutputs(this.#native, page.id, view, outputs, target, request);
-    return target.result(request.id, values, timings);
+    if (parameters === undefined) return target.result(request.id, values, timings);
+    const words = view.Int32Array;
+    const [offset = 0, size = 0] = words.subarray(parameters, parameters + 2);
+    const told = readParameters(words, view.Uint8Array, offset, size);
+    return target.result(request.id, values, timings, told);
   }
 
   /** Resolves the waiter of a request with the outputs whose records are in `view` from `position` to `end`. */
@@ -308,13 +321,14 @@ export class PromiseSettler {
     position: number,
     end: number,
     timings: Timings,
+    parameters: number | undefined,
   ): void {
     const { target } = group;
     const request = group.requestOf(at);
     if (target === undefined || request === undefined || group.waiters[at] === undefined) return;
     let result: unknown;
     try {
-      result = this.#resultOf(target, request, view, page, position, end, timings);
+      result = this.#resultOf(target, request, view, page, position, end, timings, parameters);
     } catch (error) {
       this.#owner.settle(group, at)?.reject(withFrames(whyNot(error, target.name), group.stacks?.[at]));
       return;

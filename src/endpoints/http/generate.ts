@@ -7,13 +7,13 @@ import type { TensorInput } from '../../tensor/inputs.js';
 import type { Sliced } from '../../slices.js';
 import { elementCount } from '../../tensor/shape.js';
 import { inOrder } from '../../tensor/named-values.js';
-import type { ParameterValue, Parameters } from '../../protocol/parameters.js';
+import { parameterText, type ParameterValue, type Parameters } from '../../protocol/parameters.js';
 import { asTritonError } from '../../protocol/statuses.js';
 import { namingModel } from '../service/request-errors.js';
 import { eventHeaders, writeEvent } from './event-stream.js';
 import type { Exchange } from './exchange.js';
 import { JsonText, member, readObject, readParameter, readString, wrongType } from './json.js';
-import { elementsText, parameterText } from './json-output.js';
+import { elementsText } from './json-output.js';
 import { writeAnswer } from './long-answer.js';
 import { readTensor, takesIntegers } from './json-tensor.js';
 

@@ -23,6 +23,7 @@ import {
   readUnloadRequest,
 } from './control-request.js';
 import { answerWith, finishWith } from './answer-later.js';
+import { sendBinaryStream } from './binary-stream.js';
 import { Exchange } from './exchange.js';
 import type { InferExchange } from './infer-exchange.js';
 import { PlainExchange, type PlainEnd } from './plain-exchange.js';
@@ -35,7 +36,7 @@ import { KnownForms } from './known-forms.js';
 import { loadFormatHeader, LoadHeaders } from './load-metrics.js';
 import type { CheckedHandlerOptions } from './options.js';
 import { readCudaRegion, readSystemRegion } from './region-request.js';
-import { Routes, type Call, type Route } from './routes.js';
+import { binaryStreamOf, Routes, type Call, type Route } from './routes.js';
 
 /** Calls that are always refused, with the reason. */
 const missing: Readonly<Partial<Record<Call, string>>> = {
@@ -87,9 +88,16 @@ export class HttpHandler {
    * Answers a request.
    *
    * @param next - Called for paths that are not a call of the protocol; without it they are answered with 404.
+   * @param streams - Whether a call of `infer` is answered as a stream of binary answers.
    */
-  handle(request: IncomingMessage, response: ServerResponse, next: (() => void) | undefined): void {
-    const route = this.#routes.of(request.url ?? '');
+  handle(
+    request: IncomingMessage,
+    response: ServerResponse,
+    next: (() => void) | undefined,
+    streams: boolean = false,
+  ): void {
+    const found = this.#routes.of(request.url ?? '');
+    const route = streams && found?.call === 'infer' ? binaryStreamOf(found) : found;
     if (route === undefined && next !== undefined) {
       next();
       return;
@@ -236,12 +244,13 @@ export class HttpHandler {
     const refusal = exchange.refusal();
     if (refusal !== undefined) throw refusal;
     const encoding = requestEncoding(request.headers['content-encoding']);
-    if (encoding === 'unknown' || (encoding !== 'plain' && call !== 'infer')) {
+    const isInfer = call === 'infer' || call === 'binaryStream';
+    if (encoding === 'unknown' || (encoding !== 'plain' && !isInfer)) {
       const error = new TritonError('UNSUPPORTED', 'Unsupported compression type');
-      exchange.sendError(error, 415, ['Accept-Encoding', call === 'infer' ? 'gzip, deflate' : 'identity']);
+      exchange.sendError(error, 415, ['Accept-Encoding', isInfer ? 'gzip, deflate' : 'identity']);
       return;
     }
-    const jsonSize = call === 'infer' ? headerSize(request) : undefined;
+    const jsonSize = isInfer ? headerSize(request) : undefined;
     const use = (error: TritonError | undefined, body: Buffer): void => {
       if (error !== undefined) {
         exchange.sendError(error);
@@ -295,7 +304,7 @@ export class HttpHandler {
 
   #useBody(exchange: Exchange, route: Route, body: Buffer, jsonSize: number | undefined): void {
     const { call, model } = route;
-    if (call === 'infer' || call === 'generate' || call === 'generateStream') {
+    if (requestCalls.has(call)) {
       const awaited = this.#service.whenAwake(model, route.version, body.length);
       if (awaited === undefined) this.#request(exchange, route, body, jsonSize);
       else this.#requestLater(exchange, route, body, jsonSize, awaited);
@@ -313,6 +322,7 @@ export class HttpHandler {
 
   #request(exchange: Exchange, route: Route, body: Buffer, jsonSize: number | undefined): void {
     if (route.call === 'infer') this.#infer(exchange, route, body, jsonSize);
+    else if (route.call === 'binaryStream') this.#binaryStream(exchange, route, body, jsonSize);
     else this.#generate(exchange, route, body);
   }
 
@@ -396,14 +406,15 @@ export class HttpHandler {
       return jsonSize === 0 ? this.#raw(route, body) : this.#readJson(route, body, jsonSize ?? body.length);
     } catch (error) {
       // As in Triton, the error of an unavailable model comes before an error of the body.
-      this.#service.checkInferable(route.model, route.version);
+      if (route.call === 'infer') this.#service.checkInferable(route.model, route.version);
+      else this.#service.modelMetadata(route.model, route.version);
       throw namingModel(error, route.model);
     }
   }
 
   #readJson(route: Route, body: Buffer, jsonSize: number): HttpInferRequest {
     let forms = this.#forms.get(route);
-    if (forms === undefined) this.#forms.set(route, (forms = new KnownForms()));
+    if (forms === undefined) this.#forms.set(route, (forms = new KnownForms(this.#service.regions)));
     const known = forms.read(body, jsonSize);
     if (known !== undefined) return known;
     const request = readInferRequest(body, jsonSize, this.#service.regions);
@@ -426,11 +437,18 @@ export class HttpHandler {
     const responses: AsyncIterableIterator<InferResult> = this.#service.stream(request);
     const format = exchange.request.headers[loadFormatHeader];
     if (format !== undefined) exchange.adds(() => this.#load.of(format));
-    const forget = exchange.client.onGone(() => {
-      void responses.return?.();
-    });
     const send = call === 'generate' ? sendGenerated : sendEvents;
-    void send(exchange, responses).finally(forget);
+    stream(exchange, responses, send(exchange, responses));
+  }
+
+  #binaryStream(exchange: Exchange, route: Route, body: Buffer, jsonSize: number | undefined): void {
+    const { model, version } = route;
+    const { id, inputs, outputs, binary, targets, ...read } = this.#read(route, body, jsonSize);
+    const parameters = this.#withHeaders(exchange.rawHeaders, read.parameters);
+    const { trace } = exchange;
+    const request = { model, version, id, inputs, parameters, outputs, targets, trace };
+    const responses: AsyncIterableIterator<InferResult> = this.#service.stream(request);
+    stream(exchange, responses, sendBinaryStream(exchange, responses, binary));
   }
 
   /** Returns the parameters with the forwarded headers added. */
@@ -449,6 +467,21 @@ export class HttpHandler {
     }
     return all;
   }
+}
+
+/** Calls whose bodies are requests to a model. */
+const requestCalls: ReadonlySet<Call> = new Set(['infer', 'generate', 'generateStream', 'binaryStream']);
+
+/** Ends the responses to a client that leaves while they are sent. */
+function stream(
+  { client }: Exchange,
+  responses: AsyncIterableIterator<InferResult>,
+  sent: Promise<void>,
+): void {
+  const forget = client.onGone(() => {
+    void responses.return?.();
+  });
+  void sent.finally(forget);
 }
 
 /** Whether the server itself reads parameters of this name. Headers with these names are not forwarded. */

@@ -35,18 +35,29 @@ export interface InputForm {
   readonly name: string;
   readonly datatype: Datatype;
   readonly shape: readonly number[];
-  /** The input's bytes in the binary part; undefined if its elements are in the JSON. */
+  /** The input's bytes in the binary part; undefined if they are not there. */
   readonly size: number | undefined;
+  /** Where it is in shared memory; undefined if it is not there. */
+  readonly range: NamedRange | undefined;
+}
+
+/** Where an output of the request's list goes. */
+export interface OutputForm {
+  readonly name: string;
+  /** Undefined: to the client. */
+  readonly range: NamedRange | undefined;
 }
 
 /** A request to infer, without the model's name. */
 export interface HttpInferRequest {
   readonly id: string;
   readonly inputs: Readonly<Record<string, TensorInput>>;
-  /** The inputs in the order of the request, but for those in shared memory. */
+  /** The inputs in the order of the request. */
   readonly forms: readonly InputForm[];
   readonly parameters: Parameters;
   readonly outputs: readonly RequestedOutput[] | undefined;
+  /** The listed outputs in the order of the request. */
+  readonly outputForms: readonly OutputForm[];
   readonly binary: BinaryOutputs;
   /** Where outputs go, by name, if some go to shared memory. */
   readonly targets: ReadonlyMap<string, RegionRange> | undefined;
@@ -148,9 +159,9 @@ function readInput(
       { tensor: name },
     );
   }
-  if (range !== undefined) return [name, memory.tensor(name, datatype, shape, range)];
-  const form = { name, datatype, shape, size };
+  const form = { name, datatype, shape, size, range };
   forms.push(form);
+  if (range !== undefined) return [name, memory.tensor(name, datatype, shape, range)];
   if (size !== undefined) return [name, binary.take(form, size)];
   return [name, readTensor(name, datatype, shape, readArray(`inputs.${name}.data`, data))];
 }
@@ -175,6 +186,7 @@ function readOutput(
   given: unknown,
   listed: Map<string, boolean>,
   memory: ClientRegions,
+  forms: OutputForm[],
   targets: Map<string, RegionRange>,
 ): RequestedOutput {
   const output = readObject('outputs[]', given);
@@ -182,11 +194,13 @@ function readOutput(
   const asked = member(output, 'parameters');
   if (asked === undefined) {
     listed.set(name, false);
+    forms.push({ name, range: undefined });
     return { name };
   }
   const path = `outputs.${name}.parameters`;
   const parameters = readObject(path, asked);
   const range = readRange(name, path, parameters);
+  forms.push({ name, range });
   const binary = member(parameters, 'binary_data');
   listed.set(name, binary !== undefined && readFlag(`${path}.binary_data`, binary));
   const classes = member(parameters, 'classification');
@@ -242,15 +256,19 @@ export function readInferRequest(body: Buffer, jsonSize: number, memory: ClientR
   const asked = member(root, 'outputs');
   const wanted = asked === undefined ? [] : readArray('outputs', asked);
   const listed = wanted.length === 0 ? noneListed : new Map<string, boolean>();
+  const outputForms: OutputForm[] = [];
   const targets = new Map<string, RegionRange>();
   // With listed outputs, `listed` is a Map of this request and may be written to.
-  const outputs = wanted.map((one) => readOutput(one, listed as Map<string, boolean>, memory, targets));
+  const outputs = wanted.map((one) =>
+    readOutput(one, listed as Map<string, boolean>, memory, outputForms, targets),
+  );
   return {
     id: id === undefined ? '' : readString('id', id),
     inputs,
     forms,
     parameters,
     outputs: wanted.length === 0 ? undefined : outputs,
+    outputForms,
     targets: targets.size > 0 ? targets : undefined,
     binary: wanted.length === 0 && !others ? allJson : { others, listed },
   };
@@ -314,6 +332,7 @@ export function readRawRequest(
     forms: [],
     parameters: noParameters,
     outputs: undefined,
+    outputForms: [],
     targets: undefined,
     binary: allBinary,
   };

@@ -6,7 +6,8 @@ import type { Sliced } from '../../slices.js';
 import { StoredTensor } from '../../tensor/region-tensor.js';
 import { bytesOfTensor } from '../service/tensors.js';
 import type { BinaryOutputs } from './infer-request.js';
-import { elementsText, parameterText, quoted } from './json-output.js';
+import { parameterText } from '../../protocol/parameters.js';
+import { elementsText, quoted } from './json-output.js';
 
 /** An answer that has not been sent. */
 export interface InferAnswer {

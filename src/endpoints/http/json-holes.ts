@@ -1,20 +1,42 @@
-/** Finds the varying parts in the JSON of a request: its id, and its inputs' shapes and data. */
+/**
+ * Finds the varying parts in the JSON of a request: its id, its inputs' shapes and data, and the ranges of shared memory
+ * that its inputs and outputs are in.
+ */
 
 /** A range of the text that varies between requests. */
 export interface Hole {
   readonly start: number;
   readonly end: number;
   /**
-   * An `id` includes its quotes. A shape is a hole only if the data comes after it: reading the data needs the
-   * shape.
+   * An `id` and a `region` include their quotes. A shape is a hole only if the data comes after it, because reading the
+   * data needs the shape, or if the input is in shared memory. What is `null` is absent, and not a hole: a request
+   * that has it differs in more than its values.
    */
-  readonly kind: 'id' | 'shape' | 'data';
-  /** The index in `inputs`; -1 for the id. */
-  readonly input: number;
+  readonly kind: 'id' | 'shape' | 'data' | 'region' | 'offset' | 'byteSize';
+  /** The index in `inputs`, or in `outputs`; -1 for the id. */
+  readonly index: number;
+  readonly ofOutput: boolean;
 }
+
+/** The parameters that vary, with the kinds of their holes. */
+const ranges: ReadonlyMap<string, Hole['kind']> = new Map([
+  ['shared_memory_region', 'region'],
+  ['shared_memory_offset', 'offset'],
+  ['shared_memory_byte_size', 'byteSize'],
+]);
 
 /** Thrown for a text that has a member twice, or a name with escapes. Only the parser knows which member counts. */
 class Unclear extends Error {}
+
+/** What was found of an input so far. */
+interface SeenOfInput {
+  /** Its members that may have holes. */
+  names: string;
+  /** Those that are null. */
+  nulls: string;
+  shape: Hole | undefined;
+  inRegion: boolean;
+}
 
 /** Walks through a text that is known to be JSON. */
 class Walk {
@@ -29,35 +51,92 @@ class Walk {
   request(): void {
     let names = '';
     this.#object((name) => {
-      if (name !== 'id' && name !== 'inputs') {
+      if (name !== 'id' && name !== 'inputs' && name !== 'outputs') {
         this.#skip();
         return;
       }
       if (names.includes(name)) throw new Unclear();
       names += name;
       if (name === 'inputs') this.#inputs();
-      else if (this.#look() === 0x22) this.#hole('id', -1);
-      else this.#skip();
+      else if (this.#isNull()) this.#skip();
+      else if (name === 'outputs') this.#outputs();
+      else this.#hole('id', -1);
     });
   }
 
   #inputs(): void {
-    if (this.#look() !== 0x5b) throw new Unclear();
-    this.#at++;
-    for (let input = 0; this.#look() !== 0x5d; input++) {
-      if (this.#look() === 0x2c) this.#at++;
-      let seen = '';
+    this.#list((input) => {
+      const seen: SeenOfInput = { names: '', nulls: '', shape: undefined, inRegion: false };
       this.#object((name) => {
-        if (name !== 'data' && name !== 'shape') {
+        if (name !== 'data' && name !== 'shape' && name !== 'parameters') {
           this.#skip();
           return;
         }
-        if (seen.includes(name)) throw new Unclear();
-        if (name === 'shape' && seen !== '') this.#skip();
-        else this.#hole(name, input);
-        seen += name;
+        if (seen.names.includes(name) || seen.nulls.includes(name)) throw new Unclear();
+        if (this.#isNull()) {
+          seen.nulls += name;
+          this.#skip();
+          return;
+        }
+        if (name === 'parameters') seen.inRegion = this.#parameters(input, false);
+        else if (name === 'shape' && seen.names.includes('data')) this.#skip();
+        else {
+          const hole = this.#hole(name, input);
+          if (name === 'shape') seen.shape = hole;
+        }
+        seen.names += name;
       });
-      if (seen === 'shape') this.holes.pop();
+      const { shape, names, inRegion } = seen;
+      if (shape !== undefined && !names.includes('data') && !inRegion)
+        this.holes.splice(this.holes.indexOf(shape), 1);
+    });
+  }
+
+  #outputs(): void {
+    this.#list((output) => {
+      let seen = false;
+      this.#object((name) => {
+        if (name !== 'parameters') {
+          this.#skip();
+          return;
+        }
+        if (seen) throw new Unclear();
+        seen = true;
+        if (this.#isNull()) this.#skip();
+        else this.#parameters(output, true);
+      });
+    });
+  }
+
+  /** Walks over the parameters of a tensor. Returns whether they name a region. */
+  #parameters(index: number, ofOutput: boolean): boolean {
+    let seen = '';
+    let inRegion = false;
+    this.#object((name) => {
+      const kind = ranges.get(name);
+      if (kind === undefined) {
+        this.#skip();
+        return;
+      }
+      if (seen.includes(kind)) throw new Unclear();
+      seen += kind;
+      if (this.#isNull()) {
+        this.#skip();
+        return;
+      }
+      if (kind === 'region') inRegion = true;
+      this.#hole(kind, index, ofOutput);
+    });
+    return inRegion;
+  }
+
+  /** Calls `element` for each element. `element` must walk over it. */
+  #list(element: (index: number) => void): void {
+    if (this.#look() !== 0x5b) throw new Unclear();
+    this.#at++;
+    for (let index = 0; this.#look() !== 0x5d; index++) {
+      if (this.#look() === 0x2c) this.#at++;
+      element(index);
     }
     this.#at++;
   }
@@ -80,11 +159,18 @@ class Walk {
     this.#at++;
   }
 
-  #hole(kind: Hole['kind'], input: number): void {
+  #hole(kind: Hole['kind'], index: number, ofOutput: boolean = false): Hole {
     this.#look();
     const start = this.#at;
     this.#skip();
-    this.holes.push({ start, end: this.#at, kind, input });
+    const hole = { start, end: this.#at, kind, index, ofOutput };
+    this.holes.push(hole);
+    return hole;
+  }
+
+  /** Whether the value here is null. */
+  #isNull(): boolean {
+    return this.#look() === 0x6e;
   }
 
   /** The next byte after spaces. */

@@ -94,8 +94,3 @@ export function elementsText(model: string, name: string, tensor: AnyTensor): Sl
       );
   }
 }
-
-/** A parameter's value: bigints as digits, NaN and Infinity as bare words. */
-export function parameterText(value: string | number | bigint | boolean): string {
-  return typeof value === 'string' ? JSON.stringify(value) : String(value);
-}

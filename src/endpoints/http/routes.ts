@@ -36,6 +36,7 @@ export type Call =
   | 'infer'
   | 'generate'
   | 'generateStream'
+  | 'binaryStream'
   | 'config'
   | 'statistics'
   | 'index'
@@ -61,6 +62,7 @@ const groups: Readonly<Record<Call, RestrictedGroup>> = {
   infer: 'inference',
   generate: 'inference',
   generateStream: 'inference',
+  binaryStream: 'inference',
   config: 'model-config',
   statistics: 'statistics',
   index: 'model-repository',
@@ -79,6 +81,11 @@ const groups: Readonly<Record<Call, RestrictedGroup>> = {
 
 /** All groups. */
 export const restrictedGroups: readonly RestrictedGroup[] = [...new Set(Object.values(groups)), 'ui'];
+
+/** The call of `binaryStream`, which has no path of the protocol, by the route of `infer`. */
+export function binaryStreamOf(infer: Route): Route {
+  return { ...infer, call: 'binaryStream', group: groups.binaryStream };
+}
 
 /** The call of a path. */
 export interface Route {

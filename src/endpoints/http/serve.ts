@@ -115,8 +115,8 @@ function uiOf(
   { restricted }: CheckedHandlerOptions,
   handler: HttpHandler,
 ): UiHandler {
-  return new UiHandler(server, new GroupAccess(restricted), (request, response) => {
-    handler.handle(request, response, undefined);
+  return new UiHandler(server, new GroupAccess(restricted), (request, response, streams) => {
+    handler.handle(request, response, undefined, streams);
   });
 }
 

@@ -9,7 +9,9 @@ import { printConfigJson, type ModelConfig } from '../../config/index.js';
 import type { Waiter } from '../../dispatch/types.js';
 import { TritonError, type TritonErrorCode, unavailable } from '../../errors.js';
 import type { MetricSeries } from '../../metrics/custom.js';
+import { extensionsOf } from '../../server/reports/extensions.js';
 import { customMetricsOf } from '../../server/reports/server-metrics.js';
+import { tritonStatistics, type TritonStatistics } from '../../server/reports/statistics.js';
 import type { InferenceServer } from '../../server/inference-server.js';
 import type { ModelMetadata, ModelStatus } from '../../api/metadata.js';
 import { traced, type CheckedOptions } from '../../server/requests/infer-options.js';
@@ -37,7 +39,7 @@ import { namingModel } from './request-errors.js';
 import { RegionJob } from './region-job.js';
 import { Staging, usesGpus } from './staging.js';
 import { readParameters } from './parameters.js';
-import { loadFailure, tritonStatistics, type ServiceStatistics } from './replies.js';
+import { loadFailure } from './replies.js';
 import { Job, Submitter } from './submitter.js';
 
 /** A request to infer, independent of the protocol. */
@@ -101,24 +103,14 @@ export class InferenceService {
   /** The server's metadata. `extensions` are the supported ones of Triton's list, in its order. */
   metadata(): ServiceMetadata {
     const { name, version } = this.#server.metadata();
-    const controlled = this.#isControlled();
     return {
       name,
       version,
-      extensions: [
-        'classification',
-        'sequence',
-        ...(controlled ? ['model_repository', 'model_repository(unload_dependents)'] : []),
-        'schedule_policy',
-        'model_configuration',
-        'system_shared_memory',
-        'cuda_shared_memory',
-        'binary_tensor_data',
-        'parameters',
-        'statistics',
-        ...(this.#trace === undefined ? [] : ['trace']),
-        ...(this.#host.log === undefined ? [] : ['logging']),
-      ],
+      extensions: extensionsOf({
+        control: this.#isControlled(),
+        trace: this.#trace !== undefined,
+        log: this.#host.log !== undefined,
+      }),
     };
   }
 
@@ -168,14 +160,15 @@ export class InferenceService {
 
   /** @throws {@link TritonError} UNAVAILABLE while the server ends. */
   index(ready: boolean): ModelStatus[] {
-    return this.#server.index({ ready });
+    // Triton's protocols have no place for the namespace.
+    return this.#server.index({ ready }).map(({ namespace: _namespace, ...rest }) => rest);
   }
 
   /**
    * @throws {@link TritonError} INVALID_ARG, as in Triton, for an unknown model or version; UNAVAILABLE for a model
    *   that is not ready.
    */
-  statistics(model: string | undefined, version: string | undefined): ServiceStatistics {
+  statistics(model: string | undefined, version: string | undefined): TritonStatistics {
     try {
       return tritonStatistics(this.#server.statistics(model, version));
     } catch (error) {

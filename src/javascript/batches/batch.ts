@@ -1,5 +1,6 @@
 /** Turns the words and bytes of a batch into requests for a model. */
 
+import { CallSignal } from '../../call-signal.js';
 import type { NativeInstance } from '../../addon/native/instance.js';
 import type { ModelConfig } from '../../config/index.js';
 import type { Datatype } from '../../tensor/datatype.js';
@@ -12,7 +13,9 @@ import { TritonError } from '../../errors.js';
 import { clearInterval, setInterval } from '../../timers.js';
 import { CallingRequest } from './calling-request.js';
 import { Again } from './rescheduled.js';
+import { WithParameters } from '../results/with-parameters.js';
 import type { ModelRequest } from '../../api/model-request.js';
+import type { RequestParameters } from '../../api/request-parameters.js';
 import type { ReceivedSequence } from '../../api/request-sequence.js';
 import { tensorsOf } from '../versions/version-spec.js';
 
@@ -32,8 +35,34 @@ interface Extra {
   readonly priority: number;
   readonly timeoutUs: number;
   readonly parameters: readonly (readonly [string, string | number | bigint | boolean])[];
-  /** Absent if the request belongs to none. */
-  readonly sequence?: ReceivedSequence;
+}
+
+/** Flags of a request's sequence; `native/binding/instance_batch.cc` has the same. */
+const isStart = 2;
+const isEnd = 4;
+const isText = 8;
+
+/** A number of 64 bits, and its two words in the machine's order. */
+const wide = new BigUint64Array(1);
+const halves = new Int32Array(wide.buffer);
+
+/** The sequence whose words begin at `at`; `flags` is the first of them. */
+function sequenceOf(
+  flags: number,
+  words: Int32Array,
+  at: number,
+  objects: readonly unknown[],
+): ReceivedSequence {
+  let id: bigint | string;
+  if ((flags & isText) !== 0) {
+    // The engine gives a string.
+    id = objects[~(words[at + 1] ?? 0)] as string;
+  } else {
+    halves[0] = words[at + 1] ?? 0;
+    halves[1] = words[at + 2] ?? 0;
+    id = wide[0] ?? 0n;
+  }
+  return Object.freeze({ id, start: (flags & isStart) !== 0, end: (flags & isEnd) !== 0 });
 }
 
 /** The functions of an instance that its requests need. */
@@ -83,7 +112,7 @@ export class BatchRequest extends CallingRequest implements ModelRequest {
   readonly #properties: RequestProperties;
   readonly #host: RequestHost;
   #controller: AbortController | undefined;
-  #calls: AbortController | undefined;
+  #calls: CallSignal | undefined;
   /** Its position in the batch. */
   readonly position: number;
   /** Set when the batch is complete. */
@@ -131,12 +160,12 @@ export class BatchRequest extends CallingRequest implements ModelRequest {
     return this.#controller.signal;
   }
 
-  get callSignal(): AbortSignal {
+  get callSignal(): CallSignal {
     if (this.#calls === undefined) {
-      this.#calls = new AbortController();
+      this.#calls = new CallSignal();
       this.#host.watch(this);
     }
-    return this.#calls.signal;
+    return this.#calls;
   }
 
   /** Whether the model has made calls for this request. */
@@ -171,6 +200,10 @@ export class BatchRequest extends CallingRequest implements ModelRequest {
 
   get caller(): number {
     return this.batch === undefined ? 0 : this.#host.caller(this.batch, this.position);
+  }
+
+  withParameters(outputs: object, parameters: RequestParameters): WithParameters {
+    return new WithParameters(this.#host.model, outputs, parameters);
   }
 
   reschedule(): Again {
@@ -236,11 +269,17 @@ export class BatchReader {
     for (let groups = words[1] ?? 0; groups > 0; groups--) {
       const count = words[at++] ?? 0;
       const extra = words[at++] ?? 0;
+      const flags = words[at] ?? 0;
+      const sequence = flags === 0 ? undefined : sequenceOf(flags, words, at, objects);
+      at += flags === 0 ? 1 : 3;
       const wanted = words[at++] ?? 0;
-      const properties =
-        extra === 0 && wanted === 0
-          ? this.#plain
-          : this.#propertiesOf(words, at, wanted, extra === 0 ? undefined : (objects[~extra] as Extra));
+      let properties = this.#plain;
+      if (extra !== 0 || wanted !== 0) {
+        const said = extra === 0 ? undefined : (objects[~extra] as Extra);
+        properties = this.#propertiesOf(words, at, wanted, said, sequence);
+      } else if (sequence !== undefined) {
+        properties = { ...this.#plain, sequence };
+      }
       at += wanted;
       const inputs = words[at++] ?? 0;
       const first = requests.length;
@@ -284,7 +323,13 @@ export class BatchReader {
     return whole;
   }
 
-  #propertiesOf(words: Int32Array, at: number, count: number, extra: Extra | undefined): RequestProperties {
+  #propertiesOf(
+    words: Int32Array,
+    at: number,
+    count: number,
+    extra: Extra | undefined,
+    sequence: ReceivedSequence | undefined,
+  ): RequestProperties {
     const wanted =
       count === 0
         ? this.#outputs
@@ -298,7 +343,7 @@ export class BatchReader {
       priority: extra?.priority ?? 0,
       timeoutUs: extra?.timeoutUs ?? 0,
       parameters: Object.freeze(Object.fromEntries(extra?.parameters ?? [])),
-      sequence: extra?.sequence && Object.freeze(extra.sequence),
+      sequence,
     };
   }
 }

@@ -1,5 +1,7 @@
 /** Requests that a model in this environment runs, and for which it can call other models. */
 
+import type { CallSignal } from '../../call-signal.js';
+
 /**
  * See the head of this file. A separate class, so that checking `options.parent` does not load the code that runs
  * models.
@@ -14,5 +16,5 @@ export abstract class CallingRequest {
    * call can fail no other request. `execute` may await the calls of a batch together, so they go on while any
    * other request of the batch is wanted.
    */
-  abstract get callSignal(): AbortSignal;
+  abstract get callSignal(): CallSignal;
 }

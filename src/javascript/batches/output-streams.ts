@@ -6,7 +6,8 @@
  *                        '---- the engine lists who has read <----------'
  *
  * A stream is at most 16 responses ahead of its reader, and all streams take turns. Responses that an iterator
- * yields synchronously go to the engine together.
+ * yields synchronously go to the engine together, and so do those that several iterators yield in one turn of the event
+ * loop. They are sent before any of these iterators is asked for its next response.
  */
 
 import { performance } from 'node:perf_hooks';
@@ -56,6 +57,10 @@ export class OutputStreams {
   /** Streams that are ready to go on, in order. */
   readonly #queue: Queue<OutputStream> = new Queue();
   #pulling = 0;
+  /** How many streams are asked for their next response when the written ones are sent. */
+  #next = 0;
+  /** Resolves when the written responses are sent; undefined: none waits. */
+  #sent: Promise<void> | undefined;
   readonly #leaving: Set<Promise<unknown>> = new Set();
 
   constructor(context: StreamsContext) {
@@ -64,7 +69,7 @@ export class OutputStreams {
 
   /** Whether an iterator is awaited, so that the event loop must run. */
   get isAwaiting(): boolean {
-    return this.#pulling > 0 || this.#leaving.size > 0;
+    return this.#pulling > 0 || this.#next > 0 || this.#leaving.size > 0;
   }
 
   /** Iterators whose `return()` was called and has not settled. */
@@ -92,7 +97,9 @@ export class OutputStreams {
 
   /** Queues the streams whose callers have read responses. */
   listen(): void {
-    const { native, memory } = this.#context;
+    const { native, memory, writer } = this.#context;
+    // The memory of results is written to.
+    writer.words.flush();
     const count = native.readers();
     if (count < 0) {
       for (const stream of this.#open.values()) this.#enqueue(stream);
@@ -143,7 +150,7 @@ export class OutputStreams {
   #pullMany(stream: OutputStream): void {
     const { words } = this.#context.writer;
     const end = performance.now() + mostMs;
-    words.begin();
+    words.begin(stream.batch);
     while (stream.room > 0) {
       let given: unknown;
       try {
@@ -174,7 +181,7 @@ export class OutputStreams {
     };
     const failed = (error: unknown): void => {
       if (!settled()) return;
-      writer.words.begin();
+      writer.words.begin(stream.batch);
       this.#end(stream, failureOf(model, error));
     };
     stream.isPulling = true;
@@ -189,17 +196,49 @@ export class OutputStreams {
     }
     asked.then((given) => {
       if (!settled()) return;
-      writer.words.begin();
+      writer.words.begin(stream.batch);
       if (!this.#writeItem(stream, given)) return;
-      writer.words.send(stream.batch, false);
+      // The only stream need not wait for others.
+      const isAlone = this.#pulling === 0 && this.#next === 0;
+      const sent = isAlone ? undefined : this.#sendSoon(stream.batch);
+      if (sent === undefined) writer.words.send(stream.batch, false);
       if (stream.isPulling) return;
       if (stream.room > 0 && stream.iterator.isAsync) {
-        this.#pull(stream);
+        if (sent === undefined) this.#pull(stream);
+        else this.#pullAfter(sent, stream);
       } else {
         this.#enqueue(stream);
         this.#context.wake();
       }
     }, failed);
+  }
+
+  /**
+   * Sends the written responses of a batch when streams that settle together with this one have added theirs.
+   *
+   * These are next in the queue of promise jobs. Not at the end of the turn, because a generator of another request may compute
+   * until then.
+   */
+  #sendSoon(batch: Batch): Promise<void> {
+    this.#context.writer.words.sendLater(batch);
+    this.#sent ??= Promise.resolve()
+      .then(() => undefined)
+      .then(() => {
+        this.#sent = undefined;
+        this.#context.writer.words.flush();
+      });
+    return this.#sent;
+  }
+
+  /** Asks a stream for its next response when the written ones are sent. Keeps the asynchronous context of its generator. */
+  #pullAfter(sent: Promise<void>, stream: OutputStream): void {
+    stream.isQueued = true;
+    this.#next++;
+    void sent.then(() => {
+      this.#next--;
+      stream.isQueued = false;
+      if (!stream.isPulling && this.#isOpen(stream)) this.#pull(stream);
+    });
   }
 
   /** Writes a response, or begins to await it. Returns false if the stream has ended. */
@@ -254,8 +293,11 @@ export class OutputStreams {
     }
     if (failure !== undefined) writer.words.putFailure(batch, request.position, failure);
     else if (!runsAgain) writer.words.putEnd(batch, request.position);
-    writer.words.send(batch, last);
-    if (!last) return;
+    if (!last) {
+      void this.#sendSoon(batch);
+      return;
+    }
+    writer.words.send(batch, true);
     this.#batches.delete(batch.slot);
     onEnd(batch);
   }
@@ -266,7 +308,7 @@ export class OutputStreams {
     const { model, writer } = this.#context;
     stream.request.abort();
     stream.request.abortCalls();
-    writer.words.begin();
+    writer.words.begin(stream.batch);
     this.#end(stream, { code: 'CANCELLED', message: `model '${model}': the request was cancelled` });
     this.#return(stream);
   }

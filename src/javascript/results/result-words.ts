@@ -16,6 +16,7 @@ const failed = 2;
 const oneOfMany = 3;
 const endOfMany = 4;
 const again = 5;
+const parametersOf = 6;
 /** The engine copies an output of at least this size straight from its array, not through the shared memory. */
 export const largeBytes: number = 64 << 10;
 
@@ -48,6 +49,8 @@ export class ResultWords {
   #words = 0;
   #bytes = 0;
   #objects: unknown[] = [];
+  /** The batch of written records that {@link flush} sends; undefined: there are none. */
+  #unsent: Batch | undefined;
 
   constructor(
     native: NativeInstance,
@@ -61,10 +64,33 @@ export class ResultWords {
     this.#outputs = outputs;
   }
 
-  /** Starts over. Records that were not sent are dropped. */
-  begin(): void {
+  /**
+   * Starts over. Records that were not sent are dropped, except those of {@link sendLater}.
+   *
+   * @param batch - If records of this batch are to be sent later, the next ones are sent with them.
+   */
+  begin(batch?: Batch): void {
+    if (this.#unsent !== undefined) {
+      if (this.#unsent === batch) return;
+      this.flush();
+    }
+    this.#clear();
+  }
+
+  #clear(): void {
+    this.#unsent = undefined;
     this.#words = this.#bytes = 0;
-    this.#objects = [];
+    if (this.#objects.length > 0) this.#objects = [];
+  }
+
+  /** Keeps the written records, all of this batch, for {@link flush}. Nothing else may write to the memory before. */
+  sendLater(batch: Batch): void {
+    this.#unsent = batch;
+  }
+
+  /** Sends the records of {@link sendLater}. */
+  flush(): void {
+    if (this.#unsent !== undefined) this.send(this.#unsent, false);
   }
 
   /** Writes the record that gives all requests of a batch the outputs in the memory, as planned. */
@@ -79,10 +105,17 @@ export class ResultWords {
    * Writes a response to a request.
    *
    * @param isFinal - Whether this is the final response.
+   * @param parameters - Its parameters as words (default: none).
    * @returns Whether an output is large. It must then be sent before the model may write to its array again.
    */
-  putResponse(batch: Batch, position: number, encoded: EncodedInputs, isFinal: boolean): boolean {
-    let words = 3;
+  putResponse(
+    batch: Batch,
+    position: number,
+    encoded: EncodedInputs,
+    isFinal: boolean,
+    parameters?: Int32Array,
+  ): boolean {
+    let words = 3 + (parameters === undefined ? 0 : 3 + parameters.length);
     let bytes = 0;
     let count = 0;
     let isLarge = false;
@@ -102,6 +135,7 @@ export class ResultWords {
       else isLarge = true;
     }
     this.#reserve(batch, words, bytes);
+    if (parameters !== undefined) this.#put(parametersOf, position, parameters.length, ...parameters);
     this.#put(isFinal ? one : oneOfMany, position, count);
     for (let i = 0; i < encoded.shapes.length; i++) {
       const shape = encoded.shapes[i];
@@ -143,7 +177,7 @@ export class ResultWords {
     if (!this.#native.answer(batch.slot, this.#words, this.#objects, last)) {
       throw new Error(`model '${this.#model}': malformed results`);
     }
-    this.begin();
+    this.#clear();
   }
 
   #place(data: WireArray, { wire, elementBytes }: ResultOutput, size: number): number {

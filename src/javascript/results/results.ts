@@ -18,6 +18,7 @@ import { Again } from '../batches/rescheduled.js';
 import { iterates, iteratorOf, type OpenedStream } from '../batches/iterators.js';
 import { describeResult, leftOutOf, missingOutput } from '../batches/left-out.js';
 import { resultOf, silence } from './settle-results.js';
+import { WithParameters } from './with-parameters.js';
 import { tensorsOf } from '../versions/version-spec.js';
 
 /** Batches with more bytes of outputs are sent to the engine request by request. */
@@ -91,6 +92,7 @@ export class ResultWriter {
       this.fail(batch, failureOf(this.#model, wrong));
       return [];
     }
+    this.words.flush();
     // `notResults` has checked that it is an array.
     let list = results as readonly unknown[];
     if (this.#decoupled) list = list.map((one) => this.#readable(one));
@@ -160,7 +162,8 @@ export class ResultWriter {
       for (let i = 0; i < results.length; i++) {
         const result = results[i];
         const count = rows[i] ?? 1;
-        if (result instanceof Error || result instanceof Again) return false;
+        if (result instanceof Error || result instanceof Again || result instanceof WithParameters)
+          return false;
         const encoded = this.#encode(result, count, batch.requests[i]?.wanted ?? []);
         plan ??= this.#plan(encoded, count, all);
         if (plan === undefined || !this.#copy(plan, encoded, count, before)) return false;
@@ -221,8 +224,10 @@ export class ResultWriter {
   #respond(batch: Batch, position: number, result: unknown, isFinal: boolean): boolean {
     try {
       const wanted = batch.requests[position]?.wanted ?? [];
-      const encoded = this.#encode(result, batch.rows[position] ?? 1, wanted);
-      return this.words.putResponse(batch, position, encoded, isFinal);
+      const has = result instanceof WithParameters;
+      const encoded = this.#encode(has ? result.outputs : result, batch.rows[position] ?? 1, wanted);
+      const parameters = has && result.words.length > 0 ? result.words : undefined;
+      return this.words.putResponse(batch, position, encoded, isFinal, parameters);
     } finally {
       this.#encoder.release();
     }

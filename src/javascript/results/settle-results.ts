@@ -2,6 +2,7 @@
 
 import { types } from 'node:util';
 import { errorOf, failureOf } from '../batches/failures.js';
+import { WithParameters } from './with-parameters.js';
 
 /** Whether a value has to be awaited. Reading `then` runs the model's code, which may throw. */
 export function isThenable(value: unknown): value is PromiseLike<unknown> {
@@ -65,7 +66,8 @@ export async function settled(model: string, results: readonly unknown[]): Promi
  */
 export function silence(refused: unknown): void {
   try {
-    if (types.isPromise(refused)) void Promise.prototype.then.call(refused, undefined, () => undefined);
+    if (refused instanceof WithParameters) silence(refused.outputs);
+    else if (types.isPromise(refused)) void Promise.prototype.then.call(refused, undefined, () => undefined);
     else if (types.isMap(refused) || types.isSet(refused)) for (const one of refused.values()) silence(one);
     else if (typeof refused === 'object' && refused !== null && !types.isProxy(refused)) {
       for (const one of Object.values(refused)) {

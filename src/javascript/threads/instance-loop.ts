@@ -125,6 +125,7 @@ export class InstanceLoop {
   /** Detaches from the instance. Unanswered requests fail. */
   detach(): void {
     this.#closed = true;
+    this.#writer.words.flush();
     this.#native.detach();
     this.#end();
   }
@@ -183,6 +184,7 @@ export class InstanceLoop {
     const objects = this.#objects;
     objects.length = 0;
     const maySpin = mayWait && this.#awaited === 0 && !this.#streams.isAwaiting;
+    this.#writer.words.flush();
     const words = this.#native.next(objects, maySpin);
     if (words > 0) {
       this.#run(objects);

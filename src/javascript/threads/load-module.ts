@@ -1,5 +1,6 @@
 /** Loads a model's file, and makes the model of its default export. */
 
+import { basename, extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { TritonError } from '../../errors.js';
 import { findPackagesOfApp } from './app-packages.js';
@@ -53,11 +54,32 @@ function withPlace(error: unknown, url: string): unknown {
   if (!(error instanceof SyntaxError)) return error;
   const [, place = ''] = /^((?:file:\/\/)?\/.*:\d+)\n/.exec(error.stack ?? '') ?? [];
   const file = fileURLToPath(url);
+  const culprit = place.replace(/:\d+$/, '');
   const shown =
     place === ''
       ? `in ${file}, or a file that it imports: node --check ${file} shows the line`
       : `at ${place}`;
-  return new SyntaxError(`${error.message} (${shown})`, { cause: error });
+  return new SyntaxError(`${error.message} (${shown})${asCommonJs(error, file, culprit)}`, { cause: error });
+}
+
+/**
+ * What to do about an ES module that Node reads as CommonJS. The package.json that `npm init` writes may make it so.
+ *
+ * @param file - The model's file.
+ * @param culprit - The file with the error: the model's own, or one that it loads. Only CommonJS has it in a path; ES modules
+ *   have none, or a URL.
+ */
+function asCommonJs({ message }: SyntaxError, file: string, culprit: string): string {
+  if (!/^(?:Unexpected token 'export'|Cannot use import statement)/.test(message)) return '';
+  const extension = extname(culprit);
+  if (culprit.startsWith('file:') || (extension !== '.js' && extension !== '.cjs')) return '';
+  const isOwn = culprit === file;
+  const name = basename(culprit);
+  const rename = `name it ${basename(culprit, extension)}.mjs${isOwn ? '' : ' also where it is loaded'}`;
+  const subject = isOwn ? 'the file' : name;
+  return extension === '.cjs'
+    ? `. Its name makes ${subject} CommonJS: ${rename}`
+    : `. The "type" of a package.json above it makes ${subject} CommonJS: ${rename}, or write "type": "module" there`;
 }
 
 /** Whether a value is a model, or a class of models. */

@@ -7,7 +7,7 @@ import { TritonError } from '../../errors.js';
 import type { Log } from '../../logger.js';
 import type { Asker } from '../asker.js';
 import { errorOf, failureOf } from '../batches/failures.js';
-import { endsWithin } from '../../time-limit.js';
+import { defaultUnloadTimeoutMs, endsWithin } from '../../time-limit.js';
 import { busyMs, logLateFinalize } from '../threads/finalize-limit.js';
 import { InstanceLoop } from '../threads/instance-loop.js';
 import type { InstanceThread } from '../threads/instance-thread.js';
@@ -45,8 +45,6 @@ export interface VersionSource {
   /** The model as a requester of loads and unloads. Models on threads cannot request them. */
   readonly asker: Asker;
 }
-
-const unloadMs = 30_000;
 
 /** See the head of this file. */
 export class JavaScriptVersion implements RunningVersion {
@@ -147,7 +145,7 @@ export class JavaScriptVersion implements RunningVersion {
     this.#source.functions.settleInstances(this.inboxes, false);
     this.#timer ??= setTimeout(() => {
       this.#terminate();
-    }, this.#source.workers.unloadTimeoutMs ?? unloadMs).unref();
+    }, this.#source.workers.unloadTimeoutMs ?? defaultUnloadTimeoutMs).unref();
   }
 
   /** Cancels the load. */

@@ -58,13 +58,32 @@ export function writeParameter(
   writer.close(entry);
 }
 
-/** Writes a tensor without its bytes. */
+/** Where a tensor is in shared memory. */
+interface Place {
+  readonly region: string;
+  readonly offset: number;
+  readonly byteSize: number;
+}
+
+/** Writes the parameters of a tensor in shared memory. */
+export function writeRange(writer: ProtoWriter, field: number, { region, offset, byteSize }: Place): void {
+  writeParameter(writer, field, 'shared_memory_region', region);
+  writeParameter(writer, field, 'shared_memory_offset', offset);
+  writeParameter(writer, field, 'shared_memory_byte_size', byteSize);
+}
+
+/**
+ * Writes a tensor without its bytes.
+ *
+ * @param place - Where it is, if it is in shared memory.
+ */
 export function writeTensor(
   writer: ProtoWriter,
   field: number,
   name: string,
   datatype: string,
   shape: readonly number[],
+  place?: Place,
 ): void {
   writer.varint(key(field, wireType.bytes));
   const tensor = writer.open();
@@ -74,6 +93,7 @@ export function writeTensor(
   const dims = writer.open();
   for (const dim of shape) writer.varint(dim);
   writer.close(dims);
+  if (place !== undefined) writeRange(writer, 4, place);
   writer.close(tensor);
 }
 

@@ -3,6 +3,7 @@
 import { types } from 'node:util';
 import { addon } from '../../addon/load.js';
 import { checkObject } from '../../argument-checks.js';
+import { IdleWatch } from '../sequences/idle-watch.js';
 import { EngineConnection } from '../../dispatch/engine-connection.js';
 import { invalidArgument, unavailable } from '../../errors.js';
 import { newServer, type InferenceServer } from '../inference-server.js';
@@ -67,7 +68,11 @@ export function connect(
 ): InferenceServer | undefined {
   const native = addon().findServer(id);
   if (!native) return undefined;
-  const connection = EngineConnection.attach(native, { maxInFlightBytes: attachLimit, captureStacks });
+  const connection = EngineConnection.attach(native, {
+    maxInFlightBytes: attachLimit,
+    captureStacks,
+    onSequence: new IdleWatch(native).begun,
+  });
   const server = newServer({
     native,
     connection,

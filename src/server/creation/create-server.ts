@@ -2,6 +2,7 @@
 
 import { loadSpared } from '../../addon/load.js';
 import type { NativeServer } from '../../addon/native/server.js';
+import { IdleWatch } from '../sequences/idle-watch.js';
 import { EngineConnection } from '../../dispatch/engine-connection.js';
 import { checkObject, show } from '../../argument-checks.js';
 import { invalidArgument, TritonError, unavailable } from '../../errors.js';
@@ -10,6 +11,7 @@ import { channelName } from '../lazy/wake-channel.js';
 import type { ModelHost } from '../../javascript/model-server.js';
 import type { ModelKey } from '../../model-key.js';
 import type { Registry as ModelsOfServer } from '../../registry/registry.js';
+import type { AskedRegistry } from '../plugins/plugin-questions.js';
 import { registeredBackends } from '../../javascript/versions/registered-backends.js';
 import { registeredAgents } from '../../registry/agents/registered-agents.js';
 import { lazy } from '../../lazy.js';
@@ -120,6 +122,7 @@ async function create(
   const agents = registeredAgents();
   const {
     askForGpus,
+    answerPlugins,
     asksForGpus,
     checkAgentDirectory,
     checkBackendDirectory,
@@ -162,7 +165,10 @@ async function create(
     wake: (key: ModelKey): Promise<void> => registry.wake(key, true),
   };
   const registry: ModelsOfServer = new Registry(native, resolved, host, sourcesOf(native, resolved));
-  const connection = EngineConnection.attach(native, resolved);
+  const connection = EngineConnection.attach(native, {
+    ...resolved,
+    onSequence: new IdleWatch(native).begun,
+  });
   const server = newServer({
     native,
     connection,
@@ -176,6 +182,7 @@ async function create(
     devices: () => usableDevices(resolved),
   });
   made.server = new WeakRef(server);
+  answerPlugins(native, made.server, strictReadiness, resolved.log, askedOf(new WeakRef(registry)));
   const cancel = (): void => {
     registry.cancelLoads();
     // This also ends loads that do not return. The caller gets the signal's error, not that of the close.
@@ -206,4 +213,19 @@ function throwIfAborted(signal: AbortSignal | undefined): void {
       cause: signal.reason,
     });
   }
+}
+
+/** What plug-ins' questions need of a registry, which this does not keep. */
+function askedOf(known: WeakRef<ModelsOfServer>): AskedRegistry {
+  const registry = (): ModelsOfServer => {
+    const found = known.deref();
+    if (found) return found;
+    throw unavailable('CLOSED', 'the server is closed');
+  };
+  return {
+    wake: async (key, isUrgent) => {
+      await registry().wake(key, isUrgent);
+    },
+    asLoadOf: (name, call) => registry().asLoadOf(name, call),
+  };
 }

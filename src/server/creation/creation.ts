@@ -13,4 +13,5 @@ export { Registry } from '../../registry/registry.js';
 export { sourcesOf } from '../../registry/sources/sources-of.js';
 export { resolveOptions } from '../../resolve-options.js';
 export { openSpanSink } from '../trace/span-sink.js';
+export { answerPlugins } from '../plugins/plugin-questions.js';
 export { usableDevices } from '../reports/devices.js';

@@ -30,6 +30,7 @@ export function takeOptions(options: ServerOptions): GivenOptions {
     }),
     ...('metricsConfig' in own && { metricsConfig: members(own.metricsConfig, quantiles) }),
     ...('traceConfig' in own && { traceConfig: members(own.traceConfig, traceMember) }),
+    ...('cacheDirectory' in own && { cacheDirectory: location(own.cacheDirectory) }),
     ...('cacheConfig' in own && { cacheConfig: members(own.cacheConfig, members) }),
     ...('backendConfig' in own && { backendConfig: members(own.backendConfig, members) }),
   };

@@ -81,8 +81,12 @@ export function readModelChoice(
   readonly namespace: string | undefined;
 } {
   const { version, namespace } = readOptions<ModelChoice>(which ?? {}, ['version', 'namespace'], path);
-  if (namespace === undefined || (typeof namespace === 'string' && isText(namespace)))
-    return { version, namespace };
+  return { version, namespace: checkNamespace(namespace, path) };
+}
+
+/** A namespace that may be left out; undefined if it is. */
+export function checkNamespace(namespace: unknown, path: string): string | undefined {
+  if (namespace === undefined || (typeof namespace === 'string' && isText(namespace))) return namespace;
   throw expected('the repository of the model, as it was given,', `${path}.namespace`, namespace);
 }
 

@@ -1,6 +1,5 @@
 /** How an environment asks for lazy models, and the limit of the requests that wait for them. */
 
-import { SignalCalls } from '../../dispatch/ending/signal-calls.js';
 import type { EngineConnection } from '../../dispatch/engine-connection.js';
 import { invalidArgument, unavailable, type TritonError } from '../../errors.js';
 import type { ModelKey } from '../../model-key.js';
@@ -28,18 +27,11 @@ export interface AwaitedModel {
   leave(): void;
 }
 
-/** Requests of a model that wait. */
-interface Waiting {
-  cancelAll(owner: object): void;
-}
-
 /** What a request that waits counts besides its inputs. */
 const requestBytes = 1024;
 
 /** See the head of this file. An environment has one for each server. */
 export class LazyLoads {
-  /** The signals of the requests that wait. */
-  readonly signals: SignalCalls = new SignalCalls();
   readonly #waker: Waker;
   /** How many bytes the requests may hold. */
   readonly #limit: number;
@@ -52,7 +44,6 @@ export class LazyLoads {
   #held = 0;
   #waits = 0;
   #timer: NodeJS.Timeout | undefined;
-  readonly #waiting: Set<Waiting> = new Set();
   readonly #closed: Set<(error: unknown) => void> = new Set();
 
   /**
@@ -123,17 +114,6 @@ export class LazyLoads {
     } catch (error) {
       for (const close of this.#closed) close(error);
     }
-  }
-
-  /** Cancels the requests that wait and were made for `owner`, of all models. */
-  cancelAll(owner: object): void {
-    for (const requests of this.#waiting) requests.cancelAll(owner);
-  }
-
-  /** Notes whether there are requests that wait. */
-  note(requests: Waiting, any: boolean): void {
-    if (any) this.#waiting.add(requests);
-    else this.#waiting.delete(requests);
   }
 
   /**

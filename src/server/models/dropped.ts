@@ -7,7 +7,7 @@
 
 import { insistOnAnswer } from '../../addon/memory.js';
 import type { NativeServer } from '../../addon/native/server.js';
-import type { CacheOwner } from '../../cache/cache-owner.js';
+import type { ServerCache } from '../../cache/server-cache.js';
 import type { EngineConnection } from '../../dispatch/engine-connection.js';
 import { unavailable } from '../../errors.js';
 import { endAgents } from '../../registry/agents/live-chains.js';
@@ -24,7 +24,7 @@ export interface Left {
    */
   readonly repositories: readonly string[] | undefined;
   /** The response cache outside of the engine. */
-  readonly cache?: CacheOwner | undefined;
+  readonly cache?: ServerCache | undefined;
 }
 
 const tables = new FinalizationRegistry<Left>((left) => void end(left));

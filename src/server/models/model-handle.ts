@@ -3,6 +3,7 @@
 import type { NativeServer } from '../../addon/native/server.js';
 import type { ModelConfig } from '../../config/index.js';
 import { framesBelow } from '../../dispatch/errors/request-errors.js';
+import type { LoadQueue } from '../../dispatch/requests/awaited-loads.js';
 import { isStreamWaiter, type StreamWaiter, type ToldStream } from '../../dispatch/responses/streams.js';
 import type { DispatchRequest, EntryPoint, Origin, SequenceMark, Waiter } from '../../dispatch/types.js';
 import { invalidArgument, TritonError } from '../../errors.js';
@@ -19,7 +20,7 @@ import { mapModel } from '../map/map.js';
 import type { ModelMetadata, ModelStatistics, RuntimeInfo } from '../../api/metadata.js';
 import type { AwaitedModel } from '../lazy/lazy-loads.js';
 import { hasFailed, mayBeNewer } from '../lazy/sleeping.js';
-import { type HeldRequest, type Sleeper, WaitingRequests } from '../lazy/waiting-requests.js';
+import { holdRequest } from '../lazy/hold-request.js';
 import type { ModelTable } from './model-table.js';
 import type { ReadyVersion } from './ready-version.js';
 import { RequestObserver, requestsObserved, StreamObserver } from '../requests/request-channels.js';
@@ -33,6 +34,8 @@ import { parentContext, RequestTrace, TracedStream, TracedWaiter } from '../trac
 import type { TraceState } from '../trace/trace-state.js';
 import { withCaller } from '../requests/with-caller.js';
 import { ModelSequence } from '../sequences/model-sequence.js';
+import type { Explanation } from '../../api/explanation.js';
+import type { Explainer } from '../reports/explainer.js';
 import { statisticsOf } from '../reports/statistics.js';
 import { StreamIterator } from '../requests/stream-iterator.js';
 import type { WantedOutputs } from '../requests/wanted-outputs.js';
@@ -46,13 +49,14 @@ function spinningOf(told: string | undefined): RuntimeInfo['spinning'] {
 }
 
 /** The only implementation of {@link Model}. */
-export class ModelHandle implements Model, Sleeper {
+export class ModelHandle implements Model {
   /** The model that the name meant when the handle was asked for. */
   readonly key: ModelKey;
   readonly name: string;
   readonly version: string | undefined;
   readonly #table: ModelTable;
   readonly #server: NativeServer;
+  readonly #explainer: Explainer;
   readonly #sharedOptions: SharedOptions;
   readonly #caller: (() => number) | undefined;
   readonly #traces: TraceState;
@@ -64,15 +68,22 @@ export class ModelHandle implements Model, Sleeper {
   #ready: ReadyVersion | undefined;
   #epoch = -1;
   /** The requests that wait for the load of a lazy model; undefined: there were none yet. */
-  #waiting: WaitingRequests | undefined;
+  #waiting: LoadQueue | undefined;
 
-  constructor(server: NativeServer, table: ModelTable, key: ModelKey, version: string | undefined) {
+  constructor(
+    server: NativeServer,
+    table: ModelTable,
+    explainer: Explainer,
+    key: ModelKey,
+    version: string | undefined,
+  ) {
     this.key = key;
     this.name = key.name;
     this.version = version;
     this.#server = server;
     this.#table = table;
-    this.#sharedOptions = new SharedOptions(version !== undefined);
+    this.#explainer = explainer;
+    this.#sharedOptions = new SharedOptions(version !== undefined, table.connection);
     this.#caller = table.caller;
     this.#traces = table.traces;
   }
@@ -242,7 +253,11 @@ export class ModelHandle implements Model, Sleeper {
 
   statistics(): ModelStatistics {
     const ready = this.#current();
-    return statisticsOf(ready, this.#server.statistics(ready.uid));
+    return statisticsOf(this.key, ready.version, this.#server.statistics(ready.uid));
+  }
+
+  explain(): Explanation {
+    return this.#explainer.explain(this.key, this.version);
   }
 
   runtimeInfo(): RuntimeInfo {
@@ -267,17 +282,22 @@ export class ModelHandle implements Model, Sleeper {
    */
   sendChecked(inputs: Inputs, options: CheckedOptions, waiter: Waiter<InferResult>, origin: Origin): void {
     if (requestsObserved() || (this.#traces.isOn && this.#asks(options))) {
-      if (this.#mustWait) this.#held().add(inputs, options, waiter, origin);
+      if (this.#mustWait) this.#hold(inputs, options, waiter, origin);
       else this.#sendObserved(inputs, options, waiter, origin);
       return;
     }
     const ready = this.#awakeVersion();
     if (ready === undefined) {
-      this.#held().add(inputs, options, waiter, origin);
+      this.#hold(inputs, options, waiter, origin);
       return;
     }
     // Most requests. The rest of #send would make this too long for V8 to inline.
-    if (ready.isPlain && options.outputs === undefined && options.into === undefined) {
+    if (
+      ready.isPlain &&
+      options.outputs === undefined &&
+      options.into === undefined &&
+      (!ready.takesIds || options.request.id === '')
+    ) {
       ready.send(this.#table.connection, inputs, options.request, waiter, origin);
     } else {
       this.#send(inputs, options, waiter, origin);
@@ -349,7 +369,7 @@ export class ModelHandle implements Model, Sleeper {
     waiter: StreamWaiter<InferResult>,
     origin: Origin,
   ): ToldStream | undefined {
-    if (this.#mustWait) return this.#held().add(inputs, options, waiter, origin);
+    if (this.#mustWait) return this.#hold(inputs, options, waiter, origin);
     if (!requestsObserved()) return this.#sendTraced(inputs, options, waiter, origin);
     const observer = new StreamObserver(this.name, this.version, options.request.id, waiter);
     try {
@@ -360,17 +380,9 @@ export class ModelHandle implements Model, Sleeper {
     }
   }
 
-  sleeps(): boolean {
+  /** Whether the model is still, or again, to be loaded. */
+  get #sleeps(): boolean {
     return this.#table.entry(this.key)?.sleeps === true;
-  }
-
-  sendHeld({ inputs, options, waiter, origin }: HeldRequest): void {
-    if (!isStreamWaiter(waiter)) {
-      this.sendChecked(inputs, options, waiter, origin);
-      return;
-    }
-    const sent = this.#sendStream(inputs, options, waiter, origin);
-    if (sent !== undefined) waiter.moved(sent);
   }
 
   /**
@@ -383,11 +395,24 @@ export class ModelHandle implements Model, Sleeper {
     return this.#mustWait ? this.#table.lazy.awaitModel(this.key, bytes) : undefined;
   }
 
-  /** The requests that wait for the load of the model. */
-  #held(): WaitingRequests {
+  /** Keeps a request until the model is loaded. */
+  #hold(inputs: Inputs, options: CheckedOptions, waiter: Waiter<InferResult>, origin: Origin): ToldStream {
+    const { key } = this;
+    const { lazy, connection } = this.#table;
     // While any of them wait, the version that serves is not kept, so that no request overtakes them.
     this.#ready = undefined;
-    return (this.#waiting ??= new WaitingRequests(this, this.#table.lazy, this.#table.connection));
+    this.#waiting ??= connection.awaited.queue({
+      name: key.name,
+      load: () => (this.#sleeps ? lazy.wake(key) : undefined),
+    });
+    return holdRequest({ key, lazy, connection, queue: this.#waiting }, inputs, options, waiter, (kept) => {
+      if (!isStreamWaiter(waiter)) {
+        this.sendChecked(kept, options, waiter, origin);
+        return;
+      }
+      const sent = this.#sendStream(kept, options, waiter, origin);
+      if (sent !== undefined) waiter.moved(sent);
+    });
   }
 
   /** Returns the request of a waiter that takes any number of responses. */
@@ -399,7 +424,7 @@ export class ModelHandle implements Model, Sleeper {
   ): ToldStream | undefined {
     const ready = this.#awakeVersion();
     // It was unloaded since it was looked at.
-    if (ready === undefined) return this.#held().add(inputs, options, waiter, origin);
+    if (ready === undefined) return this.#hold(inputs, options, waiter, origin);
     const isStream = isStreamWaiter(waiter);
     if (ready.decoupled && !isStream) {
       throw new TritonError(
@@ -471,7 +496,6 @@ export class ModelHandle implements Model, Sleeper {
 
   /** Cancels the requests in flight that were sent for `owner`. They reject soon. */
   cancelAll(owner: object): void {
-    this.#table.lazy.cancelAll(owner);
     this.#table.connection.cancelAll(owner);
   }
 

@@ -4,6 +4,7 @@ import type { NativeServer } from '../../addon/native/server.js';
 import { show } from '../../argument-checks.js';
 import { invalidArgument } from '../../errors.js';
 import { sameKey } from '../../model-key.js';
+import type { Explainer } from '../reports/explainer.js';
 import { ModelHandle } from './model-handle.js';
 import type { ModelTable } from './model-table.js';
 import { checkVersion } from '../creation/server-arguments.js';
@@ -22,13 +23,15 @@ interface KeptHandle {
 export class ModelHandles {
   readonly #native: NativeServer;
   readonly #table: ModelTable;
+  readonly #explainer: Explainer;
   /** Those without a version and namespace, by name, and the others by all three. Each has at most {@link mostHandles}, oldest first. */
   readonly #newest: Map<string, KeptHandle> = new Map();
   readonly #pinned: Map<string, KeptHandle> = new Map();
 
-  constructor(native: NativeServer, table: ModelTable) {
+  constructor(native: NativeServer, table: ModelTable, explainer: Explainer) {
     this.#native = native;
     this.#table = table;
+    this.#explainer = explainer;
   }
 
   /**
@@ -57,7 +60,7 @@ export class ModelHandles {
     }
     if (!key)
       throw namespace === undefined ? this.#table.unknown(name) : this.#table.unknownIn({ namespace, name });
-    const handle = new ModelHandle(this.#native, this.#table, key, pinned);
+    const handle = new ModelHandle(this.#native, this.#table, this.#explainer, key, pinned);
     kept.delete(asked);
     if (kept.size >= mostHandles) {
       // The oldest handle stays valid for those who have it.

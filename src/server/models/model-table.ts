@@ -118,7 +118,7 @@ export class ModelTable {
     for (const { version, state, descriptor } of published.versions) {
       if (state !== 'READY' || !descriptor) continue;
       ready.push(
-        known?.ready.find(({ uid }) => uid === descriptor.uid) ??
+        known?.ready.find((one) => one.uid === descriptor.uid && one.changes === descriptor.changes) ??
           new ReadyVersion(key.name, version, descriptor, newestOf(this.#self, key)),
       );
     }

@@ -66,16 +66,18 @@ export class ReadyVersion implements DispatchTarget {
   readonly config: ModelConfig;
   /** Why it runs without batches although it might have them, and the line that turns them on. */
   readonly unbatched: string | undefined;
+  readonly detour: string | undefined;
   /** Whether a request gets any number of responses. */
   readonly decoupled: boolean;
   /** Whether its model is told the ids of requests. */
   readonly takesIds: boolean;
-  /** Whether a request without wanted outputs is sent as it is. */
+  /** Whether a request without wanted outputs is sent as it is. With {@link takesIds}, it must have no id. */
   readonly isPlain: boolean;
   readonly notes: readonly string[];
   /** How long it took to load. */
   readonly loadSeconds: number;
   readonly instances: VersionDescriptor['instances'];
+  readonly changes: VersionDescriptor['changes'];
   readonly inputs: readonly TensorMetadata[];
   readonly outputs: readonly TensorMetadata[];
   /** Labels of classes by name of the output. Triton: `label_filename`. */
@@ -108,11 +110,13 @@ export class ReadyVersion implements DispatchTarget {
     this.version = String(version);
     this.config = config;
     this.unbatched = descriptor.unbatched;
+    this.detour = descriptor.detour;
     this.decoupled = config.model_transaction_policy?.decoupled ?? false;
     this.takesIds = descriptor.takesIds;
-    this.isPlain = !this.decoupled && !this.takesIds;
+    this.isPlain = !this.decoupled;
     this.notes = Object.freeze([...descriptor.notes]);
     this.instances = deepFreeze(descriptor.instances);
+    this.changes = descriptor.changes;
     const describe = (
       tensor: ModelConfig['input'][number] | ModelConfig['output'][number],
     ): TensorMetadata => ({
@@ -194,8 +198,15 @@ export class ReadyVersion implements DispatchTarget {
   ): void {
     const encoder = this.#encoder;
     // The inputs must be copied before any code of the caller runs again, so nothing may come in between.
-    if (!encoder.hasOne || this.#adjusts) {
+    if (this.#adjusts) {
       this.#sendEncoded(connection, this.encode(inputs), request, waiter, origin);
+      return;
+    }
+    if (!encoder.hasOne) {
+      const values = encoder.readAll(inputs);
+      if (!anyMapped() && connection.sendAlike(this, encoder, values, request, waiter, origin))
+        encoder.done(values);
+      else this.#sendEncoded(connection, encoder.encodeValues(values), request, waiter, origin);
       return;
     }
     const value = encoder.readOnly(inputs);
@@ -285,13 +296,18 @@ export class ReadyVersion implements DispatchTarget {
     return output;
   }
 
-  result(id: string, outputs: Record<string, unknown>, timings: Timings): InferResult {
+  result(
+    id: string,
+    outputs: Record<string, unknown>,
+    timings: Timings,
+    parameters: InferResult['parameters'] = noParameters,
+  ): InferResult {
     return {
       model: this.#model,
       id,
       // Only setOutput fills it.
       outputs: outputs as Record<string, AnyTensor>,
-      parameters: noParameters,
+      parameters,
       timings,
     };
   }
@@ -330,6 +346,6 @@ export class ReadyVersion implements DispatchTarget {
         output: name,
       });
     }
-    return this.result(result.id, outputs, result.timings);
+    return this.result(result.id, outputs, result.timings, result.parameters);
   }
 }

@@ -3,6 +3,7 @@
 import { sleeps } from '../lazy/sleeping.js';
 import type { ModelTable } from '../models/model-table.js';
 import type { ModelStatus } from '../../api/metadata.js';
+import { defaultNamespace, type ModelKey } from '../../model-key.js';
 import type { PublishedModel } from '../../registry/entries/published.js';
 
 /** All models of the repositories, with the state and reason of each version. Triton: `RepositoryIndex`. */
@@ -10,21 +11,22 @@ export function indexOf(table: ModelTable): ModelStatus[] {
   const list: ModelStatus[] = [];
   for (const key of table.keys()) {
     const published = table.entry(key)?.published;
-    if (published) list.push(...statusOf(key.name, published));
+    if (published) list.push(...statusOf(key, published));
   }
   return list;
 }
 
-function* statusOf(name: string, published: PublishedModel): Generator<ModelStatus> {
+function* statusOf({ name, namespace }: ModelKey, published: PublishedModel): Generator<ModelStatus> {
+  const model = { name, ...(namespace !== defaultNamespace && { namespace }) };
   const { versions, state, reason } = published;
   const isAsleep = sleeps(published);
   for (const one of versions) {
     const [shown, why] = isAsleep ? asleep(one) : [one.state, one.reason];
-    yield { name, version: String(one.version), state: shown, ...(why === '' ? {} : { reason: why }) };
+    yield { ...model, version: String(one.version), state: shown, ...(why === '' ? {} : { reason: why }) };
   }
   if (versions.length > 0) return;
   const [shown, why] = isAsleep ? asleep({ state, reason }) : [state, reason];
-  yield shown === '' ? { name } : { name, state: shown, reason: why };
+  yield shown === '' ? model : { ...model, state: shown, reason: why };
 }
 
 /** The state of a lazy model without a load, as clients are to see it: they ask for it before they send a request. */
@@ -44,7 +46,7 @@ export function isReady(table: ModelTable): boolean {
   return table.keys().every((key) => {
     const published = table.entry(key)?.published;
     if (!published || published.lazy !== undefined) return true;
-    return [...statusOf(key.name, published)].every(
+    return [...statusOf(key, published)].every(
       ({ state, reason }) =>
         state === undefined || state === 'READY' || (state === 'UNAVAILABLE' && reason === 'unloaded'),
     );

@@ -82,6 +82,7 @@ export class ServerMetrics {
       loads: loadTimesOf(this.#native),
       lazy: this.#lazy(),
       custom: this.#custom,
+      plugins: functionsOf(this.#native).pluginMetrics(),
     });
   }
 

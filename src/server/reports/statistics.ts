@@ -4,19 +4,21 @@ import type { NativeServer } from '../../addon/native/server.js';
 import type { NativeStatistics } from '../../addon/native/statistics.js';
 import { failureReasons } from '../../metrics/model-families.js';
 import type { ModelStatistics, StatisticDuration } from '../../api/metadata.js';
+import { defaultNamespace, type ModelKey } from '../../model-key.js';
 import type { ModelTable } from '../models/model-table.js';
-import type { ReadyVersion } from '../models/ready-version.js';
 
 const zero: StatisticDuration = { count: 0, ns: 0 };
 const nothing = { rejected: 0, cancelled: 0, backendFailed: 0, fail: zero };
 
 /** Statistics of a version. All counts are zero if the engine does not know the version any more. */
 export function statisticsOf(
-  { name, version }: Pick<ReadyVersion, 'name' | 'version'>,
+  { name, namespace }: ModelKey,
+  version: string,
   native: NativeStatistics | undefined,
 ): ModelStatistics {
   return {
     name,
+    ...(namespace !== defaultNamespace && { namespace }),
     version,
     last_inference: native?.lastInferenceMs ?? 0,
     inference_count: native?.inferenceCount ?? 0,
@@ -68,15 +70,40 @@ export function serverStatistics(
   table: ModelTable,
   name: string | undefined,
   version: string | undefined,
+  namespace: string | undefined,
 ): ModelStatistics[] {
-  const key = name === undefined ? undefined : table.keyOf(name);
+  const key =
+    name === undefined
+      ? undefined
+      : namespace === undefined
+        ? table.keyOf(name)
+        : table.keyIn({ namespace, name });
   if (key && (version !== undefined || !table.entry(key)?.ready.length)) {
     const ready = table.resolve(key, version);
-    return [statisticsOf(ready, native.statistics(ready.uid))];
+    return [statisticsOf(key, ready.version, native.statistics(ready.uid))];
   }
-  return (key ? [key] : table.keys()).flatMap((model) =>
+  // Without a name: all models of the namespace, if there is one.
+  const keys = key
+    ? [key]
+    : table.keys().filter((one) => namespace === undefined || one.namespace === namespace);
+  return keys.flatMap((model) =>
     (table.entry(model)?.ready ?? [])
-      .map((ready) => statisticsOf(ready, native.statistics(ready.uid)))
+      .map(({ uid, version: served }) => statisticsOf(model, served, native.statistics(uid)))
       .reverse(),
   );
+}
+
+/** Triton's reply to a request for statistics. */
+export interface TritonStatistics {
+  readonly model_stats: readonly Omit<ModelStatistics, 'fail_reasons' | 'refused' | 'reruns' | 'namespace'>[];
+}
+
+/** Removes the fields that Triton's message does not have. */
+export function tritonStatistics(all: readonly ModelStatistics[]): TritonStatistics {
+  return {
+    model_stats: all.map(
+      ({ fail_reasons: _reasons, refused: _refused, reruns: _reruns, namespace: _namespace, ...rest }) =>
+        rest,
+    ),
+  };
 }

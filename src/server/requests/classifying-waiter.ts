@@ -1,5 +1,6 @@
 /** A request that wants some of its outputs as classes. */
 
+import type { StopSignal } from '../../call-signal.js';
 import type { ToldStream, StreamWaiter } from '../../dispatch/responses/streams.js';
 import type { Waiter } from '../../dispatch/types.js';
 import { Queue } from '../../queue.js';
@@ -21,7 +22,7 @@ function elementsOf(result: InferResult, wanted: WantedOutputs): number {
 }
 
 /** Goes on with work until its request is cancelled, or its time is over. */
-function* untilAborted<T>(work: Sliced<T>, model: string, signal: AbortSignal | undefined): Sliced<T> {
+function* untilAborted<T>(work: Sliced<T>, model: string, signal: StopSignal | undefined): Sliced<T> {
   for (;;) {
     if (signal?.aborted === true) throw cancelled(model, signal);
     const next = work.next();
@@ -39,7 +40,7 @@ function* untilAborted<T>(work: Sliced<T>, model: string, signal: AbortSignal | 
 function classifyResult(
   version: ReadyVersion,
   wanted: WantedOutputs,
-  signal: AbortSignal | undefined,
+  signal: StopSignal | undefined,
   result: InferResult,
   done: (classified: InferResult) => void,
   failed: (error: unknown) => void,
@@ -70,13 +71,13 @@ export class ClassifyingWaiter implements Waiter<InferResult> {
   readonly #version: ReadyVersion;
   readonly #wanted: WantedOutputs;
   readonly #waiter: Waiter<InferResult>;
-  readonly #signal: AbortSignal | undefined;
+  readonly #signal: StopSignal | undefined;
 
   constructor(
     version: ReadyVersion,
     wanted: WantedOutputs,
     waiter: Waiter<InferResult>,
-    signal: AbortSignal | undefined,
+    signal: StopSignal | undefined,
   ) {
     this.#version = version;
     this.#wanted = wanted;
@@ -110,7 +111,7 @@ export class ClassifyingStream implements StreamWaiter<InferResult> {
   readonly #version: ReadyVersion;
   readonly #wanted: WantedOutputs;
   readonly #waiter: StreamWaiter<InferResult>;
-  readonly #signal: AbortSignal | undefined;
+  readonly #signal: StopSignal | undefined;
   /** Whether a response is being classified. */
   #busy = false;
   /** What came meanwhile. */
@@ -120,7 +121,7 @@ export class ClassifyingStream implements StreamWaiter<InferResult> {
     version: ReadyVersion,
     wanted: WantedOutputs,
     waiter: StreamWaiter<InferResult>,
-    signal: AbortSignal | undefined,
+    signal: StopSignal | undefined,
   ) {
     this.#version = version;
     this.#wanted = wanted;

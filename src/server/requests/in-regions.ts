@@ -43,6 +43,8 @@ export function inRegions(
   server: object,
   targets?: Ranges,
 ): DispatchRequest {
+  // Most requests of most programs.
+  if (targets === undefined && encoded.ranges === undefined && !anyMapped()) return request;
   const sources = sourcesOf(encoded, server);
   if (sources === undefined && targets === undefined) return request;
   return { ...request, regions: { sources: sources ?? [], targets: targets ?? [] } };

@@ -1,6 +1,7 @@
 /** Checks the options of requests. */
 
-import { checkKeys, checkObject, show } from '../../argument-checks.js';
+import { joinSignals, type CallSignal, type StopSignal } from '../../call-signal.js';
+import { checkKeys, checkObject, readOptions, show } from '../../argument-checks.js';
 import { checkTimeoutMs, withDeadline } from '../../dispatch/ending/deadlines.js';
 import type { DispatchRequest, SequenceMark } from '../../dispatch/types.js';
 import { invalidArgument, TritonError } from '../../errors.js';
@@ -58,6 +59,12 @@ export function whyRefused(key: string): string | undefined {
 /** The most characters of a request id, as in Triton's clients. */
 const longestId = 4096;
 
+/** Has something forgotten at the end of this tick. `EngineConnection` does it. */
+export interface TickEnd {
+  /** Calls `forget` of `one` then, once for each call. */
+  forgetAtTickEnd(one: { forget(): void }): void;
+}
+
 /** How many are kept: a program has few priorities and time-outs. */
 const mostShared = 16;
 
@@ -71,7 +78,12 @@ export class SharedOptions {
   readonly #kept: { priority: number | undefined; timeoutUs: number | undefined; checked: CheckedOptions }[] =
     [];
 
-  constructor(pinned: boolean) {
+  readonly #tickEnd: TickEnd | undefined;
+  /** The last ones with a signal alone. Requests of a tick often share it; later it would be kept for nothing. */
+  #signalled: CheckedOptions | undefined;
+
+  constructor(pinned: boolean, tickEnd?: TickEnd) {
+    this.#tickEnd = tickEnd;
     const plain = request('', undefined, false, pinned, undefined, undefined);
     this.none = { request: plain, outputs: undefined, into: undefined };
   }
@@ -82,6 +94,23 @@ export class SharedOptions {
       if (kept.priority === priority && kept.timeoutUs === timeoutUs) return kept.checked;
     }
     return undefined;
+  }
+
+  /** Those with this signal alone, of this tick; undefined: there are none. */
+  findSignalled(signal: StopSignal): CheckedOptions | undefined {
+    const last = this.#signalled;
+    return last?.request.signal === signal ? last : undefined;
+  }
+
+  keepSignalled(checked: CheckedOptions): void {
+    if (this.#tickEnd === undefined) return;
+    if (this.#signalled === undefined) this.#tickEnd.forgetAtTickEnd(this);
+    this.#signalled = checked;
+  }
+
+  /** Forgets the signal. */
+  forget(): void {
+    this.#signalled = undefined;
   }
 
   keep(priority: number | undefined, timeoutUs: number | undefined, checked: CheckedOptions): void {
@@ -106,19 +135,75 @@ export function checkInferOptions(
   mark?: SequenceMark,
 ): CheckedOptions {
   checkObject(options, 'infer options');
-  checkKeys(options, inferKeys, 'infer options', whyRefused);
-  // One that is null is left out. They are read one by one: a copy would cost each request an object.
-  const id = options.id ?? '';
-  const outputs = options.outputs ?? undefined;
-  const ownOutputs = options.ownOutputs ?? false;
-  const into = options.into ?? undefined;
-  const parent = options.parent ?? undefined;
-  const timeoutMs = options.timeoutMs ?? undefined;
-  let signal = options.signal ?? undefined;
-  const priority = options.priority ?? undefined;
-  const timeoutUs = options.timeoutUs ?? undefined;
-  const parameters = options.parameters ?? undefined;
-  const given = options.sequence ?? undefined;
+  const prototype: unknown = Object.getPrototypeOf(options);
+  // What a class inherits is not among the keys of its objects. The cast: the values are checked below.
+  const own =
+    prototype === Object.prototype || prototype === null
+      ? options
+      : (readOptions<InferOptions>(options, inferKeys, 'infer options', whyRefused) as InferOptions);
+  let id: InferOptions['id'] | null;
+  let outputs: InferOptions['outputs'] | null;
+  let ownOutputs: InferOptions['ownOutputs'] | null;
+  let into: InferOptions['into'] | null;
+  let parent: InferOptions['parent'] | null;
+  let timeoutMs: InferOptions['timeoutMs'] | null;
+  let ownSignal: InferOptions['signal'] | null;
+  let priority: InferOptions['priority'] | null;
+  let timeoutUs: InferOptions['timeoutUs'] | null;
+  let parameters: InferOptions['parameters'] | null;
+  let given: InferOptions['sequence'] | null;
+  // Only those that are there are read: each of the others would be looked for, in objects of many kinds.
+  for (const key in own) {
+    switch (key) {
+      case 'id':
+        ({ id } = own);
+        break;
+      case 'outputs':
+        ({ outputs } = own);
+        break;
+      case 'ownOutputs':
+        ({ ownOutputs } = own);
+        break;
+      case 'into':
+        ({ into } = own);
+        break;
+      case 'parent':
+        ({ parent } = own);
+        break;
+      case 'timeoutMs':
+        ({ timeoutMs } = own);
+        break;
+      case 'signal':
+        ownSignal = own.signal;
+        break;
+      case 'priority':
+        ({ priority } = own);
+        break;
+      case 'timeoutUs':
+        ({ timeoutUs } = own);
+        break;
+      case 'parameters':
+        ({ parameters } = own);
+        break;
+      case 'sequence':
+        given = own.sequence;
+        break;
+      default:
+        checkKeys(own, inferKeys, 'infer options', whyRefused);
+    }
+  }
+  // One that is null is left out.
+  id ??= '';
+  outputs ??= undefined;
+  ownOutputs ??= false;
+  into ??= undefined;
+  parent ??= undefined;
+  timeoutMs ??= undefined;
+  ownSignal ??= undefined;
+  priority ??= undefined;
+  timeoutUs ??= undefined;
+  parameters ??= undefined;
+  given ??= undefined;
   const { none } = shared;
   const { pinned } = none.request;
   if (typeof (id as unknown) !== 'string' || id.length > longestId) {
@@ -128,9 +213,9 @@ export function checkInferOptions(
       { model },
     );
   }
-  if (signal !== undefined && !((signal as unknown) instanceof AbortSignal)) {
+  if (ownSignal !== undefined && !((ownSignal as unknown) instanceof AbortSignal)) {
     throw invalidArgument(
-      `model '${model}': expected an AbortSignal for options.signal but received ${show(signal)}`,
+      `model '${model}': expected an AbortSignal for options.signal but received ${show(ownSignal)}`,
       { model },
     );
   }
@@ -142,10 +227,11 @@ export function checkInferOptions(
   }
   checkTimeoutMs(model, timeoutMs);
   let called = 0;
+  let signal: StopSignal | undefined = ownSignal;
   if (parent !== undefined) {
     const { number, callSignal } = callerOf(model, parent);
     called = number;
-    signal = signal ? AbortSignal.any([signal, callSignal]) : callSignal;
+    signal = ownSignal ? joinSignals(callSignal, ownSignal) : callSignal;
   } else if (caller !== undefined) {
     called = caller();
   }
@@ -155,11 +241,23 @@ export function checkInferOptions(
     called === 0 &&
     id === '' &&
     outputs === undefined &&
-    signal === undefined &&
     !ownOutputs &&
-    into === undefined;
-  const isSharable = isPlain && parameters === undefined && sequence === undefined;
-  const known = isSharable ? shared.find(priority, timeoutUs) : undefined;
+    into === undefined &&
+    parameters === undefined &&
+    sequence === undefined;
+  const isSharable = isPlain && signal === undefined;
+  // The signal of a deadline, or of several signals, is of one request.
+  const isSignalled =
+    isPlain &&
+    signal !== undefined &&
+    signal === ownSignal &&
+    priority === undefined &&
+    timeoutUs === undefined;
+  const known = isSharable
+    ? shared.find(priority, timeoutUs)
+    : isSignalled && signal !== undefined
+      ? shared.findSignalled(signal)
+      : undefined;
   if (known !== undefined) return known;
   let attributes: Int32Array | undefined;
   if (priority !== undefined || timeoutUs !== undefined || parameters !== undefined) {
@@ -185,6 +283,7 @@ export function checkInferOptions(
   const asked = request(id, signal, ownOutputs, pinned, attributes, sequence);
   const checked = { request: asked, outputs, into, traceKnown };
   if (isSharable) shared.keep(priority, timeoutUs, checked);
+  if (isSignalled) shared.keepSignalled(checked);
   return checked;
 }
 
@@ -197,7 +296,7 @@ export function checkInferOptions(
 function callerOf(
   model: string,
   parent: unknown,
-): { readonly number: number; readonly callSignal: AbortSignal } {
+): { readonly number: number; readonly callSignal: CallSignal } {
   if (!(parent instanceof CallingRequest)) {
     throw invalidArgument(
       `model '${model}': expected a request that execute got, in the same thread, for options.parent`,
@@ -213,7 +312,7 @@ function callerOf(
 
 function request(
   id: string,
-  signal: AbortSignal | undefined,
+  signal: StopSignal | undefined,
   ownOutputs: boolean,
   pinned: boolean,
   attributes: Int32Array | undefined,

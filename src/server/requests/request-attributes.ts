@@ -1,15 +1,9 @@
 /** What a request says besides its inputs, as words of its record; `native/engine/port/port_layout.h` has the layout. */
 
-import {
-  parameterCaller,
-  parameterDouble,
-  parameterFlag,
-  parameterInteger,
-  parameterString,
-  parameterTrace,
-} from '../../addon/layout.js';
+import { parameterCaller, parameterString, parameterTrace } from '../../addon/layout.js';
+import { encodeParameter, parameterWords } from '../../addon/parameter-words.js';
 import { invalidArgument } from '../../errors.js';
-import type { RequestParameters } from '../../api/results.js';
+import type { RequestParameters } from '../../api/request-parameters.js';
 import { mostParameters } from '../../most-parameters.js';
 
 /** Of an infer's or a map's options. */
@@ -23,11 +17,7 @@ export interface AttributeOptions {
 const headWords = 5;
 /** Words at most: a record has 64 Ki of them for all. */
 const mostWords = 32_768;
-const leastInteger = -(2n ** 63n);
-const mostInteger = 2n ** 63n - 1n;
 const encoder = new TextEncoder();
-/** The engine reads words as its machine does. */
-const littleEndian = new Uint8Array(Int32Array.of(1).buffer)[0] === 1;
 
 /** Names that mean something to Triton's own front ends, and what to write instead. */
 const reserved: ReadonlyMap<string, string> = new Map([
@@ -82,8 +72,21 @@ export function withId(attributes: Int32Array | undefined, id: string): Int32Arr
   return words;
 }
 
-/** The same, and the number of the batch that makes the request. */
+/** What the last request said that says nothing but its caller. Those of a batch's requests often have one number. */
+let lastCaller: Int32Array | undefined;
+let lastNumber = 0;
+
+/** The same, and the number of the batch that makes the request. The array must not be changed. */
 export function withCaller(attributes: Int32Array | undefined, caller: number): Int32Array {
+  if (attributes !== undefined) return addCaller(attributes, caller);
+  if (lastCaller === undefined || lastNumber !== caller) {
+    lastCaller = addCaller(undefined, caller);
+    lastNumber = caller;
+  }
+  return lastCaller;
+}
+
+function addCaller(attributes: Int32Array | undefined, caller: number): Int32Array {
   const before = attributes?.length ?? headWords;
   const words = new Int32Array(before + 4);
   if (attributes) words.set(attributes);
@@ -139,38 +142,12 @@ function encodeParameters(model: string, parameters: unknown): Int32Array[] {
       const text = `model '${model}': options.parameters must not have the name '${name}': ${why}`;
       throw invalidArgument(text, { model });
     }
-    encoded.push(encodeParameter(model, name, value));
+    const words = encodeParameter(name, value);
+    if (words === undefined) {
+      const what = 'a string, a number, a boolean or a bigint of 64 bits';
+      throw refusal(model, `parameters['${name}']`, what, show(value));
+    }
+    encoded.push(words);
   }
   return encoded;
-}
-
-function encodeParameter(model: string, name: string, value: unknown): Int32Array {
-  if (typeof value === 'string') return parameterWords(parameterString, name, encoder.encode(value));
-  if (typeof value === 'boolean') {
-    return parameterWords(parameterFlag, name, new Uint8Array(Int32Array.of(value ? 1 : 0).buffer));
-  }
-  const eight = new DataView(new ArrayBuffer(8));
-  const bytes = new Uint8Array(eight.buffer);
-  if (typeof value === 'number' && !Number.isSafeInteger(value)) {
-    eight.setFloat64(0, value, littleEndian);
-    return parameterWords(parameterDouble, name, bytes);
-  }
-  const integer = typeof value === 'number' ? BigInt(value) : value;
-  if (typeof integer !== 'bigint' || integer < leastInteger || integer > mostInteger) {
-    const what = 'a string, a number, a boolean or a bigint of 64 bits';
-    throw refusal(model, `parameters['${name}']`, what, show(value));
-  }
-  eight.setBigInt64(0, integer, littleEndian);
-  return parameterWords(parameterInteger, name, bytes);
-}
-
-function parameterWords(kind: number, name: string, value: Uint8Array): Int32Array {
-  const bytes = encoder.encode(name);
-  const nameWords = Math.ceil(bytes.length / 4);
-  const words = new Int32Array(3 + nameWords + Math.ceil(value.length / 4));
-  words.set([kind, bytes.length, value.length]);
-  const all = new Uint8Array(words.buffer);
-  all.set(bytes, 12);
-  all.set(value, 12 + 4 * nameWords);
-  return words;
 }

@@ -6,6 +6,7 @@
  * The iterator tells the engine how much was read, some responses at a time. A model that waits for its reader then goes on.
  */
 
+import type { StopSignal } from '../../call-signal.js';
 import { cancelled } from '../../dispatch/errors/request-errors.js';
 import type { StreamWaiter, ToldStream } from '../../dispatch/responses/streams.js';
 import { TritonError } from '../../errors.js';
@@ -29,7 +30,7 @@ const done: Next = Object.freeze({ done: true, value: undefined });
 /** See the head of this file. */
 export class StreamIterator implements AsyncIterableIterator<InferResult>, StreamWaiter<InferResult> {
   readonly #model: string;
-  #signal: AbortSignal | undefined;
+  #signal: StopSignal | undefined;
   #sent: ToldStream | undefined;
   #begun = false;
   readonly #results: Queue<InferResult> = new Queue();
@@ -49,7 +50,7 @@ export class StreamIterator implements AsyncIterableIterator<InferResult>, Strea
   }
 
   /** Called when the request was sent; `signal` is its signal. */
-  sent(stream: ToldStream | undefined, signal: AbortSignal | undefined): void {
+  sent(stream: ToldStream | undefined, signal: StopSignal | undefined): void {
     this.#sent = stream;
     this.#signal = signal;
   }
@@ -139,7 +140,7 @@ export class StreamIterator implements AsyncIterableIterator<InferResult>, Strea
   }
 
   /** The signal fired. */
-  #abort(signal: AbortSignal): void {
+  #abort(signal: StopSignal): void {
     if (this.#ended && (this.#failure !== undefined || this.#results.length === 0)) return;
     const error = cancelled(this.#model, signal);
     this.#leave();

@@ -106,34 +106,44 @@ export class OutputChoice {
   /**
    * The caller's arrays for outputs, by position of the output.
    *
-   * @throws {@link TritonError} INVALID_ARG for unknown names, for outputs that are not wanted or are
-   *   wanted as classes, and for arrays of another class than the output's `data`.
+   * @throws {@link TritonError} INVALID_ARG as {@link indexOfInto}, and for arrays of another class than the
+   *   output's `data`.
    */
-  intoOf(into: NonNullable<InferOptions['into']>, { indices, classes }: WantedOutputs): TypedArray[] {
-    const fail = (message: string, tensor?: string): never => {
-      throw new TritonError('INVALID_ARG', `model '${this.#model}': ${message}`, {
-        model: this.#model,
-        tensor,
-      });
-    };
+  intoOf(into: NonNullable<InferOptions['into']>, wanted: WantedOutputs): TypedArray[] {
     const targets: TypedArray[] = [];
     for (const [name, target] of Object.entries(into) as [string, unknown][]) {
-      const index = this.#names.indexOf(name);
-      if (index < 0) {
-        fail(
-          `unknown output '${printableLine(name)}' in options.into${didYouMean(name, this.#names)}; it has ${this.#names.join(', ')}`,
-          name,
-        );
-      }
-      if (indices !== undefined && !indices.includes(index)) {
-        fail(`output '${name}' is in options.into, but not in options.outputs`, name);
-      }
-      if (classes.some((one) => one.name === name)) {
-        fail(`output '${name}' is requested as classes, which options.into cannot receive`, name);
-      }
+      const index = this.indexOfInto(name, wanted);
       targets[index] = checkInto(this.#model, name, this.#outputs[index]?.datatype ?? 'BYTES', target);
     }
     return targets;
+  }
+
+  /**
+   * The position of an output that the caller wants in a certain place.
+   *
+   * @throws {@link TritonError} INVALID_ARG for unknown names, and for outputs that are not wanted or are wanted
+   *   as classes.
+   */
+  indexOfInto(name: string, { indices, classes }: WantedOutputs): number {
+    const fail = (message: string): never => {
+      throw new TritonError('INVALID_ARG', `model '${this.#model}': ${message}`, {
+        model: this.#model,
+        tensor: name,
+      });
+    };
+    const index = this.#names.indexOf(name);
+    if (index < 0) {
+      fail(
+        `unknown output '${printableLine(name)}' in options.into${didYouMean(name, this.#names)}; it has ${this.#names.join(', ')}`,
+      );
+    }
+    if (indices !== undefined && !indices.includes(index)) {
+      fail(`output '${name}' is in options.into, but not in options.outputs`);
+    }
+    if (classes.some((one) => one.name === name)) {
+      fail(`output '${name}' is requested as classes, which options.into cannot receive`);
+    }
+    return index;
   }
 }
 

@@ -4,12 +4,12 @@ import { channel } from 'node:diagnostics_channel';
 
 /**
  * A message of the channels `tritonts:sequence:start` and `tritonts:sequence:end`. The messages of one sequence are the
- * same object.
+ * same object. A message of `tritonts:sequence:idle` is an object of its own.
  */
 export interface SequenceMessage {
   /** Name of the model. */
   readonly model: string;
-  /** The version that the sequence asked for; undefined: the newest ready one. */
+  /** The version that the sequence asked for; undefined: the newest ready one. Of `idle`: the version that had it. */
   readonly version: string | undefined;
   /** The correlation id. */
   readonly id: bigint | string;

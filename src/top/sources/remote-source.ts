@@ -117,7 +117,8 @@ export class RemoteSource implements TopSource {
         ),
       };
     } catch (error) {
-      return { metrics: undefined, withoutMetrics: thrownText(error) };
+      const hint = this.#options.metricsUrl === undefined ? '; --metrics-url says where they are' : '';
+      return { metrics: undefined, withoutMetrics: `${thrownText(error)}${hint}` };
     }
   }
 

@@ -1,4 +1,6 @@
 /** Files that are no tree models, or are damaged: coded errors that name the model, and nothing else. */
+// Own process: it measures the peak of the memory.
+// Long: it plays many random cases.
 
 import assert from 'node:assert/strict';
 import { mkdir, writeFile } from 'node:fs/promises';

@@ -49,7 +49,7 @@ for (const [text, path] of [
   ['backend: "fil" batch_input { }', 'batch_input'],
   ['backend: "identity" batch_output { }', 'batch_output'],
   ['backend: "tensorrt" input { allow_ragged_batch: true }', 'input[0].allow_ragged_batch'],
-  ['instance_group { kind: KIND_MODEL }', 'instance_group[0].kind'],
+  ['backend: "identity" instance_group { kind: KIND_MODEL }', 'instance_group[0].kind'],
   ['instance_group { passive: true }', 'instance_group[0].passive'],
   ['instance_group { secondary_devices { } }', 'instance_group[0].secondary_devices'],
   [
@@ -95,7 +95,7 @@ for (const [text, path] of [
   ['backend: "of_the_program" batch_input { }', 'batch_input'],
   ['cc_model_filenames { key: "7.5" value: "b" }', 'cc_model_filenames'],
   [
-    'backend: "tensorflow" model_operations { op_library_filename: "x" }',
+    'backend: "pytorch" model_operations { op_library_filename: "x" }',
     'model_operations.op_library_filename',
   ],
   [
@@ -116,6 +116,7 @@ for (const text of [
   'input { reshape { } optional: true data_type: TYPE_FP16 } input { data_type: TYPE_STRING }',
   'output { reshape { shape: 1 } label_filename: "l" data_type: TYPE_BF16 }',
   'backend: "onnxruntime" optimization { graph { level: 1 } } model_operations { op_library_filename: "x" }',
+  'backend: "tensorflow" model_operations { op_library_filename: "x" }',
   'backend: "onnxruntime" parameters { key: "intra_op_thread_count" value { string_value: "2" } }',
   'name: "m" platform: "p" backend: "b" max_batch_size: 8 version_policy { all { } }',
   'backend: "onnxruntime" runtime: "libtriton_onnxruntime.so"',

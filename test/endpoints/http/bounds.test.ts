@@ -3,6 +3,8 @@
  * reading.
  */
 
+// Long: it moves much data.
+
 import assert from 'node:assert/strict';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { createServer as createHttpServer } from 'node:http';

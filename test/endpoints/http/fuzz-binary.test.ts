@@ -1,5 +1,7 @@
 /** A short run of the fuzzer with a fixed seed; `npm test -- fuzz-binary` has more. */
 
+// Long: it plays many random cases.
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { fuzzBinary } from './fuzz-binary-run.js';

@@ -1,5 +1,7 @@
 /** Input that no correct client sends is answered with a coded error, and the next request works. */
 
+// Long: it waits for limits of time.
+
 import assert from 'node:assert/strict';
 import { Agent, request } from 'node:http';
 import type { Socket } from 'node:net';

@@ -5,10 +5,26 @@ import { suite, test } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
 import { readInferRequest, type HttpInferRequest } from '../../../src/endpoints/http/infer-request.js';
 import { KnownForms } from '../../../src/endpoints/http/known-forms.js';
-import { ClientRegions } from '../../../src/endpoints/service/client-regions.js';
+import { ClientRegions, type NamedRange } from '../../../src/endpoints/service/client-regions.js';
+import type { RegionRange } from '../../../src/tensor/region-tensor.js';
 
-/** No server's. */
-const regions = new ClientRegions({}, false);
+/** Regions r0 to r8 of 1,000 bytes, and r9 of many, until they are gone. */
+class SomeRegions extends ClientRegions {
+  gone = '';
+
+  constructor() {
+    super({}, true);
+  }
+
+  override range({ region, offset, byteSize }: NamedRange): RegionRange {
+    const size = region === 'r9' ? 2 ** 40 : 1000;
+    if (!/^r[0-9]$/.test(region) || region === this.gone || offset + byteSize > size)
+      return super.range({ region, offset, byteSize });
+    return { region: Number(region.slice(1)), offset, byteSize };
+  }
+}
+
+const regions = new SomeRegions();
 
 function bodyOf(data: string, more = ''): Buffer {
   const shape = '[2,2]';
@@ -23,7 +39,7 @@ function read(body: Buffer): HttpInferRequest {
 
 /** Forms that have learned the form of a body. */
 function knowing(body: Buffer, jsonSize = body.length): KnownForms {
-  const forms = new KnownForms();
+  const forms = new KnownForms(regions);
   forms.learn(body, jsonSize, readInferRequest(body, jsonSize, regions));
   return forms;
 }
@@ -118,6 +134,104 @@ void suite('requests of a form that is known', () => {
     assertRead(forms, ...body('[-77]', 5, 6));
     assert.throws(() => forms.read(...body('[-77]', 5, 6, 7)), /4 bytes behind/);
     assert.throws(() => forms.read(...body('[-77]', 5)), /4 bytes left/);
+  });
+
+  test('ranges of shared memory of their own', () => {
+    const range = (region: string, offset: number | string, size: number | string): string =>
+      `{"shared_memory_region":${region},"shared_memory_offset":${offset}, "shared_memory_byte_size": ${size}}`;
+    const body = (input: string, output: string, shape = '[2]'): Buffer =>
+      Buffer.from(
+        `{"id":"a","inputs":[{"name":"x","shape":${shape},"datatype":"FP32","parameters":${input}},` +
+          '{"name":"y","shape":[1],"datatype":"INT32","data":[1]}],' +
+          `"outputs":[{"name":"other"},{"parameters":${output},"name":"z"}]}`,
+      );
+    const forms = knowing(body(range('"r1"', 0, 8), range('"r2"', 100, 50)));
+    for (const [one, other, shape] of [
+      [range('"r1"', 8, 8), range('"r2"', 100, 50)],
+      [range('"r7"', 992, 8), range('"r1"', 0, 1000)],
+      [range('"r3"', 0, 16), range('"r4"', 999, 1), '[2,2]'],
+      [range('"r1"', 0, 0), range('"r2"', 0, 0), '[0]'],
+    ] as const)
+      assertRead(forms, body(one, other, shape));
+    for (const [one, other] of [
+      [range('"r1"', '08', 8), range('"r2"', 0, 8)],
+      [range('"r1"', -1, 8), range('"r2"', 0, 8)],
+      [range('"r1"', 1.5, 8), range('"r2"', 0, 8)],
+      [range('"r1"', '1e2', 8), range('"r2"', 0, 8)],
+      [range('"r1"', 0, '"8"'), range('"r2"', 0, 8)],
+      [range('"r1"', 0, 8), range('"r2"', 0, '')],
+      [range('"r1"', 0, 8), range('"r2"', 0, '1000000000000000')],
+      [range('"\\u0072"', 0, 8), range('"r2"', 0, 8)],
+      [range('7', 0, 8), range('"r2"', 0, 8)],
+    ] as const)
+      assert.equal(forms.read(body(one, other), body(one, other).length), undefined, one + other);
+    // What is wrong with a range is found for each request.
+    for (const [one, other] of [
+      [range('"rx"', 0, 8), range('"r2"', 0, 8)],
+      [range('"r1"', 0, 8), range('"rx"', 0, 8)],
+      [range('"r1"', 993, 8), range('"r2"', 0, 8)],
+      [range('"r1"', 0, 12), range('"r2"', 0, 8)],
+    ] as const) {
+      const wrong = body(one, other);
+      const parsed = outcome(() => read(wrong));
+      assert.ok(parsed instanceof Error);
+      assert.deepStrictEqual(
+        outcome(() => forms.read(wrong, wrong.length)),
+        parsed,
+      );
+    }
+    regions.gone = 'r1';
+    const gone = body(range('"r1"', 0, 8), range('"r2"', 100, 50));
+    assert.throws(() => forms.read(gone, gone.length), /Unable to find shared memory region: 'r1'/);
+    regions.gone = '';
+    assertRead(forms, gone);
+  });
+
+  test('ranges that do not name all of their parts', () => {
+    const body = (region: string): Buffer =>
+      Buffer.from(
+        `{"inputs":[{"name":"x","shape":[1],"datatype":"BYTES","parameters":{"shared_memory_region":"${region}"}}],` +
+          `"outputs":[{"name":"z","parameters":{"shared_memory_region":"${region}"}},` +
+          `{"name":"z","parameters":{"shared_memory_byte_size":7,"shared_memory_region":"${region}"}}]}`,
+      );
+    const forms = knowing(body('r1'));
+    assertRead(forms, body('r2'));
+    assertRead(forms, body('r1'));
+  });
+
+  test('members that are null are absent, and none of those that later requests have', () => {
+    const input = (parameters: string, data: string): string =>
+      `{"name":"x","shape":[2],"datatype":"FP32","parameters":${parameters},"data":${data}}`;
+    const body = (one: string, output: string): Buffer =>
+      Buffer.from(`{"inputs":[${one}],"outputs":[{"name":"z","parameters":${output}}]}`);
+    const region = '{"shared_memory_region":"r1","shared_memory_byte_size":8}';
+    const none = '{"shared_memory_region":null,"shared_memory_byte_size":null}';
+    const offset = '{"shared_memory_offset":null}';
+    for (const [known, like, others] of [
+      [
+        body(input(none, '[1,2]'), none),
+        body(input(none, '[3,4]'), none),
+        [
+          body(input(none, '[1,2]'), none.replace('null', '"r1"')),
+          body(input(none.replace('null', '"r1"'), '[1,2]'), none),
+          body(input(region, '[1,2]'), none),
+        ],
+      ],
+      [
+        body(input(offset, '[1,2]'), offset),
+        body(input(offset, '[3,4]'), offset),
+        [body(input(offset, '[1,2]'), '{"shared_memory_offset":8}')],
+      ],
+      [
+        body(input(region, 'null'), 'null'),
+        body(input(region.replace('r1', 'r2'), 'null'), 'null'),
+        [body(input(region, '[1,2]'), 'null')],
+      ],
+    ] as const) {
+      const forms = knowing(known);
+      assertRead(forms, like);
+      for (const other of others) assert.equal(forms.read(other, other.length), undefined, other.toString());
+    }
   });
 
   test('what is learned is no view of the body, whose memory is used again', () => {
@@ -238,6 +352,12 @@ void suite('requests that are left to the parser', () => {
       ),
       bodyOf('[1,2,3,4]', ',"parameters":{"a":1.5}'),
       bodyOf('[1,2,3,4]', `,"parameters":{"a":"${'b'.repeat(3000)}"}`),
+      bodyOf('[1,2,3,4]', ',"outputs":[],"outputs":[{"name":"z"}]'),
+      bodyOf('[1,2,3,4]', ',"outputs":[{"name":"z","parameters":{},"parameters":{"binary_data":true}}]'),
+      bodyOf(
+        '[1,2,3,4]',
+        ',"outputs":[{"name":"z","parameters":{"shared_memory_region":"r1","shared_memory_region":"r2"}}]',
+      ),
     ])
       assert.equal(knowing(body).read(body, body.length), undefined, body.toString('latin1', 0, 200));
   });
@@ -252,6 +372,15 @@ test('a path knows a few forms, and those that are used stay beside any number t
   }
   assertRead(forms, bodyOf('[3,3,3,3]'));
 });
+
+/** What a function returns or throws. */
+function outcome(action: () => unknown): unknown {
+  try {
+    return action();
+  } catch (error) {
+    return error;
+  }
+}
 
 /** Inserts, drops and replaces tokens, and checks that the forms read what the parser reads. */
 function damage(count: number, good: Buffer, like: Buffer, at: string): void {
@@ -269,10 +398,16 @@ function damage(count: number, good: Buffer, like: Buffer, at: string): void {
       text = text.slice(0, from) + (tokens[dice(tokens.length)] ?? '') + text.slice(from + dice(3));
     }
     const body = Buffer.from(text, 'latin1');
-    const known = forms.read(body, body.length);
+    const known = outcome(() => forms.read(body, body.length));
     if (known === undefined) continue;
-    wasRead++;
-    assert.ok(isDeepStrictEqual(known, read(body)), text);
+    wasRead++; // Or refused, for its range.
+    assert.ok(
+      isDeepStrictEqual(
+        known,
+        outcome(() => read(body)),
+      ),
+      text,
+    );
   }
   assert.ok(wasRead > 100, `${wasRead} were read`);
 }
@@ -293,5 +428,15 @@ test('10,000 damaged texts are read as the parser reads them, or not', () => {
     texts('["a text of some words", ["b c"],\n"d\\n"]'),
     texts('["a täxt of some words", ["b c"],\n""]'),
     'a t',
+  );
+  const shared = (range: string): Buffer =>
+    Buffer.from(
+      `{"inputs":[{"name":"x","shape":[2],"datatype":"FP32","parameters":${range}}],"outputs":[{"name":"y","parameters":${range}}]}`,
+    );
+  damage(
+    10_000,
+    shared('{"shared_memory_region":"r9","shared_memory_offset":1000000000,"shared_memory_byte_size":8}'),
+    shared('{"shared_memory_region":"r9","shared_memory_offset":1000000001,"shared_memory_byte_size":8}'),
+    '100000000',
   );
 });

@@ -1,5 +1,7 @@
 /** Long answers in JSON: the event loop turns while they are written, and clients may leave meanwhile. */
 
+// Long: it moves much data.
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate } from 'node:timers';

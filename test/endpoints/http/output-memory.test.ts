@@ -1,5 +1,7 @@
 /** The memory of large outputs is freed when their answer has left, and never before. */
 
+// Long: it moves much data.
+
 import assert from 'node:assert/strict';
 import { Agent as TlsAgent, request as requestTls } from 'node:https';
 import { Agent, createServer as createHttpServer, request as requestPlain } from 'node:http';

@@ -1,5 +1,7 @@
 /** OpenAI's own client, in JavaScript. */
 
+// Long: it starts many processes.
+
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import OpenAI, { type APIError } from 'openai';

@@ -1,5 +1,7 @@
 /** Requests that are refused: with which status, and with which text. */
 
+// Long: it starts many processes.
+
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { gzipSync } from 'node:zlib';

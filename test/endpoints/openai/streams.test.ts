@@ -1,4 +1,6 @@
 /** Streams: slow readers, the end of the endpoint, characters across borders, limits of tokens. */
+// Own process: it measures the memory of the process.
+// Long: it starts many processes.
 
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';

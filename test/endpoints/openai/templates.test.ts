@@ -1,5 +1,7 @@
 /** Chat templates: where they come from, and what hostile ones can do. */
 
+// Long: it waits for limits of time.
+
 import assert from 'node:assert/strict';
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -193,30 +195,41 @@ void suite('chat templates', () => {
     }
   });
 
-  test(
-    'the process ends with a worker that is terminated',
-    { skip: process.platform !== 'linux' },
-    async (t) => {
-      const code = `
+  for (const [what, prepare] of [
+    ['a worker', ''],
+    [
+      'a worker with a test server',
+      `const [input, output] = ['x', 'y'].map((name) => [{ name, data_type: 'TYPE_INT32', dims: [1] }]);
+       await testServer({ models: { m: { config: { input, output }, answer: ({ x }) => ({ y: x }) } } });`,
+    ],
+  ] as const)
+    test(
+      `the process ends with ${what} that is terminated`,
+      { skip: process.platform !== 'linux' },
+      async (t) => {
+        const code = `
       const { parentPort, workerData } = require('node:worker_threads');
-      import(workerData).then(async ({ Templates }) => {
+      Promise.all(workerData.map((url) => import(url))).then(async ([{ Templates }, { testServer }]) => {
+        ${prepare}
         await new Templates(100).render({ model: 'm', template: 'x', context: {} }, () => false);
         parentPort.postMessage('rendered');
         // It goes on until it is terminated.
         setInterval(() => {}, 1000);
       });`;
-      const url = new URL('../../../src/endpoints/openai/templates.js', import.meta.url).href;
-      const before = await templateProcesses();
-      const worker = new Worker(code, { eval: true, workerData: url });
-      t.after(() => worker.terminate());
-      await once(worker, 'message');
-      const [pid, ...others] = (await templateProcesses()).filter((one) => !before.includes(one));
-      assert.ok(pid !== undefined && others.length === 0);
-      await worker.terminate();
-      // A process that nobody has waited for is still there, as a zombie.
-      await until(() => !existsSync(`/proc/${pid}`));
-    },
-  );
+        const urls = ['endpoints/openai/templates.js', 'testing/index.js'].map(
+          (path) => new URL(`../../../src/${path}`, import.meta.url).href,
+        );
+        const before = await templateProcesses();
+        const worker = new Worker(code, { eval: true, workerData: urls });
+        t.after(() => worker.terminate());
+        await once(worker, 'message');
+        const [pid, ...others] = (await templateProcesses()).filter((one) => !before.includes(one));
+        assert.ok(pid !== undefined && others.length === 0);
+        await worker.terminate();
+        // A process that nobody has waited for is still there, as a zombie.
+        await until(() => !existsSync(`/proc/${pid}`));
+      },
+    );
 
   test('signals that a terminal sends to all processes do not end the process', async (t) => {
     const program = ownFile('dist/src/endpoints/openai/template-process.js', 'for the test');

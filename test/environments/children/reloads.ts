@@ -4,7 +4,7 @@ import { symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type * as tritonts from '../../../src/index.js';
-import { row } from '../../support/harness.js';
+import { row } from '../../support/basics.js';
 import { copyCode, root } from '../../support/project.js';
 
 const [repository = '', folder = ''] = process.argv.slice(2);

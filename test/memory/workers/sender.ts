@@ -2,7 +2,7 @@
 
 import { parentPort, workerData } from 'node:worker_threads';
 import { attachServer, type ServerHandle } from '../../../src/index.js';
-import { row } from '../../support/harness.js';
+import { row } from '../../support/basics.js';
 
 const { handle, width, ownOutputs } = workerData as {
   readonly handle: ServerHandle;

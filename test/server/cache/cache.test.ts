@@ -102,6 +102,36 @@ test('a result may be changed by its caller', async (t) => {
   }
 });
 
+test('large inputs that differ in any byte have answers of their own, also in arrays of the caller', async (t) => {
+  const count = 32 * 1024;
+  const tensors = { inputs: [{ name: 'x', dims: [-1] }], outputs: [{ name: 'y', dims: [-1] }] };
+  const config = { cacheConfig: { local: { size: 16 * 2 ** 20 } } };
+  const server = await serve(t, { echo: identity({ ...tensors, more: cached }) }, config);
+  // The first of them are in the same sample (docs/cache.md).
+  const places = [100, 101, 5000, 0, count - 1];
+  const changed = (place: number): Float32Array => {
+    const data = new Float32Array(count).fill(1);
+    data[place] = 2;
+    return data;
+  };
+  const into = new Float32Array(count);
+  for (let round = 0; round < 4; round++) {
+    for (const place of places) {
+      const x = { data: changed(place), shape: [1, count] };
+      const own = await server.infer('echo', { x });
+      assert.equal(own.timings.cacheHit, round > 0);
+      const data = own.outputs['y']?.as('FP32').data;
+      assert.deepEqual(data, changed(place));
+      data.fill(7); // It is the caller's.
+      const given = await server.infer('echo', { x }, { into: { y: into } });
+      assert.ok(given.timings.cacheHit);
+      assert.deepEqual(into, changed(place));
+      into.fill(7);
+    }
+  }
+  assert.deepEqual(counts(server, 'echo'), [2 * 4 * places.length - places.length, places.length]);
+});
+
 test('shape, wanted outputs and parameters are part of the question, as they are not in Triton', async (t) => {
   const tensors = { inputs: [{ name: 'x', dims: [-1] }], outputs: [{ name: 'y', dims: [-1] }] };
   const server = await serve(t, { echo: identity({ ...tensors, more: cached }) }, { cacheConfig });

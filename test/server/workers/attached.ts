@@ -2,7 +2,7 @@
 
 import { parentPort, workerData } from 'node:worker_threads';
 import { attachServer, type ServerHandle, TritonError } from '../../../src/index.js';
-import { floats, row, turn } from '../../support/harness.js';
+import { floats, row, turn } from '../../support/basics.js';
 import type { Answer, Question } from './client.js';
 
 const { handle } = workerData as { readonly handle: ServerHandle };

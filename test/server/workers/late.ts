@@ -5,7 +5,7 @@
 
 import { parentPort, workerData } from 'node:worker_threads';
 import { attachServer, TritonError, type InferResult, type ServerHandle } from '../../../src/index.js';
-import { floats, row } from '../../support/harness.js';
+import { floats, row } from '../../support/basics.js';
 
 /** The worker's task. */
 export interface Late {

@@ -137,6 +137,7 @@ export const stub: Model = {
   },
   runtimeInfo: () => general.runtimeInfo(),
   statistics: () => general.statistics(),
+  explain: () => general.explain(),
 };
 
 export const groups: readonly ModelInstanceGroup[] = general.config.instance_group;

@@ -28,6 +28,13 @@ TRITONSERVER_Error* NotSupported(const char* function, const char* reason) noexc
   return Guard([&] { return Status::Unsupported(std::string(function) + ": " + reason); });
 }
 
+TRITONSERVER_Error* NullArgument(const char* function, int argument) noexcept {
+  return Guard([&] {
+    return Status::InvalidArg(std::string(function) + ": its argument " + std::to_string(argument) +
+                              " must not be null");
+  });
+}
+
 TRITONSERVER_Error* TRITONSERVER_ErrorNew(TRITONSERVER_Error_Code code, const char* msg) noexcept {
   const auto index = static_cast<size_t>(code);
   const Code known = index < std::size(kCodes) ? kCodes[index] : Code::kUnknown;

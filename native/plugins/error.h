@@ -31,5 +31,8 @@ TRITONSERVER_Error* Guard(Call&& call) noexcept {
 Status TakeError(TRITONSERVER_Error* error) noexcept;
 // UNSUPPORTED, with the name of the function. Makes all refusals of a kind read alike.
 TRITONSERVER_Error* NotSupported(const char* function, const char* reason) noexcept;
+// INVALID_ARG: an argument, counted from 1, must not be null. Not inline, because hundreds of
+// functions refuse by it.
+TRITONSERVER_Error* NullArgument(const char* function, int argument) noexcept;
 
 }  // namespace tritonts::plugins

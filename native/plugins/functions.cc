@@ -77,10 +77,7 @@ struct Entry<TRITONSERVER_Error* (*)(Arguments...) noexcept, function, name> {
       if (search.found() > 0) {
         // Nothing is deleted, as with `delete`.
         if (search.found() == 1 && std::string_view(name).ends_with("Delete")) return nullptr;
-        return Guard([&] {
-          return Status::InvalidArg(std::string(name) + ": its argument " +
-                                    std::to_string(search.found()) + " must not be null");
-        });
+        return NullArgument(name, search.found());
       }
     }
     return function(arguments...);

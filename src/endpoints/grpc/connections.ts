@@ -54,6 +54,9 @@ export class Connections {
   drain(): void {
     this.#draining = true;
     for (const connection of this.#all) connection.drain();
+    // A client that has not begun its TLS handshake has no connection yet that could end.
+    if (this.#options.tls === undefined) return;
+    for (const socket of this.#sockets) if (socket.bytesRead === 0) socket.destroy();
   }
 
   destroy(): void {

@@ -8,7 +8,7 @@ import { InferenceService } from '../service/service.js';
 import { Budget } from '../../protocol/grpc/budget.js';
 import { tellOfCall } from './call-channel.js';
 import { CallList } from './call-list.js';
-import { Inflater } from './compression.js';
+import { Deflater, Inflater } from './compression.js';
 import type { CallContext } from './context.js';
 import { encodeHeaders } from '../../protocol/http2/hpack-encoder.js';
 import { isGrpc } from '../../protocol/grpc/framing.js';
@@ -38,7 +38,8 @@ export class GrpcHandler implements CallContext {
     const { maxRequestBytes, maxHeldBytes, responseCompression: level } = options;
     const budget = new Budget(maxHeldBytes);
     const inflater = new Inflater(maxRequestBytes, budget);
-    this.shared = { maxRequestBytes, budget, inflater, level, calls: new CallList(), tick: 0 };
+    const deflater = new Deflater(level);
+    this.shared = { maxRequestBytes, budget, inflater, deflater, calls: new CallList(), tick: 0 };
   }
 
   /** Answers a call. */

@@ -12,8 +12,10 @@ export const frameBytes: number = 256 << 10;
 /** The most bytes of a call's headers. */
 export const headerBytes: number = 16 << 10;
 
-/** Counts the bytes of answers. */
+/** Counts the bytes of answers, and those that paused calls keep. */
 export interface ByteCount {
+  /** Counts bytes of requests. Throws if they are too many. */
+  take(bytes: number): void;
   add(bytes: number): void;
   release(bytes: number): void;
 }
@@ -22,7 +24,7 @@ export interface ByteCount {
 export interface SessionShared {
   readonly slab: Slab;
   readonly maxConcurrentStreams: number;
-  /** The bytes of answers that were not sent. */
+  /** The bytes of answers that were not sent, and of requests that wait in paused calls. */
   readonly budget: ByteCount;
   /** The frames with which every connection begins. */
   readonly opening: Buffer;

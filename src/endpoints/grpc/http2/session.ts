@@ -26,6 +26,11 @@ const mostOddities = 1000;
 const odditiesPerSecond = 33;
 /** How long a client has to read the last frames before its connection is destroyed. */
 const goodbyeMs = 1000;
+/**
+ * The same if it may still have answers to read: it is read for so long after its last bytes. The system drops answers that
+ * are under way when a client sends something to a connection that is closed already.
+ */
+const answersMs = 10_000;
 /** The longest text of a GOAWAY frame. */
 const mostTextBytes = 256;
 
@@ -79,6 +84,10 @@ export class Session implements IncomingEvents, OutputEvents, StreamHost {
   #closing = false;
   /** Whether nothing is read or sent any more. */
   #over = false;
+  /** Of a connection that is over: whether the client's bytes prolong its time to read. */
+  #isPatient = false;
+  /** When the end of a call was last sent. */
+  #answeredAt = -Infinity;
   #goodbye: NodeJS.Timeout | undefined;
 
   constructor(socket: Socket, shared: SessionShared, events: SessionEvents) {
@@ -120,7 +129,7 @@ export class Session implements IncomingEvents, OutputEvents, StreamHost {
     if (this.#over || (this.#closing && code === errorCode.none)) return;
     this.#closing = true;
     this.#sayGoodbye(code, text);
-    if (this.#count === 0) this.#finish();
+    if (this.#count === 0) this.#finish(code === errorCode.none);
   }
 
   /** Ends the connection at once. */
@@ -141,24 +150,35 @@ export class Session implements IncomingEvents, OutputEvents, StreamHost {
     const { code, message } =
       error instanceof ConnectionError ? error : { code: errorCode.internal, message: 'internal error' };
     this.#sayGoodbye(code, message);
-    this.#finish();
+    this.#finish(false);
   }
 
-  /** Sends what waits, and closes the connection when the client has read it. */
-  #finish(): void {
+  /**
+   * Sends what waits, and closes the connection when the client has read it.
+   *
+   * @param isPatient - Whether the client has time to read; else it gets a moment only.
+   */
+  #finish(isPatient: boolean): void {
+    const isAnswered = this.#socket.writableLength > 0 || performance.now() - this.#answeredAt < answersMs;
     this.#output.flush();
     // The last call may have ended by that, and the connection with it.
     if (this.#over) return;
     this.#over = true;
     this.#incoming.stop();
     this.#endStreams();
-    const socket = this.#socket;
-    if (socket.destroyed) return;
-    socket.end();
+    if (this.#socket.destroyed) return;
     // Closing a socket with unread bytes resets the connection, and the client could lose what was sent last.
-    this.#goodbye = setTimeout(() => {
-      socket.destroy();
-    }, goodbyeMs).unref();
+    const wait = (): void => {
+      this.#goodbye ??= setTimeout(
+        () => {
+          this.destroy();
+        },
+        this.#isPatient ? answersMs : goodbyeMs,
+      ).unref();
+    };
+    this.#isPatient = isPatient && isAnswered;
+    if (!isPatient) wait();
+    this.#output.end(wait);
   }
 
   #endStreams(): void {
@@ -169,7 +189,10 @@ export class Session implements IncomingEvents, OutputEvents, StreamHost {
   }
 
   readonly #onChunk = (chunk: Buffer): void => {
-    if (this.#over) return;
+    if (this.#over) {
+      if (this.#isPatient) this.#goodbye?.refresh();
+      return;
+    }
     try {
       this.#incoming.push(chunk);
     } catch (error) {
@@ -245,7 +268,8 @@ export class Session implements IncomingEvents, OutputEvents, StreamHost {
     const stream = this.#streams[id];
     if (stream === undefined) {
       this.#checkSeen(id);
-      this.odd();
+      // It crossed the end of the call, as resets at deadlines do.
+      this.#events.cancelled(true);
       return;
     }
     const { begun } = stream;
@@ -343,7 +367,7 @@ export class Session implements IncomingEvents, OutputEvents, StreamHost {
     delete this.#streams[stream.id];
     this.#count--;
     stream.close();
-    if (this.#closing && this.#count === 0) this.#finish();
+    if (this.#closing && this.#count === 0) this.#finish(true);
   }
 
   // What streams need.
@@ -372,6 +396,10 @@ export class Session implements IncomingEvents, OutputEvents, StreamHost {
     else budget.release(-bytes);
   }
 
+  keep(bytes: number): void {
+    this.#shared.budget.take(bytes);
+  }
+
   sending(bytes: number): void {
     this.#output.sending(bytes);
   }
@@ -385,6 +413,7 @@ export class Session implements IncomingEvents, OutputEvents, StreamHost {
   // What was sent.
 
   sent(stream: Stream): void {
+    this.#answeredAt = performance.now();
     if (stream.stopsClient) this.reset(stream, errorCode.none);
     else if (stream.remoteEnded) this.#remove(stream);
   }

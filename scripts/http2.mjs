@@ -45,6 +45,7 @@ function accept(socket, shared) {
           stream.end(trailers, 0, false);
         },
         drained: nothing,
+        overflowed: nothing,
         closed: nothing,
       };
     },

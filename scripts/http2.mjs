@@ -46,6 +46,7 @@ function accept(socket, shared) {
         },
         drained: nothing,
         overflowed: nothing,
+        isDue: false,
         closed: nothing,
       };
     },

@@ -69,6 +69,8 @@ export class Rpc implements Listed, StreamUser {
   #handler: RpcHandler | undefined;
   #whenClosed: ((sent: boolean) => void) | undefined;
   #timer: NodeJS.Timeout | undefined;
+  /** From when on a client may end the call because of its deadline. */
+  #dueAt = Infinity;
   /** Bytes of messages that count as held. */
   #held = 0;
   #waiting: Waiting[] | undefined;
@@ -273,7 +275,7 @@ export class Rpc implements Listed, StreamUser {
     this.#stream.pause(!this.#finished && (this.#paused || this.#isInflating()));
   }
 
-  /** Called by the stream, as are the next four. */
+  /** Called by the stream, as are the next five. */
   received(chunk: Buffer): void {
     if (this.#finished) return; // The call needs no more bytes.
     this.#since = this.#shared.tick;
@@ -283,6 +285,11 @@ export class Rpc implements Listed, StreamUser {
     } catch (error) {
       this.#end(error);
     }
+  }
+
+  /** Its time began at the client, and may be over there before it is here. */
+  get isDue(): boolean {
+    return performance.now() >= this.#dueAt;
   }
 
   overflowed(error: unknown): void {
@@ -339,8 +346,11 @@ export class Rpc implements Listed, StreamUser {
   #startTimer(text: string): void {
     const ms = readTimeout(text);
     const passed = (): void => {
-      this.#end(new RpcError(status.deadlineExceeded, `the deadline of ${ms} ms has passed`));
+      // Clients count in nanoseconds.
+      const text = `the deadline of ${Math.ceil(ms * 1000) / 1000} ms has passed`;
+      this.#end(new RpcError(status.deadlineExceeded, text));
     };
+    this.#dueAt = performance.now() + ms / 2;
     this.#timer = setTimeout(passed, Math.min(Math.ceil(ms), longestTimerMs));
   }
 }

@@ -8,11 +8,12 @@ import { connect, type Socket } from 'node:net';
 import { test } from 'node:test';
 import { connect as connectTls } from 'node:tls';
 import { setTimeout as delay } from 'node:timers/promises';
+import { encodeHeaders } from '../../../src/protocol/http2/hpack-encoder.js';
 import { certificate } from '../../support/certificate.js';
 import { until, type Context } from '../../support/harness.js';
 import { endpointOf } from './harness.js';
 import { Peer } from './peer.js';
-import { number, openWindows, setup, type PeerSetup } from './peer-setup.js';
+import { number, openWindows, setup, usual, type PeerSetup } from './peer-setup.js';
 import { closed, frame } from './raw.js';
 
 /** The server's sockets from now on, the newest last. */
@@ -119,4 +120,22 @@ test('with TLS, clients that never begin do not delay the end, and refused ones 
   await endpoint.close({ timeoutMs: 60_000 });
   assert.ok(performance.now() - began < 9000);
   silent.destroy();
+});
+
+test('calls that reach their deadlines at once do not end another call of their connection', async (t) => {
+  const { endpoint, slow } = await setup(t);
+  const peer = new Peer(t, endpoint);
+  peer.call(1, slow);
+  const timed = encodeHeaders([...usual, ['grpc-timeout', '2S']]);
+  const ids = Array.from({ length: 999 }, (_, i) => 2 * i + 3);
+  for (const id of ids) peer.send(frame(1, 4, id, timed), frame(0, 1, id, slow));
+  peer.send(frame(6, 0, 0, Buffer.alloc(8)));
+  await until(() => peer.of(6).length === 1);
+  await delay(1100);
+  peer.send(...ids.map((id) => frame(3, 0, id, number(8))), frame(6, 0, 0, Buffer.alloc(8)));
+  await until(() => peer.of(6).length === 2);
+  // New calls go to another connection.
+  assert.deepEqual(peer.away(), { code: 0, text: '' });
+  await delay(1500);
+  assert.deepEqual([peer.resetOf(1), peer.hasEnded(1), peer.socket.destroyed], [undefined, false, false]);
 });

@@ -47,9 +47,9 @@ export interface SessionEvents {
   /**
    * Tells that the client has reset a call.
    *
-   * @param answered - Whether anything had been sent to the client.
+   * @param waited - Whether the client has waited for the call: something had been sent to it, or the call's time was over.
    */
-  cancelled(answered: boolean): void;
+  cancelled(waited: boolean): void;
   /** Tells that the connection has ended, once. */
   closed(): void;
 }
@@ -273,9 +273,10 @@ export class Session implements IncomingEvents, OutputEvents, StreamHost {
       return;
     }
     const { begun } = stream;
+    const isDue = stream.user?.isDue === true;
     this.#remove(stream);
     // A client that needs no more than it has got may say so.
-    if (code !== errorCode.none || !begun) this.#events.cancelled(begun);
+    if (code !== errorCode.none || !begun) this.#events.cancelled(begun || isDue);
   }
 
   onSettings(payload: Buffer): void {

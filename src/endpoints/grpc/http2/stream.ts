@@ -15,6 +15,8 @@ const mostDataBytes = 64 << 10;
 
 /** Uses a stream. */
 export interface StreamUser {
+  /** Whether the client is likely to end the call now because its time is over. */
+  readonly isDue: boolean;
   /** Takes received bytes. */
   received(bytes: Buffer): void;
   /** Tells that bytes which came while the stream was paused cannot be kept, and are lost. */

@@ -71,22 +71,26 @@ export class GrpcHandler implements CallContext {
     const header = this.#access.refusedFor(method.group, headers);
     if (header !== undefined)
       throw new RpcError(status.unavailable, `This protocol is restricted, expecting header '${header}'`);
-    if (this.#closing())
-      throw new RpcError(
-        status.unavailable,
-        'GRPC server is shutting down and has stopped accepting new requests',
-      );
+    this.#checkOpen();
     const encoding = headers['grpc-encoding'];
     if (encoding !== undefined && encoding !== 'identity' && encoding !== 'gzip' && encoding !== 'deflate')
       throw new RpcError(status.unimplemented, `grpc-encoding '${encoding.slice(0, 64)}' is not supported`);
     return this.#make(rpc, method);
   }
 
+  readonly #checkOpen = (): void => {
+    if (this.#closing())
+      throw new RpcError(
+        status.unavailable,
+        'GRPC server is shutting down and has stopped accepting new requests',
+      );
+  };
+
   #make(rpc: Rpc, { service, name }: Method): RpcHandler {
     if (name === 'ModelInfer') return new UnaryInfer(rpc, this);
     if (name === 'ModelStreamInfer') return new InferStream(rpc, this);
     if (name === 'Check') return new HealthCheck(rpc, this.service);
-    if (name === 'Watch') return new HealthWatch(rpc, this.service);
+    if (name === 'Watch') return new HealthWatch(rpc, this.service, this.#checkOpen);
     if (service !== 'inference.GRPCInferenceService') return new ReflectionStream(rpc);
     return new UnaryCall(rpc, this.service, name);
   }

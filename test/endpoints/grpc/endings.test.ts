@@ -14,7 +14,7 @@ import { until, type Context } from '../../support/harness.js';
 import { endpointOf } from './harness.js';
 import { Peer } from './peer.js';
 import { number, openWindows, setup, usual, type PeerSetup } from './peer-setup.js';
-import { closed, frame } from './raw.js';
+import { answerOf, closed, frame, framed, open, session } from './raw.js';
 
 /** The server's sockets from now on, the newest last. */
 function accepted(t: Context): Socket[] {
@@ -95,6 +95,21 @@ test('an idle client that does not close delays the end by a second at most', as
   const began = performance.now();
   await endpoint.close({ timeoutMs: 60_000 });
   assert.ok(performance.now() - began < 9000);
+});
+
+test('a client that watches the health is told of the end, and does not delay it', async (t) => {
+  const { endpoint } = await setup(t);
+  const client = session(t, endpoint);
+  const stream = open(client, { ':path': '/grpc.health.v1.Health/Watch' });
+  const answer = answerOf(stream);
+  stream.end(framed(Buffer.alloc(0)));
+  await new Promise((resolve) => stream.once('data', resolve));
+  const began = performance.now();
+  await endpoint.close({ timeoutMs: 60_000 });
+  assert.ok(performance.now() - began < 9000);
+  const { status, text } = await answer;
+  assert.equal(status, 14);
+  assert.match(text, /is shutting down/);
 });
 
 test('with TLS, clients that never begin do not delay the end, and refused ones are not kept', async (t) => {

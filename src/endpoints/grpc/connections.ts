@@ -21,7 +21,8 @@ export class Connections {
   constructor(options: CheckedGrpcOptions, handler: GrpcHandler) {
     this.#options = options;
     this.#handler = handler;
-    this.#shared = shareSessions(options.maxConcurrentStreams, handler.shared.budget);
+    const { maxConcurrentStreams, requestTimeoutMs } = options;
+    this.#shared = shareSessions(maxConcurrentStreams, handler.shared.budget, requestTimeoutMs);
   }
 
   /** Takes a connection that is ready for HTTP/2. */

@@ -26,11 +26,6 @@ const mostOddities = 1000;
 const odditiesPerSecond = 33;
 /** How long a client has to read the last frames before its connection is destroyed. */
 const goodbyeMs = 1000;
-/**
- * The same if it may still have answers to read: it is read for so long after its last bytes. The system drops answers that
- * are under way when a client sends something to a connection that is closed already.
- */
-const answersMs = 10_000;
 /** The longest text of a GOAWAY frame. */
 const mostTextBytes = 256;
 
@@ -159,6 +154,7 @@ export class Session implements IncomingEvents, OutputEvents, StreamHost {
    * @param isPatient - Whether the client has time to read; else it gets a moment only.
    */
   #finish(isPatient: boolean): void {
+    const { answersMs } = this.#shared;
     const isAnswered = this.#socket.writableLength > 0 || performance.now() - this.#answeredAt < answersMs;
     this.#output.flush();
     // The last call may have ended by that, and the connection with it.
@@ -173,7 +169,7 @@ export class Session implements IncomingEvents, OutputEvents, StreamHost {
         () => {
           this.destroy();
         },
-        this.#isPatient ? answersMs : goodbyeMs,
+        this.#isPatient ? Math.max(goodbyeMs, answersMs) : goodbyeMs,
       ).unref();
     };
     this.#isPatient = isPatient && isAnswered;

@@ -45,6 +45,8 @@ function accept(socket, shared) {
           stream.end(trailers, 0, false);
         },
         drained: nothing,
+        overflowed: nothing,
+        isDue: false,
         closed: nothing,
       };
     },
@@ -97,7 +99,7 @@ const expect = (holds, text) => {
 
 async function check(what, tls) {
   const budget = new Budget(1 << 30);
-  const shared = shareSessions(100, budget);
+  const shared = shareSessions(100, budget, 300_000);
   const server = createHttp2Server(tls, (socket) => accept(socket, shared));
   await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { cases, output } = await casesOf(server.address().port, tls ? ['--tls', '--insecure'] : []);

@@ -29,7 +29,16 @@ export function tellOfCall(stream: Stream): void {
     path: stream.headers[':path'] ?? '',
     remoteAddress: stream.remoteAddress,
     whenEnded(ended) {
-      stream.watch(ended);
+      stream.watch((status) => {
+        try {
+          ended(status);
+        } catch (error) {
+          // As errors of the channel's other functions: the call and its connection go on.
+          process.nextTick(() => {
+            throw error;
+          });
+        }
+      });
     },
   } satisfies StartedCall);
 }

@@ -4,6 +4,7 @@ import { constants, deflate, gzip, unzip } from 'node:zlib';
 import { unavailable } from '../../errors.js';
 import type { Budget } from '../../protocol/grpc/budget.js';
 import { RpcError, status } from '../../protocol/grpc/status.js';
+import { Queue } from '../../queue.js';
 
 /** The value of `grpc-accept-encoding`. */
 export const acceptedEncodings = 'identity,deflate,gzip';
@@ -33,21 +34,47 @@ export function compressionFor(
   return names.includes('deflate') ? 'deflate' : undefined;
 }
 
-/** Compresses a message. If that fails, `done` gets undefined, and the message is sent uncompressed. */
-export function compress(
-  kind: Compression,
-  level: CompressionLevel,
-  pieces: readonly Buffer[],
-  done: (bytes: Buffer | undefined) => void,
-): void {
-  const method = kind === 'gzip' ? gzip : deflate;
-  method(Buffer.concat(pieces), { level: zlibLevels[level] }, (error, bytes) => {
-    done(error === null ? bytes : undefined);
-  });
+/** How many messages are compressed, and how many decompressed, at once: libuv has four threads. */
+const mostAtOnce = 4;
+
+/** Compresses messages. Only those under compression are copied. */
+export class Deflater {
+  readonly level: CompressionLevel;
+  #running = 0;
+  readonly #waiting: Queue<() => void> = new Queue();
+
+  constructor(level: CompressionLevel) {
+    this.level = level;
+  }
+
+  /**
+   * Compresses a message.
+   *
+   * @param done - Called later. It gets undefined if compression fails: the message is sent uncompressed.
+   */
+  deflate(kind: Compression, pieces: readonly Buffer[], done: (bytes: Buffer | undefined) => void): void {
+    const ended = (bytes: Buffer | undefined): void => {
+      this.#running--;
+      this.#waiting.shift()?.();
+      done(bytes);
+    };
+    const start = (): void => {
+      this.#running++;
+      const method = kind === 'gzip' ? gzip : deflate;
+      try {
+        method(Buffer.concat(pieces), { level: zlibLevels[this.level] }, (error, bytes) => {
+          ended(error === null ? bytes : undefined);
+        });
+      } catch {
+        // There is no memory for a copy.
+        process.nextTick(ended);
+      }
+    };
+    if (this.#running < mostAtOnce) start();
+    else this.#waiting.push(start);
+  }
 }
 
-/** How many messages are decompressed at once: libuv has four threads. */
-const mostAtOnce = 4;
 /** The share of the remaining budget that each message may take when decompressed. */
 const partOfBudget = 1 / mostAtOnce;
 /** The bytes that a decompressed message may have even if the budget is spent. */

@@ -17,8 +17,9 @@ const idlePingMs = 7_200_000;
 const prefaceMs = 60_000;
 
 /**
- * How many calls a client may reset before any answer: a burst, and then so many a second. This bounds rapid-reset
- * attacks (CVE-2023-44487), in which each call costs the server work and the client nothing.
+ * How many calls a client may reset before any answer and their deadlines: a burst, and then so many a second. This bounds
+ * rapid-reset attacks (CVE-2023-44487), in which each call costs the server work and the client nothing. Very many calls that
+ * reach their deadlines at once are none.
  */
 const mostUnanswered = 900;
 const unansweredPerSecond = 30;
@@ -89,11 +90,11 @@ export class Connection implements SessionEvents, Traffic {
   /**
    * Counts a call that the client has reset.
    *
-   * @param answered - Whether anything had been sent to the client.
+   * @param waited - Whether the client has waited for the call: something had been sent to it, or the call's time was over.
    */
-  cancelled(answered: boolean): void {
+  cancelled(waited: boolean): void {
     const now = performance.now();
-    if (!answered && this.#unanswered.add(now)) this.#calm('too_many_resets');
+    if (!waited && this.#unanswered.add(now)) this.#calm('too_many_resets');
     else if (this.#resets.add(now)) this.drain();
   }
 

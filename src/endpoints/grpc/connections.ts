@@ -21,7 +21,8 @@ export class Connections {
   constructor(options: CheckedGrpcOptions, handler: GrpcHandler) {
     this.#options = options;
     this.#handler = handler;
-    this.#shared = shareSessions(options.maxConcurrentStreams, handler.shared.budget);
+    const { maxConcurrentStreams, requestTimeoutMs } = options;
+    this.#shared = shareSessions(maxConcurrentStreams, handler.shared.budget, requestTimeoutMs);
   }
 
   /** Takes a connection that is ready for HTTP/2. */
@@ -54,6 +55,9 @@ export class Connections {
   drain(): void {
     this.#draining = true;
     for (const connection of this.#all) connection.drain();
+    // A client that has not begun its TLS handshake has no connection yet that could end.
+    if (this.#options.tls === undefined) return;
+    for (const socket of this.#sockets) if (socket.bytesRead === 0) socket.destroy();
   }
 
   destroy(): void {

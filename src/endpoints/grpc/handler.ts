@@ -8,7 +8,7 @@ import { InferenceService } from '../service/service.js';
 import { Budget } from '../../protocol/grpc/budget.js';
 import { tellOfCall } from './call-channel.js';
 import { CallList } from './call-list.js';
-import { Inflater } from './compression.js';
+import { Deflater, Inflater } from './compression.js';
 import type { CallContext } from './context.js';
 import { encodeHeaders } from '../../protocol/http2/hpack-encoder.js';
 import { isGrpc } from '../../protocol/grpc/framing.js';
@@ -38,7 +38,8 @@ export class GrpcHandler implements CallContext {
     const { maxRequestBytes, maxHeldBytes, responseCompression: level } = options;
     const budget = new Budget(maxHeldBytes);
     const inflater = new Inflater(maxRequestBytes, budget);
-    this.shared = { maxRequestBytes, budget, inflater, level, calls: new CallList(), tick: 0 };
+    const deflater = new Deflater(level);
+    this.shared = { maxRequestBytes, budget, inflater, deflater, calls: new CallList(), tick: 0 };
   }
 
   /** Answers a call. */
@@ -70,22 +71,26 @@ export class GrpcHandler implements CallContext {
     const header = this.#access.refusedFor(method.group, headers);
     if (header !== undefined)
       throw new RpcError(status.unavailable, `This protocol is restricted, expecting header '${header}'`);
-    if (this.#closing())
-      throw new RpcError(
-        status.unavailable,
-        'GRPC server is shutting down and has stopped accepting new requests',
-      );
+    this.#checkOpen();
     const encoding = headers['grpc-encoding'];
     if (encoding !== undefined && encoding !== 'identity' && encoding !== 'gzip' && encoding !== 'deflate')
       throw new RpcError(status.unimplemented, `grpc-encoding '${encoding.slice(0, 64)}' is not supported`);
     return this.#make(rpc, method);
   }
 
+  readonly #checkOpen = (): void => {
+    if (this.#closing())
+      throw new RpcError(
+        status.unavailable,
+        'GRPC server is shutting down and has stopped accepting new requests',
+      );
+  };
+
   #make(rpc: Rpc, { service, name }: Method): RpcHandler {
     if (name === 'ModelInfer') return new UnaryInfer(rpc, this);
     if (name === 'ModelStreamInfer') return new InferStream(rpc, this);
     if (name === 'Check') return new HealthCheck(rpc, this.service);
-    if (name === 'Watch') return new HealthWatch(rpc, this.service);
+    if (name === 'Watch') return new HealthWatch(rpc, this.service, this.#checkOpen);
     if (service !== 'inference.GRPCInferenceService') return new ReflectionStream(rpc);
     return new UnaryCall(rpc, this.service, name);
   }

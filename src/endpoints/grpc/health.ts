@@ -46,17 +46,23 @@ export class HealthCheck extends OneMessage {
   }
 }
 
-/** The streaming call Watch. It sends the current state, and then every change until the client leaves. */
+/**
+ * The streaming call Watch. It sends the current state, and then every change until the client leaves or the endpoint closes, which
+ * it would delay otherwise.
+ */
 export class HealthWatch extends OneMessage {
   readonly #rpc: Rpc;
   readonly #service: InferenceService;
+  /** Throws if the endpoint closes. */
+  readonly #checkOpen: () => void;
   #timer: NodeJS.Timeout | undefined;
   #last: boolean | undefined;
 
-  constructor(rpc: Rpc, service: InferenceService) {
+  constructor(rpc: Rpc, service: InferenceService, checkOpen: () => void) {
     super();
     this.#rpc = rpc;
     this.#service = service;
+    this.#checkOpen = checkOpen;
   }
 
   protected override one(bytes: Buffer): void {
@@ -72,6 +78,13 @@ export class HealthWatch extends OneMessage {
   }
 
   #look(): void {
+    try {
+      this.#checkOpen();
+    } catch (error) {
+      this.gone();
+      this.#rpc.fail(error);
+      return;
+    }
     const serving = isServing(this.#service);
     if (serving === this.#last || this.#rpc.congested) return;
     this.#last = serving;

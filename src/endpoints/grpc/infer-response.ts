@@ -8,7 +8,8 @@ import { bytesOfTensor } from '../service/tensors.js';
 import { writeParameter, writeTensor, writeText } from '../../protocol/grpc/infer-fields.js';
 import { wireType } from '../../protocol/protobuf/reader.js';
 import { ProtoWriter } from '../../protocol/protobuf/writer.js';
-import { prefixBytes } from '../../protocol/grpc/framing.js';
+import { mostMessageBytes, prefixBytes } from '../../protocol/grpc/framing.js';
+import { RpcError, status } from '../../protocol/grpc/status.js';
 
 /** Outputs up to this size are copied behind the fields before them, which is cheaper than a piece of their own. */
 const smallOutput = 4 << 10;
@@ -87,6 +88,10 @@ function written<T>(write: () => T): T {
 
 /** Writes the size of a message into its prefix. */
 function sized(pieces: readonly Buffer[], size: number): Answer {
+  if (size > mostMessageBytes) {
+    const text = `the answer has ${size} bytes; a message has ${mostMessageBytes} at most`;
+    throw new RpcError(status.resourceExhausted, text);
+  }
   pieces[0]?.writeUInt32BE(size - prefixBytes, 1);
   return { pieces, size };
 }
@@ -96,7 +101,11 @@ function leavePrefix(): void {
   writer.patchByte(0, 0);
 }
 
-/** `ModelInferResponse`, with the outputs in the order of the request's list, or of the configuration. */
+/**
+ * `ModelInferResponse`, with the outputs in the order of the request's list, or of the configuration.
+ *
+ * @throws {@link RpcError} RESOURCE_EXHAUSTED for more bytes than a message may have, as all of these functions do.
+ */
 export function writeInferResponse(result: InferResult, asked: readonly Named[] | undefined): Answer {
   return written(() => {
     const pieces: Buffer[] = [];

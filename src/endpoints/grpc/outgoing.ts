@@ -1,6 +1,7 @@
 /** Sends a call's headers, messages (compressed or not) and trailers. */
 
-import { compress, type Compression, type CompressionLevel } from './compression.js';
+import type { Budget } from '../../protocol/grpc/budget.js';
+import type { Compression, Deflater } from './compression.js';
 import { encodeText, prefixBytes } from '../../protocol/grpc/framing.js';
 import { errorCode } from '../../protocol/http2/errors.js';
 import { encodeHeaders } from '../../protocol/http2/hpack-encoder.js';
@@ -17,19 +18,26 @@ const responseHeaders: readonly (readonly [string, string])[] = [
 const plainHead = encodeHeaders(responseHeaders);
 const okTrailers = encodeHeaders([['grpc-status', '0']]);
 
+/** A message under compression, or compressed. */
+interface Place {
+  answer: Answer | undefined;
+}
+
 /** See the head of this file. Nothing is sent after {@link end} and {@link fail}. */
 export class Outgoing {
   readonly #stream: Stream;
-  readonly #level: CompressionLevel;
-  /** Messages under compression, and messages that wait behind them. */
-  #queue: { answer: Answer | undefined }[] | undefined;
+  readonly #deflater: Deflater;
+  readonly #budget: Budget;
+  /** Messages under compression, and messages that wait behind them. The budget counts them here, and then in the stream. */
+  #queue: Place[] | undefined;
   /** Ends the stream, once the queued messages have been sent. */
   #last: (() => void) | undefined;
   #drained: (() => void)[] | undefined;
 
-  constructor(stream: Stream, level: CompressionLevel) {
+  constructor(stream: Stream, deflater: Deflater, budget: Budget) {
     this.#stream = stream;
-    this.#level = level;
+    this.#deflater = deflater;
+    this.#budget = budget;
   }
 
   /** Whether sent bytes wait in memory because the client does not read them. */
@@ -124,20 +132,28 @@ export class Outgoing {
 
   #compress(answer: Answer, kind: Compression): void {
     const queue = (this.#queue ??= []);
-    const place: { answer: Answer | undefined } = { answer: undefined };
+    const place: Place = { answer: undefined };
     queue.push(place);
+    const budget = this.#budget;
+    budget.add(answer.size);
     const [head = Buffer.alloc(0), ...rest] = answer.pieces;
-    compress(kind, this.#level, [head.subarray(prefixBytes), ...rest], (bytes) => {
+    this.#deflater.deflate(kind, [head.subarray(prefixBytes), ...rest], (bytes) => {
       place.answer = bytes === undefined ? answer : compressed(bytes);
+      budget.release(answer.size);
+      budget.add(place.answer.size);
       this.#flush(queue);
     });
   }
 
   /** Sends the messages at the front of the queue whose compression is done. */
-  #flush(queue: { answer: Answer | undefined }[]): void {
+  #flush(queue: Place[]): void {
     const count = queue.findIndex(({ answer }) => answer === undefined);
     const ready = queue.splice(0, count < 0 ? queue.length : count);
-    for (const { answer } of ready) if (answer !== undefined) this.#write(answer);
+    for (const { answer } of ready) {
+      if (answer === undefined) continue;
+      this.#budget.release(answer.size);
+      this.#write(answer);
+    }
     if (queue.length > 0) return;
     this.#queue = undefined;
     if (this.#stream.closed) return;

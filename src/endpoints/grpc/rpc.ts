@@ -2,8 +2,8 @@
 
 import type { Budget } from '../../protocol/grpc/budget.js';
 import type { CallList, Listed } from './call-list.js';
-import { compressionFor, type Compression, type CompressionLevel, type Inflater } from './compression.js';
-import { MessageReader, mostMessageBytes, readTimeout } from '../../protocol/grpc/framing.js';
+import { compressionFor, type Compression, type Deflater, type Inflater } from './compression.js';
+import { MessageReader, readTimeout } from '../../protocol/grpc/framing.js';
 import { RpcError, status } from '../../protocol/grpc/status.js';
 import { longestTimerMs } from '../../time-limit.js';
 import type { CallHeaders } from './http2/request-headers.js';
@@ -33,7 +33,7 @@ export interface RpcShared {
   readonly maxRequestBytes: number;
   readonly budget: Budget;
   readonly inflater: Inflater;
-  readonly level: CompressionLevel;
+  readonly deflater: Deflater;
   /** Calls that have not ended, for {@link Rpc.checkProgress}. */
   readonly calls: CallList<Rpc>;
   /** A counter of ticks. A call without progress for {@link mostTicks} ticks has stopped. */
@@ -69,6 +69,8 @@ export class Rpc implements Listed, StreamUser {
   #handler: RpcHandler | undefined;
   #whenClosed: ((sent: boolean) => void) | undefined;
   #timer: NodeJS.Timeout | undefined;
+  /** From when on a client may end the call because of its deadline. */
+  #dueAt = Infinity;
   /** Bytes of messages that count as held. */
   #held = 0;
   #waiting: Waiting[] | undefined;
@@ -87,7 +89,7 @@ export class Rpc implements Listed, StreamUser {
     this.traffic = traffic;
     traffic.began();
     this.#reader = new MessageReader(shared.maxRequestBytes, shared.budget, this);
-    this.#outgoing = new Outgoing(stream, shared.level);
+    this.#outgoing = new Outgoing(stream, shared.deflater, shared.budget);
     this.#since = shared.tick;
     shared.calls.add(this);
     stream.user = this;
@@ -126,12 +128,18 @@ export class Rpc implements Listed, StreamUser {
 
   /** Calls `drained` once, when no bytes wait any more; never if the call ends before. */
   onDrain(drained: () => void): void {
-    this.#outgoing.onDrain(drained);
+    this.#outgoing.onDrain(() => {
+      try {
+        drained();
+      } catch (error) {
+        this.#end(error);
+      }
+    });
   }
 
   /** The compression of models' answers; undefined: none. */
   get compression(): Compression | undefined {
-    const { level } = this.#shared;
+    const { level } = this.#shared.deflater;
     const accepted = this.headers['grpc-accept-encoding'];
     return level === 'none' || accepted === undefined ? undefined : compressionFor(level, accepted);
   }
@@ -155,16 +163,15 @@ export class Rpc implements Listed, StreamUser {
     if (this.#finished) return;
     this.#since = this.#shared.tick;
     this.traffic.sent();
-    this.#outgoing.send(checked(answer), compression);
+    this.#outgoing.send(answer, compression);
   }
 
   /** Sends the message, if there is one, and then the status OK. */
   finish(answer?: Answer, compression?: Compression): void {
     if (this.#finished) return;
-    const last = answer === undefined ? undefined : checked(answer);
     this.#finish();
     this.traffic.sent();
-    this.#outgoing.end(last, compression);
+    this.#outgoing.end(answer, compression);
   }
 
   /** Ends the call with an error. */
@@ -196,8 +203,9 @@ export class Rpc implements Listed, StreamUser {
       );
   }
 
-  /** Whether the call waits for bytes of the client. */
+  /** Whether the call waits for bytes of the client. While it is paused, it does not. */
   #isArriving(): boolean {
+    if (this.#paused || this.#isInflating()) return false;
     if (this.#reader.within) return true;
     return !this.#received && this.#handler?.endless === false;
   }
@@ -240,10 +248,7 @@ export class Rpc implements Listed, StreamUser {
     this.#since = this.#shared.tick;
     const waiting = this.#waiting ?? [];
     this.#waiting = undefined;
-    if (this.#finished) {
-      this.#setFlow(); // Bytes that still arrive are discarded.
-      return;
-    }
+    if (this.#finished) return;
     try {
       if (error !== undefined) throw error;
       this.#handler?.message(plain);
@@ -265,11 +270,12 @@ export class Rpc implements Listed, StreamUser {
     return this.#waiting !== undefined;
   }
 
+  /** Bytes of a call that has finished are discarded as they arrive. */
   #setFlow(): void {
-    this.#stream.pause(this.#paused || this.#isInflating());
+    this.#stream.pause(!this.#finished && (this.#paused || this.#isInflating()));
   }
 
-  /** Called by the stream, as are the next three. */
+  /** Called by the stream, as are the next five. */
   received(chunk: Buffer): void {
     if (this.#finished) return; // The call needs no more bytes.
     this.#since = this.#shared.tick;
@@ -279,6 +285,15 @@ export class Rpc implements Listed, StreamUser {
     } catch (error) {
       this.#end(error);
     }
+  }
+
+  /** Its time began at the client, and may be over there before it is here. */
+  get isDue(): boolean {
+    return performance.now() >= this.#dueAt;
+  }
+
+  overflowed(error: unknown): void {
+    this.#end(error);
   }
 
   inputEnded(): void {
@@ -325,20 +340,17 @@ export class Rpc implements Listed, StreamUser {
     this.#since = this.#shared.tick;
     if (this.#timer !== undefined) clearTimeout(this.#timer);
     this.#timer = undefined;
-    if (this.#paused) this.pause(false); // Bytes that still arrive are discarded.
+    this.#setFlow();
   }
 
   #startTimer(text: string): void {
     const ms = readTimeout(text);
     const passed = (): void => {
-      this.#end(new RpcError(status.deadlineExceeded, `the deadline of ${ms} ms has passed`));
+      // Clients count in nanoseconds.
+      const text = `the deadline of ${Math.ceil(ms * 1000) / 1000} ms has passed`;
+      this.#end(new RpcError(status.deadlineExceeded, text));
     };
+    this.#dueAt = performance.now() + ms / 2;
     this.#timer = setTimeout(passed, Math.min(Math.ceil(ms), longestTimerMs));
   }
-}
-
-function checked(answer: Answer): Answer {
-  if (answer.size <= mostMessageBytes) return answer;
-  const text = `the answer has ${answer.size} bytes; a message has ${mostMessageBytes} at most`;
-  throw new RpcError(status.resourceExhausted, text);
 }

@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { Inflater } from '../../../src/endpoints/grpc/compression.js';
+import { Deflater, Inflater } from '../../../src/endpoints/grpc/compression.js';
+import type { Stream } from '../../../src/endpoints/grpc/http2/stream.js';
+import { Outgoing } from '../../../src/endpoints/grpc/outgoing.js';
 import { Budget } from '../../../src/protocol/grpc/budget.js';
+import { until } from '../../support/harness.js';
+import { framed } from './raw.js';
 
 test('a message that waited for others is limited by what their plain bytes left', async () => {
   const max = 1 << 20;
@@ -25,4 +29,38 @@ test('a message that waited for others is limited by what their plain bytes left
   assert.ok(refused instanceof Error, `${refused} bytes`);
   assert.match(refused.message, /the room that calls in progress leave \(maxHeldBytes\)/);
   assert.equal(budget.left, max - 4 * size);
+});
+
+test('answers count as held while they wait for compression, and few are compressed at once', async () => {
+  const max = 1 << 30;
+  const budget = new Budget(max);
+  const deflater = new Deflater('low');
+  const sizes: number[] = [];
+  const written = {
+    begin: () => undefined,
+    write: ({ length }: Buffer) => sizes.push(length),
+    closed: false,
+  };
+  const answer = framed(Buffer.alloc(1 << 20));
+  const concat = Buffer.concat.bind(Buffer);
+  let copies = 0;
+  Buffer.concat = (list, length): Buffer<ArrayBuffer> => {
+    const copy = concat(list, length);
+    if (copy.length >= 1 << 20) copies++;
+    return copy;
+  };
+  try {
+    for (let i = 0; i < 20; i++)
+      new Outgoing(written as unknown as Stream, deflater, budget).send(
+        { pieces: [answer], size: answer.length },
+        'gzip',
+      );
+  } finally {
+    Buffer.concat = concat;
+  }
+  assert.equal(max - budget.left, 20 * answer.length);
+  assert.ok(copies <= 4, `${copies} copies`);
+  // Each has a prefix and a body.
+  await until(() => sizes.length === 40);
+  assert.equal(budget.left, max);
 });

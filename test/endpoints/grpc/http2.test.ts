@@ -1,65 +1,24 @@
 /** HTTP/2 itself: windows in both directions, turns of streams, frames in every form, and the answer to each broken rule. */
 
 import assert from 'node:assert/strict';
+import { getDefaultHighWaterMark, setDefaultHighWaterMark } from 'node:stream';
 import { test } from 'node:test';
 import { errorCode } from '../../../src/protocol/http2/errors.js';
 import { encodeHeaders } from '../../../src/protocol/http2/hpack-encoder.js';
-import { identity, onnx, row, serve, until, type Context } from '../../support/harness.js';
-import { endpointOf, foreign } from './harness.js';
+import { until } from '../../support/harness.js';
+import {
+  answered,
+  headers,
+  number,
+  openWindows,
+  setting,
+  setup,
+  streamHeaders,
+  usual,
+  windowOf,
+} from './peer-setup.js';
 import { Peer } from './peer.js';
-import { closed, frame, framed, headerBlock, preface } from './raw.js';
-
-const headers = headerBlock();
-const fields = {
-  model_name: 'm',
-  inputs: [{ name: 'x', datatype: 'FP32', shape: [1, 16] }],
-  raw_input_contents: [Buffer.from(row().buffer)],
-};
-const number = (value: number): Buffer => {
-  const bytes = Buffer.alloc(4);
-  bytes.writeUInt32BE(value);
-  return bytes;
-};
-const setting = (id: number, value: number): Buffer => Buffer.concat([Buffer.of(0, id), number(value)]);
-/** Settings with an initial window. */
-const windowOf = (bytes: number): Buffer => frame(4, 0, 0, setting(4, bytes));
-const infer = '/inference.GRPCInferenceService/ModelInfer';
-const usual: readonly (readonly [string, string])[] = [
-  [':method', 'POST'],
-  [':scheme', 'http'],
-  [':path', infer],
-  ['content-type', 'application/grpc'],
-];
-
-/** A server with a small model, one that answers as much as it gets, and a slow one. */
-async function setup(t: Context, options: Parameters<typeof endpointOf>[2] = {}) {
-  const dims = [-1];
-  const any = { maxBatchSize: 0, batching: false as const };
-  const same = identity({ ...any, inputs: [{ name: 'x', dims }], outputs: [{ name: 'y', dims }] });
-  const slow = identity({ delayMs: 60_000, batching: false });
-  const server = await serve(t, { m: onnx(), same, slow });
-  const endpoint = await endpointOf(t, server, options);
-  const client = await foreign(t, endpoint);
-  const write = (given: object): Buffer =>
-    framed(client.messages.write('inference.ModelInferRequest', { ...fields, ...given }));
-  /** A request whose answer has this many floats. */
-  const large = (count: number): Buffer =>
-    write({
-      model_name: 'same',
-      inputs: [{ name: 'x', datatype: 'FP32', shape: [count] }],
-      raw_input_contents: [Buffer.alloc(4 * count)],
-    });
-  return { endpoint, server, request: write({}), large, slow: write({ model_name: 'slow' }) };
-}
-
-/** Waits for the answer to a call, which must be good. */
-async function answered(peer: Peer, id: number): Promise<void> {
-  await until(() => peer.hasEnded(id));
-  assert.deepEqual(
-    peer.lists(id).map((one) => one['grpc-status']),
-    [undefined, '0'],
-  );
-}
+import { closed, frame, framed, preface } from './raw.js';
 
 test('frames with padding and priority, blocks in parts, and bytes one by one', async (t) => {
   const { endpoint, request } = await setup(t);
@@ -161,9 +120,7 @@ test('a client that wants a small table of headers is told that it is empty', as
 test('what a paused stream may hold is its window; more than that is an error', async (t) => {
   const { endpoint, server, slow, request } = await setup(t);
   const peer = new Peer(t, endpoint);
-  const path = infer.replace('ModelInfer', 'ModelStreamInfer');
-  const block = encodeHeaders(usual.map(([name, value]) => [name, name === ':path' ? path : value]));
-  peer.send(frame(1, 4, 1, block));
+  peer.send(frame(1, 4, 1, streamHeaders()));
   // The 256th request pauses the stream.
   const piece = Buffer.concat(Array.from({ length: 16 }, () => slow));
   for (let i = 0; i < 16; i++) peer.send(frame(0, 0, 1, piece));
@@ -188,11 +145,7 @@ test('what a paused stream may hold is its window; more than that is an error', 
 
 test('the windows of the server open again as bytes are taken', async (t) => {
   const { endpoint, large } = await setup(t);
-  const peer = new Peer(
-    t,
-    endpoint,
-    Buffer.concat([preface, windowOf(2 ** 30), frame(8, 0, 0, number(2 ** 30))]),
-  );
+  const peer = new Peer(t, endpoint, openWindows);
   await peer.upload(1, large(4 << 20));
   await answered(peer, 1);
   assert.ok(peer.bytesOf(1) > 16 << 20);
@@ -430,11 +383,7 @@ test('pings that are not read end the connection, and so do unread answers', asy
   };
   flood.socket.on('drain', more);
   more();
-  const slow = new Peer(
-    t,
-    endpoint,
-    Buffer.concat([preface, windowOf(2 ** 30), frame(8, 0, 0, number(2 ** 30))]),
-  );
+  const slow = new Peer(t, endpoint, openWindows);
   for (let id = 1; id < 20; id += 2) {
     slow.send(frame(1, 4, id, headers));
     const body = large(50_000);
@@ -444,4 +393,58 @@ test('pings that are not read end the connection, and so do unread answers', asy
   slow.socket.pause();
   // Both would stay for ever otherwise.
   await endpoint.close({ timeoutMs: 600_000 });
+});
+
+test('large answers leave where the process has a large high-water mark', async (t) => {
+  const usualMark = getDefaultHighWaterMark(false);
+  setDefaultHighWaterMark(false, 64 << 20);
+  t.after(() => {
+    setDefaultHighWaterMark(false, usualMark);
+  });
+  const { endpoint, large } = await setup(t);
+  const peer = new Peer(t, endpoint, openWindows);
+  await peer.upload(1, large(4 << 20));
+  await answered(peer, 1);
+});
+
+test('a client may open a call in one piece with its end of another that was answered', async (t) => {
+  const { endpoint, request } = await setup(t, { maxConcurrentStreams: 1 });
+  const peer = new Peer(t, endpoint);
+  // An unknown model ends the stream.
+  peer.send(
+    frame(1, 4, 1, streamHeaders(['triton_grpc_error', 'true'])),
+    frame(0, 0, 1, framed(Buffer.from([0x0a, 1, 0x7a]))),
+  );
+  await until(() => peer.hasEnded(1));
+  peer.send(frame(0, 1, 1), frame(1, 4, 3, headers), frame(0, 1, 3, request));
+  await answered(peer, 3);
+});
+
+test('frames that were under way to very many reset calls are no errors', async (t) => {
+  const { endpoint } = await setup(t, { maxRequestBytes: 1000 });
+  const peer = new Peer(t, endpoint);
+  const ids = Array.from({ length: 1000 }, (_, i) => 2 * i + 1);
+  const tooLarge = framed(Buffer.alloc(0), 0, 2000);
+  peer.send(...ids.flatMap((id) => [frame(1, 4, id, headers), frame(0, 0, id, tooLarge)]));
+  await until(() => peer.resetOf(1999) !== undefined);
+  peer.send(
+    ...ids.flatMap((id) => [frame(0, 0, id, tooLarge), frame(0, 0, id, tooLarge)]),
+    frame(6, 0, 0, Buffer.alloc(8)),
+  );
+  await until(() => peer.of(6).length === 1);
+  assert.equal(peer.of(3).length, 1000);
+  assert.equal(peer.away(), undefined);
+});
+
+test('resets that cross the ends of calls count as resets: the connection ends, but not its calls', async (t) => {
+  const { endpoint, slow } = await setup(t);
+  const peer = new Peer(t, endpoint);
+  peer.call(1, slow);
+  const ids = Array.from({ length: 1200 }, (_, i) => 2 * i + 3);
+  for (const id of ids) peer.send(frame(1, 5, id, headers));
+  await until(() => peer.hasEnded(2401));
+  peer.send(...ids.map((id) => frame(3, 0, id, number(8))), frame(6, 0, 0, Buffer.alloc(8)));
+  await until(() => peer.of(6).length === 1);
+  assert.deepEqual(peer.away(), { code: 0, text: '' });
+  assert.deepEqual([peer.resetOf(1), peer.hasEnded(1)], [undefined, false]);
 });

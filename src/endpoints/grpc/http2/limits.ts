@@ -12,8 +12,16 @@ export const frameBytes: number = 256 << 10;
 /** The most bytes of a call's headers. */
 export const headerBytes: number = 16 << 10;
 
-/** Counts the bytes of answers. */
+/**
+ * How long a connection that ends is read after its client's last bytes if answers may be under way. The system drops these
+ * when a client sends something to a connection that is closed already.
+ */
+const answersMs = 10_000;
+
+/** Counts the bytes of answers, and those that paused calls keep. */
 export interface ByteCount {
+  /** Counts bytes of requests. Throws if they are too many. */
+  take(bytes: number): void;
   add(bytes: number): void;
   release(bytes: number): void;
 }
@@ -22,14 +30,24 @@ export interface ByteCount {
 export interface SessionShared {
   readonly slab: Slab;
   readonly maxConcurrentStreams: number;
-  /** The bytes of answers that were not sent. */
+  /** The bytes of answers that were not sent, and of requests that wait in paused calls. */
   readonly budget: ByteCount;
   /** The frames with which every connection begins. */
   readonly opening: Buffer;
+  /** How long a client whose connection ends may read its last answers without sending anything. */
+  readonly answersMs: number;
 }
 
-/** Makes what all connections of an endpoint share. */
-export function shareSessions(maxConcurrentStreams: number, budget: ByteCount): SessionShared {
+/**
+ * Makes what all connections of an endpoint share.
+ *
+ * @param requestTimeoutMs - How long an answer may take to be read.
+ */
+export function shareSessions(
+  maxConcurrentStreams: number,
+  budget: ByteCount,
+  requestTimeoutMs: number,
+): SessionShared {
   const settings = writeSettings([
     [settingId.concurrentStreams, maxConcurrentStreams],
     [settingId.initialWindow, streamWindow],
@@ -40,7 +58,13 @@ export function shareSessions(maxConcurrentStreams: number, budget: ByteCount): 
     frameOf(frameType.settings, 0, 0, settings),
     frameOf(frameType.windowUpdate, 0, 0, numberOf(connectionWindow - defaultWindow)),
   ]);
-  return { slab: new Slab(), maxConcurrentStreams, budget, opening };
+  return {
+    slab: new Slab(),
+    maxConcurrentStreams,
+    budget,
+    opening,
+    answersMs: Math.min(answersMs, requestTimeoutMs),
+  };
 }
 
 /** The bytes of a 32-bit number. */

@@ -43,6 +43,10 @@ export class Output {
   #control: Buffer = nothing;
   #controlBytes = 0;
   #scheduled = false;
+  /** Whether the socket has as many bytes as it may, so that more is written when it has less. */
+  #full = false;
+  /** Called when all was sent; undefined: more may be sent. */
+  #ended: (() => void) | undefined;
   /** Bytes of data in the write that is being made. */
   #dataBytes = 0;
   /** When bytes last left the socket, or none waited there. */
@@ -52,7 +56,6 @@ export class Output {
     this.#socket = socket;
     this.#slab = slab;
     this.#events = events;
-    socket.on('drain', this.#onDrain);
   }
 
   /** How many milliseconds bytes have waited in the socket, of which none left. */
@@ -117,15 +120,21 @@ export class Output {
     process.nextTick(this.flush);
   }
 
-  readonly #onDrain = (): void => {
-    this.#movedAt = performance.now();
+  /**
+   * Sends what waits, and nothing after it.
+   *
+   * @param ended - Called when the socket has passed everything on; not if it is destroyed before.
+   */
+  end(ended: () => void): void {
+    this.#ended = ended;
     this.flush();
-  };
+  }
 
   /** Sends what waits, as far as the client takes it. */
   readonly flush = (): void => {
     this.#scheduled = false;
-    if (this.#socket.destroyed) return;
+    this.#full = false;
+    if (this.#socket.destroyed || this.#socket.writableEnded) return;
     if (this.#socket.writableLength === 0) this.#movedAt = performance.now();
     try {
       let left = turnBytes;
@@ -134,6 +143,8 @@ export class Output {
         if (written === 0) break;
         left -= written;
       }
+      this.#full = this.#socket.writableLength >= batchBytes;
+      this.#endIfSent();
       if (left <= 0 && !this.#isScheduled()) {
         this.#scheduled = true;
         setImmediate(this.flush);
@@ -141,9 +152,20 @@ export class Output {
     } catch {
       // Such as for lack of memory. What was begun cannot be completed.
       this.#slab.drop();
+      this.#events.left(this.#dataBytes);
+      this.#dataBytes = 0;
       this.#events.failed();
     }
   };
+
+  #endIfSent(): void {
+    const ended = this.#ended;
+    if (ended === undefined || this.#controlBytes > 0) return;
+    this.#ended = undefined;
+    this.#socket.end(() => {
+      if (!this.#socket.destroyed) ended();
+    });
+  }
 
   /** Makes a write. Returns its bytes. */
   #batch(): number {
@@ -155,7 +177,6 @@ export class Output {
       this.#controlBytes = 0;
     }
     const controlBytes = slab.size;
-    this.#dataBytes = 0;
     const done = this.#sendStreams(slab);
     const { size } = slab;
     this.answerBytes += size - controlBytes;
@@ -190,13 +211,13 @@ export class Output {
   #write(parts: readonly Buffer[]): void {
     const socket = this.#socket;
     const data = this.#dataBytes;
-    const left =
-      data === 0
-        ? undefined
-        : (): void => {
-            this.#movedAt = performance.now();
-            this.#events.left(data);
-          };
+    this.#dataBytes = 0;
+    const left = (): void => {
+      this.#movedAt = performance.now();
+      if (data > 0) this.#events.left(data);
+      // Not at 'drain': the process may set a high-water mark so large that the socket never asks to wait for it.
+      if (this.#full && socket.writableLength < batchBytes) this.flush();
+    };
     const last = parts.length - 1;
     if (last > 0) socket.cork();
     for (const [i, part] of parts.entries()) socket.write(part, i === last ? left : undefined);

@@ -1,6 +1,7 @@
 /** The streams that a connection has reset last. Frames that were under way to them are no errors of the client. */
 
-const most = 256;
+/** More than the calls that a client usually has under way: each may still send when it is reset. */
+const most = 2048;
 
 /** See the head of this file. */
 export class ResetStreams {

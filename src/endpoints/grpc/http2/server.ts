@@ -4,9 +4,12 @@ import { createServer, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer, type TLSSocket, type TlsOptions } from 'node:tls';
 import { TritonError } from '../../../errors.js';
 import { thrownText } from '../../../thrown-text.js';
+import { setTimeout } from '../../../timers.js';
 
 /** The protocol's name in TLS. */
 const protocol = 'h2';
+/** How long a client without that protocol has to read why it is refused. */
+const refusalMs = 1000;
 
 const noHttp2 = 'This port speaks HTTP/2 only, which TLS must negotiate (ALPN h2).\n';
 const refusal = `HTTP/1.0 403 Forbidden\r\nContent-Type: text/plain\r\nContent-Length: ${noHttp2.length}\r\nConnection: close\r\n\r\n${noHttp2}`;
@@ -36,4 +39,7 @@ function refuse(socket: TLSSocket): void {
   socket.on('error', () => undefined);
   socket.resume();
   socket.end(refusal);
+  setTimeout(() => {
+    socket.destroy();
+  }, refusalMs).unref();
 }

@@ -42,9 +42,9 @@ export interface SessionEvents {
   /**
    * Tells that the client has reset a call.
    *
-   * @param answered - Whether anything had been sent to the client.
+   * @param waited - Whether the client has waited for the call: something had been sent to it, or the call's time was over.
    */
-  cancelled(answered: boolean): void;
+  cancelled(waited: boolean): void;
   /** Tells that the connection has ended, once. */
   closed(): void;
 }
@@ -79,6 +79,10 @@ export class Session implements IncomingEvents, OutputEvents, StreamHost {
   #closing = false;
   /** Whether nothing is read or sent any more. */
   #over = false;
+  /** Of a connection that is over: whether the client's bytes prolong its time to read. */
+  #isPatient = false;
+  /** When the end of a call was last sent. */
+  #answeredAt = -Infinity;
   #goodbye: NodeJS.Timeout | undefined;
 
   constructor(socket: Socket, shared: SessionShared, events: SessionEvents) {
@@ -120,7 +124,7 @@ export class Session implements IncomingEvents, OutputEvents, StreamHost {
     if (this.#over || (this.#closing && code === errorCode.none)) return;
     this.#closing = true;
     this.#sayGoodbye(code, text);
-    if (this.#count === 0) this.#finish();
+    if (this.#count === 0) this.#finish(code === errorCode.none);
   }
 
   /** Ends the connection at once. */
@@ -141,24 +145,36 @@ export class Session implements IncomingEvents, OutputEvents, StreamHost {
     const { code, message } =
       error instanceof ConnectionError ? error : { code: errorCode.internal, message: 'internal error' };
     this.#sayGoodbye(code, message);
-    this.#finish();
+    this.#finish(false);
   }
 
-  /** Sends what waits, and closes the connection when the client has read it. */
-  #finish(): void {
+  /**
+   * Sends what waits, and closes the connection when the client has read it.
+   *
+   * @param isPatient - Whether the client has time to read; else it gets a moment only.
+   */
+  #finish(isPatient: boolean): void {
+    const { answersMs } = this.#shared;
+    const isAnswered = this.#socket.writableLength > 0 || performance.now() - this.#answeredAt < answersMs;
     this.#output.flush();
     // The last call may have ended by that, and the connection with it.
     if (this.#over) return;
     this.#over = true;
     this.#incoming.stop();
     this.#endStreams();
-    const socket = this.#socket;
-    if (socket.destroyed) return;
-    socket.end();
+    if (this.#socket.destroyed) return;
     // Closing a socket with unread bytes resets the connection, and the client could lose what was sent last.
-    this.#goodbye = setTimeout(() => {
-      socket.destroy();
-    }, goodbyeMs).unref();
+    const wait = (): void => {
+      this.#goodbye ??= setTimeout(
+        () => {
+          this.destroy();
+        },
+        this.#isPatient ? Math.max(goodbyeMs, answersMs) : goodbyeMs,
+      ).unref();
+    };
+    this.#isPatient = isPatient && isAnswered;
+    if (!isPatient) wait();
+    this.#output.end(wait);
   }
 
   #endStreams(): void {
@@ -169,7 +185,10 @@ export class Session implements IncomingEvents, OutputEvents, StreamHost {
   }
 
   readonly #onChunk = (chunk: Buffer): void => {
-    if (this.#over) return;
+    if (this.#over) {
+      if (this.#isPatient) this.#goodbye?.refresh();
+      return;
+    }
     try {
       this.#incoming.push(chunk);
     } catch (error) {
@@ -245,13 +264,15 @@ export class Session implements IncomingEvents, OutputEvents, StreamHost {
     const stream = this.#streams[id];
     if (stream === undefined) {
       this.#checkSeen(id);
-      this.odd();
+      // It crossed the end of the call, as resets at deadlines do.
+      this.#events.cancelled(true);
       return;
     }
     const { begun } = stream;
+    const isDue = stream.user?.isDue === true;
     this.#remove(stream);
     // A client that needs no more than it has got may say so.
-    if (code !== errorCode.none || !begun) this.#events.cancelled(begun);
+    if (code !== errorCode.none || !begun) this.#events.cancelled(begun || isDue);
   }
 
   onSettings(payload: Buffer): void {
@@ -343,7 +364,7 @@ export class Session implements IncomingEvents, OutputEvents, StreamHost {
     delete this.#streams[stream.id];
     this.#count--;
     stream.close();
-    if (this.#closing && this.#count === 0) this.#finish();
+    if (this.#closing && this.#count === 0) this.#finish(true);
   }
 
   // What streams need.
@@ -372,6 +393,10 @@ export class Session implements IncomingEvents, OutputEvents, StreamHost {
     else budget.release(-bytes);
   }
 
+  keep(bytes: number): void {
+    this.#shared.budget.take(bytes);
+  }
+
   sending(bytes: number): void {
     this.#output.sending(bytes);
   }
@@ -385,6 +410,7 @@ export class Session implements IncomingEvents, OutputEvents, StreamHost {
   // What was sent.
 
   sent(stream: Stream): void {
+    this.#answeredAt = performance.now();
     if (stream.stopsClient) this.reset(stream, errorCode.none);
     else if (stream.remoteEnded) this.#remove(stream);
   }

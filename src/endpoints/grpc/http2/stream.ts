@@ -15,8 +15,12 @@ const mostDataBytes = 64 << 10;
 
 /** Uses a stream. */
 export interface StreamUser {
+  /** Whether the client is likely to end the call now because its time is over. */
+  readonly isDue: boolean;
   /** Takes received bytes. */
   received(bytes: Buffer): void;
+  /** Tells that bytes which came while the stream was paused cannot be kept, and are lost. */
+  overflowed(error: unknown): void;
   /** Tells that the client has sent everything. */
   inputEnded(): void;
   /** Tells that bytes which waited to be sent have been sent, after the stream was congested. */
@@ -43,8 +47,12 @@ export interface StreamHost {
   nextBlock(block: Buffer): Buffer;
   /** Lets the client send more. */
   credit(stream: Stream, bytes: number): void;
+  /** Tells that everything was sent. */
+  sent(stream: Stream): void;
   /** Counts bytes that wait to be sent; negative: they never will. */
   wait(bytes: number): void;
+  /** Counts memory for received bytes that wait; {@link wait} gives it back. Throws if it is too much. */
+  keep(bytes: number): void;
   /** Counts bytes of data that are sent. */
   sending(bytes: number): void;
 }
@@ -198,8 +206,7 @@ export class Stream {
     this.#resuming = false;
     if (this.#paused || this.#closed) return;
     const kept = this.#kept?.subarray(0, this.#keptBytes);
-    this.#kept = undefined;
-    this.#keptBytes = 0;
+    this.#dropKept();
     if (kept !== undefined) this.#pass(kept);
     if (!this.#endKept) return;
     // The bytes may have paused it again.
@@ -207,6 +214,12 @@ export class Stream {
     this.#endKept = false;
     this.user?.inputEnded();
   };
+
+  #dropKept(): void {
+    if (this.#kept !== undefined) this.#host.wait(-this.#kept.length);
+    this.#kept = undefined;
+    this.#keptBytes = 0;
+  }
 
   #keeps(): boolean {
     return this.#kept !== undefined;
@@ -231,8 +244,16 @@ export class Stream {
       this.#host.fault(this, errorCode.protocol);
       return;
     }
-    if (this.#paused || this.#kept !== undefined) this.#keep(bytes);
-    else this.#pass(bytes);
+    if (!this.#paused && this.#kept === undefined) {
+      this.#pass(bytes);
+      return;
+    }
+    try {
+      this.#keep(bytes);
+    } catch (error) {
+      this.user?.overflowed(error);
+      this.release(bytes.length);
+    }
   }
 
   /** Counts bytes that the stream needs no more. */
@@ -254,8 +275,8 @@ export class Stream {
     this.#remoteEnded = true;
     if (this.#paused || this.#kept !== undefined) this.#endKept = true;
     else this.user?.inputEnded();
-    // All may be sent already.
-    if (this.#sent) this.#host.ready(this);
+    // All may be sent already. Then the client may open another stream at once.
+    if (this.#sent) this.#host.sent(this);
   }
 
   /** Lets the stream send more. Returns whether the window is valid. */
@@ -272,7 +293,7 @@ export class Stream {
     this.#host.wait(-this.#waiting);
     this.#waiting = 0;
     this.#pieces = [];
-    this.#kept = undefined;
+    this.#dropKept();
     const { user } = this;
     this.user = undefined;
     user?.closed(this.#sent);
@@ -289,7 +310,9 @@ export class Stream {
     const size = this.#keptBytes + bytes.length;
     let kept = this.#kept;
     if (kept === undefined || kept.length < size) {
-      const larger = Buffer.allocUnsafe(Math.min(streamWindow, Math.max(4096, 2 * size)));
+      const capacity = Math.min(streamWindow, Math.max(4096, 2 * size));
+      this.#host.keep(capacity - (kept?.length ?? 0));
+      const larger = Buffer.allocUnsafe(capacity);
       kept?.copy(larger, 0, 0, this.#keptBytes);
       this.#kept = kept = larger;
     }

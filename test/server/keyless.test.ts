@@ -49,8 +49,8 @@ test('options of a request are refused, and the message names what came', async 
         () => server.infer('m', { x: row() }, options),
         () => model.infer({ x: row() }, options),
         () => model.stream({ x: row() }, options).next(),
-        // A map's options are checked at the call.
-        async () => model.map([{ x: row() }], options).next(),
+        // The options of map have no into, and are checked at the call.
+        ...(option === 'into' ? [] : [async () => model.map([{ x: row() }], options).next()]),
       ]) {
         const error = await rejection(ask());
         assert.equal(error.code, 'INVALID_ARG');

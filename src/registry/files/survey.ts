@@ -68,8 +68,12 @@ export interface Survey {
 
 /** Why something cannot be used. Throws what is a fault of the survey itself. */
 function reasonOf(error: unknown): string {
-  if (error instanceof TritonError || isLack(error)) return thrownText(error);
-  throw error;
+  if (error instanceof TritonError) return error.message;
+  if (!isLack(error)) throw error;
+  // The text of a program that failed has the program's arguments, and ends with what it said.
+  const lines = thrownText(error).trim().split('\n');
+  const last = lines.at(-1) ?? '';
+  return lines.length > 1 ? `${lines[0] ?? ''} …: ${last.trim()}` : last;
 }
 
 async function surveyBackend(

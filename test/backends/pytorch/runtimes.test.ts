@@ -149,7 +149,7 @@ test('a torch that cannot be imported is UNAVAILABLE, with what helps', onLinux,
     const error = await rejection(served(t, { m: lineModel('x: x') }, executable));
     assert.deepEqual([error.code, error.reason], ['UNAVAILABLE', reason]);
     assert.match(error.message, message);
-    assert.match(error.message, /^model 'm': /);
+    assert.match(error.message, /^ {2}m: model 'm': .* cannot import torch/m);
   }
 });
 
@@ -172,7 +172,7 @@ test('a torch that hangs at its import is told of, and unloading ends the load',
   await until(() => lines.some((line) => line.includes('is not ready')));
   assert.match(
     lines.find((line) => line.includes('is not ready')) ?? '',
-    /^model 'm': instance 'm_0' is not ready after 2 s: its process \(pid \d+\) still imports or initializes the model/,
+    /^model 'm': instance 'm_0_0' is not ready after 2 s: its process \(pid \d+\) still imports or initializes the model/,
   );
   await server.unloadModel('m');
   assert.equal((await load).code, 'CANCELLED');

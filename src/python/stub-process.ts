@@ -214,7 +214,7 @@ export class StubProcess {
     const slow = setTimeout(() => {
       this.#options.log.warn(
         `model '${model}': instance '${name}' is not ready after ${startMs / 1000} s: its process (pid ${this.pid}) ` +
-          'still imports or initializes the model, which has no time limit; unload the model to end it',
+          'still imports or initializes the model, which has no time limit; the load fails if that process is ended',
         { model },
       );
     }, startMs).unref();

@@ -153,30 +153,37 @@ test('a torch that cannot be imported is UNAVAILABLE, with what helps', onLinux,
   }
 });
 
-test('a torch that hangs at its import is told of, and unloading ends the load', onLinux, async (t) => {
-  const executable = await pythonIn(t, await torchThat(t, 'import time; time.sleep(1e6)'));
-  const lines: string[] = [];
-  const server = await serve(
-    t,
-    { m: lineModel('x: x') },
-    {
-      modelControlMode: 'explicit',
-      logger: { warn: (line) => lines.push(line) },
-      backendConfig: {
-        pytorch: { library: await unbuiltLibrary(t) },
-        python: { executable, 'stub-timeout-seconds': 2 },
+test(
+  'a torch that hangs at its import is told of, and the end of its process ends the load',
+  onLinux,
+  async (t) => {
+    const executable = await pythonIn(t, await torchThat(t, 'import time; time.sleep(1e6)'));
+    const lines: string[] = [];
+    const server = await serve(
+      t,
+      { m: lineModel('x: x') },
+      {
+        modelControlMode: 'explicit',
+        logger: { warn: (line) => lines.push(line) },
+        backendConfig: {
+          pytorch: { library: await unbuiltLibrary(t) },
+          python: { executable, 'stub-timeout-seconds': 2 },
+        },
       },
-    },
-  );
-  const load = rejection(server.loadModel('m'));
-  await until(() => lines.some((line) => line.includes('is not ready')));
-  assert.match(
-    lines.find((line) => line.includes('is not ready')) ?? '',
-    /^model 'm': instance 'm_0_0' is not ready after 2 s: its process \(pid \d+\) still imports or initializes the model/,
-  );
-  await server.unloadModel('m');
-  assert.equal((await load).code, 'CANCELLED');
-});
+    );
+    const load = rejection(server.loadModel('m'));
+    await until(() => lines.some((line) => line.includes('is not ready')));
+    const [, pid] =
+      /^model 'm': instance 'm_0_0' is not ready after 2 s: its process \(pid (\d+)\) still imports or initializes the model/.exec(
+        lines.find((line) => line.includes('is not ready')) ?? '',
+      ) ?? [];
+    assert.ok(pid, lines.join());
+    process.kill(Number(pid), 'SIGKILL');
+    const error = await load;
+    assert.deepEqual([error.code, error.reason], ['UNAVAILABLE', 'MISSING']);
+    assert.match(error.message, /instance 'm_0_0' could not start: its process was ended by SIGKILL/);
+  },
+);
 
 test('inputs without dimensions', onLinux, async (t) => {
   const executable = await pythonIn(t, 'torch');

@@ -134,8 +134,7 @@ Status Port::ParseInputs(SubmissionReader* reader, const GroupRecord& record,
 }
 
 Status Port::ParseAttributes(SubmissionReader* reader, const GroupRecord& record,
-                             const std::string& model, RequestBuilder* builder,
-                             uint64_t* bytes) {
+                             const std::string& model, RequestBuilder* builder, uint64_t* bytes) {
   if (record.attributes == 0) return Status::Ok();
   AttributesReader attributes;
   if (const char* cut = reader->Attributes(record, &attributes)) return Malformed(cut);
@@ -224,8 +223,7 @@ Status Port::ParseGroup(SubmissionReader* reader, const char* const* slab_source
   if (const char* cut = reader->Wanted(record, &wanted)) return Malformed(cut);
   builder.Want(wanted);
   static const std::string unknown;
-  status = ParseAttributes(reader, record, executor ? executor->name() : unknown, &builder,
-                           &bytes);
+  status = ParseAttributes(reader, record, executor ? executor->name() : unknown, &builder, &bytes);
   if (status.ok()) status = ParseMarks(reader, record, &builder);
   if (!status.ok()) return status;
   version->has_calls = version->has_calls || header.call;

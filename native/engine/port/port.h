@@ -193,8 +193,7 @@ class Port final : public ResponseSink, public std::enable_shared_from_this<Port
   // Parses a group's priority, time-out, parameters and caller. `*bytes` is what a request is
   // charged; its share of the group's parameters is added.
   static Status ParseAttributes(SubmissionReader* reader, const GroupRecord& record,
-                                const std::string& model, RequestBuilder* builder,
-                                uint64_t* bytes);
+                                const std::string& model, RequestBuilder* builder, uint64_t* bytes);
   // Parses the sequences of a group's requests.
   static Status ParseMarks(SubmissionReader* reader, const GroupRecord& record,
                            RequestBuilder* builder);

@@ -32,9 +32,9 @@ inline size_t ParameterBytes(const std::vector<RequestParameter>& all) {
 }
 
 // Finds parameters by name. A few are compared one after the other. More have an index, so that
-// the time to add thousands does not grow with their square. This is the index of one list of parameters,
-// which its owner keeps and passes to each call. Any number of threads may call Find while no other
-// function runs.
+// the time to add thousands does not grow with their square. This is the index of one list of
+// parameters, which its owner keeps and passes to each call. Any number of threads may call Find
+// while no other function runs.
 class ParameterNames {
  public:
   static constexpr size_t kNone = static_cast<size_t>(-1);

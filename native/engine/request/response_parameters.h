@@ -26,9 +26,9 @@ inline size_t ParameterBytes(const ResponseParameters& parameters) {
 // Not thread-safe.
 class ResponseParameterList {
  public:
-  // Adds a parameter, or replaces the one of that name. INVALID_ARG: they would exceed the limit, or
-  // the name has a zero byte, at which C would cut it; nothing has changed. Throws std::bad_alloc
-  // without effect.
+  // Adds a parameter, or replaces the one of that name. INVALID_ARG: they would exceed the limit,
+  // or the name has a zero byte, at which C would cut it; nothing has changed. Throws
+  // std::bad_alloc without effect.
   Status Set(std::string_view name, std::variant<std::string, int64_t, double, bool> value) {
     if (name.find('\0') != std::string_view::npos) {
       return Status::InvalidArg("expected names of parameters without a zero byte");

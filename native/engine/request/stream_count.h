@@ -41,7 +41,8 @@ class StreamCount {
  public:
   // Beyond this many unread bytes a request gets no further response.
   static constexpr uint64_t kMostBytes = uint64_t{16} << 20;
-  // Bytes that a response counts besides its outputs and parameters: about the size of its result in JavaScript.
+  // Bytes that a response counts besides its outputs and parameters: about the size of its result
+  // in JavaScript.
   static constexpr uint64_t kResponseBytes = 512;
 
   // Starts the count for a request that no other thread knows yet. `in_flight` and `most` are the

@@ -166,9 +166,9 @@ export default {
       'leaves',
       'What everything may import imports next to nothing.',
       {
-        path: '^src/(errors|suggest|argument-checks|foreign-content|lazy|listen|model-key|most-parameters|most-threads|printable|queue|thrown-text|time-limit|timers|version)\\.ts$',
+        path: '^src/(errors|suggest|argument-checks|foreign-content|keyless|lazy|listen|model-key|most-parameters|most-threads|printable|queue|thrown-text|time-limit|timers|version)\\.ts$',
       },
-      { path: '^src/', pathNot: '^src/(errors|printable|suggest|thrown-text|timers)\\.ts$' },
+      { path: '^src/', pathNot: '^src/(errors|keyless|printable|suggest|thrown-text|timers)\\.ts$' },
     ),
   ],
   options: {

@@ -2,6 +2,7 @@
 
 import { didYouMean } from './suggest.js';
 import { invalidArgument } from './errors.js';
+import { isKeyed, keyless } from './keyless.js';
 import { printableLine } from './printable.js';
 
 /**
@@ -11,7 +12,8 @@ import { printableLine } from './printable.js';
 export function show(value: unknown): string {
   if (typeof value === 'function') return 'a function';
   if (typeof value === 'string') return `'${printableLine(value)}' of type string`;
-  if (typeof value === 'object' && value !== null) return Array.isArray(value) ? 'an array' : 'an object';
+  if (typeof value === 'object' && value !== null)
+    return Array.isArray(value) ? 'an array' : (keyless(value) ?? 'an object');
   const text = String(value);
   return value === undefined || value === null ? text : `${text} of type ${typeof value}`;
 }
@@ -39,10 +41,11 @@ export function checkKeys(
   }
 }
 
-/** Throws unless `value` is a plain object. */
+/** Throws unless `value` is an object that has what it holds in keys: a Map would be ignored. */
 export function checkObject(value: unknown, path: string): asserts value is object {
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw expected('an object', path, value);
+  if (isKeyed(value)) return;
+  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
+  throw expected(isObject ? 'an object with keys' : 'an object', path, value);
 }
 
 /** Options before they are checked: a JavaScript program may pass any value for each key. */
@@ -65,9 +68,6 @@ export function readOptions<T>(
   const read: Partial<Record<keyof T, unknown>> = {};
   const given = value ?? {};
   checkObject(given, path);
-  const odd = [Map, Set, Promise, Date, RegExp].find((kind) => given instanceof kind);
-  // Whatever it holds is in none of its keys, and would be ignored.
-  if (odd) throw invalidArgument(`expected an object with keys for ${path} but received a ${odd.name}`);
   checkKeys(given, known, path, why);
   for (const key of known) {
     const member: unknown = (given as Given<T>)[key];

@@ -9,6 +9,7 @@ import { isCache } from './cache/registered-caches.js';
 import type { ResponseCache, ResponseCacheMaker } from './cache/response-cache.js';
 import type { ModelConfig } from './config/index.js';
 import { invalidArgument } from './errors.js';
+import { isKeyed } from './keyless.js';
 import { lazy } from './lazy.js';
 import { printableLine } from './printable.js';
 import { didYouMean } from './suggest.js';
@@ -208,8 +209,7 @@ function isPluginName(name: string): boolean {
 }
 
 function pluginSetup(name: string, given: unknown, directory: string, path: string): PluginCacheSetup {
-  if (typeof given !== 'object' || given === null || Array.isArray(given))
-    throw expected('the settings of the cache', path, given);
+  if (!isKeyed(given)) throw expected('the settings of the cache', path, given);
   const { plugin: _, ...settings }: Readonly<Record<string, unknown>> = { ...given };
   const texts: Record<string, string> = {};
   for (const [key, value] of Object.entries(settings)) {
@@ -255,8 +255,7 @@ function registeredMaker(
   const path = `options.cacheConfig['${name}']`;
   const cache = registered.get(name);
   const settings = config[name];
-  if (typeof settings !== 'object' || settings === null || Array.isArray(settings))
-    throw expected('the settings of the cache', path, settings);
+  if (!isKeyed(settings)) throw expected('the settings of the cache', path, settings);
   const copy = { ...settings };
   const [key] = Object.keys(copy);
   if (typeof cache !== 'function') {

@@ -263,7 +263,7 @@ export interface ServerOptions {
    */
   readonly threads?: number | undefined;
   /**
-   * How many bytes requests in flight may hold: inputs, outputs whose size is known, and answers until they are
+   * How many bytes requests in flight may hold: inputs, parameters, outputs whose size is known, and answers until they are
    * delivered. The default is 1 GiB, or a quarter of the memory limit if that is less. A request that would
    * exceed the limit rejects with UNAVAILABLE; `map` waits instead. Triton has no such option.
    */

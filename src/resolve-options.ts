@@ -13,7 +13,9 @@ import { backends } from './backends/index.js';
 import { checkKeys, checkObject, expected, readList, readOptions, show } from './argument-checks.js';
 import { inlineExpected, type InlineOption, loadExpected, readInline, readLoad } from './config/index.js';
 import { invalidArgument } from './errors.js';
+import { isKeyed } from './keyless.js';
 import { mostThreads } from './most-threads.js';
+import { printableLine } from './printable.js';
 import { resolveLogger } from './logger.js';
 import { registeredAgents } from './registry/agents/registered-agents.js';
 import type { RepositoryAgent } from './registry/agents/repository-agent.js';
@@ -106,8 +108,7 @@ function gpuMemoryLimits(options: ServerOptions): GpuMemoryLimits {
   if (typeof given === 'number') {
     return { pinnedBytes: pinned, gpuBytes: integer(given, 0, path), listed: [] };
   }
-  if (typeof given !== 'object' || given === null || Array.isArray(given))
-    throw expected('bytes, or bytes by the id of a GPU', path, given);
+  if (!isKeyed(given)) throw expected('bytes, or bytes by the id of a GPU', path, given);
   const listed = Object.entries(given).map(([id, bytes]: [string, unknown]) => {
     if (!/^\d{1,2}$/.test(id) || Number(id) >= 64) throw expected('ids of GPUs, 0 to 63, as keys', path, id);
     return [Number(id), integer(bytes, 0, `${path}[${id}]`)] as const;
@@ -255,9 +256,9 @@ function checkModels(value: unknown): ReadonlyMap<string, GivenModel> {
   const models = new Map<string, GivenModel>();
   for (const [name, model] of Object.entries(value) as [string, unknown][]) {
     const path = `options.models['${name}']`;
-    if (name.trim() === '' || name === '..' || name.includes('/')) {
+    if (name.trim() === '' || name === '..' || /[/\0]/.test(name)) {
       throw invalidArgument(
-        `expected a model's name, without '/', as a key of options.models but received '${name}'`,
+        `expected a model's name, without '/', as a key of options.models but received '${printableLine(name)}'`,
       );
     }
     checkObject(model, path);

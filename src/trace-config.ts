@@ -3,6 +3,7 @@
 import { resolve } from 'node:path';
 import { expected, readList, readOptions } from './argument-checks.js';
 import { invalidArgument } from './errors.js';
+import { isKeyed } from './keyless.js';
 
 /**
  * What is traced of a request: 'TIMESTAMPS' its way through the server, 'TENSORS' its tensors, 'OFF' nothing.
@@ -224,8 +225,7 @@ function openTelemetryOf(options: unknown, path: string): ResolvedOpenTelemetry 
   if (typeof url !== 'string' || !isHttp(url)) throw expected('an http: or https: URL', `${path}.url`, url);
   const attributes = new Map<string, string>([['service.name', 'triton-inference-server']]);
   for (const [name, value] of resourceOfEnvironment()) attributes.set(name, value);
-  if (typeof resource !== 'object' || resource === null || Array.isArray(resource))
-    throw expected('an object of strings', `${path}.resource`, resource);
+  if (!isKeyed(resource)) throw expected('an object of strings', `${path}.resource`, resource);
   for (const [name, value] of Object.entries(resource) as [string, unknown][]) {
     if (typeof value !== 'string') throw expected('a string', `${path}.resource['${name}']`, value);
     attributes.set(name, value);

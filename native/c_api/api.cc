@@ -356,10 +356,9 @@ const tritonts_parameter* ResponseParameter(const tritonts_response* response, s
 const tritonts_parameter* ResponseFindParameter(const tritonts_response* response,
                                                 const char* name) {
   if (!response || !response->parameters || !name) return nullptr;
-  for (const auto& [view, flag] : response->parameters->views) {
-    if (std::string_view(view.name) == name) return &view;
-  }
-  return nullptr;
+  const auto& [all, views, names, bytes] = *response->parameters;
+  const size_t position = names.Find(*all, name);
+  return position < views.size() ? &views[position].view : nullptr;
 }
 
 // --- Triton's functions.

@@ -24,15 +24,6 @@ constexpr size_t kMostParameters = 4096;
 constexpr uint64_t kMostTextBytes = 131072;
 constexpr uint64_t kHeadBytes = 20;
 
-// What a parameter counts: 12 bytes, and its name and value in words of 4 bytes.
-uint64_t BytesOf(const std::string& name,
-                 const std::variant<std::string, int64_t, double, bool>& value) {
-  const auto words = [](size_t size) { return (uint64_t{size} + 3) / 4 * 4; };
-  const auto* const text = std::get_if<std::string>(&value);
-  const size_t size = text ? text->size() : std::holds_alternative<bool>(value) ? 4 : 8;
-  return 12 + words(name.size()) + words(size);
-}
-
 // The parameter that tells a model the id of a request; src/server/requests/request-attributes.ts.
 constexpr const char* kIdParameter = "triton_request_id";
 
@@ -244,28 +235,28 @@ Status ApiRequest::SetParameter(const std::string& name,
     return Status::InvalidArg(Text() + ": a parameter must not have the name '" + Printable(name) +
                               "': " + why);
   }
-  RequestParameter* before = nullptr;
-  uint64_t bytes = kHeadBytes + BytesOf(name, value);
-  for (RequestParameter& known : parameters_) {
-    if (known.name == name) {
-      before = &known;
-    } else {
-      bytes += BytesOf(known.name, known.value);
-    }
-  }
-  if (bytes > kMostTextBytes) {
+  const size_t known = names_.Find(parameters_, name);
+  const bool is_new = known == ParameterNames::kNone;
+  RequestParameter made{name, std::move(value)};
+  const uint64_t before = is_new ? 0 : ParameterWords(parameters_[known]) * 4;
+  const uint64_t bytes = parameter_bytes_ - before + ParameterWords(made) * 4;
+  if (kHeadBytes + bytes > kMostTextBytes) {
     return Status::InvalidArg(Text() + ": expected at most " + std::to_string(kMostTextBytes) +
-                              " bytes for parameters but received " + std::to_string(bytes));
+                              " bytes for parameters but received " +
+                              std::to_string(kHeadBytes + bytes));
   }
-  if (before) {
-    before->value = std::move(value);
+  if (!is_new) {
+    parameters_[known] = std::move(made);
+    parameter_bytes_ = bytes;
     return Status::Ok();
   }
   if (parameters_.size() == kMostParameters) {
     return Status::InvalidArg(Text() + ": expected at most " + std::to_string(kMostParameters) +
                               " parameters");
   }
-  parameters_.push_back({name, std::move(value)});
+  names_.Add(parameters_, name);
+  parameters_.push_back(std::move(made));
+  parameter_bytes_ = bytes;
   return Status::Ok();
 }
 
@@ -506,7 +497,7 @@ Status ApiRequest::Build(uint64_t now_ns, uint64_t flush, uint32_t except) {
     return status;
   }
   builder.Finish();
-  uint64_t bytes = served.KnownOutputBytes(header_.batch_size);
+  uint64_t bytes = served.KnownOutputBytes(header_.batch_size) + parameter_bytes_;
   for (const InputTensor& input : inputs()) bytes += input.byte_size();
   header_.accounted_bytes = bytes;
   epoch_ = epoch;

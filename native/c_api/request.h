@@ -32,6 +32,7 @@
 #include "c_api/model.h"
 #include "c_api/response.h"
 #include "engine/memory/pool.h"
+#include "engine/request/parameter_list.h"
 #include "engine/request/request.h"
 #include "engine/request/stream_count.h"
 #include "include/tritonts.h"
@@ -108,6 +109,8 @@ class ApiRequest final : public Request {
   void RemoveParameters() {
     same_ = false;
     parameters_.clear();
+    names_.Clear();
+    parameter_bytes_ = 0;
   }
 
   const std::vector<Input>& given_inputs() const { return inputs_; }
@@ -223,6 +226,8 @@ class ApiRequest final : public Request {
   uint64_t timeout_us_ = 0;
   SequenceMark sequence_;
   std::vector<RequestParameter> parameters_;
+  ParameterNames names_;
+  uint64_t parameter_bytes_ = 0;
 
   // Of the last submission.
   std::shared_ptr<const Binding> binding_;

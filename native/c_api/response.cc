@@ -8,6 +8,8 @@
 #include <utility>
 #include <variant>
 
+#include "engine/request/response_parameters.h"
+
 namespace tritonts::c_api {
 
 namespace {
@@ -31,6 +33,11 @@ bool IsCopied(const OutputTensor& output) {
   return !output.block || output.size <= kOwnBytes;
 }
 
+// Bytes that the parameters of a response count.
+uint64_t ParametersBytes(const tritonts_response& response) {
+  return response.parameters ? response.parameters->bytes : 0;
+}
+
 uint64_t Between(uint64_t begin, uint64_t end) {
   return end > begin ? end - begin : 0;
 }
@@ -41,6 +48,8 @@ std::unique_ptr<const tritonts_response::Parameters> ParametersOf(
   const std::vector<RequestParameter>& all = *parameters;
   auto made = std::make_unique<tritonts_response::Parameters>();
   made->all = parameters;
+  made->names.AddAll(all);
+  made->bytes = ParameterBytes(parameters);
   made->views.resize(all.size());
   for (size_t i = 0; i < all.size(); i++) {
     tritonts_response::Parameters::One& one = made->views[i];
@@ -142,6 +151,7 @@ tritonts_response* MakeResponse(const ResponseParts& parts, ResponseBlocks* bloc
   response->binding = block->binding.get();
   response->arrival_ns = parts.arrival_ns;
   response->parameters = std::move(parameters);
+  response->charged = response->apart = ParametersBytes(*response);
   if (parts.timings) {
     response->timings = TimingsOf(*parts.timings, parts.arrival_ns);
     response->version = response->binding->version;
@@ -195,12 +205,13 @@ void ReleaseEarly(const tritonts_response& response, uint64_t bytes) {
 }  // namespace
 
 void ForgetOutputs(tritonts_response* response) noexcept {
+  const uint64_t left = ParametersBytes(*response);
   for (tritonts_response::Output& output : response->outputs) {
     output.block.reset();
     output.view.data = nullptr;
   }
-  response->apart = 0;
-  ReleaseEarly(*response, std::exchange(response->charged, 0));
+  response->apart = left;
+  ReleaseEarly(*response, std::exchange(response->charged, left) - left);
   if (response->stream) response->stream->NoteRead(1, response->counted);
   response->stream.reset();
 }

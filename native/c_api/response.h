@@ -20,6 +20,7 @@
 #include "c_api/calls.h"
 #include "c_api/errors.h"
 #include "c_api/model.h"
+#include "engine/request/parameter_list.h"
 #include "engine/request/response_sink.h"
 #include "engine/request/stream_count.h"
 #include "engine/version/shapes.h"
@@ -31,7 +32,7 @@ namespace tritonts::c_api {
 struct ResponseBlock {
   std::atomic<uint32_t> responses{0};  // that are not deleted
   std::shared_ptr<const Binding> binding;
-  uint64_t charged = 0;               // bytes of the server's budget, for their outputs
+  uint64_t charged = 0;  // bytes of the server's budget, for their outputs and parameters
   std::atomic<uint64_t> released{0};  // those that are not charged any more
 };
 
@@ -50,7 +51,7 @@ struct tritonts_response {
   std::shared_ptr<tritonts::StreamCount> stream;
   uint64_t counted = 0;
   uint64_t charged = 0;  // its part of what the block has charged
-  uint64_t apart = 0;    // of that: outputs that do not lie in the response
+  uint64_t apart = 0;    // of that: parameters, and outputs that do not lie in the response
   int64_t version = -1;
   uint64_t arrival_ns = 0;  // when the request came
   tritonts_timings timings = {};
@@ -63,6 +64,8 @@ struct tritonts_response {
     };
     tritonts::ResponseParameters all;  // have the names and values
     std::vector<One> views;
+    tritonts::ParameterNames names;
+    uint64_t bytes = 0;  // that they count
   };
   std::unique_ptr<const Parameters> parameters;  // null: it has none
 };
@@ -130,7 +133,7 @@ struct ResponseParts {
 
 // Null: there is no memory. Outputs with a target are copied there, unless they are there already.
 tritonts_response* MakeResponse(const ResponseParts& parts, ResponseBlocks* blocks) noexcept;
-// Frees the memory of its outputs, and what it counts. Names, dims and parameters stay.
+// Frees the memory of its outputs, and what they count. Names, dims and parameters stay.
 void ForgetOutputs(tritonts_response* response) noexcept;
 // Frees it, and what it counts. Null is ignored.
 void DeleteResponse(tritonts_response* response) noexcept;

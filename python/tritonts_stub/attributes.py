@@ -46,6 +46,10 @@ def _entry_of(name, value):
     """A parameter as its kind, the bytes of its name, and those of its value."""
     if not isinstance(name, str):
         raise TritonModelException("parameters: expected names of type str but got %r" % (name,), "INVALID_ARG")
+    if "\0" in name:
+        raise TritonModelException(
+            "parameters: expected names without a zero character but got %r" % (name,), "INVALID_ARG"
+        )
     try:
         if isinstance(value, bool):
             return 3, name.encode(), _parameter_kinds[3].pack(int(value))

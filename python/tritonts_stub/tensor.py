@@ -24,7 +24,8 @@ class Span:
         arrays = self._arrays
         if arrays is None:
             arrays = self._arrays = self._view()
-        return arrays[k]
+        # Of one dimension, the element would be a number, and a copy.
+        return arrays[k] if self.shape else arrays[k, ...]
 
     def _view(self):
         np, dtype = numpy(), numpy_type(self.number)

@@ -47,7 +47,8 @@ def joined(tensors, number, flat=False):
         arrays = [array.reshape(-1) for array in arrays]
     if number == BOOL:
         # libtorch counts on 0 and 1.
-        arrays = [array.view(np.uint8) != 0 for array in arrays]
+        # A comparison of an array without dimensions gives a scalar.
+        arrays = [np.asarray(array.view(np.uint8) != 0) for array in arrays]
     return torch.from_numpy(arrays[0].copy() if len(arrays) == 1 else np.concatenate(arrays))
 
 

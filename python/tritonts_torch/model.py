@@ -3,11 +3,11 @@
 import json
 import warnings
 
-import torch
-
 from tritonts_stub import instance as instances
 from tritonts_stub.errors import TritonModelException
 
+# First, because it explains why torch cannot be imported.
+from .library import torch  # isort: skip
 from .effects import has_effects
 from .faults import FAILED, advice_for, fault_of, lacks_memory
 from .inputs import gather

@@ -34,6 +34,7 @@ export function checkRemoteOptions(model: string, options: unknown, shared: Shar
   const checked = checkInferOptions(model, given, shared);
   // Copied, because a program may change its options while the request is in progress.
   const sequence = given.sequence && { ...given.sequence };
+  const parameters = given.parameters && { ...given.parameters };
   const signal = checked.request.signal && abortSignalOf(checked.request.signal);
-  return { ...checked, given: { ...given, sequence, signal } };
+  return { ...checked, given: { ...given, sequence, parameters, signal } };
 }

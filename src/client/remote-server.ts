@@ -42,8 +42,11 @@ function configText(model: string, config: unknown): string {
   checkObject(config, 'load options.config');
   try {
     return JSON.stringify(config, (key, value: unknown) => {
-      if (!Array.isArray(value) || value.length <= mostEntries) return value;
-      throw expected(`at most ${mostEntries} entries`, `load options.config, '${key}',`, value);
+      const path = `load options.config, '${key}',`;
+      if (Array.isArray(value) && value.length > mostEntries)
+        throw expected(`at most ${mostEntries} entries`, path, value);
+      if (typeof value === 'object' && value !== null && !Array.isArray(value)) checkObject(value, path);
+      return value;
     });
   } catch (cause) {
     if (cause instanceof TritonError) throw cause;

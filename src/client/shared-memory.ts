@@ -6,6 +6,7 @@
 import { types } from 'node:util';
 import { checkKeys, checkObject, expected, show } from '../argument-checks.js';
 import { TritonError } from '../errors.js';
+import { isKeyed } from '../keyless.js';
 import type { Datatype } from '../tensor/datatype.js';
 import type { TensorInput } from '../tensor/inputs.js';
 import { RegionTensor } from '../tensor/region-tensor.js';
@@ -149,8 +150,7 @@ function readRange(model: string, tensor: string, path: string, given: unknown):
         tensor,
       },
     );
-  if (typeof given !== 'object' || given === null || Array.isArray(given))
-    throw fail('{ region, offset, byteSize }', '', given);
+  if (!isKeyed(given)) throw fail('{ region, offset, byteSize }', '', given);
   checkKeys(given, ['region', 'offset', 'byteSize'], path);
   const { region, offset, byteSize }: { readonly [K in keyof SharedMemoryRange]?: unknown } = given;
   const at = offset ?? 0;

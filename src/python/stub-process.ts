@@ -210,7 +210,17 @@ export class StubProcess {
     const end = this.ended.then((how) => {
       throw missing(`instance '${name}' could not start: ${how}${this.#last()}`);
     });
-    const line = await Promise.race([ready, end]);
+    // A model may take its time, but one that hangs must be told of.
+    const slow = setTimeout(() => {
+      this.#options.log.warn(
+        `model '${model}': instance '${name}' is not ready after ${startMs / 1000} s: its process (pid ${this.pid}) ` +
+          'still imports or initializes the model, which has no time limit; the load fails if that process is ended',
+        { model },
+      );
+    }, startMs).unref();
+    const line = await Promise.race([ready, end]).finally(() => {
+      clearTimeout(slow);
+    });
     this.#asks = line['asks'] === true;
     this.info = textsOf(objectIn(line, 'info'));
     return line['completed'];

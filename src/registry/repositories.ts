@@ -146,7 +146,7 @@ function read(
 /** Whether a text may be the name of a model's folder, or of a model. */
 function isName(name: unknown): name is string {
   return (
-    typeof name === 'string' && name.trim() !== '' && name !== '.' && name !== '..' && !/[/\\]/.test(name)
+    typeof name === 'string' && name.trim() !== '' && name !== '.' && name !== '..' && !/[/\\\0]/.test(name)
   );
 }
 
@@ -154,9 +154,6 @@ function isName(name: unknown): name is string {
 function readNames(options: unknown): ReadonlyMap<string, string> {
   const { names = {} } = readOptions<RegisterRepositoryOptions>(options, ['names'], 'register options');
   checkObject(names, 'register options.names');
-  // Such as a Map, which has no keys of this kind.
-  if (Symbol.iterator in names)
-    throw expected('an object with folders as keys', 'register options.names', names);
   const models = new Map<string, string>();
   for (const [folder, name] of Object.entries(names) as [string, unknown][]) {
     if (!isName(folder))

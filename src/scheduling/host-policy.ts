@@ -4,6 +4,7 @@ import type { NativeHostPolicy } from '../addon/native/version-config.js';
 import { expected, readOptions } from '../argument-checks.js';
 import type { ModelConfig } from '../config/index.js';
 import { invalidArgument } from '../errors.js';
+import { isKeyed } from '../keyless.js';
 
 /**
  * What the threads of an instance are bound to. Triton: `--host-policy`. On systems other than Linux it has no effect.
@@ -35,8 +36,7 @@ const mostNodes = 1024;
 export function checkHostPolicies(given: unknown): HostPolicies {
   const path = 'options.hostPolicies';
   if (given === undefined) return new Map();
-  if (typeof given !== 'object' || given === null || Array.isArray(given))
-    throw expected('an object of policies by name', path, given);
+  if (!isKeyed(given)) throw expected('an object of policies by name', path, given);
   return new Map(
     Object.entries(given).map(([name, one]) => {
       const at = `${path}.${name}`;

@@ -1,6 +1,7 @@
 /** Reads the caller's object of inputs. Each value is read once. */
 
 import { invalidArgument, type TritonError } from '../errors.js';
+import { keyless } from '../keyless.js';
 import { describe, quote } from './describe.js';
 import type { InputPlan } from './plan.js';
 import { formatShape } from './shape.js';
@@ -103,7 +104,11 @@ export class InputReader {
 
   #checkNames(inputs: object, unknown: readonly string[] | undefined, values: readonly unknown[]): void {
     const missing = this.#plans.filter((plan, i) => !plan.optional && values[i] === undefined);
-    if (missing.length === 0 && unknown === undefined) return;
+    if (missing.length === 0 && unknown === undefined) {
+      // Not a Map, whose content would be ignored.
+      if (keyless(inputs) !== undefined) throw this.#notInputs(inputs);
+      return;
+    }
     const what = describe(inputs);
     if (unknown === undefined && what !== 'an object' && what !== 'a Proxy') throw this.#notInputs(inputs);
     const faults: string[] = [];

@@ -6,7 +6,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import { connectServer, type RemoteServer } from '../../src/client/index.js';
-import type { InferenceServer, TritonError } from '../../src/index.js';
+import type { InferenceServer, RequestParameters, TritonError } from '../../src/index.js';
 import type { ModelRequest } from '../../src/javascript/index.js';
 import { script } from '../javascript/harness.js';
 import { certificate } from '../support/certificate.js';
@@ -79,6 +79,23 @@ for (const protocol of protocols) {
       ['an unknown output', (server) => server.infer('add', { x: row() }, { outputs: ['z'] })],
       ['a wrong id', (server) => server.infer('add', { x: row() }, { id: 'x'.repeat(5000) })],
       ['a reserved parameter', (server) => server.infer('add', { x: row() }, { parameters: { timeout: 1 } })],
+      [
+        'parameters in a Map',
+        (server) =>
+          server.infer(
+            'add',
+            { x: row() },
+            { parameters: new Map([['a', 1]]) as never as RequestParameters },
+          ),
+      ],
+      [
+        'a parameter with a zero character in its name',
+        (server) => server.infer('add', { x: row() }, { parameters: { 'a\0b': 1 } }),
+      ],
+      [
+        'arrays for outputs in a Map',
+        (server) => server.infer('add', { x: row() }, { into: new Map() as object }),
+      ],
       [
         'an unknown option',
         (server) => server.infer('add', { x: row() }, JSON.parse('{"outputz":[]}') as object),

@@ -73,6 +73,39 @@ test('a decoupled model streams as in its own process: responses, parameters, no
   assert.equal(wrong.code, 'INVALID_ARG');
 });
 
+test('a response without outputs is one like another, also as the last', async (t) => {
+  const quiet: GivenModel = {
+    config: {
+      model_transaction_policy: { decoupled: true },
+      input: [{ name: 'n', data_type: 'TYPE_FP32', dims: [1] }],
+      output: [{ name: 'y', data_type: 'TYPE_FP32', dims: [1] }],
+    },
+    execute: (requests) =>
+      requests.map(function* (request) {
+        yield { y: null };
+        yield { y: Float32Array.of(1) };
+        yield request.withParameters({ y: null }, { k: 1 });
+        yield { y: null };
+      }),
+  };
+  const own = await createServer({ models: { c: quiet } });
+  t.after(() => own.close({ timeoutMs: 0 }));
+  const remote = await connected(t, await addressOf(t, 'grpc', own));
+  const shown = async (stream: AsyncIterable<RemoteResult>): Promise<unknown[]> => {
+    const seen: unknown[] = [];
+    for await (const { outputs, parameters } of stream) seen.push([Object.keys(outputs), parameters]);
+    return seen;
+  };
+  const expected = [
+    [[], {}],
+    [['y'], {}],
+    [[], { k: 1 }],
+    [[], {}],
+  ];
+  assert.deepEqual(await shown(own.stream('c', n(1))), expected);
+  assert.deepEqual(await shown((await remote.model('c')).stream(n(1))), expected);
+});
+
 test('a reader that does not read holds the model back, and one that leaves ends it', async (t) => {
   const given = counter();
   const { model } = await counting(t, given);

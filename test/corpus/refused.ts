@@ -9,7 +9,7 @@ import {
   sumAndDifferenceModel,
 } from '../support/models.js';
 import { hasOpenVino } from '../support/openvino.js';
-import { hasPyTorch } from '../support/pytorch.js';
+import { runsPyTorch } from '../support/pytorch.js';
 import { hasTensorFlow } from '../support/tensorflow.js';
 import type { Reason, Refused } from './case.js';
 
@@ -72,7 +72,7 @@ const otherBackends: Readonly<Record<string, Refused>> = {
   },
   torchscript: {
     reasons: [
-      hasPyTorch
+      runsPyTorch
         ? { code: 'INTERNAL', text: "failed to load model 'torchscript': " }
         : { code: 'UNAVAILABLE', text: 'there is no PyTorch: libtorch_cpu.so' },
     ],

@@ -56,6 +56,15 @@ test('only some results of a batch have parameters', async (t) => {
   }
 });
 
+test('a result has thousands of parameters', async (t) => {
+  const body = `const all = Object.fromEntries(Array.from({ length: 2800 }, (_, i) => ['n' + i, i % 2 === 0]));
+    return requests.map((request) => request.withParameters({ y: request.inputs.x }, all));`;
+  const server = await serve(t, { m: script(executing(body)) });
+  const { parameters } = await server.infer('m', { x: row() });
+  assert.equal(Object.keys(parameters).length, 2800);
+  assert.deepEqual([parameters['n0'], parameters['n2799']], [true, false]);
+});
+
 test('each response of a stream has parameters of its own', async (t) => {
   const body = `for (let k = 0; k < count; k++)
     yield k % 3 === 2 ? y(k) : request.withParameters(y(k), { k, text: 'x'.repeat(1000) });`;
@@ -70,7 +79,8 @@ test('each response of a stream has parameters of its own', async (t) => {
 
 test('parameters that a model must not return fail its request, and say which', async (t) => {
   const body = `const all = [null, { a: null }, { b: {} }, { c: 2n ** 63n }, { d: 'x'.repeat(70_000) },
-      Object.fromEntries(Array.from({ length: 5000 }, (_, i) => ['n' + i, true]))];
+      Object.fromEntries(Array.from({ length: 5000 }, (_, i) => ['n' + i, true])), new Map([['a', 1]]), [['a', 1]],
+      { ['a\\0b']: 1 }];
     return requests.map((request) => {
       try { return request.withParameters({ y: request.inputs.x }, all[request.inputs.x.data[0]]); }
       catch (error) { return error; }
@@ -85,6 +95,9 @@ test('parameters that a model must not return fail its request, and say which', 
     /a bigint of 64 bits for the parameter 'c'/,
     /at most 65536 bytes for the parameters of a response but got 70016/,
     /at most 65536 bytes for the parameters of a response but got 1/,
+    /expected an object of strings, numbers and booleans as parameters but got a Map$/,
+    /expected an object of strings, numbers and booleans as parameters but got an array$/,
+    /expected names of parameters without a zero character but got 'a\\u0000b'$/,
   ];
   for (const [i, message] of messages.entries()) {
     const error = await rejection(server.infer('m', { x: [[i]] }));

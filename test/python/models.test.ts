@@ -473,3 +473,23 @@ test('DLPack goes there and back, without a copy', { skip }, async (t) => {
   for (let k = 0; k < 50; k++)
     assert.deepEqual(floats(await server.infer('add', { x: row(k) })), [...row(k + 1)]);
 });
+
+test('an input without dimensions is an array that views the memory', { skip }, async (t) => {
+  const text = `def execute(self, requests):
+    import numpy
+    for request in requests:
+        assert type(array(request)) is numpy.ndarray and array(request).shape == ()
+        assert not array(request).flags.owndata
+    return [answer(array(request).reshape(1) + 1) for request in requests]`;
+  const { config } = script(text);
+  const server = await serving(t, {
+    m: {
+      ...script(text),
+      config: config
+        .replace(/max_batch_size: \d+/, 'max_batch_size: 0')
+        .replace(/dims: \[ ?16 ?\]/, 'dims: [ 1 ] reshape { }')
+        .replace(/dims: \[ ?16 ?\]/, 'dims: [ 1 ]'),
+    },
+  });
+  assert.deepEqual(floats(await server.infer('m', { x: Float32Array.of(4) })), [5]);
+});

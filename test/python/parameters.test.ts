@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { RequestParameters } from '../../src/index.js';
-import { floats, row } from '../support/harness.js';
+import { floats, rejection, row } from '../support/harness.js';
 import { script, serving, skip } from './harness.js';
 
 /** Gives back the parameters of each request with its response, and the number of requests of its batch. */
@@ -127,3 +127,13 @@ test(
     }
   },
 );
+
+test('a name with a zero character is refused where the model gives it', { skip }, async (t) => {
+  const text = `def execute(self, requests):
+    return [pb_utils.InferenceResponse([pb_utils.Tensor("y", array(request))], parameters={"a\\0b": 1})
+            for request in requests]`;
+  const server = await serving(t, { m: script(text) });
+  const error = await rejection(server.infer('m', { x: row() }));
+  assert.equal(error.code, 'INVALID_ARG');
+  assert.match(error.message, /parameters: expected names without a zero character but got 'a\\x00b'/);
+});

@@ -47,6 +47,14 @@ test('tritonts backends tells the Python of the PATH, and what helps without one
     shown([old, rest].join(delimiter)),
     /^MISSING python: Python\n {10}'\/usr\/bin\/python3\.7' is Python 3\.7\.9, and 3\.8 is the oldest/m,
   );
+  // What the system lacks for a process of Python is told, and the list goes on.
+  const lacking = await withPython('lacking', 'echo "BlockingIOError: EAGAIN" >&2; exit 1');
+  const without = shown([lacking, rest].join(delimiter));
+  assert.match(
+    without,
+    /^MISSING pytorch: PyTorch\n {10}.*Command failed: python3 -c import sys …: BlockingIOError: EAGAIN$/m,
+  );
+  assert.match(without, /^Devices$/m);
   const none = JSON.parse(shown(dirname(process.execPath).concat('/nowhere'), '--json')) as Survey;
   const one = none.backends.find(({ name }) => name === 'python');
   assert.equal(one?.ok, false);

@@ -32,7 +32,7 @@ test('as many requests as fit are taken, the next is UNAVAILABLE and names the l
   const error = await rejection(last);
   assert.equal(error.code, 'UNAVAILABLE');
   assert.equal(error.model, 'slow');
-  assert.match(error.message, /128 bytes of inputs and outputs; maxInFlightBytes is 384/);
+  assert.match(error.message, /128 bytes of inputs, outputs and parameters; maxInFlightBytes is 384/);
   assert.deepEqual(
     (await Promise.all(requests)).map((result) => floats(result)[0]),
     [1, 2, 3],
@@ -74,7 +74,27 @@ test('a request that could never fit is INVALID_ARG', async (t) => {
   const server = await limited(t, 3);
   const error = await rejection(server.infer('slow', { x: row(0, 4 * 16) }));
   assert.equal(error.code, 'INVALID_ARG');
-  assert.match(error.message, /one request needs 512 bytes of inputs and outputs; maxInFlightBytes is 384/);
+  assert.match(
+    error.message,
+    /one request needs 512 bytes of inputs, outputs and parameters; maxInFlightBytes is 384/,
+  );
+});
+
+test('parameters of a request count until it has ended', async (t) => {
+  const server = await serve(
+    t,
+    { slow: identity({ batching: false, delayMs: 5 }) },
+    { maxInFlightBytes: 2 * bytesOfOne + 1500 },
+  );
+  const large = { parameters: { text: 'x'.repeat(1000) } };
+  const first = server.infer('slow', { x: row(1) }, large);
+  const second = rejection(server.infer('slow', { x: row(2) }, large));
+  const third = server.infer('slow', { x: row(3) });
+  const error = await second;
+  assert.equal(error.code, 'UNAVAILABLE');
+  assert.equal(error.reason, 'TOO_MUCH_IN_FLIGHT');
+  await Promise.all([first, third]);
+  await server.infer('slow', { x: row(2) }, large);
 });
 
 test('requests of several rows count all of them', async (t) => {

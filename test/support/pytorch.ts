@@ -45,6 +45,9 @@ const python = await findTorch(made === undefined ? {} : { executable: made }, l
 /** The Python that has torch; undefined: there is none. */
 export const torchPython: string | undefined = typeof python === 'string' ? undefined : python.executable;
 
+/** Whether a server without options runs models of PyTorch: with libtorch, or with the torch of the Python in PATH. */
+export const runsPyTorch: boolean = hasPyTorch || typeof (await findTorch({}, library())) !== 'string';
+
 /** Options of tests that need Python's torch. */
 export const needsTorchPython: { readonly skip: string | false } = {
   skip: typeof python === 'string' && python,

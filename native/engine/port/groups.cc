@@ -7,6 +7,7 @@
 
 #include "engine/backend.h"
 #include "engine/port/port.h"
+#include "engine/request/parameter_list.h"
 #include "engine/request/request_builder.h"
 #include "engine/version/check_request.h"
 
@@ -133,7 +134,7 @@ Status Port::ParseInputs(SubmissionReader* reader, const GroupRecord& record,
 }
 
 Status Port::ParseAttributes(SubmissionReader* reader, const GroupRecord& record,
-                             const std::string& model, RequestBuilder* builder) {
+                             const std::string& model, RequestBuilder* builder, uint64_t* bytes) {
   if (record.attributes == 0) return Status::Ok();
   AttributesReader attributes;
   if (const char* cut = reader->Attributes(record, &attributes)) return Malformed(cut);
@@ -164,6 +165,8 @@ Status Port::ParseAttributes(SubmissionReader* reader, const GroupRecord& record
       builder->AddParameter(read.name, ValueOf<int32_t>(read.value) != 0);
     }
   }
+  const uint64_t parameters = ParameterBytes(builder->header().parameters);
+  *bytes += (parameters + record.requests - 1) / record.requests;
   return Status::Ok();
 }
 
@@ -220,7 +223,7 @@ Status Port::ParseGroup(SubmissionReader* reader, const char* const* slab_source
   if (const char* cut = reader->Wanted(record, &wanted)) return Malformed(cut);
   builder.Want(wanted);
   static const std::string unknown;
-  status = ParseAttributes(reader, record, executor ? executor->name() : unknown, &builder);
+  status = ParseAttributes(reader, record, executor ? executor->name() : unknown, &builder, &bytes);
   if (status.ok()) status = ParseMarks(reader, record, &builder);
   if (!status.ok()) return status;
   version->has_calls = version->has_calls || header.call;

@@ -190,9 +190,10 @@ class Port final : public ResponseSink, public std::enable_shared_from_this<Port
                            uint32_t requests, std::shared_ptr<const Region>* found) const;
   // Moves the version's requests from number `first` on to requests that will be refused.
   void RefuseFrom(VersionRequests* version, size_t first, const Status& refusal);
-  // Parses a group's priority, time-out, parameters and caller.
+  // Parses a group's priority, time-out, parameters and caller. `*bytes` is what a request is
+  // charged; its share of the group's parameters is added.
   static Status ParseAttributes(SubmissionReader* reader, const GroupRecord& record,
-                                const std::string& model, RequestBuilder* builder);
+                                const std::string& model, RequestBuilder* builder, uint64_t* bytes);
   // Parses the sequences of a group's requests.
   static Status ParseMarks(SubmissionReader* reader, const GroupRecord& record,
                            RequestBuilder* builder);

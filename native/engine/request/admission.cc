@@ -27,7 +27,7 @@ Status Admission::BeyondLimit(const Budget& budget, uint64_t bytes) const noexce
   try {
     const std::string model = "model '" + executor_.name() + "': ";
     const std::string sizes = std::to_string(bytes) +
-                              " bytes of inputs and outputs; maxInFlightBytes is " +
+                              " bytes of inputs, outputs and parameters; maxInFlightBytes is " +
                               std::to_string(budget.limit());
     if (bytes > budget.limit()) return Status::InvalidArg(model + "one request needs " + sizes);
     return Status::Unavailable(Reason::kTooMuchInFlight,

@@ -31,7 +31,7 @@ class ReadListener {
 // The unread responses of a request.
 struct Unread {
   uint32_t responses = 0;
-  uint64_t bytes = 0;  // of their outputs, and kResponseBytes for each
+  uint64_t bytes = 0;  // of their outputs and parameters, and kResponseBytes for each
   // The next response would end the request with UNAVAILABLE, unless the caller reads one before.
   bool full = false;
 };
@@ -41,7 +41,8 @@ class StreamCount {
  public:
   // Beyond this many unread bytes a request gets no further response.
   static constexpr uint64_t kMostBytes = uint64_t{16} << 20;
-  // Bytes that a response counts besides its outputs: about the size of its result in JavaScript.
+  // Bytes that a response counts besides its outputs and parameters: about the size of its result
+  // in JavaScript.
   static constexpr uint64_t kResponseBytes = 512;
 
   // Starts the count for a request that no other thread knows yet. `in_flight` and `most` are the

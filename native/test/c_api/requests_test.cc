@@ -84,6 +84,56 @@ TEST(c_api_gives_the_parameters_of_a_response_until_it_is_deleted) {
   CHECK_EQ(Api().response_parameter_count(nullptr), 0u);
 }
 
+TEST(c_api_counts_the_parameters_of_a_response_until_it_is_deleted) {
+  const std::string text(40'000, 'x');
+  for (const bool decoupled : {false, true}) {
+    Script script = AddingOne();
+    script.execute = [&text, execute = script.execute](uint32_t instance, Run& run) {
+      ResponseParameterList list;
+      CHECK(list.Set("text", text).ok());
+      run.SetParameters(0, list.Take());
+      execute(instance, run);
+    };
+    VersionConfig config = ConfigOf(FloatIo());
+    config.decoupled = decoupled;
+    ApiBench bench;
+    bench.Open(std::move(script), config);
+    ApiSend send(bench.model, {1});
+    send.answers().Keep();
+    CHECK_EQ(send.Submit(), "");
+    CHECK(send.answers().Released(1));
+    const uint64_t counted = sizeof(float) + 12 + 4 + text.size();
+    CHECK_EQ(bench.server.server().in_flight_bytes(), counted);
+    for (tritonts_response* response : send.answers().TakeKept()) Api().response_delete(response);
+    CHECK_EQ(bench.server.server().in_flight_bytes(), 0u);
+  }
+}
+
+TEST(c_api_counts_the_parameters_of_a_request_in_flight) {
+  ApiBench bench(100'000);
+  bench.runs->Shut();
+  bench.OpenRuns(ConfigOf(FloatIo()));
+  const std::string text(60'000, 'x');
+  ApiSend first(bench.model, {1});
+  const auto set = [](ApiSend& send, const char* name, const std::string& value) {
+    return TextOf(Api().request_set_parameter(send.request(), name, TRITONTS_PARAMETER_STRING,
+                                              value.c_str()));
+  };
+  CHECK_EQ(set(first, "a", text), "");
+  CHECK_EQ(first.Submit(), "");
+  CHECK(bench.server.server().in_flight_bytes() > text.size());
+  ApiSend second(bench.model, {1});
+  CHECK_EQ(set(second, "a", text), "");
+  CHECK(Contains(second.Submit(), "TOO_MUCH_IN_FLIGHT"));
+  // What a parameter counted before it was replaced is not counted any more.
+  CHECK_EQ(set(second, "a", "short"), "");
+  CHECK_EQ(second.Submit(), "");
+  bench.runs->Open();
+  CHECK_EQ(first.answers().Only().error, "");
+  CHECK_EQ(second.answers().Only().error, "");
+  CHECK_EQ(bench.server.server().in_flight_bytes(), 0u);
+}
+
 TEST(c_api_submits_a_request_again_after_its_release) {
   ApiBench bench;
   bench.Open(AddingOne(), ConfigOf(FloatIo()));

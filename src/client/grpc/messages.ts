@@ -179,7 +179,9 @@ function outputOf(
 const finalName = 'triton_final_response';
 
 /**
- * Reads `ModelInferResponse`.
+ * Reads `ModelInferResponse`, without the parameter that says whether a response of a stream is the last: the stream's end
+ * says it. Servers send an empty last response only to clients that ask for it, and this one does not. So a response
+ * without outputs is one of the model's.
  *
  * @param stored - Outputs that are in shared memory, and not in the answer.
  * @throws {@link TritonError} INTERNAL if the bytes are not such a message.
@@ -188,7 +190,7 @@ export function readInferResponse(
   model: string,
   reader: ProtoReader,
   stored: ReadonlySet<string>,
-): WireAnswer & { readonly empty: boolean } {
+): WireAnswer {
   try {
     let name = '';
     let version = '';
@@ -211,15 +213,13 @@ export function readInferResponse(
       else if (field === 5) outputs.push(reader.message());
       else raw.push(reader.view());
     }
-    const isFinal = parameters.delete(finalName);
+    parameters.delete(finalName);
     const told: [string, ParameterValue][] = [...parameters].map(([one, { value }]) => [one, value]);
     return {
       model: { name: name === '' ? model : name, version },
       id,
       parameters: Object.fromEntries(told),
       outputs: outputs.map((one, i) => outputOf(model, readOutput(one), raw[i], stored)),
-      // The end of a decoupled model's responses, which is not a response itself.
-      empty: isFinal && outputs.length === 0 && told.length === 0,
     };
   } catch (error) {
     if (error instanceof TritonError && error.code === 'INTERNAL') throw error;
@@ -231,7 +231,7 @@ export function readInferResponse(
 export function readStreamResponse(
   model: string,
   bytes: Buffer,
-): { readonly error: TritonError } | { readonly answer: ReturnType<typeof readInferResponse> } {
+): { readonly error: TritonError } | { readonly answer: WireAnswer } {
   const reader = new ProtoReader(bytes);
   let error = '';
   let response: ProtoReader | undefined;

@@ -139,12 +139,7 @@ export class GrpcProtocol implements Protocol {
       model: name,
       metadata: spanHeaders(),
     });
-    const { empty: _empty, ...answer } = readInferResponse(
-      name,
-      new ProtoReader(bytes),
-      storedOutputs(request),
-    );
-    return answer;
+    return readInferResponse(name, new ProtoReader(bytes), storedOutputs(request));
   }
 
   async registerRegion(name: string, key: string, offset: number, byteSize: number): Promise<void> {
@@ -200,10 +195,7 @@ export class GrpcProtocol implements Protocol {
           try {
             const read = readStreamResponse(name, bytes);
             if ('error' in read) fail(read.error);
-            else {
-              const { empty, ...answer } = read.answer;
-              if (!empty) sink.answer(answer, bytes.length);
-            }
+            else sink.answer(read.answer, bytes.length);
           } catch (error) {
             fail(error as TritonError); // The reading throws nothing else.
           }

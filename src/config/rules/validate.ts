@@ -12,6 +12,7 @@ import { leadsOut } from './leads-out.js';
 import { validateRagged } from './ragged.js';
 import { readSwitch, switchExpected } from './switch.js';
 import type { Gpus } from './usable-gpus.js';
+import { validateNames } from './validate-names.js';
 import { validateTensors } from './validate-tensors.js';
 import { validateWarmup } from './validate-warmup.js';
 import { validateEnsemble } from './validate-ensemble.js';
@@ -42,6 +43,7 @@ export interface ValidationContext {
  */
 export function validateConfig(config: ModelConfig, context: ValidationContext, report: Report): void {
   validateName(config, context, report);
+  validateNames(config, report);
   validateBackend(config, report);
   if (config.max_batch_size < 0) {
     report('max_batch_size', `expected 0 (no batching) or more but found ${config.max_batch_size}`);

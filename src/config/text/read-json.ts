@@ -15,6 +15,7 @@ import { problemsError, reportInto, throwProblems, unplaced, type Problem, type 
 import { deepest, writtenTwice } from './json-duplicates.js';
 import type { ParsedConfig } from './read.js';
 import { enumFault, tooLarge } from './scalars.js';
+import { isKeyed, keyless } from '../../keyless.js';
 import { thrownText } from '../../thrown-text.js';
 
 /**
@@ -35,7 +36,7 @@ export function readModelConfigJson(source: {
   const value = typeof source.value === 'string' ? parse(source.value, report) : source.value;
   throwProblems(problems, place, undefined);
   const notes = typeof source.value === 'string' ? notesOf(source.value, report) : [];
-  if (!isObject(value)) {
+  if (!isKeyed(value)) {
     const text = `expected a model configuration (an object) but found ${shown(value)}`;
     throw problemsError([{ code: 'INVALID_ARG', path: '', text }], place, undefined);
   }
@@ -114,7 +115,7 @@ function readField(field: Field, value: unknown, path: string, report: Report): 
     return value.map((one: unknown, index) => readOne(field, one, indexPath(path, index), report));
   }
   if (field.mapKey === undefined) return readOne(field, value, path, report);
-  if (!isObject(value)) {
+  if (!isKeyed(value)) {
     return report(path, `expected an object (${typeText(field)}) but found ${shown(value)}`);
   }
   const entries = Object.create(null) as Record<string, unknown>;
@@ -130,9 +131,7 @@ function readField(field: Field, value: unknown, path: string, report: Report): 
 function readOne(field: Field, value: unknown, path: string, report: Report): unknown {
   const wrong = (expected: string): null => report(path, `expected ${expected} but found ${shown(value)}`);
   if (field.kind === 'message') {
-    return isObject(value)
-      ? readMessage(field.type, value, path, report)
-      : wrong(`an object (${field.type})`);
+    return isKeyed(value) ? readMessage(field.type, value, path, report) : wrong(`an object (${field.type})`);
   }
   if (field.kind === 'enum') {
     if (typeof value !== 'string' && typeof value !== 'number') return wrong(`the name of a ${field.type}`);
@@ -173,13 +172,10 @@ function integerOf(value: unknown): bigint | undefined {
   return typeof value === 'string' && /^-?\d{1,40}$/.test(value) ? BigInt(value) : undefined;
 }
 
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 /** A value as text for messages. */
 function shown(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(value.length > 60 ? `${value.slice(0, 60)}…` : value);
-  if (typeof value === 'object' && value !== null) return Array.isArray(value) ? 'an array' : 'an object';
+  if (typeof value === 'object' && value !== null)
+    return Array.isArray(value) ? 'an array' : (keyless(value) ?? 'an object');
   return typeof value === 'function' || typeof value === 'symbol' ? `a ${typeof value}` : String(value);
 }

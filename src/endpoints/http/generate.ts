@@ -13,7 +13,7 @@ import { namingModel } from '../service/request-errors.js';
 import { eventHeaders, writeEvent } from './event-stream.js';
 import type { Exchange } from './exchange.js';
 import { JsonText, member, readObject, readParameter, readString, wrongType } from './json.js';
-import { elementsText } from './json-output.js';
+import { elementsText, quoted } from './json-output.js';
 import { writeAnswer } from './long-answer.js';
 import { readTensor, takesIntegers } from './json-tensor.js';
 
@@ -98,20 +98,23 @@ function readRequest(body: Buffer, { name: model, inputs }: ModelMetadata): Gene
 
 /**
  * A response as one object, with every output and parameter by its name. An output of one element is that element.
+ * Each name comes once. As in Triton, a parameter takes the place of an output of its name, and neither takes that of
+ * the request's id, the model's name and its version.
  *
  * @throws {@link TritonError} INVALID_ARG for outputs that JSON cannot carry.
  */
 function* writeGenerated({ id, model, outputs, parameters }: InferResult): Sliced<string> {
-  const members = id === '' ? [] : [`"id":${JSON.stringify(id)}`];
-  members.push(`"model_name":${JSON.stringify(model.name)}`, `"model_version":"${model.version}"`);
+  const own = new Map<string, string>(id === '' ? [] : [['id', quoted(id)]]);
+  own.set('model_name', quoted(model.name)).set('model_version', `"${model.version}"`);
+  const members = [...own].map(([name, text]) => `"${name}":${text}`);
   for (const { name } of inOrder(outputs, undefined)) {
     const tensor = outputs[name];
-    if (tensor === undefined) continue;
+    if (tensor === undefined || own.has(name) || Object.hasOwn(parameters, name)) continue;
     const text = yield* elementsText(model.name, name, tensor);
-    members.push(`${JSON.stringify(name)}:${elementCount(tensor.shape) === 1 ? text : `[${text}]`}`);
+    members.push(`${quoted(name)}:${elementCount(tensor.shape) === 1 ? text : `[${text}]`}`);
   }
   for (const [name, value] of Object.entries(parameters))
-    members.push(`${JSON.stringify(name)}:${parameterText(value)}`);
+    if (!own.has(name)) members.push(`${quoted(name)}:${parameterText(value)}`);
   return `{${members.join(',')}}`;
 }
 

@@ -2,6 +2,7 @@
 
 import { encodeParameter } from '../../addon/parameter-words.js';
 import type { ParameterizedResult } from '../../api/model-request.js';
+import { isKeyed } from '../../keyless.js';
 import { describe, quote } from '../../tensor/describe.js';
 
 /** Bytes of the parameters of a response at most; also in `native/engine/request/response_parameters.h`. */
@@ -21,7 +22,7 @@ export class WithParameters implements ParameterizedResult {
 }
 
 function wordsOf(model: string, parameters: unknown): Int32Array {
-  if (typeof parameters !== 'object' || parameters === null) {
+  if (!isKeyed(parameters)) {
     const what = 'an object of strings, numbers and booleans';
     throw new TypeError(
       `model ${quote(model)}: expected ${what} as parameters but got ${describe(parameters)}`,
@@ -31,6 +32,11 @@ function wordsOf(model: string, parameters: unknown): Int32Array {
   let size = 0;
   for (const [name, value] of Object.entries(parameters) as [string, unknown][]) {
     if (value === undefined) continue;
+    if (name.includes('\0')) {
+      throw new TypeError(
+        `model ${quote(model)}: expected names of parameters without a zero character but got ${quote(name)}`,
+      );
+    }
     const words = encodeParameter(name, value);
     if (words === undefined) {
       const what = 'a string, a number, a boolean or a bigint of 64 bits';

@@ -11,10 +11,11 @@ import { statusError } from '../../addon/status.js';
 import { tritonLibrary } from '../../addon/triton-library.js';
 import type { Backend, Runtime } from '../../backends/backend.js';
 import { backends } from '../../backends/index.js';
-import { TritonError } from '../../errors.js';
+import { isLack, TritonError } from '../../errors.js';
 import type { BackendConfig, ResolvedOptions } from '../../options.js';
 import { listCustomBackends } from '../../backends/custom-backends.js';
 import { listPlugins } from '../../backends/plugin/find-plugin.js';
+import { thrownText } from '../../thrown-text.js';
 import { backend as plugins } from '../../backends/plugin/index.js';
 
 /** A backend and its runtime. */
@@ -65,9 +66,14 @@ export interface Survey {
   readonly devices: readonly SurveyedDevice[];
 }
 
+/** Why something cannot be used. Throws what is a fault of the survey itself. */
 function reasonOf(error: unknown): string {
   if (error instanceof TritonError) return error.message;
-  throw error;
+  if (!isLack(error)) throw error;
+  // The text of a program that failed has the program's arguments, and ends with what it said.
+  const lines = thrownText(error).trim().split('\n');
+  const last = lines.at(-1) ?? '';
+  return lines.length > 1 ? `${lines[0] ?? ''} …: ${last.trim()}` : last;
 }
 
 async function surveyBackend(
@@ -86,8 +92,14 @@ async function surveyBackend(
     besides: '',
   };
   const asked = async (lack?: string): Promise<SurveyedBackend | undefined> => {
-    const found = await runtime?.find?.(options, others, lack);
-    return found && { ...common, ok: found.library !== undefined, ...found };
+    try {
+      const found = await runtime?.find?.(options, others, lack);
+      return found && { ...common, ok: found.library !== undefined, ...found };
+    } catch (error) {
+      const why = reasonOf(error);
+      const reason = lack === undefined ? why : `${lack}. ${why}`;
+      return { ...common, ok: false, library: undefined, reason };
+    }
   };
   if (runtime?.find !== undefined && runtime.settings === undefined) {
     const found = await asked();

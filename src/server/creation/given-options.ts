@@ -1,5 +1,6 @@
 /** The options that `createServer` was called with, read at the call. Later changes have no effect. */
 
+import { isKeyed } from '../../keyless.js';
 import type { ServerOptions } from '../../options.js';
 
 /** Copied options, and where relative paths in them start. */
@@ -88,7 +89,7 @@ function bytes<T>(given: T): T {
 
 /** An object with what `copy` returns for each member. */
 function members<T>(given: T, copy: <M>(member: M) => M = (member) => member): T {
-  if (typeof given !== 'object' || given === null || Array.isArray(given)) return given;
+  if (!isKeyed(given)) return given;
   const copied = Object.entries(given).map(([key, member]): [string, unknown] => [key, copy(member)]);
   // The copy has the same keys, with members of the same types.
   return Object.fromEntries(copied) as T;

@@ -62,7 +62,7 @@ function isText(text: string): boolean {
 
 /** Checks a model's name as Triton does for a load, because the name becomes the name of a folder. */
 export function checkModelName(name: unknown): void {
-  if (typeof name === 'string' && name.trim() !== '' && name !== '..' && !name.includes('/') && isText(name))
+  if (typeof name === 'string' && name.trim() !== '' && name !== '..' && !/[/\0]/.test(name) && isText(name))
     return;
   throw invalidArgument(`expected a model's name, without '/', but received ${show(name)}`);
 }

@@ -3,8 +3,10 @@
 import { parameterCaller, parameterString, parameterTrace } from '../../addon/layout.js';
 import { encodeParameter, parameterWords } from '../../addon/parameter-words.js';
 import { invalidArgument } from '../../errors.js';
+import { isKeyed, keyless } from '../../keyless.js';
 import type { RequestParameters } from '../../api/request-parameters.js';
 import { mostParameters } from '../../most-parameters.js';
+import { printableLine } from '../../printable.js';
 
 /** Of an infer's or a map's options. */
 export interface AttributeOptions {
@@ -28,6 +30,13 @@ const reserved: ReadonlyMap<string, string> = new Map([
   ['sequence_end', 'write options.sequence instead'],
   ['headers', 'Triton reserves it'],
 ]);
+
+/** Why a parameter must not have a name; undefined: it may. */
+function whyRefused(name: string): string | undefined {
+  if (name.startsWith('triton_')) return 'Triton reserves the prefix';
+  if (name.includes('\0')) return 'interfaces of C would cut it at its zero character';
+  return reserved.get(name);
+}
 
 /**
  * Checks and encodes them; undefined where there is nothing to say.
@@ -113,7 +122,8 @@ function refusal(model: string, option: string, expected: string, received: stri
 
 function show(value: unknown): string {
   if (typeof value === 'string') return `${JSON.stringify(value)} of type string`;
-  if (typeof value === 'object' && value !== null) return Array.isArray(value) ? 'an array' : 'an object';
+  if (typeof value === 'object' && value !== null)
+    return Array.isArray(value) ? 'an array' : (keyless(value) ?? 'an object');
   return typeof value === 'function' ? 'a function' : `${String(value)} of type ${typeof value}`;
 }
 
@@ -129,7 +139,7 @@ function checkParameterCount(model: string, count: number): void {
 }
 
 function encodeParameters(model: string, parameters: unknown): Int32Array[] {
-  if (typeof parameters !== 'object' || parameters === null || Array.isArray(parameters)) {
+  if (!isKeyed(parameters)) {
     throw refusal(model, 'parameters', 'an object of strings, numbers and booleans', show(parameters));
   }
   const entries = Object.entries(parameters) as [string, unknown][];
@@ -137,9 +147,9 @@ function encodeParameters(model: string, parameters: unknown): Int32Array[] {
   const encoded: Int32Array[] = [];
   for (const [name, value] of entries) {
     if (value === undefined) continue;
-    const why = name.startsWith('triton_') ? 'Triton reserves the prefix' : reserved.get(name);
+    const why = whyRefused(name);
     if (why !== undefined) {
-      const text = `model '${model}': options.parameters must not have the name '${name}': ${why}`;
+      const text = `model '${model}': options.parameters must not have the name '${printableLine(name)}': ${why}`;
       throw invalidArgument(text, { model });
     }
     const words = encodeParameter(name, value);

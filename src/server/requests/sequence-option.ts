@@ -2,6 +2,7 @@
 
 import { checkKeys, show } from '../../argument-checks.js';
 import { invalidArgument, TritonError } from '../../errors.js';
+import { isKeyed } from '../../keyless.js';
 import type { RequestSequence } from '../../api/request-sequence.js';
 import { mostIdBytes } from '../../dispatch/requests/marks.js';
 import type { SequenceMark } from '../../dispatch/types.js';
@@ -45,7 +46,7 @@ export function checkSequenceId(model: string, path: string, id: unknown): bigin
  * @throws {@link TritonError} As {@link checkSequenceId}; INVALID_ARG for wrong flags and keys.
  */
 export function checkSequence(model: string, given: unknown): SequenceMark | undefined {
-  if (typeof given !== 'object' || given === null || Array.isArray(given)) {
+  if (!isKeyed(given)) {
     throw invalidArgument(
       `model '${model}': expected an object with an id for options.sequence but received ${show(given)}`,
       { model },

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import type { Survey } from '../../../src/registry/files/survey.js';
 import type { InferenceServer, ServerOptions } from '../../../src/index.js';
-import { rejection, serve, type Context } from '../../support/harness.js';
+import { rejection, serve, until, type Context } from '../../support/harness.js';
 import { root } from '../../support/project.js';
 import { temporaryFolder, type RepositoryModel } from '../../support/repository.js';
 import { python, skip } from '../../python/harness.js';
@@ -20,15 +20,25 @@ const onLinux = { skip };
 /** A package torch that runs models of a line of Python: `x: x + x`. It has what the backend needs of torch, on numpy. */
 const standIn = join(root, 'test', 'backends', 'pytorch', 'stand-in');
 
-/** A Python without packages, or with the stand-in for torch. */
-async function pythonIn(t: Context, packages: 'none' | 'torch'): Promise<string> {
+/** A Python without packages, or with the stand-in for torch, or with another package torch in a folder. */
+async function pythonIn(t: Context, packages: string): Promise<string> {
   const folder = await temporaryFolder(t);
   const path = join(folder, 'python3');
+  const place = packages === 'torch' ? standIn : packages;
   const text =
-    packages === 'none' ? `exec '${python}' -S "$@"` : `PYTHONPATH='${standIn}' exec '${python}' "$@"`;
+    packages === 'none' ? `exec '${python}' -S "$@"` : `PYTHONPATH='${place}' exec '${python}' "$@"`;
   await writeFile(path, `#!/bin/sh\n${text}\n`);
   await chmod(path, 0o755);
   return path;
+}
+
+/** The folder of a package torch whose import does this. */
+async function torchThat(t: Context, statement: string): Promise<string> {
+  const folder = await temporaryFolder(t);
+  await mkdir(join(folder, 'torch'));
+  await writeFile(join(folder, 'torch', '__init__.py'), `${statement}\n`);
+  await writeFile(join(folder, 'torch', 'version.py'), '__version__ = "1"\n');
+  return folder;
 }
 
 /** A libtorch without a shim. */
@@ -114,6 +124,84 @@ test('without a shim Python runs the model, and the notes say so', onLinux, asyn
   const error = await rejection(server.infer('fails', matrix('x', [[1]])));
   assert.equal(error.code, 'INTERNAL');
   assert.match(error.message, /^model 'fails': PyTorch execute failure: /);
+});
+
+test('a torch that cannot be imported is UNAVAILABLE, with what helps', onLinux, async (t) => {
+  for (const [statement, reason, message] of [
+    [
+      'raise ImportError("libgone.so: cannot open shared object file: No such file or directory")',
+      'MISSING',
+      /cannot import torch: ImportError: libgone\.so: cannot open .*; install it again with '.*python.* -m pip install --force-reinstall torch'/,
+    ],
+    [
+      'import nothing_of_this_name',
+      'MISSING',
+      /cannot import torch: ModuleNotFoundError: .* install it again/,
+    ],
+    [
+      'raise OSError("undefined symbol: x")',
+      'MISSING',
+      /cannot import torch: OSError: undefined symbol: x; install/,
+    ],
+    ['raise MemoryError', 'NO_MEMORY', /cannot import torch: MemoryError: $/],
+  ] as const) {
+    const executable = await pythonIn(t, await torchThat(t, statement));
+    const error = await rejection(served(t, { m: lineModel('x: x') }, executable));
+    assert.deepEqual([error.code, error.reason], ['UNAVAILABLE', reason]);
+    assert.match(error.message, message);
+    assert.match(error.message, /^ {2}m: model 'm': .* cannot import torch/m);
+  }
+});
+
+test(
+  'a torch that hangs at its import is told of, and the end of its process ends the load',
+  onLinux,
+  async (t) => {
+    const executable = await pythonIn(t, await torchThat(t, 'import time; time.sleep(1e6)'));
+    const lines: string[] = [];
+    const server = await serve(
+      t,
+      { m: lineModel('x: x') },
+      {
+        modelControlMode: 'explicit',
+        logger: { warn: (line) => lines.push(line) },
+        backendConfig: {
+          pytorch: { library: await unbuiltLibrary(t) },
+          python: { executable, 'stub-timeout-seconds': 2 },
+        },
+      },
+    );
+    const load = rejection(server.loadModel('m'));
+    await until(() => lines.some((line) => line.includes('is not ready')));
+    const [, pid] =
+      /^model 'm': instance 'm_0_0' is not ready after 2 s: its process \(pid (\d+)\) still imports or initializes the model/.exec(
+        lines.find((line) => line.includes('is not ready')) ?? '',
+      ) ?? [];
+    assert.ok(pid, lines.join());
+    process.kill(Number(pid), 'SIGKILL');
+    const error = await load;
+    assert.deepEqual([error.code, error.reason], ['UNAVAILABLE', 'MISSING']);
+    assert.match(error.message, /instance 'm_0_0' could not start: its process was ended by SIGKILL/);
+  },
+);
+
+test('inputs without dimensions', onLinux, async (t) => {
+  const executable = await pythonIn(t, 'torch');
+  const types = { BOOL: true, INT8: 1, INT64: 1n, FP16: 1, FP32: 1, FP64: 1 } as const;
+  const models = Object.fromEntries(
+    Object.keys(types).map((type) => {
+      const config = `backend: "pytorch"
+        input { name: "x" data_type: TYPE_${type} dims: [ 1 ] reshape { } }
+        output { name: "y" data_type: TYPE_${type} dims: [ 1 ] }
+        instance_group { kind: KIND_CPU }`;
+      return [type.toLowerCase(), { config, versions: { '1': { 'model.pt': 'x: x.reshape(1)' } } }];
+    }),
+  );
+  const server = await served(t, models, executable);
+  for (const [type, value] of Object.entries(types)) {
+    const { outputs } = await server.infer(type.toLowerCase(), { x: [value] });
+    assert.deepEqual(outputs['y']?.toArray(), [value], type);
+  }
 });
 
 test('explain says what makes a busy model faster', onLinux, async (t) => {

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
+import { createServer, type GivenModel } from '../../../src/index.js';
 import { identity, row, serve, statisticsAfter } from '../../support/harness.js';
 import { streaming } from '../../streams/harness.js';
 import { ask, endpointOf, errorOf, exchange, json, open } from './harness.js';
@@ -78,6 +79,42 @@ void suite('generate', () => {
     const headers = { 'Content-Encoding': 'gzip' };
     errorOf(await ask(endpoint, '/v2/models/m/generate', { body: { x: 1 }, headers }), 415);
   });
+});
+
+test('each name comes once: the request and the model first, then parameters, then outputs', async (t) => {
+  const names = ['y', 'id', 'model_name', 'model_version', 'shared'];
+  const model: GivenModel = {
+    config: {
+      input: [{ name: 'x', data_type: 'TYPE_INT32', dims: [1] }],
+      output: names.map((name) => ({ name, data_type: 'TYPE_INT32', dims: [1] })),
+    },
+    execute: (requests) =>
+      requests.map((request) =>
+        request.withParameters(Object.fromEntries(names.map((name, i) => [name, Int32Array.of(i)])), {
+          shared: 'told',
+          id: 'told',
+          model_version: 'told',
+          more: true,
+        }),
+      ),
+  };
+  const server = await createServer({ models: { m: model } });
+  t.after(() => server.close());
+  const endpoint = await endpointOf(t, server);
+  for (const [body, id] of [
+    [{ x: 1, id: 'a' }, '"a"'],
+    [{ x: 1 }, '"told"'],
+  ] as const) {
+    const text = [
+      ...(id === '"a"' ? [`"id":${id}`] : []),
+      '"model_name":"m","model_version":"1","y":0',
+      `"shared":"told"${id === '"a"' ? '' : `,"id":${id}`},"more":true`,
+    ];
+    const answer = await ask(endpoint, '/v2/models/m/generate', { body });
+    assert.equal(answer.text, `{${text.join(',')}}`);
+    const events = await ask(endpoint, '/v2/models/m/generate_stream', { body });
+    assert.equal(events.text, `data: ${answer.text}\n\n`);
+  }
 });
 
 void suite('models with any number of responses', () => {

@@ -72,6 +72,32 @@ TEST(parameters_of_a_response_have_each_name_once_and_a_limit) {
   CHECK(!list.Take());
 }
 
+TEST(parameters_of_a_response_are_found_by_name_however_many_there_are) {
+  ResponseParameterList list;
+  // More than the page of a port has room for, so that the limit refuses the last ones.
+  size_t count = 0;
+  while (list.Set("p" + std::to_string(count), static_cast<int64_t>(count)).ok()) count++;
+  CHECK(count > 2000);
+  // Each is replaced in its place, and the refused one was not added.
+  for (size_t i = 0; i < count; i++) {
+    CHECK(list.Set("p" + std::to_string(i), static_cast<int64_t>(i + 1)).ok());
+  }
+  CHECK(!list.Set("p" + std::to_string(count), int64_t{0}).ok());
+  const ResponseParameters all = list.Take();
+  CHECK_EQ(all->size(), count);
+  ParameterNames names;
+  names.AddAll(*all);
+  for (size_t i = 0; i < count; i++) {
+    CHECK_EQ((*all)[i].name, "p" + std::to_string(i));
+    CHECK_EQ(std::get<int64_t>((*all)[i].value), static_cast<int64_t>(i + 1));
+    CHECK_EQ(names.Find(*all, (*all)[i].name), i);
+  }
+  CHECK_EQ(names.Find(*all, "none"), ParameterNames::kNone);
+  // The list is empty again, and knows no name of before.
+  for (size_t i = 0; i < 40; i++) CHECK(list.Set("p" + std::to_string(40 - i), true).ok());
+  CHECK_EQ(list.Take()->size(), 40u);
+}
+
 TEST(parameters_of_a_response_are_those_of_its_request_in_the_batch) {
   VersionBench bench(NamingOdd(), ConfigOf(FloatIo(8), 1, Dynamic(8)));
   std::vector<Request*> sent;

@@ -36,13 +36,19 @@ class Tensor:
     def __add__(self, other):
         return Tensor(self.array + getattr(other, "array", other))
 
+    def reshape(self, *shape):
+        return Tensor(self.array.reshape(*shape))
+
     def __truediv__(self, other):
         if other == 0:
             raise RuntimeError("ZeroDivisionError")
         return Tensor(self.array / other)
 
 
-from_numpy = Tensor
+def from_numpy(array):
+    if type(array) is not np.ndarray:
+        raise TypeError("expected np.ndarray (got %s)" % type(array).__name__)
+    return Tensor(array)
 
 
 def _pause(x, seconds):

@@ -13,7 +13,7 @@ namespace tritonts {
 
 namespace {
 
-constexpr const char* kTag = "tritonts cache";
+constexpr const char* kCacheTag = "tritonts cache";
 
 // The bytes of a Uint8Array; without data for other values.
 std::span<const char> BytesOf(const Napi::Value& value) {
@@ -46,7 +46,7 @@ Napi::Value CacheWrap::Create(Napi::Env env, std::shared_ptr<Server> server,
   auto made = std::make_unique<CacheWrap>();
   CacheWrap* wrap = made.get();
   auto signal = std::make_shared<Signal>();
-  if (napi_create_threadsafe_function(env, wake, nullptr, Napi::String::New(env, kTag), 0, 1,
+  if (napi_create_threadsafe_function(env, wake, nullptr, Napi::String::New(env, kCacheTag), 0, 1,
                                       nullptr, nullptr, wrap, Wake, &signal->function) != napi_ok) {
     return {};
   }

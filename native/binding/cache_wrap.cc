@@ -13,7 +13,7 @@ namespace tritonts {
 
 namespace {
 
-constexpr const char* kCacheTag = "tritonts cache";
+constexpr const char* kRemoteCacheTag = "tritonts cache";
 
 // The bytes of a Uint8Array; without data for other values.
 std::span<const char> BytesOf(const Napi::Value& value) {
@@ -46,8 +46,9 @@ Napi::Value CacheWrap::Create(Napi::Env env, std::shared_ptr<Server> server,
   auto made = std::make_unique<CacheWrap>();
   CacheWrap* wrap = made.get();
   auto signal = std::make_shared<Signal>();
-  if (napi_create_threadsafe_function(env, wake, nullptr, Napi::String::New(env, kCacheTag), 0, 1,
-                                      nullptr, nullptr, wrap, Wake, &signal->function) != napi_ok) {
+  if (napi_create_threadsafe_function(env, wake, nullptr, Napi::String::New(env, kRemoteCacheTag),
+                                      0, 1, nullptr, nullptr, wrap, Wake,
+                                      &signal->function) != napi_ok) {
     return {};
   }
   // From here on the wrap releases the function in all cases.

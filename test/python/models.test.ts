@@ -481,7 +481,7 @@ test('an input without dimensions is an array that views the memory', { skip }, 
         assert type(array(request)) is numpy.ndarray and array(request).shape == ()
         assert not array(request).flags.owndata
     return [answer(array(request).reshape(1) + 1) for request in requests]`;
-  const { config } = script(text);
+  const { config = '' } = script(text);
   const server = await serving(t, {
     m: {
       ...script(text),

@@ -12,7 +12,7 @@ const kinds: readonly (readonly [name: string, is: (value: object) => boolean])[
   ['a WeakMap', types.isWeakMap],
   ['a WeakSet', types.isWeakSet],
   ['an ArrayBuffer', types.isAnyArrayBuffer],
-  ['a typed array', ArrayBuffer.isView],
+  ['a typed array', (value): boolean => ArrayBuffer.isView(value)],
   // Such as Headers, and texts that are objects.
   ['an iterable', (value): boolean => Symbol.iterator in value],
 ];

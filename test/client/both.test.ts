@@ -6,7 +6,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import { connectServer, type RemoteServer } from '../../src/client/index.js';
-import type { InferenceServer, RequestParameters, TritonError } from '../../src/index.js';
+import type { InferenceServer, TritonError } from '../../src/index.js';
 import type { ModelRequest } from '../../src/javascript/index.js';
 import { script } from '../javascript/harness.js';
 import { certificate } from '../support/certificate.js';
@@ -81,12 +81,7 @@ for (const protocol of protocols) {
       ['a reserved parameter', (server) => server.infer('add', { x: row() }, { parameters: { timeout: 1 } })],
       [
         'parameters in a Map',
-        (server) =>
-          server.infer(
-            'add',
-            { x: row() },
-            { parameters: new Map([['a', 1]]) as never as RequestParameters },
-          ),
+        (server) => server.infer('add', { x: row() }, { parameters: new Map([['a', 1]]) as never }),
       ],
       [
         'a parameter with a zero character in its name',

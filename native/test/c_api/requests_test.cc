@@ -1,4 +1,5 @@
 // Requests of C callers: what they get, and what is refused.
+#include <array>
 #include <cstring>
 #include <limits>
 #include <thread>
@@ -218,9 +219,11 @@ TEST(c_api_counts_large_outputs_until_their_own_response_is_deleted) {
   constexpr size_t kRows = 2048;
   Script script;
   script.execute = [](uint32_t, Run& run) {
+    // They are read until the responses are sent.
+    std::vector<std::array<int64_t, 2>> shapes(run.requests().size());
     for (uint32_t i = 0; i < run.requests().size(); i++) {
-      const Request& request = *run.requests()[i];
-      const int64_t shape[] = {request.header->batch_size, 1};
+      std::array<int64_t, 2>& shape = shapes[i];
+      shape = {run.requests()[i]->header->batch_size, 1};
       const size_t bytes = static_cast<size_t>(shape[0]) * sizeof(float);
       BlockRef block = run.pool().Acquire(bytes);
       std::memset(block->data(), 0, bytes);

@@ -59,9 +59,11 @@ Status FindInput(TRITONBACKEND_Request* request, size_t at, TRITONBACKEND_Input*
   return Status::Ok();
 }
 
-// The outputs that a request wants: those that it names, or all that callers may get.
+// The outputs that a request wants: those that it names, or all that callers may get. A null row
+// (row_inputs.h) wants none, as in Triton, and names what is none.
 template <typename Visit>
 void ForEachWanted(const TRITONBACKEND_Request* request, const Request& known, const Visit& visit) {
+  if (known.header->null_row) return;
   if (!known.header->wanted.empty()) {
     for (const uint32_t index : known.header->wanted) visit(index);
     return;

@@ -60,6 +60,7 @@ test('a request with a wrong tensor is refused before the plug-in', { skip }, as
   assert.equal(error.code, 'INVALID_ARG');
 });
 
+// The second sequence has slot 1. Where the first one has no request, slot 0 is a null row, which wants no output.
 test('a sequence has its state, which a plug-in reads and replaces', { skip }, async (t) => {
   const server = await serving(t, {
     sums: pluginModel('stateful', {
@@ -82,14 +83,14 @@ test('a sequence has its state, which a plug-in reads and replaces', { skip }, a
     const { outputs } = await server.infer('sums', { x: [[x]] }, { sequence: { id, ...flags } });
     return [Number(outputs['y']?.data[0]), outputs['told']?.strings()[0]];
   };
-  assert.deepEqual(await add(7n, 1, { start: true }), [1, '7 1']);
-  assert.deepEqual(await add('name', 10, { start: true }), [10, "'name' 1"]);
-  assert.deepEqual(await add(7n, 2), [3, '7 0']);
+  assert.deepEqual(await add(7n, 1, { start: true }), [1, '7 1 of 1: y told']);
+  assert.deepEqual(await add('name', 10, { start: true }), [10, "'name' 1 of 2: y told"]);
+  assert.deepEqual(await add(7n, 2), [3, '7 0 of 1: y told']);
   // This one does not replace its state.
-  assert.deepEqual(await add(7n, -1), [2, '7 0']);
-  assert.deepEqual(await add('name', 5), [15, "'name' 0"]);
-  assert.deepEqual(await add(7n, 4, { end: true }), [7, '7 2']);
-  assert.deepEqual(await add('name', 1, { end: true }), [16, "'name' 2"]);
+  assert.deepEqual(await add(7n, -1), [2, '7 0 of 1: y told']);
+  assert.deepEqual(await add('name', 5), [15, "'name' 0 of 2: y told"]);
+  assert.deepEqual(await add(7n, 4, { end: true }), [7, '7 2 of 1: y told']);
+  assert.deepEqual(await add('name', 1, { end: true }), [16, "'name' 2 of 2: y told"]);
 });
 
 test('a plug-in decides which requests run together', { skip }, async (t) => {

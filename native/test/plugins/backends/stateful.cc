@@ -1,6 +1,7 @@
 // A backend of sequences with implicit state: input x (INT32, [1]) is added to the state of its
 // sequence, which the model has as input `sum_in` and writes as output `sum_out`. Output y (INT32,
-// [1]) is the sum. Output told (BYTES, [1]): the correlation id and the flags of the request.
+// [1]) is the sum. Output told (BYTES, [1]): the correlation id and the flags of the request, the
+// number of requests in its batch, and the outputs that all of them want.
 //
 // A negative x ends nothing and leaves the state as it was: the new state is made, but not updated.
 #include <cinttypes>
@@ -38,7 +39,20 @@ Error Told(TRITONBACKEND_Request* request, std::string* told) {
   return nullptr;
 }
 
-Error Answer(TRITONBACKEND_Request* request, TRITONBACKEND_Response* response) {
+// Appends the names of the outputs that a request wants. A null row wants none.
+Error AppendWanted(TRITONBACKEND_Request* request, std::string* names) {
+  uint32_t count = 0;
+  RETURN_IF_ERROR(TRITONBACKEND_RequestOutputCount(request, &count));
+  for (uint32_t i = 0; i < count; i++) {
+    const char* name = nullptr;
+    RETURN_IF_ERROR(TRITONBACKEND_RequestOutputName(request, i, &name));
+    *names += std::string(" ") + name;
+  }
+  return nullptr;
+}
+
+Error Answer(TRITONBACKEND_Request* request, TRITONBACKEND_Response* response,
+             const std::string& batch) {
   int32_t x = 0;
   int32_t sum = 0;
   std::string told;
@@ -62,19 +76,21 @@ Error Answer(TRITONBACKEND_Request* request, TRITONBACKEND_Response* response) {
   std::memcpy(place, &sum, sizeof(sum));
   if (x >= 0) RETURN_IF_ERROR(TRITONBACKEND_StateUpdate(state));
   RETURN_IF_ERROR(Write(response, "y", TRITONSERVER_TYPE_INT32, {1, 1}, Bytes(sum)));
-  return Write(response, "told", TRITONSERVER_TYPE_BYTES, {1, 1}, Strings({told}));
+  return Write(response, "told", TRITONSERVER_TYPE_BYTES, {1, 1}, Strings({told + batch}));
 }
 
 }  // namespace
 
 Error TRITONBACKEND_ModelInstanceExecute(TRITONBACKEND_ModelInstance*,
                                          TRITONBACKEND_Request** requests, uint32_t count) {
+  std::string batch = " of " + std::to_string(count) + ":";
+  for (uint32_t i = 0; i < count; i++) RETURN_IF_ERROR(AppendWanted(requests[i], &batch));
   for (uint32_t i = 0; i < count; i++) {
     TRITONBACKEND_Response* response = nullptr;
     if (Error error = TRITONBACKEND_ResponseNew(&response, requests[i])) {
       LOG_IF_ERROR(error);
     } else {
-      Send(response, TRITONSERVER_RESPONSE_COMPLETE_FINAL, Answer(requests[i], response));
+      Send(response, TRITONSERVER_RESPONSE_COMPLETE_FINAL, Answer(requests[i], response, batch));
     }
     Release(requests[i]);
   }

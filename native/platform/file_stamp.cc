@@ -1,9 +1,10 @@
 #include "platform/file_stamp.h"
 
 #include <cstdint>
-#include <system_error>
 
-#if !defined(_WIN32)
+#if defined(_WIN32)
+#include <windows.h>
+#else
 #include <sys/stat.h>
 #endif
 
@@ -11,24 +12,42 @@ namespace tritonts::platform {
 
 namespace {
 
+void Add(std::string* stamp, uint64_t number) {
+  *stamp += ' ' + std::to_string(number);
+}
+
 #if defined(_WIN32)
 
-// On this system the standard library gives only the time of the last write.
-std::string StampOf(const std::filesystem::path& path) {
+uint64_t Whole(DWORD high, DWORD low) {
+  return uint64_t{high} << 32 | low;
+}
+
+// `flags`: whether a link is followed.
+std::string StampOf(const std::filesystem::path& path, DWORD flags) {
+  // Without access to the content. Others may go on to write, rename and remove the file.
+  const HANDLE file = CreateFileW(path.c_str(), FILE_READ_ATTRIBUTES,
+                                  FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, nullptr,
+                                  OPEN_EXISTING, FILE_FLAG_BACKUP_SEMANTICS | flags, nullptr);
+  if (file == INVALID_HANDLE_VALUE) return {};
   std::string stamp;
-  std::error_code error;
-  const auto time = std::filesystem::last_write_time(path, error);
-  if (!error) stamp += ' ' + std::to_string(static_cast<int64_t>(time.time_since_epoch().count()));
-  const auto size = std::filesystem::file_size(path, error);
-  if (!error) stamp += ' ' + std::to_string(size);
+  BY_HANDLE_FILE_INFORMATION found{};
+  FILE_BASIC_INFO times{};
+  if (GetFileInformationByHandle(file, &found) &&
+      GetFileInformationByHandleEx(file, FileBasicInfo, &times, sizeof(times))) {
+    Add(&stamp, found.dwVolumeSerialNumber);
+    Add(&stamp, Whole(found.nFileIndexHigh, found.nFileIndexLow));
+    // The size of a folder says nothing about its content.
+    if ((found.dwFileAttributes & FILE_ATTRIBUTE_DIRECTORY) == 0) {
+      Add(&stamp, Whole(found.nFileSizeHigh, found.nFileSizeLow));
+    }
+    Add(&stamp, static_cast<uint64_t>(times.LastWriteTime.QuadPart));
+    Add(&stamp, static_cast<uint64_t>(times.ChangeTime.QuadPart));
+  }
+  CloseHandle(file);
   return stamp;
 }
 
 #else
-
-void Add(std::string* stamp, uint64_t number) {
-  *stamp += ' ' + std::to_string(number);
-}
 
 void AddTime(std::string* stamp, const timespec& time) {
   Add(stamp, static_cast<uint64_t>(time.tv_sec));
@@ -57,8 +76,9 @@ std::string StampOf(const struct stat& found) {
 
 std::string FileStamp(const std::filesystem::path& path, bool is_link) {
 #if defined(_WIN32)
-  static_cast<void>(is_link);
-  return StampOf(path);
+  std::string stamp = StampOf(path, 0);
+  if (is_link) stamp += " link" + StampOf(path, FILE_FLAG_OPEN_REPARSE_POINT);
+  return stamp;
 #else
   std::string stamp;
   struct stat found;

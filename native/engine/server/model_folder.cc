@@ -10,6 +10,7 @@
 
 #include "platform/dynamic_library.h"
 #include "platform/file_stamp.h"
+#include "platform/link.h"
 
 namespace tritonts {
 
@@ -88,10 +89,9 @@ class Walk {
       }
       // Other errors are ignored: a dangling link, or an entry that was removed meanwhile, has no
       // status. A link may lead to where nobody may look.
-      std::error_code ignored;
       std::error_code error;
       list.push_back({platform::Utf8(entry.path().filename()), entry.path(),
-                      entry.is_symlink(ignored), entry.status(error)});
+                      platform::IsLink(entry), entry.status(error)});
       if (error == std::errc::permission_denied && !list.back().is_link) {
         throw fs::filesystem_error("", entry.path(), error);
       }
@@ -236,7 +236,7 @@ void Read(const fs::path& path, const FolderLimits& limits, const std::function<
   Walk walk(path, limits, cancelled, &folder->stamp);
   // The folder itself may be a link that leads to another one now.
   std::error_code ignored;
-  const bool is_link = fs::is_symlink(path, ignored);
+  const bool is_link = platform::IsLink(fs::directory_entry(path, ignored));
   folder->stamp = platform::FileStamp(path, is_link) + '\0';
   if (is_link) walk.Confine(path, fs::canonical(path));
   const std::vector<Found> list = walk.List(path, 0);

@@ -11,6 +11,7 @@
 #include "engine/trace/log_pool.h"
 #include "engine/trace/trace_setting.h"
 #include "engine/trace/trace_text.h"
+#include "platform/file_stream.h"
 #include "platform/thread.h"
 
 namespace tritonts {
@@ -226,12 +227,11 @@ void TraceWriter::Append(File* file, const std::string& text) {
 bool TraceWriter::Open(File* file) {
   if (file->stream) return true;
   if (file->size > 0) {
-    file->stream = std::fopen(file->path.c_str(), "r+b");
+    file->stream = platform::OpenFile(file->path, "r+b");
     if (!file->stream && errno != ENOENT) return false;
     // Somebody has taken the file away, or written to it: a new one begins.
     if (file->stream) {
-      const bool known =
-          std::fseek(file->stream, 0, SEEK_END) == 0 && std::ftell(file->stream) == file->size + 1;
+      const bool known = platform::SeekToEnd(file->stream) == file->size + 1;
       if (!known) {
         std::fclose(file->stream);
         file->stream = nullptr;
@@ -242,7 +242,7 @@ bool TraceWriter::Open(File* file) {
       if (!file->waiting.empty()) file->waiting[0] = '[';
     }
   }
-  if (!file->stream) file->stream = std::fopen(file->path.c_str(), "wb");
+  if (!file->stream) file->stream = platform::OpenFile(file->path, "wb");
   if (file->stream) std::setvbuf(file->stream, nullptr, _IONBF, 0);
   return file->stream != nullptr;
 }
@@ -252,11 +252,11 @@ void TraceWriter::Flush(File* file) {
   const std::string& text = file->waiting;
   if (!Open(file)) {
     Fail("cannot open the trace file", file->path, file->waiting_traces);
-  } else if (std::fseek(file->stream, file->size, SEEK_SET) != 0 ||
+  } else if (!platform::SeekInFile(file->stream, file->size) ||
              std::fwrite(text.data(), 1, text.size(), file->stream) != text.size()) {
     Fail("cannot write to the trace file", file->path, file->waiting_traces);
   } else {
-    file->size += static_cast<long>(text.size());
+    file->size += static_cast<int64_t>(text.size());
     const std::lock_guard lock(mutex_);
     counts_.written += file->waiting_traces;
     file->waiting.clear();
@@ -290,14 +290,14 @@ bool TraceWriter::Close(File* file, const std::string& final_path) {
   Flush(file);
   if (file->stream) {
     const bool wrote =
-        std::fseek(file->stream, file->size, SEEK_SET) == 0 && std::fputc(']', file->stream) != EOF;
+        platform::SeekInFile(file->stream, file->size) && std::fputc(']', file->stream) != EOF;
     if (std::fclose(file->stream) != 0 || !wrote) {
       Fail("cannot complete the trace file", file->path, 0);
     }
     file->stream = nullptr;
   }
   if (final_path.empty() || file->size == 0) return true;
-  if (std::rename(file->path.c_str(), final_path.c_str()) == 0) return true;
+  if (platform::MoveFileOver(file->path, final_path)) return true;
   Fail("cannot rename the trace file", file->path, 0);
   return false;
 }

@@ -71,7 +71,7 @@ class TraceWriter : public std::enable_shared_from_this<TraceWriter> {
   struct File {
     std::FILE* stream = nullptr;
     std::string path;
-    long size = 0;  // bytes in the file, without the bracket at the end; 0: it has to be begun
+    int64_t size = 0;  // bytes in the file, without the bracket at the end; 0: it has to be begun
     uint64_t traces = 0;  // in the file, or waiting
     std::string waiting;  // traces that are not in the file yet
     uint64_t waiting_traces = 0;

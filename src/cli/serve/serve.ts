@@ -20,8 +20,11 @@ import { settingsOf, type ServeSettings } from './settings.js';
 /** How long answers may take to be sent after their requests have ended, in milliseconds. */
 const lastAnswersMs = 2000;
 
-/** What ends the server: SIGHUP is of a terminal that is closed, SIGQUIT of its Ctrl-\. Node would end without a word. */
-const endSignals = ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT'] as const;
+/**
+ * What ends the server: SIGHUP is of a terminal that is closed, SIGQUIT of its Ctrl-\, SIGBREAK of Ctrl-Break on Windows. Node would end
+ * without a word.
+ */
+const endSignals = ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT', 'SIGBREAK'] as const;
 
 /**
  * Waits for the first signal, or for the end of the package manager that runs the command. As in Triton,

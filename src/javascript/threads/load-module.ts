@@ -52,7 +52,7 @@ function withPlace(error: unknown, url: string): unknown {
     return new TritonError('UNSUPPORTED', text, { cause: error });
   }
   if (!(error instanceof SyntaxError)) return error;
-  const [, place = ''] = /^((?:file:\/\/)?\/.*:\d+)\n/.exec(error.stack ?? '') ?? [];
+  const [, place = ''] = /^((?:(?:file:\/\/)?\/|[A-Za-z]:\\).*:\d+)\n/.exec(error.stack ?? '') ?? [];
   const file = fileURLToPath(url);
   const culprit = place.replace(/:\d+$/, '');
   const shown =

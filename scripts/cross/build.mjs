@@ -46,6 +46,8 @@ export function configureFor(target, from = root, zigFrom = from) {
     '-DCMAKE_UNITY_BUILD=ON',
     '-DTRITONTS_ZIG=ON',
     '-DTRITONTS_LINES=ON',
+    // Another target. Published files do not change.
+    '-DTRITONTS_FAULTS=ON',
   ];
   run('cmake', args, zigFrom);
   return folder;
@@ -56,16 +58,31 @@ export function buildTargets(folder, names, zigFrom = root) {
   run('cmake', ['--build', folder, '--target', ...names], zigFrom);
 }
 
+/** CMake's name of a file's target. It lacks what the system adds to a library's. */
+const targetNameOf = (file) => file.replace(/^lib/, '').replace(/\..*$/, '');
+
 /**
  * Builds a platform's addon, from the project in `from`. Returns the folder with its files as they are published. Their debug
  * files are in the folder `debug` beside that.
  */
 export function buildFor(target, from = root) {
   const folder = configureFor(target, from);
-  // A target's name lacks what the system adds to a library's.
-  const names = filesOf(target).map((file) => file.replace(/^lib/, '').replace(/\..*$/, ''));
-  buildTargets(folder, names, from);
+  buildTargets(folder, filesOf(target).map(targetNameOf), from);
   return publishFrom(folder, target);
+}
+
+/**
+ * Builds a platform's addon, and that of the tests. Returns the folder with both, and with what lies beside the addon.
+ */
+export function buildForTests(target) {
+  const folder = configureFor(target);
+  const files = [...filesOf(target), 'tritonts_faults.node'];
+  buildTargets(folder, files.map(targetNameOf));
+  const together = join(folder, 'for-tests');
+  rmSync(together, { recursive: true, force: true });
+  mkdirSync(together);
+  for (const file of files) copyFileSync(join(folder, file), join(together, file));
+  return together;
 }
 
 /**

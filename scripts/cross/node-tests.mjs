@@ -1,45 +1,20 @@
 // The project's own Node tests, run by the Node of another platform against the addon that was built for it.
 //
-// A file runs in one process, without node --test, which would start processes: an emulated program cannot start itself. So what is
-// left out is what starts processes, what needs a library of this machine, and what takes minutes.
+// A file runs in one process, without node --test. What is left out depends on the platform: Node in wine has no pipes, and musl has no
+// ONNX Runtime. Files that were left out are named, with the reason.
 //
-// The tests run in a copy of dist/, because the version of ONNX Runtime that is installed beside dist/ may not run in the emulator.
-import { spawnSync } from 'node:child_process';
-import { cpSync, mkdirSync, readFileSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
-import { join, posix, sep } from 'node:path';
+// The tests run in a copy of dist/, because the version of ONNX Runtime that is installed beside dist/ may not run there.
+import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { cpSync, mkdirSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { dirname, join, posix, sep } from 'node:path';
 import { root } from '../python-environment.mjs';
+import { isLong } from '../test-programs.mjs';
 import { npmPackage } from './nodes.mjs';
+import { leftOn } from './left-tests.mjs';
 
 const tests = join(root, 'dist', 'test');
-
-/** Folders whose tests are of what a platform's processor, threads and C library can change. */
-const folders = [
-  'tensor/',
-  'config/',
-  'dispatch/',
-  'scheduling/',
-  'ensemble/',
-  'javascript/',
-  'streams/',
-  'metrics/',
-  'errors/',
-  'endpoints/http/',
-];
-
-/** Parts of paths, and why these files are left out. */
-const left = {
-  'dispatch/cancellation': 'counts turns of the event loop, in which less gets done in an emulator',
-  'config/fuzz': 'takes minutes in an emulator',
-  'ensemble/random': 'takes minutes in an emulator',
-  'javascript/storms': 'takes minutes in an emulator',
-  'endpoints/http/fuzz': 'takes minutes in an emulator',
-};
-
-/** What a file, or a file of the tests that it imports, has in its text, and why it is left out. */
-const signs = [
-  [/fault-addon\.js/, 'needs the addon that has faults'],
-  [/node:child_process|execPath/, 'starts processes'],
-];
 
 const textOf = (file) => readFileSync(join(tests, file), 'utf8');
 
@@ -54,32 +29,28 @@ function importsOf(file, seen = new Set()) {
   return seen;
 }
 
-const gone = Object.keys(left).find((part) => filesWith([part]).length === 0);
-if (gone !== undefined) throw new Error(`no test has '${gone}' in its path`);
+/** All files of tests, by their paths below those of all tests. */
+const all = readdirSync(tests, { recursive: true })
+  .map((file) => file.split(sep).join('/'))
+  .filter((file) => file.endsWith('.test.js'))
+  .sort();
 
-/** Why a file is left out; undefined: it runs. */
-function whyLeft(file) {
-  const part = Object.keys(left).find((one) => file.includes(one));
-  if (part !== undefined) return left[part];
-  const [own, ...others] = importsOf(file);
-  for (const [sign, reason] of signs) {
-    // The helpers know ONNX models and processes, but not every test uses these.
-    const texts = reason === 'needs the addon that has faults' ? [own, ...others] : [own];
-    if (texts.some((one) => sign.test(textOf(one)))) return reason;
-  }
-  return undefined;
+/** Why a file is left out on a platform; undefined: it runs. */
+function whyLeft(file, { parts, signs }) {
+  const part = Object.keys(parts).find((one) => `test/${file}`.includes(one));
+  if (part !== undefined) return parts[part];
+  if (isLong(root, join('dist', 'test', file))) return 'its tests take long';
+  // The helpers know ONNX models and processes, but not every test uses these.
+  const own = textOf(file);
+  const sign = signs.find(({ pattern, inImports }) =>
+    inImports ? [...importsOf(file)].some((one) => pattern.test(textOf(one))) : pattern.test(own),
+  );
+  return sign?.reason;
 }
 
-function filesWith(parts) {
-  return readdirSync(tests, { recursive: true })
-    .map((file) => file.split(sep).join('/'))
-    .filter((file) => file.endsWith('.test.js') && parts.some((part) => `test/${file}`.includes(part)))
-    .sort();
-}
-
-/** A folder in which the project is as it is here, but for the version of onnxruntime-node. */
-function copyWith(onnx) {
-  const copy = join(root, 'build', 'cross', 'node-tests');
+/** A folder in which the project is as it is here, but for the addon and the version of onnxruntime-node. */
+function copyWith(target, { onnx }, built) {
+  const copy = join(root, 'build', 'cross', 'node-tests', target);
   rmSync(copy, { recursive: true, force: true });
   const packages = join(copy, 'node_modules');
   mkdirSync(packages, { recursive: true });
@@ -88,52 +59,150 @@ function copyWith(onnx) {
   cpSync(join(root, 'dist'), join(copy, 'dist'), { recursive: true });
   for (const name of readdirSync(join(root, 'node_modules')))
     if (name !== 'onnxruntime-node') symlinkSync(join(root, 'node_modules', name), join(packages, name));
-  symlinkSync(npmPackage('onnxruntime-node', onnx), join(packages, 'onnxruntime-node'));
+  symlinkSync(
+    onnx === undefined
+      ? join(root, 'node_modules', 'onnxruntime-node')
+      : npmPackage('onnxruntime-node', onnx),
+    join(packages, 'onnxruntime-node'),
+  );
+  mkdirSync(join(copy, 'build'));
+  symlinkSync(built, join(copy, 'build', 'Release'));
   return copy;
 }
 
+/** What decides the results: the addon, the tests and what they test. */
+function digestOf(built) {
+  const hash = createHash('sha256');
+  const add = (folder) => {
+    for (const name of readdirSync(folder, { recursive: true }).sort())
+      if (/\.(?:js|node|so)$/.test(name)) hash.update(name).update(readFileSync(join(folder, name)));
+  };
+  add(built);
+  add(join(root, 'dist'));
+  return hash.digest('hex');
+}
+
+/** The files that have passed, in a file beside the copies. They count as long as nothing was changed. */
+class Results {
+  #file;
+  #digest;
+  #passed = {};
+
+  constructor(target, built) {
+    this.#file = join(root, 'build', 'cross', `node-tests-${target}.json`);
+    this.#digest = digestOf(built);
+  }
+
+  /** Takes those of an earlier call. */
+  resume() {
+    try {
+      const { digest, passed } = JSON.parse(readFileSync(this.#file, 'utf8'));
+      if (digest === this.#digest) this.#passed = passed;
+    } catch (error) {
+      if (error.code !== 'ENOENT') throw error;
+    }
+  }
+
+  of(file) {
+    return this.#passed[file];
+  }
+
+  note(file, result) {
+    this.#passed[file] = result;
+    writeFileSync(this.#file, JSON.stringify({ digest: this.#digest, passed: this.#passed }));
+  }
+}
+
+/** Runs a file. Returns its counts, with the names of the tests that failed. */
+async function runFile(file, node, copy, addon) {
+  const began = performance.now();
+  const child = spawn(
+    node.forTests ?? node.program,
+    ['--test-reporter=tap', join(copy, 'dist', 'test', file)],
+    {
+      cwd: copy,
+      env: { ...process.env, TRITONTS_ADDON: addon, NODE_OPTIONS: '' },
+      stdio: ['ignore', 'pipe', 'pipe'],
+      timeout: 900_000,
+      killSignal: 'SIGKILL',
+    },
+  );
+  const text = { stdout: '', stderr: '' };
+  for (const name of ['stdout', 'stderr']) {
+    child[name].setEncoding('utf8').on('data', (part) => (text[name] += part));
+  }
+  const [code, signal] = await new Promise((resolve, reject) => {
+    child.once('error', reject).once('close', (...end) => resolve(end));
+  });
+  const count = (name) => Number(new RegExp(`^# ${name} (\\d+)\\r?$`, 'm').exec(text.stdout)?.[1] ?? 0);
+  const failed = [...text.stdout.matchAll(/^\s*not ok \d+ - (.*?)\r?$/gm)]
+    .map(([, name]) => name)
+    .filter((name) => !/# (?:SKIP|TODO)/.test(name));
+  // A process that crashed has no counts.
+  if (code !== 0 && failed.length === 0)
+    failed.push(`ended with ${signal ?? code}: ${(text.stderr || text.stdout).slice(-500)}`);
+  if (failed.length > 0) {
+    const log = join(root, 'build', 'cross', 'node-tests', 'failed', `${file.replaceAll('/', '.')}.log`);
+    mkdirSync(dirname(log), { recursive: true });
+    writeFileSync(log, text.stdout + text.stderr);
+  }
+  const seconds = Math.round((performance.now() - began) / 1000);
+  return { pass: count('pass'), skipped: count('skipped'), failed, seconds };
+}
+
 /**
- * Runs the tests. Returns the counts of files and tests, with the names of those that failed.
+ * Runs the tests of a platform. Returns the counts of files and tests, with the names of those that failed.
  *
  * @param node - The program that runs the platform's Node, and the version of onnxruntime-node that runs with it.
- * @param addon - The addon's file.
- * @param parts - Parts of paths, by default those of {@link folders}.
+ * @param built - The folder with the addon, and with that of the tests.
+ * @param parts - Parts of paths, by default those that the platform runs.
+ * @param resume - Whether files that have passed with the same addon and the same tests are not run again.
+ * @param minutes - After this time no other file begins.
  */
-export function runNodeTests(node, addon, parts) {
-  const counts = { files: 0, pass: 0, fail: 0, skipped: 0, failed: [], left: new Map() };
-  const files = filesWith(parts.length > 0 ? parts : folders.map((folder) => `test/${folder}`));
-  if (files.length === 0) throw new RangeError(`No test has ${parts.join(' or ')} in its path`);
-  const copy = copyWith(node.onnx);
-  for (const file of files) {
-    const reason = whyLeft(file);
-    if (reason !== undefined) {
-      counts.left.set(reason, [...(counts.left.get(reason) ?? []), file]);
-      continue;
-    }
-    const began = performance.now();
-    const { stdout, stderr, status, signal } = spawnSync(
-      node.program,
-      ['--test-reporter=tap', join(copy, 'dist', 'test', file)],
-      {
-        cwd: copy,
-        encoding: 'utf8',
-        timeout: 900_000,
-        maxBuffer: 2 ** 28,
-        env: { ...process.env, TRITONTS_ADDON: addon, NODE_OPTIONS: '' },
-      },
-    );
-    const count = (name) => Number(new RegExp(`^# ${name} (\\d+)$`, 'm').exec(stdout)?.[1] ?? 0);
-    const failed = [...stdout.matchAll(/^\s*not ok \d+ - (.*)$/gm)].map(([, name]) => name);
-    // A process that crashed has no counts.
-    if (status !== 0 && failed.length === 0)
-      failed.push(`ended with ${signal ?? status}: ${stderr.slice(-500)}`);
+export async function runNodeTests(target, node, built, { parts, resume, minutes }) {
+  const setting = leftOn[target];
+  for (const part of Object.keys(setting.parts))
+    if (!all.some((file) => `test/${file}`.includes(part)))
+      throw new Error(`no test has '${part}' in its path`);
+  const wanted = parts.length > 0 ? parts : setting.folders;
+  const files = all.filter((file) => wanted.some((part) => `test/${file}`.includes(part)));
+  if (files.length === 0) throw new RangeError(`No test has ${wanted.join(' or ')} in its path`);
+  const counts = { files: 0, pass: 0, skipped: 0, failed: [], left: new Map(), notRun: [] };
+  const leave = (reason, file) => counts.left.set(reason, [...(counts.left.get(reason) ?? []), file]);
+  const results = new Results(target, built);
+  if (resume) results.resume();
+  const copy = copyWith(target, node, built);
+  const end = performance.now() + minutes * 60_000;
+  const waiting = files.filter((file) => {
+    const reason = whyLeft(file, setting);
+    if (reason !== undefined) leave(reason, file);
+    return reason === undefined;
+  });
+  const add = (file, { pass, skipped, failed }) => {
     counts.files++;
-    for (const name of ['pass', 'fail', 'skipped']) counts[name] += count(name);
+    counts.pass += pass;
+    counts.skipped += skipped;
     counts.failed.push(...failed.map((name) => `${file}: ${name}`));
-    const seconds = Math.round((performance.now() - began) / 1000);
-    console.log(
-      `  ${file}: ${count('pass')} passed, ${failed.length} failed, ${count('skipped')} skipped, ${seconds} s`,
-    );
-  }
+  };
+  const worker = async () => {
+    for (let file; (file = waiting.shift()) !== undefined;) {
+      const known = results.of(file);
+      if (known) {
+        add(file, known);
+        continue;
+      }
+      if (performance.now() > end) {
+        counts.notRun.push(file);
+        continue;
+      }
+      const result = await runFile(file, node, copy, join(built, 'tritonts.node'));
+      const { pass, failed, skipped, seconds } = result;
+      add(file, result);
+      if (failed.length === 0) results.note(file, result);
+      console.log(`  ${file}: ${pass} passed, ${failed.length} failed, ${skipped} skipped, ${seconds} s`);
+    }
+  };
+  const atOnce = setting.isNative ? availableParallelism() : 1;
+  await Promise.all(Array.from({ length: atOnce }, worker));
   return counts;
 }

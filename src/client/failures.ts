@@ -19,7 +19,8 @@ export function causeText(cause: Error): string {
   const { code }: { readonly code?: unknown } = cause as { code?: unknown };
   if (cause.message === '') return typeof code === 'string' ? code : cause.name;
   // OpenSSL's own text has several lines.
-  if (cause.message.includes('wrong version number'))
+  // The second text is of OpenSSL 3.2 and newer, as Node 22.20 has it.
+  if (/wrong version number|packet length too long/.test(cause.message))
     return 'the port does not speak TLS: its URL has http:// or grpc://';
   const hint = code === 'ERR_HTTP2_ERROR' && cause.message !== 'Protocol error' ? undefined : hints.get(code);
   return hint === undefined ? cause.message : `${cause.message} (${hint})`;

@@ -32,7 +32,7 @@ export class LinkRoots {
 
   /** The links of a model end in these folders. */
   noteChecked({ path }: ListedModel, stamp: string): void {
-    // A folder without links has nothing to check. (On Windows stamps do not tell, and each read checks.)
+    // A folder without links has nothing to check.
     if (this.folders.length > 0 && stamp.includes(' link ')) this.#checked.set(path, stamp);
     else this.#checked.delete(path);
   }

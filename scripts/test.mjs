@@ -228,7 +228,8 @@ await launch('npm test', {
   },
   platforms: {
     does: 'Builds the packages of other platforms with zig, and uses them under qemu, musl and wine.',
-    options: '[--only <platform>]… [--keep] [--debug] | --node-tests [part/of/a/path]…',
+    options:
+      '[--only <platform>]… [--keep] [--debug] | --node-tests [--only <platform>]… [--minutes <n>] [--resume] [part/of/a/path]…',
     run: ['scripts/cross/test.mjs'],
   },
   reproducible: {

@@ -8,12 +8,13 @@ import { spawnSync } from 'node:child_process';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { buildPrograms } from './native-programs.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const { values } = parseArgs({
   options: { fake: { type: 'boolean', default: false }, seconds: { type: 'string', default: '1' } },
 });
-const build = join(root, 'build', 'gpu');
+const build = buildPrograms(['tritonts_gpu']);
 const fakes = join(build, 'fakes');
 const env = {
   ...process.env,
@@ -36,14 +37,6 @@ function run(title, program, args, environment = env) {
   process.exitCode = 1;
 }
 
-const configure = [
-  ...['-S', join(root, 'native'), '-B', build, '-DCMAKE_BUILD_TYPE=Release'],
-  ...['-DTRITONTS_ADDON=OFF', '-DTRITONTS_TESTS=ON'],
-];
-for (const args of [configure, ['--build', build, '--parallel', '--target', 'tritonts_gpu']]) {
-  const { status } = spawnSync('cmake', args, { stdio: ['ignore', 'ignore', 'inherit'], cwd: root });
-  if (status !== 0) throw new Error(`cmake ${args.join(' ')} ended with ${status}`);
-}
 if (values.fake) console.log('On the fake driver: what follows says nothing about GPUs.');
 run('', join(build, 'tritonts_gpu'), [values.seconds]);
 run('Runtimes and GPUs:', process.execPath, ['dist/command/main.js', 'backends']);

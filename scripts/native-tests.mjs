@@ -15,10 +15,10 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { buildPrograms } from './native-programs.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const { values, positionals } = parseArgs({
@@ -33,15 +33,6 @@ const { values, positionals } = parseArgs({
     sequences: { type: 'string' },
   },
 });
-
-/** The suffix of the build folder for each set of sanitizers. Their builds cannot be mixed. */
-const suffixes = { '': '', 'address,undefined': '-asan', thread: '-tsan' };
-const suffix = suffixes[values.sanitize];
-if (suffix === undefined) {
-  const known = Object.keys(suffixes).filter((key) => key !== '');
-  throw new RangeError(`Expected ${known.join(' or ')} for --sanitize but received ${values.sanitize}`);
-}
-const build = join(root, 'build', `native-tests${suffix}`);
 
 /** Runs a program. If it fails, this process exits. */
 function run(program, args, env = {}) {
@@ -90,19 +81,18 @@ function torchShim() {
   return stdout.trim().split('\n').at(-1);
 }
 
-const hasNinja = spawnSync('ninja', ['--version']).status === 0;
-run('cmake', [
-  ...['-S', join(root, 'native'), '-B', build],
-  ...(hasNinja && !existsSync(join(build, 'CMakeCache.txt')) ? ['-G', 'Ninja'] : []),
-  `-DCMAKE_BUILD_TYPE=${values.sanitize ? 'Debug' : 'Release'}`,
-  '-DTRITONTS_ADDON=OFF',
-  '-DTRITONTS_TESTS=ON',
-  '-DTRITONTS_CHECKS=ON',
-  `-DTRITONTS_SANITIZE=${values.sanitize}`,
-]);
 const only = values.property ? 'tritonts_property' : values.trees ? 'tritonts_tree_fuzz' : undefined;
-const target = only ? ['--target', only] : [];
-run('cmake', ['--build', build, '--parallel', String(availableParallelism()), ...target]);
+const isWhole = !values.filter && !only;
+const hasScarcity = process.platform === 'linux' && values.sanitize === '';
+const build = buildPrograms(
+  [
+    only ?? 'tritonts_tests',
+    ...(isWhole ? ['tritonts_property', 'tritonts_stress'] : []),
+    // The program for GPUs is only compiled.
+    ...(isWhole && hasScarcity ? ['tritonts_scarcity', 'tritonts_gpu'] : []),
+  ],
+  values.sanitize,
+);
 
 const suppressions = (name) => `suppressions=${join(root, 'native', 'test', name)}:print_suppressions=0`;
 const library = process.env.TRITONTS_TEST_ORT_LIBRARY ?? runtimeLibrary();
@@ -129,9 +119,8 @@ const property = join(build, 'tritonts_property');
 const seed = values.seed ? ['--seed', values.seed] : [];
 if (only) run(join(build, only), ['--seconds', values.seconds ?? '60', ...seed, ...positionals], env);
 else run(join(build, 'tritonts_tests'), values.filter ? [values.filter] : [], env);
-if (!values.filter && !only) {
-  const scarcity = join(build, 'tritonts_scarcity');
-  if (process.platform === 'linux' && values.sanitize === '') run(scarcity, [], env);
+if (isWhole) {
+  if (hasScarcity) run(join(build, 'tritonts_scarcity'), [], env);
   else
     console.log(
       'skipped: the scarcity program, which takes the place of functions that sanitizers replace, too, and needs Linux',

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "../common/faults.h"
+#include "engine/base/clock.h"
 
 namespace tritonts::pytorch {
 
@@ -33,14 +34,26 @@ Status TorchScriptInstance::RunBatch(Run& run) {
   Status status = inputs_.Gather(run);
   if (!status.ok()) return status;
   run.MarkInputsReady();
-  const std::span<TorchInput> inputs = inputs_.Take();
-  status =
-      library_.Take(library_.api().run(module_->get(), flags_, inputs.data(),
-                                       static_cast<uint32_t>(inputs.size()), outputs_.result()),
-                    "PyTorch execute failure: ");
+  status = Forward();
   run.MarkComputed();
   library_.DidRun();
   return status.ok() ? outputs_.Declare(run) : status;
+}
+
+Status TorchScriptInstance::Forward() {
+  const std::span<TorchInput> inputs = inputs_.Take();
+  size_t bytes = 0;
+  for (const TorchInput& input : inputs) bytes += input.size + input.text_count;
+  // What the user writes is not measured.
+  const bool chooses = !library_.intra_op_written();
+  const int32_t threads = chooses && threads_.TakesOne(bytes) ? 1 : 0;
+  const uint64_t begin = NowNs();
+  Status status =
+      library_.Take(library_.api().run(module_->get(), flags_, threads, inputs.data(),
+                                       static_cast<uint32_t>(inputs.size()), outputs_.result()),
+                    "PyTorch execute failure: ");
+  if (chooses && status.ok()) threads_.Took(bytes, NowNs() - begin);
+  return status;
 }
 
 }  // namespace tritonts::pytorch

@@ -10,6 +10,7 @@
 #include "library.h"
 #include "outputs.h"
 #include "plan.h"
+#include "thread_choice.h"
 
 namespace tritonts::pytorch {
 
@@ -25,6 +26,7 @@ class TorchScriptInstance final : public Instance {
 
  private:
   Status RunBatch(Run& run);
+  Status Forward();
 
   Library& library_;
   const std::shared_ptr<const Module> module_;
@@ -32,6 +34,7 @@ class TorchScriptInstance final : public Instance {
   const int32_t flags_;
   BatchInputs inputs_;
   BatchOutputs outputs_;
+  ThreadChoice threads_;
   std::atomic<bool> terminated_{false};
 };
 

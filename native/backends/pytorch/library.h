@@ -31,6 +31,8 @@ class Library {
   // Applies what a model's settings say about the process. The first number of threads that a model
   // writes stays; others have no effect (Info tells the number that is used).
   Status Apply(const Settings& settings);
+  // Whether a model has written the number of threads of one operation.
+  bool intra_op_written() const { return intra_op_written_.load(std::memory_order_relaxed); }
 
   // Called after the library has done something: it then may have opened more libraries, with exit
   // handlers, before which the engine's must run. Registers the engine's at the first call.
@@ -51,9 +53,9 @@ class Library {
   const std::string shim_;
   const TorchApi* const api_;
   const std::string version_;
-  std::mutex mutex_;  // guards the rest, except the flags
-  bool intra_op_written_ = false;
+  std::mutex mutex_;  // held while settings are applied
   bool inter_op_written_ = false;
+  std::atomic<bool> intra_op_written_{false};
   std::atomic<bool> loaded_{false};
   std::atomic<bool> ran_{false};
 };

@@ -11,7 +11,7 @@ extern "C" {
 #endif
 
 // Counts the changes of this interface. A shim of another number is not used.
-#define TRITONTS_TORCH_INTERFACE 1
+#define TRITONTS_TORCH_INTERFACE 2
 
 // The only symbol of a shim: a function that returns the table below.
 #define TRITONTS_TORCH_SYMBOL "tritonts_torch_api"
@@ -139,8 +139,9 @@ typedef struct {
   int32_t (*traits)(const TorchModule*);  // TorchTrait
 
   // Calls forward. `inputs` are in the order of its arguments, or the entries of its only one.
-  TorchFault* (*run)(TorchModule*, int32_t flags, const TorchInput* inputs, uint32_t count,
-                     TorchResult** result);
+  // `threads`: of one operation; 0: as many as set_threads says.
+  TorchFault* (*run)(TorchModule*, int32_t flags, int32_t threads, const TorchInput* inputs,
+                     uint32_t count, TorchResult** result);
   // A result has one value, or those of a tuple, a list or a dict.
   uint32_t (*value_count)(const TorchResult*);
   // The key of a value of a dict; null: the result is no dict.

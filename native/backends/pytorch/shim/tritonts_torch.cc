@@ -351,10 +351,11 @@ TorchFault* Load(const char* path, const void* bytes, uint64_t size, int32_t fla
 std::atomic<int32_t> intra_op_threads{0};
 
 // OpenMP has a number for each calling thread, which a thread takes over when it runs its first
-// operation.
-void UseThreads() {
+// operation. `threads`: 0: the process's number.
+void UseThreads(int32_t threads) {
   thread_local int32_t used = 0;
-  const int32_t wanted = intra_op_threads.load(std::memory_order_relaxed);
+  const int32_t all = intra_op_threads.load(std::memory_order_relaxed);
+  const int32_t wanted = threads > 0 ? threads : all;
   if (wanted == used) return;
   at::set_num_threads(wanted);
   used = wanted;
@@ -441,11 +442,11 @@ void Separate(const c10::IValue& returned, TorchResult* result) {
   }
 }
 
-TorchFault* RunModule(TorchModule* module, int32_t flags, const TorchInput* inputs, uint32_t count,
-                      TorchResult** result) {
+TorchFault* RunModule(TorchModule* module, int32_t flags, int32_t threads, const TorchInput* inputs,
+                      uint32_t count, TorchResult** result) {
   return Guarded([&]() -> TorchFault* {
     Owners owners(inputs, count);
-    UseThreads();
+    UseThreads(threads);
     const c10::InferenceMode inference((flags & kTorchInferenceMode) != 0);
     const at::NoGradGuard no_grad;
     const torch::jit::GraphOptimizerEnabledGuard optimize((flags & kTorchOptimize) != 0);
@@ -555,7 +556,7 @@ TorchFault* SetThreads(int32_t intra_op, int32_t inter_op) {
   return Guarded([&]() -> TorchFault* {
     if (intra_op > 0) {
       intra_op_threads = intra_op;
-      UseThreads();
+      UseThreads(0);
     }
     if (inter_op > 0) at::set_num_interop_threads(inter_op);
     return nullptr;

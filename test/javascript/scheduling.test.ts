@@ -1,3 +1,4 @@
+// Long: it waits for limits of time.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {

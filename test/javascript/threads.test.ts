@@ -1,3 +1,4 @@
+// Long: it starts many processes.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';

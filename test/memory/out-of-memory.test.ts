@@ -1,3 +1,4 @@
+// Long: it starts many processes.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { suite, test } from 'node:test';

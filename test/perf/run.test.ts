@@ -1,3 +1,4 @@
+// Long: it measures for seconds.
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http';

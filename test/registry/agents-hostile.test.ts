@@ -1,5 +1,7 @@
 /** Repository agents that hang, return what is no folder, call the server that waits for them, or outlive it. */
 
+// Long: it waits for limits of time.
+
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';

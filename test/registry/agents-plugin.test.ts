@@ -1,5 +1,7 @@
 /** Repository agents that are plug-ins of Triton. */
 
+// Long: it waits for limits of time.
+
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';

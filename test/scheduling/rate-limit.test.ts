@@ -1,5 +1,7 @@
 /** The rate limiter: which models wait for which, what is refused, and what users see of it. */
 
+// Long: it waits for limits of time.
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Explanation, InferenceServer } from '../../src/index.js';

@@ -1,5 +1,7 @@
 /** The mode without external buffers, which some runtimes (Electron) forbid: all bytes are copied instead. */
 
+// Long: it starts many processes.
+
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { readdirSync } from 'node:fs';

@@ -1,3 +1,4 @@
+// Long: it moves much data.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { test } from 'node:test';

@@ -1,3 +1,4 @@
+// Long: it measures for seconds.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';

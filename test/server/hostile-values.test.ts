@@ -1,5 +1,7 @@
 /** Public functions with arbitrary values throw only a TritonError, or an error of the caller's own code. */
 
+// Long: it plays many random cases.
+
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { connectServer, type RemoteServer } from '../../src/client/index.js';

@@ -1,5 +1,7 @@
 /** Requests that are made before a reload, and reach the engine when the old version is gone. */
 
+// Long: it waits for limits of time.
+
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test } from 'node:test';

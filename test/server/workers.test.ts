@@ -1,4 +1,5 @@
 // Own process: it measures the memory of the process.
+// Long: it starts many processes.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';

@@ -1,3 +1,4 @@
+// Long: it starts many processes.
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';

@@ -1,5 +1,7 @@
 /** HTTP/2 itself: windows in both directions, turns of streams, frames in every form, and the answer to each broken rule. */
 
+// Long: it moves much data.
+
 import assert from 'node:assert/strict';
 import { getDefaultHighWaterMark, setDefaultHighWaterMark } from 'node:stream';
 import { test } from 'node:test';

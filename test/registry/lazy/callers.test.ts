@@ -1,3 +1,4 @@
+// Long: it plays many random cases.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { connectServer } from '../../../src/client/index.js';

@@ -1,5 +1,7 @@
 /** Lazy models that have failed or slept: what ends a pause, versions that come meanwhile, and what `explain` and the metrics tell. */
 
+// Long: it waits for limits of time.
+
 import assert from 'node:assert/strict';
 import { cp, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,5 +1,7 @@
 /** What hangs in one poll holds up nothing else: repositories, models' folders, loads. */
 
+// Long: it waits for limits of time.
+
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,5 +1,7 @@
 /** Repositories that are odd or large: nothing crashes, and each look ends. */
 
+// Long: it waits for limits of time.
+
 import assert from 'node:assert/strict';
 import { closeSync, openSync } from 'node:fs';
 import { mkdir, rename, symlink, utimes, writeFile } from 'node:fs/promises';

@@ -1,5 +1,7 @@
 /** Results of steps that took longer than a poll. */
 
+// Long: it waits for limits of time.
+
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';

@@ -1,5 +1,7 @@
 /** What stores answer that is wrong: a server of the test's own says it, since no real one can be made to. */
 
+// Long: it waits for limits of time.
+
 import assert from 'node:assert/strict';
 import { open, readFile, writeFile } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';

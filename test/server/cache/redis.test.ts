@@ -1,5 +1,7 @@
 /** The response cache in a real Redis: hits over processes' lives, and a Redis that is gone, slow, or full of other things. */
 
+// Long: it starts many processes.
+
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,5 +1,7 @@
 /** Caches that the program registers, in the life of servers: workers, unloads, many requests, and a loop that is blocked. */
 
+// Long: it waits for limits of time.
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Worker } from 'node:worker_threads';

@@ -57,9 +57,10 @@ struct ModelTensors {
 
 }  // namespace tritonts::plugins
 
+// An input by its position among those of the request. So a stale handle never leads to memory of
+// an earlier request.
 struct TRITONBACKEND_Input {
   TRITONBACKEND_Request* request = nullptr;
-  const tritonts::InputTensor* tensor = nullptr;
   TRITONSERVER_BufferAttributes attributes = {};  // of the last chunk that was asked for
 };
 

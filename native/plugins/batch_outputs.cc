@@ -87,6 +87,9 @@ Status Batch::Place(TRITONBACKEND_Output* output, size_t size, MemoryKind prefer
           run_->Output(request.position, output->index, output->datatype, shape, preferred);
       if (!placed.ok()) return placed.status();
       output->buffer = placed.take();
+      // Blocks that the run has made have an owner, and belong to nobody else.
+      const RequestHeader& header = *run_->requests()[request.position]->header;
+      if (!output->buffer.owner || header.regions) request.placed_with_sender = true;
     }
   }
   if (!in_place) {

@@ -1,6 +1,7 @@
 // What a plug-in has for longer than the call that it got it from: inputs, outputs, responses,
 // factories. The plug-in `hooked` leaves the requests of its batches to the test.
 #include <functional>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <utility>
@@ -132,6 +133,33 @@ std::string Describe(TRITONBACKEND_Input* input) {
   }
   return text;
 }
+
+// A sink with memory of its own for output y, as a C caller or a region has.
+class OwnMemorySink final : public ResponseSink {
+ public:
+  void Deliver(std::span<const Response> responses) override {
+    std::lock_guard lock(mutex_);
+    for (const Response& response : responses) {
+      CHECK(response.final);
+      codes_.push_back(response.status.code());
+      response.request->set_state(Request::State::kIdle);
+    }
+  }
+  Buffer Place(const Request&, uint32_t, size_t size, MemoryKind) override {
+    CHECK(size <= sizeof(value));
+    return {&value, size, MemoryKind::kHost, 0, {}};
+  }
+  std::vector<Code> codes() {
+    std::lock_guard lock(mutex_);
+    return codes_;
+  }
+
+  float value = 0;
+
+ private:
+  std::mutex mutex_;
+  std::vector<Code> codes_;
+};
 
 }  // namespace
 
@@ -276,6 +304,52 @@ TEST(plugin_that_forgets_a_response_after_an_error_does_not_keep_its_version) {
   // Its buffer is its own until it is deleted.
   if (place) std::memset(place, 1, sizeof(float));
   CHECK_TRITON(Triton().TRITONBACKEND_ResponseDelete(forgotten));
+}
+
+TEST(plugin_with_an_unsent_response_in_memory_of_the_sender_keeps_that_from_being_given_back) {
+  // By how the other response ends the request, and how the unsent one ends.
+  for (const bool fails : {false, true}) {
+    for (const bool sends : {false, true}) {
+      HookedVersion version;
+      OwnMemorySink own;
+      TRITONBACKEND_Response* unsent = nullptr;
+      void* place = nullptr;
+      Event released;
+      version.on_batch = [&](const Batched& requests) {
+        unsent = NewResponse(requests[0]);
+        CHECK_EQ(AskForBuffer(NewOutput(unsent), &place), "");
+        TRITONBACKEND_Response* const sent = NewResponse(requests[0]);
+        if (fails) {
+          TRITONSERVER_Error* const late =
+              Triton().TRITONSERVER_ErrorNew(TRITONSERVER_ERROR_INTERNAL, "it takes too long");
+          CHECK_TRITON(Triton().TRITONBACKEND_ResponseSend(sent, kLast, late));
+          Triton().TRITONSERVER_ErrorDelete(late);
+        } else {
+          SendFloat(sent, 8);
+        }
+        ReleaseAll(requests[0]);
+        released.Set();
+        return nullptr;
+      };
+      Request* const request = version.Make(1);
+      request->header->sink = &own;
+      version.Submit({request});
+      CHECK(released.Wait());
+      CHECK(place == &own.value);
+      // Somebody else still fills the buffer.
+      CHECK(own.codes().empty());
+      if (place) std::memset(place, 1, sizeof(float));
+      if (sends) {
+        CHECK(Contains(TextOf(Triton().TRITONBACKEND_ResponseSend(unsent, kLast, nullptr)),
+                       "after the final one of its request"));
+      } else {
+        CHECK_TRITON(Triton().TRITONBACKEND_ResponseDelete(unsent));
+      }
+      CHECK(Eventually([&] { return !own.codes().empty(); }));
+      CHECK_EQ(Show(own.codes()), Show(std::vector<Code>{fails ? Code::kInternal : Code::kOk}));
+      version.End();
+    }
+  }
 }
 
 TEST(plugin_answers_on_its_own_thread_after_the_unload_has_begun) {

@@ -363,9 +363,12 @@ TRITONSERVER_Error* TRITONBACKEND_StateBuffer(TRITONBACKEND_State* state, void**
                                               int64_t* memory_type_id) noexcept {
   return Guard([&]() -> Status {
     if (!Lives(state)) return RequestNotHeld("TRITONBACKEND_StateBuffer");
-    BlockRef block = state->request->batch->run().pool().Acquire(buffer_byte_size);
-    if (!block) return Status::NoMemory();
-    state->buffer = {block->data(), buffer_byte_size, block->kind(), block->device(), block};
+    // As in Triton, a buffer of this size stays what it is: the plug-in may have it already.
+    if (!state->buffer.owner || state->buffer.size != buffer_byte_size) {
+      BlockRef block = state->request->batch->run().pool().Acquire(buffer_byte_size);
+      if (!block) return Status::NoMemory();
+      state->buffer = {block->data(), buffer_byte_size, block->kind(), block->device(), block};
+    }
     TellPlace(state->buffer, buffer, memory_type, memory_type_id);
     return Status::Ok();
   });

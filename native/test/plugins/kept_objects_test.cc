@@ -1,7 +1,9 @@
 // What a plug-in has for longer than the call that it got it from: inputs, outputs, responses,
 // factories. The plug-in `hooked` leaves the requests of its batches to the test.
+#include <atomic>
 #include <functional>
 #include <mutex>
+#include <random>
 #include <string>
 #include <thread>
 #include <utility>
@@ -397,6 +399,128 @@ TEST(plugin_whose_version_was_abandoned_may_go_on_with_its_objects) {
   CHECK_TRITON(Triton().TRITONBACKEND_ResponseSend(response, kLast, nullptr));
   ReleaseAll(held);
   CHECK_EQ(version.sink.AllOf(request->header->slot).size(), 1u);
+}
+
+namespace {
+
+// Whether a request with memory of its sender has ended, and whether a plug-in may still write
+// there.
+struct LentFloat {
+  float value = 0;
+  std::atomic<bool> lent{false};
+  std::atomic<int> finals{0};
+};
+
+// A sink whose requests each have memory for output y. Checks when they end.
+class LendingSink final : public ResponseSink {
+ public:
+  explicit LendingSink(size_t requests) : floats(requests) {}
+  void Deliver(std::span<const Response> responses) override {
+    for (const Response& response : responses) {
+      LentFloat& one = floats[response.request->header->slot];
+      CHECK(response.final);
+      CHECK(!one.lent);
+      response.request->set_state(Request::State::kIdle);
+      one.finals++;
+    }
+  }
+  Buffer Place(const Request& request, uint32_t, size_t size, MemoryKind) override {
+    return {&floats[request.header->slot].value, size, MemoryKind::kHost, 0, {}};
+  }
+
+  std::vector<LentFloat> floats;
+};
+
+// Does what a plug-in may do with a request, and some of what it may not, in an order that the seed
+// decides. In the end nothing is left of the request.
+void Juggle(TRITONBACKEND_Request* request, LendingSink* sink, uint32_t seed) {
+  std::minstd_rand random(seed);
+  const TritonFunctions& triton = Triton();
+  const auto ignore = [&](TRITONSERVER_Error* error) { triton.TRITONSERVER_ErrorDelete(error); };
+  struct Made {
+    TRITONBACKEND_Response* response = nullptr;
+    LentFloat* lent = nullptr;
+  };
+  std::vector<Made> responses;
+  TRITONBACKEND_ResponseFactory* factory = nullptr;
+  ignore(triton.TRITONBACKEND_ResponseFactoryNew(&factory, request));
+  const auto take = [&] {
+    const Made made = responses.back();
+    responses.pop_back();
+    if (made.lent) made.lent->lent = false;
+    return made.response;
+  };
+  for (int step = 0; step < 8; step++) {
+    switch (random() % 6) {
+      case 0: {
+        Made made;
+        ignore(triton.TRITONBACKEND_ResponseNewFromFactory(&made.response, factory));
+        TRITONBACKEND_Output* output = nullptr;
+        ignore(triton.TRITONBACKEND_ResponseOutput(made.response, &output, "y",
+                                                   TRITONSERVER_TYPE_FP32, kOneFloat, 2));
+        void* place = nullptr;
+        if (AskForBuffer(output, &place).empty()) {
+          for (LentFloat& one : sink->floats) {
+            if (place == &one.value) made.lent = &one;
+          }
+          // No other response has it at the time.
+          if (made.lent) CHECK(!made.lent->lent.exchange(true));
+          std::memset(place, 1, sizeof(float));
+        }
+        responses.push_back(made);
+        break;
+      }
+      case 1:
+        if (responses.empty()) break;
+        ignore(triton.TRITONBACKEND_ResponseSend(take(), random() % 2 ? kLast : 0, nullptr));
+        break;
+      case 2:
+        if (responses.empty()) break;
+        ignore(triton.TRITONBACKEND_ResponseDelete(take()));
+        break;
+      case 3:
+        ignore(triton.TRITONBACKEND_RequestRelease(request, TRITONSERVER_REQUEST_RELEASE_ALL));
+        break;
+      case 4:
+        ignore(triton.TRITONBACKEND_ResponseFactorySendFlags(factory, kLast));
+        break;
+      default:
+        if (responses.size() > 1) std::swap(responses.front(), responses.back());
+        break;
+    }
+  }
+  while (!responses.empty()) ignore(triton.TRITONBACKEND_ResponseDelete(take()));
+  ignore(triton.TRITONBACKEND_RequestRelease(request, TRITONSERVER_REQUEST_RELEASE_ALL));
+  ignore(triton.TRITONBACKEND_ResponseFactoryDelete(factory));
+}
+
+}  // namespace
+
+TEST(plugin_that_juggles_with_its_objects_ends_each_request_once) {
+  constexpr size_t kRequests = 1500;
+  HookedVersion version;
+  LendingSink sink(kRequests);
+  std::atomic<uint32_t> seed{1};
+  version.on_batch = [&](const Batched& requests) {
+    std::vector<std::thread> threads;
+    for (size_t i = 1; i < requests.size(); i++) {
+      threads.emplace_back([&, request = requests[i]] { Juggle(request, &sink, seed++); });
+    }
+    Juggle(requests[0], &sink, seed++);
+    for (std::thread& thread : threads) thread.join();
+    return nullptr;
+  };
+  for (size_t i = 0; i < kRequests; i += 5) {
+    std::vector<Request*> sent;
+    for (int k = 0; k < 5; k++) {
+      sent.push_back(version.Make(1));
+      sent.back()->header->sink = &sink;
+    }
+    version.Submit(sent);
+  }
+  for (LentFloat& one : sink.floats) CHECK(Eventually([&] { return one.finals > 0; }));
+  version.End();
+  for (LentFloat& one : sink.floats) CHECK_EQ(one.finals.load(), 1);
 }
 
 }  // namespace tritonts::test

@@ -86,7 +86,7 @@ TRITONBACKEND_Backend::TRITONBACKEND_Backend(const tritonts::plugins::BackendSou
     : source(its_source),
       folder(tritonts::platform::Utf8(
           tritonts::platform::NativePath(its_source.library).parent_path())),
-      config{its_source.config} {}
+      config{its_source.config, true} {}
 
 TRITONBACKEND_Backend::~TRITONBACKEND_Backend() {
   // Its text has no place to go: the last model has ended.

@@ -83,7 +83,8 @@ void Batch::Assign(Run& run, std::shared_ptr<BatchPool> pool) {
     request.held = true;
     request.final = TRITONBACKEND_Request::Final::kNone;
     request.empty = request.answered = false;
-    request.placed = nullptr;
+    request.placed = request.borrower = nullptr;
+    request.placed_with_sender = false;
     request.shared = 0;
     // A plug-in may have changed the order of the array.
     handles_[i] = &request;

@@ -8,6 +8,9 @@
 //                -> delivered when it is both, and settled when nothing of it is left: neither the
 //                   request, nor a factory, nor an unsent response
 //
+// The final response also waits while another response has a buffer in memory of the request's
+// sender (Run::Output), because the plug-in may write there until it sends or deletes that one.
+//
 // The final response waits for the release, because a plug-in may read a request until then, and
 // the engine's request is its sender's again after the final response. A request of which nothing
 // is left without a final response fails.
@@ -57,9 +60,10 @@ struct ModelTensors {
 
 }  // namespace tritonts::plugins
 
+// An input by its position among those of the request. So a stale handle never leads to memory of
+// an earlier request.
 struct TRITONBACKEND_Input {
   TRITONBACKEND_Request* request = nullptr;
-  const tritonts::InputTensor* tensor = nullptr;
   TRITONSERVER_BufferAttributes attributes = {};  // of the last chunk that was asked for
 };
 
@@ -103,7 +107,7 @@ struct TRITONBACKEND_ResponseFactory {
 struct TRITONBACKEND_Request {
   enum class Final : uint8_t {
     kNone,     // not sent
-    kWaiting,  // sent, and waits for the release
+    kWaiting,  // sent, and waits for the release, or for a borrower
     kMade,     // the engine has it, or the request runs again
   };
 
@@ -141,6 +145,9 @@ struct TRITONBACKEND_Request {
   tritonts::Status status;  // of the final response
   // The unsent response whose outputs are in the run's or the batch's memory; null: none.
   const TRITONBACKEND_Response* placed = nullptr;
+  bool placed_with_sender = false;  // an output of `placed` is in memory of the request's sender
+  // The unsent response that had such memory when another one was sent; null: none.
+  const TRITONBACKEND_Response* borrower = nullptr;
   // Those that are made while the first one lives. They are used again.
   std::vector<std::unique_ptr<TRITONBACKEND_Response>> more_responses;
   std::vector<std::unique_ptr<TRITONBACKEND_ResponseFactory>> more_factories;
@@ -229,8 +236,12 @@ class Batch {
   Status SendStreamed(TRITONBACKEND_Response* response, bool is_final, const Status& status);
   // Whether a response may be sent to a request, whose lock is held.
   Status CheckMaySend(const TRITONBACKEND_Request& request) const;
-  // The final response to a request was made: delivers it, unless the request is held.
+  // The final response to a request was made: delivers it, unless it waits.
   void Finish(TRITONBACKEND_Request* request);
+  // Notes, with the request's lock, that another response than `placed` ends the request.
+  void ForgetPlaced(TRITONBACKEND_Request* request);
+  // A response will write no more. Delivers the final one if that has waited for it.
+  void EndBorrowing(const TRITONBACKEND_Response* response);
   // Makes states of a request of the old ones that the plug-in has not replaced, while the inputs
   // are there. Throws std::bad_alloc.
   void KeepStates(TRITONBACKEND_Request* request);

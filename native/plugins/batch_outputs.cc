@@ -34,16 +34,17 @@ bool AreStrings(const TRITONBACKEND_Output& output) {
 
 bool Batch::PlaceShared(TRITONBACKEND_Output* output, size_t size) {
   TRITONBACKEND_Request& request = *output->response->request;
-  const RequestHeader& header = *run_->requests()[request.position]->header;
   const std::span<const int64_t> shape(output->shape.data(), output->shape.size());
-  // Its rows are those of the request. An output for a region is written there.
-  if (shape.empty() || shape[0] != static_cast<int64_t>(header.batch_size) || header.regions) {
-    return false;
-  }
   {
+    // With the lock, so that its sender does not get it back meanwhile.
     const std::lock_guard lock(request.lock);
     if (request.final != TRITONBACKEND_Request::Final::kNone || request.answered) return false;
     if (request.placed && request.placed != output->response) return false;
+    const RequestHeader& header = *run_->requests()[request.position]->header;
+    // Its rows are those of the request. An output for a region is written there.
+    if (shape.empty() || shape[0] != static_cast<int64_t>(header.batch_size) || header.regions) {
+      return false;
+    }
     request.placed = output->response;
   }
   char* const place =
@@ -86,10 +87,26 @@ Status Batch::Place(TRITONBACKEND_Output* output, size_t size, MemoryKind prefer
           run_->Output(request.position, output->index, output->datatype, shape, preferred);
       if (!placed.ok()) return placed.status();
       output->buffer = placed.take();
+      // Blocks that the run has made have an owner, and belong to nobody else.
+      const RequestHeader& header = *run_->requests()[request.position]->header;
+      if (!output->buffer.owner || header.regions) request.placed_with_sender = true;
     }
   }
   if (!in_place) {
-    BlockRef block = run_->pool().Acquire(size);
+    BlockRef block;
+    {
+      // With the lock, because the run's pool ends with the instance, which may end once the last
+      // request has its final response.
+      const std::lock_guard lock(request.lock);
+      if (request.final != TRITONBACKEND_Request::Final::kNone) {
+        return MakeStatus([&] {
+          return Status::InvalidArg("model '" + tensors().model + "': the buffer of output '" +
+                                    tensors().io.outputs[output->index].name +
+                                    "' was asked for after the final response of its request");
+        });
+      }
+      block = run_->pool().Acquire(size);
+    }
     if (!block) {
       return MakeStatus([&] {
         return Status::Unavailable(Reason::kNoMemory,

@@ -114,9 +114,11 @@ void Batch::Delete(TRITONBACKEND_Response* response) {
     const std::lock_guard lock(request->lock);
     if (request->placed == response) {
       request->placed = nullptr;
+      request->placed_with_sender = false;
       run_->DropOutputs(request->position);
     }
   }
+  EndBorrowing(response);
   Free(response);
   DropHolder(request);
 }
@@ -164,9 +166,9 @@ Status Batch::SendOnly(TRITONBACKEND_Response* response, bool is_final, const St
       request->answered = true;
       request->shared = shared;
       if (!status.ok()) request->status = status;
-      // The outputs of another response, which is not to be sent any more.
-      if (request->placed && request->placed != response) run_->DropOutputs(request->position);
+      if (request->placed != response) ForgetPlaced(request);
       request->placed = nullptr;
+      request->placed_with_sender = false;
       if (parameters) run_->SetParameters(request->position, std::move(parameters));
       if (!declares && request->held) {
         // Nothing is left to do before the release.
@@ -180,6 +182,8 @@ Status Batch::SendOnly(TRITONBACKEND_Response* response, bool is_final, const St
   if (refused.ok()) {
     if (declares) Declare(*response);
     if (is_final) Finish(request);
+  } else {
+    EndBorrowing(response);
   }
   Free(response);
   DropHolder(request);
@@ -221,10 +225,31 @@ void Batch::Finish(TRITONBACKEND_Request* request) {
   bool deliver = false;
   {
     const std::lock_guard lock(request->lock);
-    deliver = !request->held;
+    deliver = !request->held && !request->borrower;
     request->final = deliver ? Final::kMade : Final::kWaiting;
   }
   if (deliver) Deliver(request);
+}
+
+void Batch::ForgetPlaced(TRITONBACKEND_Request* request) {
+  if (!request->placed) return;
+  // Its outputs are not to be sent any more.
+  run_->DropOutputs(request->position);
+  if (std::exchange(request->placed_with_sender, false)) request->borrower = request->placed;
+  request->placed = nullptr;
+}
+
+void Batch::EndBorrowing(const TRITONBACKEND_Response* response) {
+  using Final = TRITONBACKEND_Request::Final;
+  TRITONBACKEND_Request* const request = response->request;
+  {
+    const std::lock_guard lock(request->lock);
+    if (request->borrower != response) return;
+    request->borrower = nullptr;
+    if (request->held || request->final != Final::kWaiting) return;
+    request->final = Final::kMade;
+  }
+  Deliver(request);
 }
 
 Status Batch::SendFinal(TRITONBACKEND_ResponseFactory* factory) {
@@ -242,7 +267,8 @@ Status Batch::SendFinal(TRITONBACKEND_ResponseFactory* factory) {
     }
     // The one response of a model that is not decoupled may come before the flag.
     request->empty = !request->answered;
-    deliver = !request->held;
+    ForgetPlaced(request);
+    deliver = !request->held && !request->borrower;
     request->final = deliver ? Final::kMade : Final::kWaiting;
   }
   if (deliver) Deliver(request);
@@ -283,7 +309,7 @@ Status Batch::Release(TRITONBACKEND_Request* request, bool again) {
     }
     request->held = false;
     is_last = request->holders == 1;
-    deliver = request->final == Final::kWaiting;
+    deliver = request->final == Final::kWaiting && !request->borrower;
     if (deliver || again) request->final = Final::kMade;
     // The last holder has nothing to tell others.
     if (deliver && is_last) request->holders = 0;

@@ -9,14 +9,21 @@ TRITONSERVER_Error* TRITONSERVER_BufferAttributesNew(
     TRITONSERVER_BufferAttributes** buffer_attributes) noexcept {
   return Guard([&] {
     *buffer_attributes = new TRITONSERVER_BufferAttributes();
+    (*buffer_attributes)->is_callers = true;
     return Status::Ok();
   });
 }
 
 TRITONSERVER_Error* TRITONSERVER_BufferAttributesDelete(
     TRITONSERVER_BufferAttributes* buffer_attributes) noexcept {
-  delete buffer_attributes;
-  return nullptr;
+  return Guard([&]() -> Status {
+    if (buffer_attributes && !buffer_attributes->is_callers) {
+      return Status::InvalidArg(
+          "TRITONSERVER_BufferAttributesDelete: the attributes belong to a buffer of the server");
+    }
+    delete buffer_attributes;
+    return Status::Ok();
+  });
 }
 
 // The functions that set or read a field.

@@ -1,8 +1,8 @@
 // What is known of a buffer: its kind of memory, its device, its size, and the handle by which
 // other processes open it.
 //
-// Ownership: the caller's, until TRITONSERVER_BufferAttributesDelete, unless the function that
-// returned it says otherwise. One thread at a time.
+// Ownership: the caller's, until TRITONSERVER_BufferAttributesDelete, if it has made them. Others
+// are part of a tensor, and end with it. One thread at a time.
 #pragma once
 
 #include <cstddef>
@@ -15,4 +15,5 @@ struct TRITONSERVER_BufferAttributes {
   TRITONSERVER_MemoryType memory_type = TRITONSERVER_MEMORY_CPU;
   int64_t memory_type_id = 0;
   void* cuda_ipc_handle = nullptr;  // borrowed
+  bool is_callers = false;          // made by TRITONSERVER_BufferAttributesNew
 };

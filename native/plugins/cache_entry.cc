@@ -104,7 +104,11 @@ TRITONSERVER_Error* TRITONCACHE_CacheEntryGetBuffer(
     if (index >= entry->buffers.size()) return NoEntryBuffer(*entry, index);
     const TRITONCACHE_CacheEntry::Buffer& buffer = entry->buffers[index];
     if (base) *base = buffer.base;
-    if (buffer_attributes) *buffer_attributes = buffer.attributes;
+    if (buffer_attributes) {
+      const bool is_callers = buffer_attributes->is_callers;
+      *buffer_attributes = buffer.attributes;
+      buffer_attributes->is_callers = is_callers;
+    }
     return Status::Ok();
   });
 }

@@ -11,6 +11,8 @@ namespace {
 
 // As blocks of the engine are, for vector instructions.
 constexpr std::align_val_t kAlignment{64};
+// More than any machine has. Sizes near 2^64 would overflow where they are aligned.
+constexpr uint64_t kMostScratchBytes = uint64_t{1} << 47;
 
 }  // namespace
 
@@ -26,6 +28,7 @@ TRITONSERVER_Error* TRITONBACKEND_MemoryManagerAllocate(TRITONBACKEND_MemoryMana
                                  " for backends; the kind CPU is there");
     });
   }
+  if (byte_size > kMostScratchBytes) return MakeError(Status::NoMemory());
   *buffer = ::operator new(byte_size, kAlignment, std::nothrow);
   return *buffer ? nullptr : MakeError(Status::NoMemory());
 }

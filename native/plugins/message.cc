@@ -22,8 +22,14 @@ TRITONSERVER_Error* TRITONSERVER_MessageNewFromSerializedJson(TRITONSERVER_Messa
 }
 
 TRITONSERVER_Error* TRITONSERVER_MessageDelete(TRITONSERVER_Message* message) noexcept {
-  delete message;
-  return nullptr;
+  return Guard([&]() -> Status {
+    if (message && message->lent) {
+      return Status::InvalidArg(
+          "TRITONSERVER_MessageDelete: the message belongs to the server, which deletes it");
+    }
+    delete message;
+    return Status::Ok();
+  });
 }
 
 TRITONSERVER_Error* TRITONSERVER_MessageSerializeToJson(TRITONSERVER_Message* message,

@@ -1,8 +1,8 @@
 // Messages: JSON texts, such as configurations and statistics. Immutable, so any number of threads
 // may read one.
 //
-// Ownership: the caller's, until TRITONSERVER_MessageDelete, unless the function that returned it
-// says otherwise.
+// Ownership: the caller's, until TRITONSERVER_MessageDelete. Messages that are only lent belong to
+// another object, and end with it.
 #pragma once
 
 #include <string>
@@ -11,4 +11,5 @@
 
 struct TRITONSERVER_Message {
   const std::string text;
+  const bool lent = false;
 };

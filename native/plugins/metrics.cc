@@ -77,6 +77,10 @@ std::shared_ptr<Family> ClashOf(const std::string& name, TRITONSERVER_MetricKind
 Status CheckLabels(const Family& family, const TRITONSERVER_Parameter** labels, uint64_t count,
                    std::map<std::string, std::string>* all) {
   for (uint64_t i = 0; i < count; i++) {
+    if (!labels || !labels[i]) {
+      return Status::InvalidArg(MetricText(family) + ": expected " + std::to_string(count) +
+                                " labels, but received NULL");
+    }
     const std::string& name = labels[i]->name;
     const auto* const value = std::get_if<std::string>(&labels[i]->value);
     if (!value) {
@@ -278,6 +282,10 @@ TRITONSERVER_Error* TRITONSERVER_MetricArgsSetHistogram(TRITONSERVER_MetricArgs*
                                                         const double* buckets,
                                                         uint64_t buckets_count) noexcept {
   return Guard([&]() -> Status {
+    if (!buckets && buckets_count > 0) {
+      return Status::InvalidArg("expected " + std::to_string(buckets_count) +
+                                " buckets of a histogram, but received NULL");
+    }
     std::vector<double> bounds(buckets, buckets + buckets_count);
     for (size_t i = 0; i < bounds.size(); i++) {
       if (std::isfinite(bounds[i]) && (i == 0 || bounds[i - 1] < bounds[i])) continue;

@@ -53,10 +53,18 @@ Status BeyondRange(const TRITONBACKEND_Request* request, const char* what, uint3
                                    std::to_string(count) + ", but got " + std::to_string(index));
 }
 
-Status FindInput(TRITONBACKEND_Request* request, size_t at, TRITONBACKEND_Input** input) {
-  *input = &request->inputs[at];
-  (*input)->tensor = &InputsOf(request)[at];
-  return Status::Ok();
+// Calls `call` with the engine's request and the tensor of an input.
+template <typename Call>
+TRITONSERVER_Error* WithTensor(const TRITONBACKEND_Input* input, const char* function,
+                               const Call& call) noexcept {
+  return WithHeld(input->request, function, [&](const Request& known) -> Status {
+    const std::span<const InputTensor> tensors = InputsOf(input->request);
+    const auto at = static_cast<size_t>(input - input->request->inputs.data());
+    if (at < tensors.size()) return call(known, tensors[at]);
+    return RequestFault(input->request, std::string(function) +
+                                            ": the input is of an earlier request, and this one "
+                                            "has no input at its position");
+  });
 }
 
 // The outputs that a request wants: those that it names, or all that callers may get. A null row
@@ -86,10 +94,10 @@ void ForEachParameter(const Request& known, const Visit& visit) {
 template <typename Take>
 TRITONSERVER_Error* WithChunk(TRITONBACKEND_Input* input, const char* function, uint32_t index,
                               const Take& take) noexcept {
-  return WithHeld(input->request, function, [&](const Request& known) -> Status {
-    const size_t count = known.chunks(*input->tensor);
+  return WithTensor(input, function, [&](const Request& known, const InputTensor& tensor) {
+    const size_t count = known.chunks(tensor);
     if (index >= count) return BeyondRange(input->request, "the input's buffers", index, count);
-    take(known.chunk(*input->tensor, index));
+    take(known.chunk(tensor, index));
     return Status::Ok();
   });
 }
@@ -219,7 +227,9 @@ TRITONSERVER_Error* TRITONBACKEND_RequestInput(TRITONBACKEND_Request* request, c
   return WithHeld(request, __func__, [&](const Request&) {
     const auto inputs = InputsOf(request);
     for (size_t at = 0; at < inputs.size(); at++) {
-      if (SpecOf(request, inputs[at]).name == name) return FindInput(request, at, input);
+      if (SpecOf(request, inputs[at]).name != name) continue;
+      *input = &request->inputs[at];
+      return Status::Ok();
     }
     return RequestFault(request, std::string("the request has no input '") + name + "'");
   });
@@ -231,7 +241,8 @@ TRITONSERVER_Error* TRITONBACKEND_RequestInputByIndex(TRITONBACKEND_Request* req
   return WithHeld(request, __func__, [&](const Request&) {
     const size_t count = InputsOf(request).size();
     if (index >= count) return BeyondRange(request, "the request's inputs", index, count);
-    return FindInput(request, index, input);
+    *input = &request->inputs[index];
+    return Status::Ok();
   });
 }
 
@@ -304,8 +315,7 @@ TRITONSERVER_Error* TRITONBACKEND_InputProperties(TRITONBACKEND_Input* input, co
                                                   const int64_t** shape, uint32_t* dims_count,
                                                   uint64_t* byte_size,
                                                   uint32_t* buffer_count) noexcept {
-  return WithHeld(input->request, __func__, [&](const Request& known) {
-    const InputTensor& tensor = *input->tensor;
+  return WithTensor(input, __func__, [&](const Request& known, const InputTensor& tensor) {
     if (name) *name = SpecOf(input->request, tensor).name.c_str();
     if (datatype) *datatype = static_cast<TRITONSERVER_DataType>(tensor.datatype);
     if (shape) *shape = tensor.shape.data();

@@ -31,6 +31,13 @@ bool Lives(const TRITONBACKEND_Response* response) {
   return response->live;
 }
 
+// Whether an output is one of its response's. A response that is used again has not those that it
+// had before.
+bool Lives(const TRITONBACKEND_Output* output) {
+  const TRITONBACKEND_Response* const response = output->response;
+  return response && response->live && output < response->outputs.data() + response->output_count;
+}
+
 bool Lives(const TRITONBACKEND_ResponseFactory* factory) {
   return factory->live;
 }
@@ -60,7 +67,13 @@ StatusOr<uint32_t> FindOutput(const ModelTensors& tensors, const char* name) {
                             "', which the configuration does not have");
 }
 
-Status CheckDims(const ModelTensors& tensors, const char* name, uint32_t dims_count) {
+Status CheckDims(const ModelTensors& tensors, const char* name, const int64_t* shape,
+                 uint32_t dims_count) {
+  if (!shape && dims_count > 0) {
+    return Status::InvalidArg("model '" + tensors.model + "': output '" + name +
+                              "' has a shape of " + std::to_string(dims_count) +
+                              " dims that is null");
+  }
   if (dims_count <= kMostDims) return Status::Ok();
   return Status::InvalidArg("model '" + tensors.model + "': output '" + name + "' has " +
                             std::to_string(dims_count) + " dims; expected at most " +
@@ -174,7 +187,7 @@ TRITONSERVER_Error* TRITONBACKEND_ResponseOutput(TRITONBACKEND_Response* respons
                                 "' is the state of a sequence, which no response has; "
                                 "TRITONBACKEND_StateNew makes it");
     }
-    Status shaped = CheckDims(tensors, name, dims_count);
+    Status shaped = CheckDims(tensors, name, shape, dims_count);
     if (!shaped.ok()) return shaped;
     for (uint32_t i = 0; i < response->output_count; i++) {
       if (response->outputs[i].index != index.value()) continue;
@@ -285,9 +298,7 @@ TRITONSERVER_Error* TRITONBACKEND_OutputBuffer(TRITONBACKEND_Output* output, voi
                                                TRITONSERVER_MemoryType* memory_type,
                                                int64_t* memory_type_id) noexcept {
   return Guard([&]() -> Status {
-    if (!output->response || !Lives(output->response)) {
-      return HandleIsGone("TRITONBACKEND_OutputBuffer", "response");
-    }
+    if (!Lives(output)) return HandleIsGone("TRITONBACKEND_OutputBuffer", "response");
     Batch& batch = *output->response->request->batch;
     if (output->has_buffer) {
       return Status(Code::kAlreadyExists,
@@ -305,6 +316,7 @@ TRITONSERVER_Error* TRITONBACKEND_OutputBuffer(TRITONBACKEND_Output* output, voi
 TRITONSERVER_Error* TRITONBACKEND_OutputBufferAttributes(
     TRITONBACKEND_Output* output, TRITONSERVER_BufferAttributes** buffer_attributes) noexcept {
   return Guard([&]() -> Status {
+    if (!Lives(output)) return HandleIsGone("TRITONBACKEND_OutputBufferAttributes", "response");
     if (!output->has_buffer) {
       return Status::InvalidArg(
           "TRITONBACKEND_OutputBufferAttributes: expected a call of TRITONBACKEND_OutputBuffer "
@@ -334,7 +346,7 @@ TRITONSERVER_Error* TRITONBACKEND_StateNew(TRITONBACKEND_State** state,
       return Status::InvalidArg("model '" + tensors.model + "': there is no state '" + name +
                                 "' in sequence_batching of the configuration");
     }
-    Status shaped = CheckDims(tensors, name, dims_count);
+    Status shaped = CheckDims(tensors, name, shape, dims_count);
     if (!shaped.ok()) return shaped;
     TRITONBACKEND_State* const made = request->batch->MakeState(request);
     made->index = *found;
@@ -351,9 +363,12 @@ TRITONSERVER_Error* TRITONBACKEND_StateBuffer(TRITONBACKEND_State* state, void**
                                               int64_t* memory_type_id) noexcept {
   return Guard([&]() -> Status {
     if (!Lives(state)) return RequestNotHeld("TRITONBACKEND_StateBuffer");
-    BlockRef block = state->request->batch->run().pool().Acquire(buffer_byte_size);
-    if (!block) return Status::NoMemory();
-    state->buffer = {block->data(), buffer_byte_size, block->kind(), block->device(), block};
+    // As in Triton, a buffer of this size stays what it is: the plug-in may have it already.
+    if (!state->buffer.owner || state->buffer.size != buffer_byte_size) {
+      BlockRef block = state->request->batch->run().pool().Acquire(buffer_byte_size);
+      if (!block) return Status::NoMemory();
+      state->buffer = {block->data(), buffer_byte_size, block->kind(), block->device(), block};
+    }
     TellPlace(state->buffer, buffer, memory_type, memory_type_id);
     return Status::Ok();
   });

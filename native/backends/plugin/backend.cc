@@ -307,7 +307,8 @@ class PluginModel final : public Model {
                : instance->kind == TRITONSERVER_INSTANCEGROUPKIND_MODEL ? "model"
                                                                         : "cpu";
     }
-    instance->host_policy.reset(new TRITONSERVER_Message{HostPolicyText(spec.host_policy, policy)});
+    instance->host_policy.reset(
+        new TRITONSERVER_Message{HostPolicyText(spec.host_policy, policy), true});
   }
 
   bool initialized_ = false;

@@ -204,18 +204,22 @@ void PooledRun::Release(uint32_t request) {
 }
 
 void PooledRun::Reschedule(uint32_t request, bool seen) {
-  // A null row has no queue to go back to.
-  if (request < size() && members_[request]->header->null_row) return EndResponses(request);
+  bool is_null_row = false;
   {
     Lock lock(members_.lock());
     if (request == kAll || !members_.AwaitOpen(request, &lock)) return;
-    rerun_.Forbid();
-    members_.Reschedule(request);
-    if (seen && members_[request]->sequence().place) {
-      SequenceMark& mark = members_[request]->mark();
-      mark.start = mark.end = false;
+    is_null_row = members_[request]->header->null_row;
+    if (!is_null_row) {
+      rerun_.Forbid();
+      members_.Reschedule(request);
+      if (seen && members_[request]->sequence().place) {
+        SequenceMark& mark = members_[request]->mark();
+        mark.start = mark.end = false;
+      }
     }
   }
+  // A null row has no queue to go back to.
+  if (is_null_row) return EndResponses(request);
   places_.Drop(request);
   if (context_->order) return ordered_.Requeue(request);
   life_.Requeue(members_[request]);

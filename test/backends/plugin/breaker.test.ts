@@ -94,6 +94,7 @@ const rules: Readonly<Record<string, Outcome>> = {
       refused('StateUpdate', 'argument 1'),
       refused('ModelInstanceReportStatistics', 'not released'),
       refused('ModelInstanceModel', 'argument 1'),
+      refused('ResponseOutput', '2 dims that is null'),
       refused('InferenceResponseOutputByName', 'argument 2'),
       ok('ResponseDelete'),
     ],

@@ -449,6 +449,9 @@ const std::map<std::string, Breaker>& Breakers() {
               TRITONBACKEND_ModelInstanceReportStatistics(instance, nullptr, true, 1, 2, 3, 4));
          Tell("ModelInstanceModel", TRITONBACKEND_ModelInstanceModel(nullptr, nullptr));
          response = Response(request);
+         TRITONBACKEND_Output* output = nullptr;
+         Tell("ResponseOutput", TRITONBACKEND_ResponseOutput(response, &output, "y",
+                                                             TRITONSERVER_TYPE_FP32, nullptr, 2));
          Tell("InferenceResponseOutputByName", TRITONBACKEND_InferenceResponseOutputByName(
                                                    response, nullptr, &datatype, &dims, &size));
          Send(response, kFinal, Fill(request, response));

@@ -122,6 +122,12 @@ void UseMemory(TRITONBACKEND_Backend* backend) {
     std::memset(buffer, 1, 4096);
     GOOD(TRITONBACKEND_MemoryManagerFree, manager, buffer, TRITONSERVER_MEMORY_CPU, 0);
   }
+  // More than there is, also where the size overflows when it is aligned.
+  for (const uint64_t size : {uint64_t{1} << 60, ~uint64_t{0} - 10, ~uint64_t{0}}) {
+    BAD(UNAVAILABLE, TRITONBACKEND_MemoryManagerAllocate, manager, &buffer, TRITONSERVER_MEMORY_CPU,
+        0, size);
+    SAME(buffer, nullptr);
+  }
   // Memory that this machine may lack is refused with one of two codes.
   for (const auto kind : {TRITONSERVER_MEMORY_CPU_PINNED, TRITONSERVER_MEMORY_GPU}) {
     buffer = nullptr;
@@ -142,8 +148,10 @@ void UseMemory(TRITONBACKEND_Backend* backend) {
 void ReadHostPolicy(TRITONBACKEND_ModelInstance* instance) {
   TRITONSERVER_Message* message = nullptr;
   if (!GOOD(TRITONBACKEND_ModelInstanceHostPolicy, instance, &message)) return;
-  // The message is the server's.
   Fact("instance.hostPolicy", Text(message));
+  // The message is the server's.
+  BAD(INVALID_ARG, TRITONSERVER_MessageDelete, message);
+  SAME(Text(message).empty(), false);
 }
 
 // Completes a configuration that has no inputs.
@@ -175,7 +183,10 @@ Error TRITONBACKEND_Initialize(TRITONBACKEND_Backend* backend) {
   GOOD(TRITONBACKEND_BackendName, backend, &name);
   Fact("backend.name", name);
   TRITONSERVER_Message* message = nullptr;
-  if (GOOD(TRITONBACKEND_BackendConfig, backend, &message)) Fact("backend.config", Text(message));
+  if (GOOD(TRITONBACKEND_BackendConfig, backend, &message)) {
+    BAD(INVALID_ARG, TRITONSERVER_MessageDelete, message);
+    Fact("backend.config", Text(message));
+  }
   TRITONBACKEND_ArtifactType type = static_cast<TRITONBACKEND_ArtifactType>(9);
   const char* location = nullptr;
   GOOD(TRITONBACKEND_BackendArtifacts, backend, &type, &location);

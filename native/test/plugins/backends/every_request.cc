@@ -64,6 +64,8 @@ void ReadOne(TRITONBACKEND_Request* request, uint32_t index) {
     void* handle = &device;
     GOOD(TRITONSERVER_BufferAttributesCudaIpcHandle, attributes, &handle);
     SAME(handle, nullptr);
+    // They are the input's.
+    BAD(INVALID_ARG, TRITONSERVER_BufferAttributesDelete, attributes);
   }
   SAME(bytes.size(), size);
   const void* data = nullptr;
@@ -113,6 +115,8 @@ void Give(TRITONBACKEND_Response* response, const char* name, TRITONSERVER_DataT
   size_t size = 0;
   GOOD(TRITONSERVER_BufferAttributesByteSize, attributes, &size);
   SAME(size, bytes.size());
+  // They are the output's.
+  BAD(INVALID_ARG, TRITONSERVER_BufferAttributesDelete, attributes);
 }
 
 // A list of strings as an output of one row.

@@ -10,6 +10,10 @@
 extern "C" {
 // What a batch calls; null: nothing. The test sets it while no batch runs.
 __attribute__((visibility("default"))) void (*hooked_call)(void) = nullptr;
+// What has the requests of a batch instead of the plug-in; null: the plug-in answers them.
+__attribute__((visibility("default")))
+TRITONSERVER_Error* (*hooked_execute)(TRITONBACKEND_ModelInstance* instance,
+                                      TRITONBACKEND_Request** requests, uint32_t count) = nullptr;
 }
 
 namespace tritonts::plugin {
@@ -62,6 +66,7 @@ TRITONSERVER_Error* TRITONBACKEND_ModelFinalize(TRITONBACKEND_Model* model) {
 TRITONSERVER_Error* TRITONBACKEND_ModelInstanceExecute(TRITONBACKEND_ModelInstance* instance,
                                                        TRITONBACKEND_Request** requests,
                                                        uint32_t count) {
+  if (hooked_execute) return hooked_execute(instance, requests, count);
   const size_t bytes = ModelStateOf<ModelState>(instance)->stack_bytes;
   if (bytes > 0) UseStack(bytes);
   if (hooked_call) hooked_call();

@@ -74,6 +74,10 @@ Error Answer(TRITONBACKEND_Request* request, TRITONBACKEND_Response* response,
   RETURN_IF_ERROR(TRITONSERVER_BufferAttributesByteSize(attributes, &size));
   if (size != sizeof(sum)) return Fail("the state has " + std::to_string(size) + " bytes");
   std::memcpy(place, &sum, sizeof(sum));
+  // Its buffer is its own: asked for again, it is the same.
+  void* again = nullptr;
+  RETURN_IF_ERROR(TRITONBACKEND_StateBuffer(state, &again, sizeof(sum), &kind, &device));
+  if (again != place) return Fail("the state has another buffer than before");
   if (x >= 0) RETURN_IF_ERROR(TRITONBACKEND_StateUpdate(state));
   RETURN_IF_ERROR(Write(response, "y", TRITONSERVER_TYPE_INT32, {1, 1}, Bytes(sum)));
   return Write(response, "told", TRITONSERVER_TYPE_BYTES, {1, 1}, Strings({told + batch}));

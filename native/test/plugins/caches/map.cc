@@ -111,6 +111,11 @@ TRITONSERVER_Error* TRITONCACHE_CacheInsert(TRITONCACHE_Cache* cache, const char
              TRITONSERVER_ERROR_INVALID_ARG)) {
     return Unexpected("a second buffer");
   }
+  // Attributes that it was told in stay its own.
+  TRITONSERVER_BufferAttributes* own = nullptr;
+  RETURN_IF_ERROR(TRITONSERVER_BufferAttributesNew(&own));
+  RETURN_IF_ERROR(TRITONCACHE_CacheEntryGetBuffer(entry, 0, &base, own));
+  RETURN_IF_ERROR(TRITONSERVER_BufferAttributesDelete(own));
   TRITONSERVER_MemoryType kind = TRITONSERVER_MEMORY_GPU;
   size_t size = 0;
   TRITONSERVER_BufferAttributesMemoryType(attributes.all, &kind);

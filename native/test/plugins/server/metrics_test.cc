@@ -139,4 +139,21 @@ TEST(triton_metrics_have_names_that_prometheus_takes) {
       "expected a label of letters"));
 }
 
+TEST(triton_metrics_whose_labels_or_buckets_are_null_are_refused) {
+  TestFamily family(TRITONSERVER_METRIC_KIND_GAUGE, "nulls");
+  TRITONSERVER_Metric* metric = nullptr;
+  const TRITONSERVER_Parameter* labels[] = {nullptr};
+  const TRITONSERVER_Parameter** const lists[] = {nullptr, labels};
+  for (const TRITONSERVER_Parameter** all : lists) {
+    CHECK(Contains(TextOf(Triton().TRITONSERVER_MetricNew(&metric, family.family, all, 1)),
+                   "metric 'nulls': expected 1 labels, but received NULL"));
+  }
+  TRITONSERVER_MetricArgs* args = nullptr;
+  CHECK_TRITON(Triton().TRITONSERVER_MetricArgsNew(&args));
+  CHECK(Contains(TextOf(Triton().TRITONSERVER_MetricArgsSetHistogram(args, nullptr, 2)),
+                 "expected 2 buckets of a histogram, but received NULL"));
+  CHECK_TRITON(Triton().TRITONSERVER_MetricArgsSetHistogram(args, nullptr, 0));
+  CHECK_TRITON(Triton().TRITONSERVER_MetricArgsDelete(args));
+}
+
 }  // namespace tritonts::test

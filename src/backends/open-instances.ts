@@ -29,7 +29,12 @@ type CompletedBy = 'completeConfig' | 'auto_complete_config';
  *   ended then.
  */
 export async function openInstances(
-  { server, prepared, parsed, host: { signal } }: Pick<VersionSource, 'server' | 'prepared' | 'parsed' | 'host'>,
+  {
+    server,
+    prepared,
+    parsed,
+    host: { signal },
+  }: Pick<VersionSource, 'server' | 'prepared' | 'parsed' | 'host'>,
   version: OpeningVersion,
   by?: CompletedBy,
 ): Promise<OpenedInstances> {

@@ -514,7 +514,10 @@ test('a file that a model loads, and that is read as CommonJS, is named itself',
     return (await rejection(serve(t, { m: model }))).message;
   };
   const text = 'export const a = 1;';
-  const [required, imported] = [{ 'model.js': "require('./part.js');" }, { 'model.mjs': "import './part.js';" }];
+  const [required, imported] = [
+    { 'model.js': "require('./part.js');" },
+    { 'model.mjs': "import './part.js';" },
+  ];
   // Node 20 rejects twice with the error of an imported file, and the second rejection came first at times.
   for (const model of [required, ...Array.from({ length: 20 }, () => imported)]) {
     assert.match(

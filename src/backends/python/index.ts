@@ -23,7 +23,11 @@ async function find(options: BackendConfig): Promise<FoundProgram> {
     numpyFault === undefined
       ? `without numpy, which models that use arrays need: ${path} -m pip install numpy`
       : `numpy, which models that use arrays need, cannot be imported: ${numpyFault}; install it again with '${path} -m pip install --force-reinstall numpy'`;
-  return { library: { path, version }, reason: '', besides: numpy === undefined ? without : `numpy ${numpy}` };
+  return {
+    library: { path, version },
+    reason: '',
+    besides: numpy === undefined ? without : `numpy ${numpy}`,
+  };
 }
 
 /** Runs models that are written in Python. */

@@ -20,7 +20,13 @@ import type { ModelEntries } from '../entries/model-entries.js';
 import { isServed, servedVersions, type ModelEntry } from '../entries/model-entry.js';
 import type { ModelEvents } from '../entries/model-events.js';
 import { placeOf } from '../sources/model-source.js';
-import { asTritonError, loadModel, publishFailure, type LoadContext, type LoadedModel } from './load-model.js';
+import {
+  asTritonError,
+  loadModel,
+  publishFailure,
+  type LoadContext,
+  type LoadedModel,
+} from './load-model.js';
 import type { LoadPlan } from './load-plan.js';
 import { readForce } from './load-options.js';
 import { givenUp, graceMs, unlessGivenUp, type LoadStops } from './load-stops.js';
@@ -314,7 +320,12 @@ export class Loads {
         options,
         ensembles,
         agents,
-        host: { ...host, asker: new Asker(asking, turn, entry.running), key: entry.key, signal: loading.signal },
+        host: {
+          ...host,
+          asker: new Asker(asking, turn, entry.running),
+          key: entry.key,
+          signal: loading.signal,
+        },
         turn,
         given,
         seen: !this.starting,

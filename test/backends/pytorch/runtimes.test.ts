@@ -272,21 +272,28 @@ async function surveyed(t: Context, executable: string): Promise<Survey['backend
   return backends.find(({ name }) => name === 'pytorch');
 }
 
-test('tritonts backends says what is wrong with a torch that cannot be imported, as a load does', onLinux, async (t) => {
-  for (const [statement, reason] of [
-    [
-      'raise ImportError("libgone.so: cannot open shared object file: No such file or directory")',
-      /cannot import torch: ImportError: libgone\.so: cannot open .*; install it again with '.*python.* -m pip install --force-reinstall torch'/,
-    ],
-    ['import os, signal; os.kill(os.getpid(), signal.SIGSEGV)', /cannot import torch 1: its process was ended by SIGSEGV; install it again/],
-    ['import sys; sys.exit("gone")', /cannot import torch 1: gone; install it again/],
-  ] as const) {
-    const pytorch = await surveyed(t, await pythonIn(t, await torchThat(t, statement)));
-    assert.deepEqual([pytorch?.ok, pytorch?.library], [false, undefined]);
-    assert.match(pytorch?.reason ?? '', /shim for it was not built/);
-    assert.match(pytorch?.reason ?? '', reason);
-  }
-});
+test(
+  'tritonts backends says what is wrong with a torch that cannot be imported, as a load does',
+  onLinux,
+  async (t) => {
+    for (const [statement, reason] of [
+      [
+        'raise ImportError("libgone.so: cannot open shared object file: No such file or directory")',
+        /cannot import torch: ImportError: libgone\.so: cannot open .*; install it again with '.*python.* -m pip install --force-reinstall torch'/,
+      ],
+      [
+        'import os, signal; os.kill(os.getpid(), signal.SIGSEGV)',
+        /cannot import torch 1: its process was ended by SIGSEGV; install it again/,
+      ],
+      ['import sys; sys.exit("gone")', /cannot import torch 1: gone; install it again/],
+    ] as const) {
+      const pytorch = await surveyed(t, await pythonIn(t, await torchThat(t, statement)));
+      assert.deepEqual([pytorch?.ok, pytorch?.library], [false, undefined]);
+      assert.match(pytorch?.reason ?? '', /shim for it was not built/);
+      assert.match(pytorch?.reason ?? '', reason);
+    }
+  },
+);
 
 test('tritonts backends tells which way models run', onLinux, async (t) => {
   const pytorch = await surveyed(t, await pythonIn(t, 'torch'));

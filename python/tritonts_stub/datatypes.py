@@ -2,7 +2,7 @@
 
 import sys
 
-from .errors import TritonModelException
+from .errors import TritonModelException, named_text_of
 
 #: Names by their number in Triton's enum.
 NAMES = (
@@ -40,14 +40,21 @@ def numpy():
         try:
             import numpy as module
         except ImportError as error:
-            raise TritonModelException(
-                "arrays need numpy, which %s does not have: %s -m pip install numpy" % (sys.executable, sys.executable),
-                "UNAVAILABLE",
-            ) from error
+            raise TritonModelException(_lack_of_numpy(error), "UNAVAILABLE") from error
         by_number = [None if name is None else module.dtype(name) for name in _numpy_names]
         by_type = {one: number for number, one in enumerate(by_number) if one is not None}
         _Numpy.by_number, _Numpy.by_type, _Numpy.module = by_number, by_type, module
     return _Numpy.module
+
+
+def _lack_of_numpy(error):
+    """Why numpy cannot be imported, and what helps."""
+    python = sys.executable
+    if isinstance(error, ModuleNotFoundError) and error.name == "numpy":
+        return "arrays need numpy, which %s does not have: %s -m pip install numpy" % (python, python)
+    return "arrays need numpy, which %s cannot import: %s; install it again with '%s -m pip install --force-reinstall numpy'" % (
+        python, " ".join(named_text_of(error).split()), python,
+    )  # fmt: skip
 
 
 def numpy_type(number):

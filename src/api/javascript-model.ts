@@ -247,7 +247,8 @@ export interface WorkersOptions {
   readonly execArgv?: readonly string[] | undefined;
   /**
    * How long an unload or a reload waits for running requests, in milliseconds (default 30,000). After that
-   * time the requests fail, and their thread is terminated, even in the middle of a loop.
+   * time the requests fail, and their thread is terminated, even in the middle of a loop. An unload of any model waits as
+   * long for loads of that model that are under way, and then gives them up: they reject with CANCELLED.
    */
   readonly unloadTimeoutMs?: number | undefined;
 }

@@ -29,12 +29,25 @@ type CompletedBy = 'completeConfig' | 'auto_complete_config';
  *   ended then.
  */
 export async function openInstances(
-  { server, prepared, parsed }: Pick<VersionSource, 'server' | 'prepared' | 'parsed'>,
+  {
+    server,
+    prepared,
+    parsed,
+    host: { signal },
+  }: Pick<VersionSource, 'server' | 'prepared' | 'parsed' | 'host'>,
   version: OpeningVersion,
   by?: CompletedBy,
 ): Promise<OpenedInstances> {
-  const end = (uid: number | undefined): Promise<void> => settle(server, version, uid);
+  const cancel = (): void => {
+    version.cancel();
+  };
+  const end = (uid: number | undefined): Promise<void> => {
+    if (uid === undefined) signal.removeEventListener('abort', cancel);
+    return settle(server, version, uid);
+  };
   noteOpening(server, version);
+  if (signal.aborted) cancel();
+  else signal.addEventListener('abort', cancel, { once: true });
   try {
     const asks = by !== undefined && prepared.context.autoComplete;
     const own = asks ? await version.complete(prepared.config) : undefined;
@@ -46,6 +59,7 @@ export async function openInstances(
       settings: { inboxes: String(version.inboxes) },
       start: (config) =>
         version.start(config).finally(() => {
+          signal.removeEventListener('abort', cancel);
           noteLoaded(server, version);
         }),
       settle: end,

@@ -20,7 +20,9 @@ export interface ConnectOptions {
   readonly maxConnections?: number | undefined;
   /**
    * How long a call may take, in milliseconds (default 60,000; 0: no limit). After that time it rejects with
-   * UNAVAILABLE, and the server may cancel it. For one request use `signal: AbortSignal.timeout(ms)`.
+   * UNAVAILABLE, and the server may cancel it. Of `stream` it limits the silence instead: the time until the first response,
+   * and between two. It does not pass while the reader holds the stream up. For one request, and for all of a stream, use
+   * `signal: AbortSignal.timeout(ms)`.
    */
   readonly timeoutMs?: number | undefined;
   /**

@@ -30,6 +30,8 @@ export interface VersionHost extends ModelHost {
   readonly asker: Asker;
   /** The model. */
   readonly key: ModelKey;
+  /** Aborted when the load is given up, with its error. */
+  readonly signal: AbortSignal;
 }
 
 /** The data with which a model's thread connects to its server. It can be cloned to another thread. */

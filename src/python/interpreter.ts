@@ -1,11 +1,12 @@
 /** Finds the Python that runs a model, and explains why a Python cannot run it. */
 
 import { existsSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { environmentKey, type Environment, type PythonSettings } from './settings.js';
 import { isLack, unavailable, type TritonError } from '../errors.js';
 import { unpacked, type Unpacked } from './environments.js';
 import { run } from '../addon/own-process.js';
+import { torchProgram } from './files.js';
 import { thrownText } from '../thrown-text.js';
 
 const oldest = '3.8';
@@ -69,8 +70,10 @@ export interface FoundPython {
   /** Its `sys.executable`. */
   readonly executable: string;
   readonly version: string;
-  /** The version of its numpy; undefined: it has none. */
+  /** The version of its numpy; undefined: it has none, or cannot import it. */
   readonly numpy: string | undefined;
+  /** Why it cannot import the numpy that it has; undefined: it can, or has none. */
+  readonly numpyFault?: string | undefined;
 }
 
 /** How long a Python may take to answer. */
@@ -86,8 +89,10 @@ print(sys.executable)
 try:
     import numpy
     print(numpy.__version__)
-except Exception:
-    pass`;
+except Exception as error:
+    if not isinstance(error, ModuleNotFoundError) or error.name != "numpy":
+        print()
+        print("%s: %s" % (type(error).__name__, " ".join(str(error).split())))`;
 
 /** Asks a Python for its version. If it cannot run models, returns a text with the reason and advice. */
 export async function lookAtPython(path: string): Promise<FoundPython | string> {
@@ -117,12 +122,12 @@ async function look(path: string): Promise<FoundPython | string> {
     if (isLack(error)) throw error;
     return doesNotRun(path, error);
   }
-  const [version = 'of an unknown version', executable = path, numpy] = said;
+  const [version = 'of an unknown version', executable = path, numpy, numpyFault] = said;
   const [major = 0, minor = 0] = version.split('.').map(Number);
   if (major < 3 || (major === 3 && minor < 8)) {
     return `'${executable}' is Python ${version}, and ${oldest} is the oldest that works: name a newer one in options.backendConfig.python.executable`;
   }
-  return { executable, version, numpy };
+  return { executable, version, numpy: numpy === '' ? undefined : numpy, numpyFault };
 }
 
 /**
@@ -195,4 +200,50 @@ export async function lookForTorch(path: string): Promise<FoundTorch | string> {
     `'${executable}' (Python ${python}) has no ${missing.join(' and no ')}: install it with ` +
     `'${executable} -m pip install ${missing.join(' ')}', or name a Python that has it in backendConfig.python.executable`
   );
+}
+
+/** How long the import of torch may take: from a slow disk it takes a minute. */
+const importMs = 120_000;
+
+/** Imports torch, and numpy, with the messages of a model's process. */
+const importQuestion = `${withoutWorkingDirectory}import json
+sys.path.insert(0, sys.argv[1])
+sys.dont_write_bytecode = True
+try:
+    from tritonts_torch.library import torch
+    from tritonts_stub.datatypes import numpy
+    numpy()
+    fault = None
+except Exception as error:
+    fault = str(error)
+print()
+print("${answerMark}" + json.dumps(fault))`;
+
+/**
+ * Imports torch as a model's process does, which takes seconds.
+ *
+ * @returns Why it cannot be imported, and what helps; undefined if it can.
+ */
+export async function faultOfTorch({ path, executable, version }: FoundTorch): Promise<string | undefined> {
+  const cannot = `'${executable}' cannot import torch ${version}: `;
+  let said: string;
+  try {
+    const folder = dirname(dirname(torchProgram()));
+    said = await run(path, ['-c', importQuestion, folder], { timeout: importMs });
+  } catch (error) {
+    if (isLack(error)) throw error;
+    if (wasEnded(error)) return `${cannot}it took longer than ${importMs / 1000} s`;
+    const { signal } = error as { readonly signal?: NodeJS.Signals | null };
+    const why = signal ? `its process was ended by ${signal}` : lastLine(thrownText(error));
+    return `${cannot}${why}; install it again with '${executable} -m pip install --force-reinstall torch'`;
+  }
+  const answer = said.split('\n').find((line) => line.startsWith(answerMark));
+  // The statements above have written it.
+  return answer === undefined
+    ? `${cannot}its process ended without an answer`
+    : ((JSON.parse(answer.slice(answerMark.length)) as string | null) ?? undefined);
+}
+
+function lastLine(text: string): string {
+  return (text.trim().split('\n').at(-1) ?? '').trim();
 }

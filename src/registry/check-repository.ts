@@ -87,19 +87,20 @@ function problemsOf(error: unknown, version?: number): CheckProblem[] {
     : [...problems, { code: error.code, message: more, version: shown, location: undefined }];
 }
 
+/** A check is not cancelled. */
+const uncancelled = sharedController().signal;
+
 /** Where models are looked at, none can be called. */
 const unserved: VersionHost = {
   handle: undefined,
   wake: () => Promise.resolve(),
   key: { namespace: defaultNamespace, name: '' },
+  signal: uncancelled,
   asker: new Asker(new Asking(), new Wait('load', ''), new Wait('run', '')),
   server: () => {
     throw unavailable('NOT_ALLOWED', 'no models are served while a repository is checked');
   },
 };
-
-/** A check is not cancelled. */
-const uncancelled = sharedController().signal;
 
 /** Checks a model that another one needs; undefined if there is none of that name. */
 type CheckPart = (model: string) => Promise<CheckedModel> | undefined;

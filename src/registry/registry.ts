@@ -18,11 +18,13 @@ import { ModelEntries } from './entries/model-entries.js';
 import { ModelEvents } from './entries/model-events.js';
 import { LazyModels, type LazyTold } from './lazy/lazy-models.js';
 import type { LazyNumbers } from '../metrics/lazy-families.js';
+import { LoadStops } from './loading/load-stops.js';
 import { Loads } from './loading/loads.js';
 import { Poller } from './polling/poller.js';
 import { Polls } from './polling/polls.js';
 import { Startup } from './loading/startup.js';
 import { Repositories } from './repositories.js';
+import { defaultUnloadTimeoutMs } from '../time-limit.js';
 import { releaseAllFiles } from './sources/held-files.js';
 import type { ModelSource } from './sources/model-source.js';
 import { sourceOf } from './sources/sources-of.js';
@@ -77,13 +79,16 @@ export class Registry {
     const asking = new Asking();
     const agents = new ModelAgents(server, options);
     const parts = { server, entries, order, ensembles, asking, events: new ModelEvents(log) };
-    const loading = { ...parts, options, host, lostGpus, agents };
+    const stops = new LoadStops();
+    const loading = { ...parts, options, host, lostGpus, agents, stops };
     this.#entries = entries;
     this.#lostGpus = lostGpus;
     this.#loads = new Loads(loading);
     this.#unloads = new Unloads({
       ...parts,
       log,
+      stops,
+      loadsMs: options.workers.unloadTimeoutMs ?? defaultUnloadTimeoutMs,
       unloaded: (entry) => {
         this.#lazy.unloaded(entry);
       },

@@ -14,6 +14,7 @@ import { openUids, servedVersions, type ModelEntry } from './entries/model-entry
 import type { ModelEvents } from './entries/model-events.js';
 import { asTritonError } from './loading/load-model.js';
 import { logAbandoned } from './loading/abandoned.js';
+import type { LoadStops } from './loading/load-stops.js';
 import { retire } from './loading/load-version.js';
 
 /** What unloads need of their registry. */
@@ -25,6 +26,9 @@ export interface UnloadsHost {
   readonly asking: Asking;
   readonly ensembles: Ensembles;
   readonly events: ModelEvents;
+  readonly stops: LoadStops;
+  /** How long an unload waits for loads of its model, in milliseconds. Then they are given up. */
+  readonly loadsMs: number;
   /** Is told of a model that was unloaded, and not for the sake of others. */
   readonly unloaded: (entry: ModelEntry) => void;
 }
@@ -48,18 +52,21 @@ export class Unloads {
    * @throws {@link TritonError} As `Registry.unload`.
    */
   async unload(name: string, withParts: boolean, parent: unknown): Promise<void> {
-    const { asking, entries, order } = this.#host;
+    const { asking, entries, loadsMs, order, stops } = this.#host;
     const asker = asking.askerOf(name, parent);
+    const limit = performance.now() + loadsMs;
     const place = order.enter(name);
     let unloads: Promise<void>[];
+    const isDone = stops.giveUpAfter(name, undefined, loadsMs, loadsMs);
     try {
       if (place.earlier) await place.earlier;
       // As in Triton, unloading an unknown model succeeds.
       const models = entries.named(name);
       // None of several is unloaded if one is refused.
       if (models.length > 1) for (const entry of models) this.#refuseNeeded(entry, isUnloading);
-      unloads = models.map((entry) => this.#unloadFor(entry, withParts, asker));
+      unloads = models.map((entry) => this.#unloadFor(entry, withParts, asker, limit));
     } finally {
+      isDone();
       place.leave();
     }
     const results = await Promise.allSettled(unloads);
@@ -68,10 +75,15 @@ export class Unloads {
     for (const result of results) if (result.status === 'rejected') throw result.reason;
   }
 
-  async #unloadFor(entry: ModelEntry, withParts: boolean, asker: Wait | undefined): Promise<void> {
+  async #unloadFor(
+    entry: ModelEntry,
+    withParts: boolean,
+    asker: Wait | undefined,
+    limit: number,
+  ): Promise<void> {
     if (asker?.kind === 'run' && entry.circle('unload', asker) !== undefined) {
       this.#refuseNeeded(entry);
-      this.#unload(entry, withParts, undefined).catch((error: unknown) => {
+      this.#unload(entry, withParts, undefined, limit).catch((error: unknown) => {
         const { name: model, text } = entry;
         const { message } = asTritonError(error, model);
         this.#host.log.warn(`model '${text}': the unload that it requested failed: ${message}`, {
@@ -80,7 +92,7 @@ export class Unloads {
       });
       return;
     }
-    await this.#unload(entry, withParts, asker);
+    await this.#unload(entry, withParts, asker, limit);
   }
 
   /**
@@ -98,7 +110,8 @@ export class Unloads {
   ): Promise<readonly number[] | undefined> {
     const { ensembles, entries, events, log } = this.#host;
     return new Promise((resolve) => {
-      const unload = entry.inTurn('unload', asker, async (turn) => {
+      const limit = performance.now() + this.#host.loadsMs;
+      const unload = this.#afterLoads(entry, limit, asker, async (turn) => {
         if (entry.found.length > 0) return;
         const published = entry.published();
         const uids = openUids(published);
@@ -179,11 +192,17 @@ export class Unloads {
     return [...all];
   }
 
-  async #unload(entry: ModelEntry, withParts: boolean, asker: Wait | undefined): Promise<void> {
+  /** @param limit - When loads of the model are given up, in the time of `performance.now`. */
+  async #unload(
+    entry: ModelEntry,
+    withParts: boolean,
+    asker: Wait | undefined,
+    limit: number = performance.now() + this.#host.loadsMs,
+  ): Promise<void> {
     const { ensembles, events } = this.#host;
     let parts: readonly ModelEntry[] = [];
     entry.refuseCircle('unload', asker);
-    await entry.inTurn('unload', asker, async (turn) => {
+    await this.#afterLoads(entry, limit, asker, async (turn) => {
       this.#refuseNeeded(entry);
       // What it needs is known only now: a load before this turn may have changed it.
       if (withParts) parts = ensembles.partsOf(entry);
@@ -205,6 +224,21 @@ export class Unloads {
     for (const part of parts) {
       if (part.isPart && ensembles.usersOf(part).length === 0) await this.#unload(part, true, asker);
     }
+  }
+
+  /** Runs an unload in its turn. Loads before it are given up when the limit has passed. */
+  #afterLoads(
+    entry: ModelEntry,
+    limit: number,
+    asker: Wait | undefined,
+    task: (turn: Wait) => Promise<void>,
+  ): Promise<void> {
+    const { loadsMs, stops } = this.#host;
+    const isDone = stops.giveUpAfter(entry.name, entry, loadsMs, limit - performance.now());
+    return entry.inTurn('unload', asker, (turn) => {
+      isDone();
+      return task(turn);
+    });
   }
 
   /** Runs functions of repository agents: loads and unloads that they ask for would wait for this unload. */

@@ -348,7 +348,7 @@ export class InferenceServer implements ModelServer, AsyncDisposable {
    * @returns Whether anything was loaded.
    * @throws {@link TritonError} UNAVAILABLE unless `modelControlMode` is 'explicit', UNSUPPORTED on an
    *   attached server, NOT_FOUND if no repository has the model, INVALID_ARG for wrong options, UNAVAILABLE if a
-   *   model asks for it that it would wait for; otherwise the
+   *   model asks for it that it would wait for, CANCELLED if an unload or `close()` gives it up; otherwise the
    *   code of the reason why it cannot be loaded. It also rejects, when the load has ended, with whatever
    *   `onProgress` threw.
    *
@@ -366,7 +366,8 @@ export class InferenceServer implements ModelServer, AsyncDisposable {
 
   /**
    * Unloads a model. Resolves when its requests have ended and its memory is free; at once, if one of these asks
-   * for it. As in Triton, it succeeds for a model that is not loaded, and for a name that no model has. Triton: `TRITONSERVER_ServerUnloadModel`.
+   * for it. As in Triton, it succeeds for a model that is not loaded, and for a name that no model has. A load of the model that
+   * is under way is waited for, and given up after `workers.unloadTimeoutMs`. Triton: `TRITONSERVER_ServerUnloadModel`.
    *
    * @param name - The model's name.
    * @param options - See {@link UnloadModelOptions}.

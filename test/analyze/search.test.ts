@@ -14,6 +14,8 @@ import { median, ratioOf, settle, type LimitTest, type Ratio } from '../../src/a
 import {
   allOf,
   candidateText,
+  coarseGrid,
+  coarseGridSize,
   type Candidate,
   type SettingName,
   type SettingValue,
@@ -313,6 +315,24 @@ test('a candidate that meets a limit by far is proposed, even with less throughp
   const { best, proposed, verdict } = await search(two, limited, 20_000, world);
   assert.deepEqual([best, proposed], [[1], true]);
   assert.ok(verdict?.limit !== undefined && verdict.limit.present.change > 0.19);
+});
+
+test('an ensemble whose models have more combinations than memory holds is searched in its time', async () => {
+  const models = ['m', 'n', 'o', 'p', 'q'];
+  const large: Space = {
+    axes: models.flatMap((model) => [
+      { ...axis('instances', [1, 2, 3, 4, 6, 8, 12, 16], 1), model },
+      { ...axis('threads', ['default', 1, 2, 3, 4, 6, 8, 12, 16], 'default'), model },
+      { ...axis('max_batch_size', [1, 2, 4, 8, 16, 32, 64], 1), model },
+    ]),
+    cores: 16,
+  };
+  assert.equal(coarseGridSize(large), (8 * 9 * 7) ** models.length);
+  assert.equal(coarseGridSize(space), coarseGrid(space, Infinity).length);
+  const world = new MadeUpWorld(large, (of) => 100 * Number(of('max_batch_size')));
+  const { best, elapsedMs } = await searched(world, 60_000, large);
+  assert.ok(elapsedMs <= 60_000);
+  assert.ok(world.exact(best) > 1000, String(world.exact(best)));
 });
 
 test('a candidate that fails once is out for good', async () => {

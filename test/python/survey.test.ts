@@ -42,6 +42,13 @@ test('tritonts backends tells the Python of the PATH, and what helps without one
     shown([bare, rest].join(delimiter)),
     /^ok {6}python: Python 3\.[^]*\n {10}without numpy, which models that use arrays need: .* -m pip install numpy$/m,
   );
+  await mkdir(join(folder, 'packages', 'numpy'), { recursive: true });
+  await writeFile(join(folder, 'packages', 'numpy', '__init__.py'), 'raise ImportError("no libgone.so")\n');
+  const broken = await withPython('broken', `PYTHONPATH='${join(folder, 'packages')}' exec ${python} "$@"`);
+  assert.match(
+    shown([broken, rest].join(delimiter)),
+    /^ok {6}python: Python 3\.[^]*\n {10}numpy, which models that use arrays need, cannot be imported: ImportError: no libgone\.so; install it again with '.* -m pip install --force-reinstall numpy'$/m,
+  );
   const old = await withPython('old', 'echo 3.7.9; echo /usr/bin/python3.7');
   assert.match(
     shown([old, rest].join(delimiter)),

@@ -1,6 +1,7 @@
 /** Repository agents of the program: the order of their calls, and the folders that they choose. */
 
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { cp, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -426,6 +427,33 @@ test('a module that an agent requires is read again by the next load after a rep
   await writeFile(join(agents, 'own', 'helper.cjs'), helper(1));
   await server.loadModel('m', { force: true });
   assert.equal(Reflect.get(globalThis, 'helpedAgent'), 1);
+});
+
+test('an agent that imports a CommonJS file with an error is refused, and the process goes on', async (t) => {
+  const agents = await temporaryFolder(t);
+  const parts = { 'syntax.cjs': 'export const a = 1;', 'throws.cjs': "throw new Error('no such day')" };
+  for (const [name, expected] of [
+    ['syntax', /agent\.mjs cannot be imported: Unexpected token 'export'/],
+    ['throws', /agent\.mjs cannot be imported: no such day/],
+  ] as const) {
+    const files = { 'agent.mjs': `import './${name}.cjs'; export default { load() {} };`, ...parts };
+    await writeRepository(agents, { [name]: { files } });
+    const folder = await repository(t, { m: add(1, name) });
+    // In a process of its own: the test runner would take the rejection that nobody handles for a fault.
+    const program = `
+      import { createServer } from ${JSON.stringify(new URL('../../src/index.js', import.meta.url).href)};
+      const options = { loadModels: [], modelControlMode: 'explicit', repositoryAgentDirectory: process.argv[2] };
+      const server = await createServer(process.argv[1], { ...options, logger: { error: (line) => console.log(line) } });
+      await server.loadModel('m').catch(() => console.log('refused'));
+      setTimeout(() => server.close().then(() => console.log('alive')), 100);`;
+    const told = execFileSync(
+      process.execPath,
+      ['--input-type=module', '--eval', program, '--', folder, agents],
+      { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] },
+    );
+    assert.match(told, expected);
+    assert.match(told, /^refused\nalive$/m);
+  }
 });
 
 test('a check calls the agents of a model, and a model without a configuration has none', async (t) => {

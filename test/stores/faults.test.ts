@@ -219,6 +219,27 @@ test('a start is cancelled at once, whatever the store does', async (t) => {
   }
 });
 
+test('an unload gives up a load whose store does not answer', async (t) => {
+  const { proxy, start } = await setUp(t);
+  const server = await start({
+    modelControlMode: 'explicit',
+    loadModels: [],
+    workers: { unloadTimeoutMs: 200 },
+  });
+  for (const hangs of ['list-type', 'data.bin']) {
+    proxy.seen.length = 0;
+    proxy.choose = (_, url) => (url.includes(hangs) ? { hangs: true } : undefined);
+    const load = rejection(server.loadModel('add'));
+    await until(() => proxy.seen.some((one) => one.includes(hangs)));
+    const since = performance.now();
+    await server.unloadModel('add');
+    const error = await load;
+    assert.equal(error.code, 'CANCELLED');
+    assert.match(error.message, /its load was given up, because an unload of it had waited for 0\.2 s/);
+    assert.ok(performance.now() - since < 10_000);
+  }
+});
+
 test('keys that are no paths are refused or left out, by name', async (t) => {
   const { proxy, start } = await setUp(t);
   const lines: string[] = [];

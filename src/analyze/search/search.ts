@@ -4,7 +4,15 @@
  * the clock, are parameters.
  */
 
-import { coarseGrid, keyOf, neighboursOf, takenBack, type Candidate, type Space } from '../space/space.js';
+import {
+  coarseGrid,
+  coarseGridSize,
+  keyOf,
+  neighboursOf,
+  takenBack,
+  type Candidate,
+  type Space,
+} from '../space/space.js';
 import { Ledger, type Entry } from './ledger.js';
 import { compareScores, type Figures, type Objective } from './objective.js';
 import { leastWindowMs, planFinalists, planGrid, planRounds, shares, windowFor } from './plan.js';
@@ -78,11 +86,8 @@ class Search {
   /** The coarse grid: a part of the candidates is measured again for twice the time, and so on. Returns the first window. */
   async #grid(): Promise<number> {
     const timeMs = shares.grid * this.#ledger.budgetMs - this.#ledger.elapsedMs;
-    const { most, windowMs: first } = planGrid(
-      timeMs,
-      this.#ledger.costs,
-      coarseGrid(this.#space, Infinity).length,
-    );
+    const size = coarseGridSize(this.#space);
+    const { most, windowMs: first } = planGrid(timeMs, this.#ledger.costs, size);
     let candidates = coarseGrid(this.#space, most);
     let windowMs = first;
     for (;;) {

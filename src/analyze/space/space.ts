@@ -94,6 +94,21 @@ export function isSensible(space: Space, candidate: Candidate): boolean {
   });
 }
 
+/** So many candidates can be listed to count them. */
+const mostCounted = 10_000;
+
+/**
+ * How many candidates the whole coarse grid has. Of a large one those that make no sense count, too: the models of an ensemble
+ * together have more combinations than memory can hold.
+ */
+export function coarseGridSize(space: Space): number {
+  const all = space.axes.reduce(
+    (product, { setting, values }) => product * (coarse.has(setting) ? values.length : 1),
+    1,
+  );
+  return all > mostCounted ? all : coarseGrid(space, Infinity).length;
+}
+
 /** The coarse grid: all combinations of the settings that matter most, the others as they are. The present one comes first. */
 export function coarseGrid(space: Space, most: number): readonly Candidate[] {
   const present = presentOf(space);

@@ -18,14 +18,15 @@ async function find(options: BackendConfig): Promise<FoundProgram> {
   if (process.platform !== 'linux') return { ...missing, reason: 'Python models run on Linux alone' };
   const found = await lookAtPython(pythonSettings(options).executable ?? 'python3');
   if (typeof found === 'string') return { ...missing, reason: found };
-  const { executable: path, version, numpy } = found;
+  const { executable: path, version, numpy, numpyFault } = found;
+  const without =
+    numpyFault === undefined
+      ? `without numpy, which models that use arrays need: ${path} -m pip install numpy`
+      : `numpy, which models that use arrays need, cannot be imported: ${numpyFault}; install it again with '${path} -m pip install --force-reinstall numpy'`;
   return {
     library: { path, version },
     reason: '',
-    besides:
-      numpy === undefined
-        ? `without numpy, which models that use arrays need: ${path} -m pip install numpy`
-        : `numpy ${numpy}`,
+    besides: numpy === undefined ? without : `numpy ${numpy}`,
   };
 }
 

@@ -3,6 +3,7 @@
 import { keyPath } from '../../config/index.js';
 import { TritonError, unavailable } from '../../errors.js';
 import type { BackendConfig } from '../../options.js';
+import { faultOfTorch } from '../../python/interpreter.js';
 import { findTorch, inPython } from './in-python.js';
 import type { Backend, FoundProgram } from '../backend.js';
 import type { BackendContext } from '../context.js';
@@ -64,7 +65,9 @@ async function find(
     return { library: undefined, reason: lack, besides: '' };
   }
   const found = await findTorch(others['python'] ?? {}, library);
-  if (typeof found === 'string') return { library: undefined, reason: `${lack}. ${found}`, besides: '' };
+  const fault = typeof found === 'string' ? found : await faultOfTorch(found);
+  if (typeof found === 'string' || fault !== undefined)
+    return { library: undefined, reason: `${lack}. ${fault ?? ''}`, besides: '' };
   const { executable: path, version } = found;
   return {
     library: { path, version: `${version}, in processes of Python` },

@@ -6,6 +6,7 @@ import type { GrpcHandler } from './handler.js';
 import { shareSessions, type SessionShared } from './http2/limits.js';
 import type { CheckedGrpcOptions } from './options.js';
 import { mostTicks } from './rpc.js';
+import { Handshakes } from '../service/handshakes.js';
 import { clearInterval, setInterval } from '../../timers.js';
 
 /** See the head of this file. */
@@ -16,6 +17,7 @@ export class Connections {
   readonly #all: Set<Connection> = new Set();
   /** All sockets, including sockets in their TLS handshake. */
   readonly #sockets: Set<Socket> = new Set();
+  #handshakes: Handshakes | undefined;
   #draining = false;
 
   constructor(options: CheckedGrpcOptions, handler: GrpcHandler) {
@@ -35,6 +37,7 @@ export class Connections {
   };
 
   watch(server: Server): void {
+    if (this.#options.tls !== undefined) this.#handshakes = new Handshakes(server);
     server.on('connection', (socket: Socket) => {
       this.#sockets.add(socket);
       socket.once('close', () => this.#sockets.delete(socket));
@@ -51,13 +54,12 @@ export class Connections {
     });
   }
 
-  /** Ends each connection with its last call. Connections that never sent a byte end now. */
+  /** Ends each connection with its last call. Streams without a request under way, and TLS handshakes, end now. */
   drain(): void {
     this.#draining = true;
     for (const connection of this.#all) connection.drain();
-    // A client that has not begun its TLS handshake has no connection yet that could end.
-    if (this.#options.tls === undefined) return;
-    for (const socket of this.#sockets) if (socket.bytesRead === 0) socket.destroy();
+    for (const call of this.#handler.shared.calls.list()) call.drain();
+    this.#handshakes?.cut();
   }
 
   destroy(): void {

@@ -19,7 +19,7 @@ import { HealthCheck, HealthWatch } from './health.js';
 import { InferStream } from './infer-stream.js';
 import { methods, type Method } from './methods.js';
 import type { CheckedGrpcOptions } from './options.js';
-import { Rpc, type RpcHandler, type RpcShared, type Traffic } from './rpc.js';
+import { Rpc, shuttingDown, type RpcHandler, type RpcShared, type Traffic } from './rpc.js';
 import { ReflectionStream, UnaryCall, UnaryInfer } from './unary.js';
 
 /** See the head of this file. */
@@ -79,11 +79,7 @@ export class GrpcHandler implements CallContext {
   }
 
   readonly #checkOpen = (): void => {
-    if (this.#closing())
-      throw new RpcError(
-        status.unavailable,
-        'GRPC server is shutting down and has stopped accepting new requests',
-      );
+    if (this.#closing()) throw shuttingDown();
   };
 
   #make(rpc: Rpc, { service, name }: Method): RpcHandler {

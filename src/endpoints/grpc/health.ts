@@ -73,6 +73,11 @@ export class HealthWatch extends OneMessage {
     }, watchMs).unref();
   }
 
+  /** The endpoint closes. */
+  drain(): void {
+    if (this.#timer !== undefined) this.#look();
+  }
+
   override gone(): void {
     clearInterval(this.#timer);
   }

@@ -17,7 +17,7 @@ import type { CallContext } from './context.js';
 import { InferRequestReader, type GrpcInferRequest } from './infer-request.js';
 import { writeStreamEnd, writeStreamResponse, type Answer } from './infer-response.js';
 import { ProtoReader, UnreadableMessage } from '../../protocol/protobuf/reader.js';
-import type { Rpc, RpcHandler } from './rpc.js';
+import { shuttingDown, type Rpc, type RpcHandler } from './rpc.js';
 
 /** The most requests of a stream under way. Further requests are read when one of these has ended. */
 export const mostUnderWay = 256;
@@ -60,6 +60,7 @@ export class InferStream implements RpcHandler {
   #readers: (() => void)[] = [];
   #underWay = 0;
   #inputEnded = false;
+  #draining = false;
   /** The last request waits for the load of a lazy model, or for such a request before it. It does not reject. */
   #behind: Promise<void> | undefined;
   #gone = false;
@@ -269,8 +270,16 @@ export class InferStream implements RpcHandler {
     this.#endIfDone();
   }
 
+  /** The endpoint closes, and the stream ends with its last request. */
+  drain(): void {
+    this.#draining = true;
+    this.#endIfDone();
+  }
+
   #endIfDone(): void {
-    if (this.#inputEnded && this.#underWay === 0) this.#rpc.finish();
+    if (this.#underWay > 0) return;
+    if (this.#inputEnded) this.#rpc.finish();
+    else if (this.#draining && !this.#rpc.isReceiving) this.#failWith(shuttingDown());
   }
 
   /** Pauses or resumes reading requests. */

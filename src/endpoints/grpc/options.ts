@@ -59,9 +59,9 @@ export interface ServeGrpcOptions {
    */
   readonly maxHeldBytes?: number | undefined;
   /**
-   * How long a message may take to arrive, and an answer to be read, in milliseconds (default 300,000). It is
-   * checked with a precision of one eighth. Then the call ends with DEADLINE_EXCEEDED, or without a status if the
-   * client does not read its answer.
+   * How long nothing may arrive of a message that has begun, and nothing be read of an answer, in milliseconds (default
+   * 300,000). It is checked with a precision of one eighth. Then the call ends with DEADLINE_EXCEEDED, or without a status if
+   * the client does not read its answer. A stream that waits for its model, or for requests, has no limit.
    */
   readonly requestTimeoutMs?: number | undefined;
   /**

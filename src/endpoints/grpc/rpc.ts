@@ -26,6 +26,16 @@ export interface RpcHandler {
   ended(): void;
   /** Called when the call ends unfinished: it was cancelled, timed out, or lost its connection. */
   gone(): void;
+  /** Called when the endpoint closes: a call that may wait for messages ends (absent: nothing is to be done). */
+  drain?(): void;
+}
+
+/** The error of calls that come when the endpoint closes, or wait for messages then. Triton's words. */
+export function shuttingDown(): RpcError {
+  return new RpcError(
+    status.unavailable,
+    'GRPC server is shutting down and has stopped accepting new requests',
+  );
 }
 
 /** The state that all calls of an endpoint share. */
@@ -185,6 +195,16 @@ export class Rpc implements Listed, StreamUser {
   /** Ends the call at once, without a status. */
   abort(): void {
     this.#outgoing.abort();
+  }
+
+  /** The endpoint closes. */
+  drain(): void {
+    if (!this.#finished) this.#handler?.drain?.();
+  }
+
+  /** Whether a part of a message has arrived. */
+  get isReceiving(): boolean {
+    return this.#reader.within || this.#isInflating();
   }
 
   /** Checks the call's progress. A call that has stopped for too long ends. */

@@ -15,7 +15,7 @@ import { ProtoReader } from '../../protocol/protobuf/reader.js';
 import { Queue } from '../../queue.js';
 import { answerReflection, readReflection, type ReflectionRequest } from './reflection.js';
 import type { CallContext } from './context.js';
-import type { Rpc, RpcHandler } from './rpc.js';
+import { shuttingDown, type Rpc, type RpcHandler } from './rpc.js';
 
 /** The error for a unary call whose request does not have exactly one message. */
 function notOne(got: string): RpcError {
@@ -181,9 +181,15 @@ export class ReflectionStream implements RpcHandler {
   readonly #waiting: Queue<{ readonly question: ReflectionRequest; readonly size: number }> = new Queue();
   #congested = false;
   #ended = false;
+  #draining = false;
 
   constructor(rpc: Rpc) {
     this.#rpc = rpc;
+  }
+
+  drain(): void {
+    this.#draining = true;
+    this.#answer();
   }
 
   message(bytes: Buffer): void {
@@ -207,6 +213,7 @@ export class ReflectionStream implements RpcHandler {
       const next = this.#waiting.shift();
       if (next === undefined) {
         if (this.#ended) rpc.finish();
+        else if (this.#draining && !rpc.isReceiving) rpc.fail(shuttingDown());
         return;
       }
       rpc.send(framed(answerReflection(next.question)));

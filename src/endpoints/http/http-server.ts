@@ -9,6 +9,7 @@ import { TritonError } from '../../errors.js';
 import type { Listening } from '../../listen.js';
 import { thrownText } from '../../thrown-text.js';
 import { longestTimerMs } from '../../time-limit.js';
+import { Handshakes } from '../service/handshakes.js';
 import { openEndpoint, type Endpoint } from '../service/life.js';
 import type { Connection } from './connection.js';
 import type { ErrorForm } from './error-form.js';
@@ -95,6 +96,7 @@ export function openHttp({
   http.once('close', () => {
     clearInterval(sweep);
   });
+  const handshakes = options.tls === undefined ? undefined : new Handshakes(http);
   return openEndpoint({
     caller,
     what,
@@ -102,6 +104,7 @@ export function openHttp({
     listening: options,
     drain(timeoutMs) {
       onClosing();
+      handshakes?.cut();
       return drain(http, connections, timeoutMs);
     },
   });

@@ -68,8 +68,8 @@ export interface ServeHttpOptions extends HttpHandlerOptions {
   /** Certificate, key and other options of `tls.createServer` (default: no TLS). */
   readonly tls?: TlsOptions | undefined;
   /**
-   * How long a request may take to arrive, in milliseconds (default 300,000); slower requests are answered with
-   * 408.
+   * How long a whole request may take to arrive, in milliseconds (default 300,000); slower requests are answered with
+   * 408. A connection whose client reads nothing of a response for this time ends; each part that it reads begins the time anew.
    */
   readonly requestTimeoutMs?: number | undefined;
   /** Closes the endpoint as {@link HttpEndpoint.close} does (default: no signal). */

@@ -3,6 +3,7 @@
 import { basename, extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { TritonError } from '../../errors.js';
+import { importFile } from '../../import-file.js';
 import { findPackagesOfApp } from './app-packages.js';
 import type { ModelServer } from '../../api/server.js';
 import type { JavaScriptModel, ModelLogger } from '../../api/javascript-model.js';
@@ -25,7 +26,7 @@ function shownFile(url: string): string {
  */
 export async function importModel(model: string, url: string): Promise<ModelExport> {
   findPackagesOfApp();
-  const loaded: unknown = await import(url).catch((error: unknown) => {
+  const loaded: unknown = await importFile(url).catch((error: unknown) => {
     throw withPlace(error, url);
   });
   let found: unknown = isObject(loaded) ? loaded['default'] : undefined;

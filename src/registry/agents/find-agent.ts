@@ -7,6 +7,7 @@ import { dirname, join, sep } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { invalidArgument, TritonError } from '../../errors.js';
 import type { ResolvedOptions } from '../../options.js';
+import { importFile } from '../../import-file.js';
 import { didYouMean } from '../../suggest.js';
 import { thrownText } from '../../thrown-text.js';
 import { checksum } from './checksum.js';
@@ -79,7 +80,7 @@ async function agentIn(file: string): Promise<RepositoryAgent> {
   const own: Imported = { stamp, count, hasFailed: false };
   imported.set(file, own);
   const url = `${pathToFileURL(file).href}${count === 1 ? '' : `?${count}`}`;
-  const module: unknown = await import(url).catch((cause: unknown) => {
+  const module = await importFile(url).catch((cause: unknown) => {
     own.hasFailed = true;
     throw invalidArgument(
       `${file} cannot be imported: ${thrownText(cause)} (the next load reads this file again, and what it requires; a repair of an ES module that it imports needs a restart)`,

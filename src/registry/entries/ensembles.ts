@@ -220,7 +220,8 @@ export class Ensembles {
       );
       for (const result of results) if (result.status === 'rejected') throw result.reason;
     } finally {
-      this.#waits.delete(entry);
+      // A load that was given up may end after a later one has begun.
+      if (this.#waits.get(entry) === parts) this.#waits.delete(entry);
     }
   }
 

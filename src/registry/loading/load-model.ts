@@ -39,6 +39,7 @@ import {
   type StampedFiles,
 } from '../sources/model-source.js';
 import { mergedVersions, servedVersions, type ModelEntry } from '../entries/model-entry.js';
+import { givenUp } from './load-stops.js';
 import type { LoadPlan } from './load-plan.js';
 import type { GivenModel } from '../../options.js';
 import type { Override } from './override.js';
@@ -67,8 +68,10 @@ export interface LoadContext {
    * @throws {@link TritonError} CANCELLED.
    */
   readonly throwIfCancelled: () => void;
-  /** Aborted once loading is cancelled, for sources. */
+  /** Aborted once loading is cancelled, or this load is given up. */
   readonly signal: AbortSignal;
+  /** Whether the load was given up and did not end, so that nothing of it may be published. */
+  readonly isLeft: () => boolean;
   /** @param download - Bytes, of the state 'DOWNLOADING'. */
   readonly report: (
     version: number | undefined,
@@ -162,8 +165,10 @@ export async function loadModel(
       keep: kept,
       files: force ? undefined : origin,
     }).finally(() => {
-      context.ensembles.endLoad(entry);
+      if (!context.isLeft()) context.ensembles.endLoad(entry);
     });
+    const given = givenUp(context.signal);
+    if (given) throw given;
     const old = entry.published();
     const fresh = new Set(loaded.map(({ version }) => version));
     const going = old.versions
@@ -191,8 +196,10 @@ export async function loadModel(
     for (const { descriptor } of loaded) context.ensembles.forget(descriptor.uid);
     await Promise.all(loaded.map(({ descriptor }) => retire(server, descriptor.uid)));
     await begun?.chain.fail(during);
-    const failure = asTritonError(error, entry.name);
+    const thrown = asTritonError(error, entry.name);
+    const failure = (thrown.code === 'CANCELLED' ? givenUp(context.signal) : undefined) ?? thrown;
     await insist(() => {
+      if (context.isLeft()) return;
       publishFailure(entry, failure.message, entry.publications === publications);
       // Nobody asked for the load, so the index has to tell of it.
       if (plan && failure.code !== 'CANCELLED') entry.tellFailure(failure.message);
@@ -259,7 +266,7 @@ export interface LoadedModel {
  *
  * @param isUntold - Whether nothing was published of the model since its load began.
  */
-function publishFailure(entry: ModelEntry, reason: string, isUntold: boolean): void {
+export function publishFailure(entry: ModelEntry, reason: string, isUntold: boolean): void {
   const { versions } = entry.published();
   if (versions.some(({ state }) => state === 'LOADING')) {
     entry.publish({
@@ -366,6 +373,7 @@ async function loadVersions(
     return (version) => !now.has(version);
   };
   const publish = (changed: readonly PublishedVersion[]): void => {
+    if (context.isLeft()) return;
     entry.publish({ state: '', reason: '', versions: mergedVersions(entry.published().versions, changed) });
   };
   if (context.seen) {

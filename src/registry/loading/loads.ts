@@ -20,9 +20,16 @@ import type { ModelEntries } from '../entries/model-entries.js';
 import { isServed, servedVersions, type ModelEntry } from '../entries/model-entry.js';
 import type { ModelEvents } from '../entries/model-events.js';
 import { placeOf } from '../sources/model-source.js';
-import { asTritonError, loadModel, type LoadContext, type LoadedModel } from './load-model.js';
+import {
+  asTritonError,
+  loadModel,
+  publishFailure,
+  type LoadContext,
+  type LoadedModel,
+} from './load-model.js';
 import type { LoadPlan } from './load-plan.js';
 import { readForce } from './load-options.js';
+import { givenUp, graceMs, unlessGivenUp, type LoadStops } from './load-stops.js';
 import { LoadReports, throwFault, type LoadCall } from './load-reports.js';
 import { readGivenModel, readOverride, releaseOverride, type Override } from './override.js';
 
@@ -39,6 +46,7 @@ export interface LoadsHost {
   readonly agents: ModelAgents;
   readonly events: ModelEvents;
   readonly lostGpus: LostGpus;
+  readonly stops: LoadStops;
 }
 
 /** A load that is under way. */
@@ -55,6 +63,10 @@ interface Loading {
   readonly isAsked: boolean;
   /** Whether a version of it was warmed up. */
   warmed: boolean;
+  /** Aborted when it is given up, or all loads are cancelled. */
+  readonly signal: AbortSignal;
+  /** Whether it was given up, and did not end: nothing of it may be published any more. */
+  isLeft: boolean;
 }
 
 /** The outcome of a load that is not wanted any more. */
@@ -118,12 +130,14 @@ export class Loads {
     const override = readOverride(name, given);
     const force = readForce(given);
     const call: LoadCall = {};
+    const stop = this.#host.stops.begin(name, undefined, this.signal);
     try {
-      const loads = await this.#begin(name, call, asker, override, force);
+      const loads = await this.#begin(name, call, asker, { override, force, signal: stop.signal });
       const results = await Promise.allSettled(loads.map(({ changed }) => changed));
       for (const result of results) if (result.status === 'rejected') throw result.reason;
       return results.some((result) => result.status === 'fulfilled' && result.value);
     } finally {
+      stop.end();
       releaseOverride(override);
       throwFault(call);
     }
@@ -134,13 +148,15 @@ export class Loads {
     name: string,
     call: LoadCall,
     asker: Wait | undefined,
-    override: Override | undefined,
-    force: boolean,
+    how: { readonly override: Override | undefined; readonly force: boolean; readonly signal: AbortSignal },
   ): Promise<{ readonly changed: Promise<boolean> }[]> {
     const { entries, order } = this.#host;
+    const { override, signal } = how;
     const place = order.enter(name);
     try {
-      await entries.scanFor(name, (override?.files ?? override?.code) !== undefined, this.signal);
+      const isGiven = (override?.files ?? override?.code) !== undefined;
+      // Loads may share a listing, so it goes on.
+      await unlessGivenUp(entries.scanFor(name, isGiven, this.signal), signal, 0, () => undefined);
       await place.earlier;
       // From here to the turns nothing waits, so that no listing forgets these models before they have theirs.
       // A model that is given as bytes needs no repository, and is another model than those of its name there.
@@ -152,7 +168,7 @@ export class Loads {
       this.#reports.expect(Math.max(1, models.length));
       if (models.length === 0) throw this.refuseUnknown(name, call);
       const load = async (entry: ModelEntry): Promise<boolean> => {
-        const { changed } = await this.loadKnown(entry, call, asker, { override, force });
+        const { changed } = await this.loadKnown(entry, call, asker, how);
         entry.isPart = false;
         return changed;
       };
@@ -212,17 +228,25 @@ export class Loads {
       readonly plan?: LoadPlan | undefined;
       readonly mayDefer?: boolean;
       readonly isAsked?: boolean;
+      readonly signal?: AbortSignal;
     } = {},
   ): Promise<LoadedModel> {
     const { override, force = false, plan, mayDefer = false, isAsked = false } = how;
-    const { events, lostGpus } = this.#host;
+    const { ensembles, events, lostGpus, stops } = this.#host;
     const { key } = entry;
     const begun = performance.now();
-    const loading: Loading = { call, override, force, plan, mayDefer, isAsked, warmed: false };
+    const stop = stops.begin(key.name, entry, how.signal ?? this.signal);
+    const { signal } = stop;
+    const given = { override, force, plan, mayDefer, isAsked };
+    const loading: Loading = { call, ...given, warmed: false, signal, isLeft: false };
     try {
       const outcome = await entry.inTurn('load', asker, (turn) => {
         this.#calls.set(turn, call);
-        return this.#load(entry, turn, loading);
+        return unlessGivenUp(this.#load(entry, turn, loading), signal, graceMs, () => {
+          loading.isLeft = true;
+          ensembles.endLoad(entry);
+          publishFailure(entry, givenUp(signal)?.message ?? '', true);
+        });
       });
       const { versions, changed } = outcome;
       this.#reports.finish();
@@ -239,6 +263,8 @@ export class Loads {
       const isTold = plan === undefined && (!this.starting || this.#host.options.exitOnError);
       this.#failed(key, call, failure, servedVersions(entry.published()), isTold);
       throw error;
+    } finally {
+      stop.end();
     }
   }
 
@@ -294,14 +320,20 @@ export class Loads {
         options,
         ensembles,
         agents,
-        host: { ...host, asker: new Asker(asking, turn, entry.running), key: entry.key },
+        host: {
+          ...host,
+          asker: new Asker(asking, turn, entry.running),
+          key: entry.key,
+          signal: loading.signal,
+        },
         turn,
         given,
         seen: !this.starting,
-        signal: this.signal,
+        signal: loading.signal,
+        isLeft: () => loading.isLeft,
         defers: loading.mayDefer ? this.defers : undefined,
         throwIfCancelled: (): void => {
-          this.#throwIfCancelled(entry);
+          this.#throwIfCancelled(entry, loading.signal);
         },
         report: (version, state, download): void => {
           if (state === 'WARMING_UP') loading.warmed = true;
@@ -323,9 +355,11 @@ export class Loads {
     }
   }
 
-  #throwIfCancelled({ name: model, text }: ModelEntry): void {
-    if (this.signal.aborted)
-      throw new TritonError('CANCELLED', `model '${text}': loading was cancelled`, { model });
+  #throwIfCancelled({ name: model, text }: ModelEntry, signal: AbortSignal): void {
+    if (signal.aborted)
+      throw (
+        givenUp(signal) ?? new TritonError('CANCELLED', `model '${text}': loading was cancelled`, { model })
+      );
   }
 
   #report(

@@ -259,8 +259,8 @@ test('the Python of a libtorch in its packages runs the model', onLinux, async (
   assert.deepEqual(elements(await server.infer('m', matrix('x', [[4]]))), [8]);
 });
 
-test('tritonts backends tells which way models run', onLinux, async (t) => {
-  const executable = await pythonIn(t, 'torch');
+/** What `tritonts backends` tells of PyTorch with this Python. */
+async function surveyed(t: Context, executable: string): Promise<Survey['backends'][number] | undefined> {
   const main = join(root, 'dist', 'command', 'main.js');
   const env = {
     ...process.env,
@@ -269,7 +269,34 @@ test('tritonts backends tells which way models run', onLinux, async (t) => {
   };
   const told = execFileSync(process.execPath, [main, 'backends', '--json'], { env, encoding: 'utf8' });
   const { backends } = JSON.parse(told) as Survey;
-  const pytorch = backends.find(({ name }) => name === 'pytorch');
+  return backends.find(({ name }) => name === 'pytorch');
+}
+
+test(
+  'tritonts backends says what is wrong with a torch that cannot be imported, as a load does',
+  onLinux,
+  async (t) => {
+    for (const [statement, reason] of [
+      [
+        'raise ImportError("libgone.so: cannot open shared object file: No such file or directory")',
+        /cannot import torch: ImportError: libgone\.so: cannot open .*; install it again with '.*python.* -m pip install --force-reinstall torch'/,
+      ],
+      [
+        'import os, signal; os.kill(os.getpid(), signal.SIGSEGV)',
+        /cannot import torch 1: its process was ended by SIGSEGV; install it again/,
+      ],
+      ['import sys; sys.exit("gone")', /cannot import torch 1: gone; install it again/],
+    ] as const) {
+      const pytorch = await surveyed(t, await pythonIn(t, await torchThat(t, statement)));
+      assert.deepEqual([pytorch?.ok, pytorch?.library], [false, undefined]);
+      assert.match(pytorch?.reason ?? '', /shim for it was not built/);
+      assert.match(pytorch?.reason ?? '', reason);
+    }
+  },
+);
+
+test('tritonts backends tells which way models run', onLinux, async (t) => {
+  const pytorch = await surveyed(t, await pythonIn(t, 'torch'));
   assert.equal(pytorch?.ok, true);
   assert.match(pytorch.library?.version ?? '', /0\.0\.0-stand-in, in processes of Python/);
   assert.match(

@@ -8,6 +8,8 @@ import { connect, type Socket } from 'node:net';
 import { test } from 'node:test';
 import { connect as connectTls } from 'node:tls';
 import { setTimeout as delay } from 'node:timers/promises';
+import { serveGrpc } from '../../../src/endpoints/grpc/serve.js';
+import { serveHttp } from '../../../src/endpoints/http/serve.js';
 import { encodeHeaders } from '../../../src/protocol/http2/hpack-encoder.js';
 import { certificate } from '../../support/certificate.js';
 import { until, type Context } from '../../support/harness.js';
@@ -111,6 +113,57 @@ test('a client that watches the health is told of the end, and does not delay it
   assert.equal(status, 14);
   assert.match(text, /is shutting down/);
 });
+
+test('streams without a request under way end at once, with the status, and do not delay the end', async (t) => {
+  const { endpoint } = await setup(t);
+  const client = session(t, endpoint);
+  const away = new Promise((resolve) => client.once('goaway', resolve));
+  const idle = open(client, { ':path': '/inference.GRPCInferenceService/ModelStreamInfer' });
+  const reflection = open(client, {
+    ':path': '/grpc.reflection.v1.ServerReflection/ServerReflectionInfo',
+  });
+  const answers = [idle, reflection].map((stream) => answerOf(stream));
+  // Both have reached the server when a later call is answered.
+  const live = open(client, { ':path': '/inference.GRPCInferenceService/ServerLive' });
+  const known = answerOf(live);
+  live.end(framed(Buffer.alloc(0)));
+  assert.equal((await known).status, 0);
+  const began = performance.now();
+  await endpoint.close({ timeoutMs: 60_000 });
+  assert.ok(performance.now() - began < 9000);
+  await away;
+  for (const { status, text } of await Promise.all(answers)) {
+    assert.equal(status, 14);
+    assert.match(text, /is shutting down/);
+  }
+});
+
+for (const [name, openEndpoint] of [
+  ['gRPC', serveGrpc],
+  ['HTTP', serveHttp],
+] as const) {
+  test(`with TLS over ${name}, handshakes that do not end, and connections without a request, do not delay the end`, async (t) => {
+    const tls = await certificate(t);
+    if (tls === undefined) return;
+    const { server } = await setup(t);
+    const endpoint = await openEndpoint(server, { port: 0, tls });
+    const { port, host } = endpoint.address;
+    const sockets = accepted(t);
+    const begun = connect(port, host);
+    begun.on('error', () => undefined);
+    // The head of a TLS record whose rest never comes.
+    begun.write(Buffer.from([22, 3, 1, 2, 0, 1]));
+    const whole = connectTls({ port, host, rejectUnauthorized: false, ALPNProtocols: ['h2', 'http/1.1'] });
+    whole.on('error', () => undefined);
+    await new Promise((resolve) => whole.once('secureConnect', resolve));
+    await until(() => sockets.length === 2 && sockets.every(({ bytesRead }) => bytesRead > 0));
+    const began = performance.now();
+    await endpoint.close({ timeoutMs: 60_000 });
+    assert.ok(performance.now() - began < 9000);
+    begun.destroy();
+    whole.destroy();
+  });
+}
 
 test('with TLS, clients that never begin do not delay the end, and refused ones are not kept', async (t) => {
   const tls = await certificate(t);

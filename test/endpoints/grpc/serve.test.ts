@@ -44,12 +44,21 @@ void suite('the end', () => {
     const told = responses(stream);
     stream.write(request());
     stream.end();
-    await until(() => pending(server) === 2);
+    // This one stays open, and ends with its request.
+    const openStream = client.stream();
+    let answers = 0;
+    openStream.on('data', () => answers++);
+    const openTold = failure(responses(openStream));
+    openStream.write(request());
+    await until(() => pending(server) === 3);
     const closed = Promise.all([endpoint.close(), endpoint.close({ timeoutMs: 0 })]);
     await away;
     letGo();
     for (const call of calls) assert.ok('outputs' in (await call));
     assert.equal((await told).length, 1);
+    const { code, message } = await openTold;
+    assert.deepEqual([answers, code], [1, status.UNAVAILABLE]);
+    assert.match(message, /is shutting down/);
     await closed;
     assert.equal(
       (await failure(client.call('ServerLive', {}, { deadline: Date.now() + 5000 }))).code,

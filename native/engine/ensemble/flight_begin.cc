@@ -32,7 +32,12 @@ void Flight::Reset() {
   for (size_t i = 0; i < ensemble_->plan().steps.size(); i++) {
     steps_[i].header.ClearInputs();
     steps_[i].header.call.reset();
-    for (const auto& header : steps_[i].headers) header->call.reset();
+    // The caller's parameters may be large, and a flight that waits for its next request has none.
+    steps_[i].header.parameters.clear();
+    for (const auto& header : steps_[i].headers) {
+      header->call.reset();
+      header->parameters.clear();
+    }
   }
   bindings_.reset();
 }

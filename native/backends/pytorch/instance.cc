@@ -8,13 +8,15 @@
 namespace tritonts::pytorch {
 
 TorchScriptInstance::TorchScriptInstance(Library& library, std::shared_ptr<const Module> module,
-                                         std::shared_ptr<const Plan> plan, int32_t flags)
+                                         std::shared_ptr<const Plan> plan, int32_t flags,
+                                         bool has_cores)
     : library_(library),
       module_(std::move(module)),
       plan_(std::move(plan)),
       flags_(flags),
       inputs_(plan_),
-      outputs_(library_, plan_) {}
+      outputs_(library_, plan_),
+      has_cores_(has_cores) {}
 
 void TorchScriptInstance::Execute(Run& run) {
   // The result may refer to memory of the inputs, and responses to memory of the result.
@@ -45,7 +47,7 @@ Status TorchScriptInstance::Forward() {
   size_t bytes = 0;
   for (const TorchInput& input : inputs) bytes += input.size + input.text_count;
   // What the user writes is not measured.
-  const bool chooses = !library_.intra_op_written();
+  const bool chooses = has_cores_ && !library_.intra_op_written();
   const int32_t threads = chooses && threads_.TakesOne(bytes) ? 1 : 0;
   const uint64_t begin = NowNs();
   Status status =

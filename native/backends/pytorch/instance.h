@@ -18,7 +18,7 @@ namespace tritonts::pytorch {
 class TorchScriptInstance final : public Instance {
  public:
   TorchScriptInstance(Library& library, std::shared_ptr<const Module> module,
-                      std::shared_ptr<const Plan> plan, int32_t flags);
+                      std::shared_ptr<const Plan> plan, int32_t flags, bool has_cores);
 
   void Execute(Run& run) override;
   // A run under way cannot be ended.
@@ -34,6 +34,7 @@ class TorchScriptInstance final : public Instance {
   const int32_t flags_;
   BatchInputs inputs_;
   BatchOutputs outputs_;
+  const bool has_cores_;  // more than one
   ThreadChoice threads_;
   std::atomic<bool> terminated_{false};
 };

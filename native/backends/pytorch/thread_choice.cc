@@ -6,7 +6,10 @@
 namespace tritonts::pytorch {
 
 size_t ThreadChoice::PlaceOf(size_t bytes) {
-  return static_cast<size_t>(std::bit_width(bytes));
+  // The position of the first bit, and the two bits after it.
+  const int width = std::bit_width(bytes);
+  if (width <= 2) return bytes;
+  return static_cast<size_t>(width - 2) * 4 + ((bytes >> (width - 3)) & 3);
 }
 
 bool ThreadChoice::TakesOne(size_t bytes) const {
@@ -38,8 +41,8 @@ void ThreadChoice::Took(size_t bytes, uint64_t ns) {
       return Begin(&size, Step::kTryAll);
     case Step::kTryAll:
       size.all_ns = size.runs == 1 ? ns : std::min(size.all_ns, ns);
-      // Another run like this one would only be lost time.
-      if (size.runs < kTrialRuns && ns < 4 * size.one_ns) return;
+      // The first one may prepare something. Others that take so long would only be lost time.
+      if (size.runs < kTrialRuns && (size.runs < 2 || size.all_ns < 3 * size.one_ns)) return;
       // A tenth less, because all threads take more of the cores.
       return Decide(&size, size.all_ns < size.one_ns - size.one_ns / 10);
     case Step::kUse:

@@ -33,7 +33,7 @@ class ThreadChoice {
 
  private:
   enum class Step : uint8_t { kTryOne, kTryAll, kUse };
-  // Inputs of sizes within a factor of two.
+  // Inputs of sizes within a quarter of each other.
   struct Size {
     Step step = Step::kTryOne;
     bool uses_all = false;
@@ -48,7 +48,7 @@ class ThreadChoice {
   static void Begin(Size* size, Step step);
   static void Decide(Size* size, bool uses_all);
 
-  std::array<Size, 65> sizes_;
+  std::array<Size, 256> sizes_;
 };
 
 }  // namespace tritonts::pytorch

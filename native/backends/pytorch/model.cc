@@ -106,7 +106,7 @@ StatusOr<std::unique_ptr<Instance>> TorchScriptModel::CreateInstance(const Insta
   const int32_t flags =
       (settings_.inference ? kTorchInferenceMode : 0) | (settings_.optimize ? kTorchOptimize : 0);
   return std::unique_ptr<Instance>(std::make_unique<TorchScriptInstance>(
-      library_, std::move(module), plan_, flags, settings_.cores != 1));
+      library_, std::move(module), plan_, flags, settings_.cores > 1));
 }
 
 std::map<std::string, std::string> TorchScriptModel::Info() const {

@@ -357,6 +357,9 @@ void UseThreads(int32_t threads) {
   const int32_t all = intra_op_threads.load(std::memory_order_relaxed);
   const int32_t wanted = threads > 0 ? threads : all;
   if (wanted == used) return;
+  // A new thread takes over the number that another one has set last. It does so here, and not
+  // during its first operation.
+  if (used == 0) at::get_num_threads();
   at::set_num_threads(wanted);
   used = wanted;
 }

@@ -41,8 +41,8 @@ void ThreadChoice::Took(size_t bytes, uint64_t ns) {
       return Begin(&size, Step::kTryAll);
     case Step::kTryAll:
       size.all_ns = size.runs == 1 ? ns : std::min(size.all_ns, ns);
-      // The first one may prepare something. Others that take so long would only be lost time.
-      if (size.runs < kTrialRuns && (size.runs < 2 || size.all_ns < 3 * size.one_ns)) return;
+      // More runs like these would only be lost time. But the first one may prepare something.
+      if (size.runs < kTrialRuns && size.all_ns < (size.runs == 1 ? 16 : 3) * size.one_ns) return;
       // A tenth less, because all threads take more of the cores.
       return Decide(&size, size.all_ns < size.one_ns - size.one_ns / 10);
     case Step::kUse:

@@ -206,7 +206,7 @@ TEST(c_api_ends_each_submission_once_whatever_many_threads_do) {
       }
     });
     if (seed % 2 == 0) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      CHECK(Eventually([&] { return batches >= 10; }));
       if (seed % 4 == 0) Api().model_delete(std::exchange(bench.model, nullptr));
       CHECK_EQ(bench.Detach(), "");
     }
@@ -215,7 +215,7 @@ TEST(c_api_ends_each_submission_once_whatever_many_threads_do) {
     cancels.join();
     uint64_t accepted = 0;
     for (Storm& storm : storms) accepted += storm.End();
-    CHECK(accepted > 100);
+    CHECK(accepted >= 10);
   }
 }
 

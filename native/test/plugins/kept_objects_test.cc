@@ -49,7 +49,11 @@ class HookedVersion : public PluginVersion {
     *hook_ = Execute;
     version_of_hook = this;
   }
-  ~HookedVersion() { *hook_ = nullptr; }
+  ~HookedVersion() {
+    // Its thread may be in `on_batch` after the response.
+    if (!over()) End();
+    *hook_ = nullptr;
+  }
 
   // Ends the version, and with it the instance.
   void End() {

@@ -126,11 +126,13 @@ class VersionBench {
     CHECK(version_->Start(std::move(config)).ok());
   }
   ~VersionBench() {
-    if (abandoned_ || destroyed_) return;
+    if (over()) return;
     version_->Close();
     CHECK(Eventually([this] { return version_->drained(); }));
     version_->Destroy();
   }
+  // Whether the test has ended or abandoned the version itself.
+  bool over() const { return abandoned_ || destroyed_; }
   // Destroys the drained version before the bench ends.
   void Destroy() {
     destroyed_ = true;

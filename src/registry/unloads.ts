@@ -227,7 +227,7 @@ export class Unloads {
   }
 
   /** Runs an unload in its turn. Loads before it are given up when the limit has passed. */
-  #afterLoads(
+  async #afterLoads(
     entry: ModelEntry,
     limit: number,
     asker: Wait | undefined,
@@ -235,10 +235,15 @@ export class Unloads {
   ): Promise<void> {
     const { loadsMs, stops } = this.#host;
     const isDone = stops.giveUpAfter(entry.name, entry, loadsMs, limit - performance.now());
-    return entry.inTurn('unload', asker, (turn) => {
+    try {
+      await entry.inTurn('unload', asker, (turn) => {
+        isDone();
+        return task(turn);
+      });
+    } finally {
+      // A turn may never come.
       isDone();
-      return task(turn);
-    });
+    }
   }
 
   /** Runs functions of repository agents: loads and unloads that they ask for would wait for this unload. */

@@ -292,16 +292,21 @@ export class ModelHandle implements Model {
       return;
     }
     // Most requests. The rest of #send would make this too long for V8 to inline.
-    if (
-      ready.isPlain &&
-      options.outputs === undefined &&
-      options.into === undefined &&
-      (!ready.takesIds || options.request.id === '')
-    ) {
-      ready.send(this.#table.connection, inputs, options.request, waiter, origin);
-    } else {
-      this.#send(inputs, options, waiter, origin);
+    if (ready.isPlain && options.into === undefined && (!ready.takesIds || options.request.id === '')) {
+      const request = options.outputs === undefined ? options.request : this.#requestWanting(ready, options);
+      if (request !== undefined) {
+        ready.send(this.#table.connection, inputs, request, waiter, origin);
+        return;
+      }
     }
+    this.#send(inputs, options, waiter, origin);
+  }
+
+  /** The request for options that choose the outputs that were chosen last, and nothing else; undefined for all others. */
+  #requestWanting(ready: ReadyVersion, options: CheckedOptions): DispatchRequest | undefined {
+    if (options.request !== this.#sharedOptions.none.request) return undefined;
+    const wanted = ready.wantedBefore(options.outputs);
+    return wanted && this.#onlyWanting(wanted);
   }
 
   #sendObserved(inputs: Inputs, options: CheckedOptions, waiter: Waiter<InferResult>, origin: Origin): void {

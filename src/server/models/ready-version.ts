@@ -91,6 +91,8 @@ export class ReadyVersion implements DispatchTarget {
   readonly #rowsInValues: readonly (string | undefined)[];
   /** Whether a request's inputs are more than encoded: reshaped, or their values compared. */
   readonly #adjusts: boolean;
+  /** Whether the only input is of strings. */
+  readonly #onlyBytes: boolean;
   /** The inputs whose first dim is the batch. */
   readonly #tellRows: readonly number[];
   /** By input: the model's dims, with -1 for the batch. */
@@ -153,6 +155,7 @@ export class ReadyVersion implements DispatchTarget {
       hasRowsInValues(config, input) ? input.name : undefined,
     );
     this.#adjusts = [...this.#reshapes, ...this.#rowsInValues].some((one) => one !== undefined);
+    this.#onlyBytes = this.inputs[0]?.datatype === 'BYTES';
     this.#tellRows = [...config.input.keys()].filter((i) => this.#rowsInValues[i] === undefined);
     // The engine compares the values of requests that it batches, and those of a group have one key.
     this.mostRoom = this.#tellRows.length < config.input.length ? 1 : mostRoom;
@@ -212,7 +215,7 @@ export class ReadyVersion implements DispatchTarget {
     const value = encoder.readOnly(inputs);
     const shape = encoder.shapeOf(value);
     if (shape === undefined) {
-      this.#sendEncoded(connection, encoder.encodeValue(value), request, waiter, origin);
+      this.#sendOnly(connection, encoder.encodeValue(value), request, waiter, origin);
       return;
     }
     // It has a shape, so its class is the input's.
@@ -222,6 +225,20 @@ export class ReadyVersion implements DispatchTarget {
       return;
     }
     connection.send(this, encoder.encoded, request, waiter, origin, shape, data);
+  }
+
+  /** Sends a request with one input, which is encoded. Its shape may be the very array of the last request's. */
+  #sendOnly(
+    connection: EngineConnection,
+    encoded: EncodedInputs,
+    request: DispatchRequest,
+    waiter: Waiter<unknown>,
+    origin: Origin,
+  ): void {
+    const asked = inRegions(request, encoded, connection);
+    // For strings, equal shapes do not imply equal sizes.
+    if (this.#onlyBytes) connection.send(this, encoded, asked, waiter, origin);
+    else connection.send(this, encoded, asked, waiter, origin, encoded.shapes[0], encoded.data[0]);
   }
 
   #sendEncoded(
@@ -315,6 +332,11 @@ export class ReadyVersion implements DispatchTarget {
   /** See {@link OutputChoice.wanted}. */
   wanted(outputs: InferOptions['outputs']): WantedOutputs {
     return this.#choice.wanted(outputs);
+  }
+
+  /** See {@link OutputChoice.before}. */
+  wantedBefore(outputs: InferOptions['outputs']): WantedOutputs | undefined {
+    return this.#choice.before(outputs);
   }
 
   /** See {@link OutputChoice.intoOf}. */

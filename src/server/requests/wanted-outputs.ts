@@ -42,11 +42,15 @@ export class OutputChoice {
    * @throws {@link TritonError} INVALID_ARG for unknown or repeated names.
    */
   wanted(outputs: InferOptions['outputs']): WantedOutputs {
-    if (outputs === undefined) return allOutputs;
-    // The same names mean the same as before.
+    return outputs === undefined ? allOutputs : (this.before(outputs) ?? this.#read(outputs));
+  }
+
+  /** {@link wanted}, if these are the names that were wanted last, none of them as classes; undefined otherwise. */
+  before(outputs: InferOptions['outputs']): WantedOutputs | undefined {
     const last = this.#lastWanted;
-    if (last !== undefined && Array.isArray(outputs) && areEqual(last.names, outputs)) return last.wanted;
-    return this.#read(outputs);
+    return last !== undefined && Array.isArray(outputs) && areEqual(last.names, outputs)
+      ? last.wanted
+      : undefined;
   }
 
   #read(outputs: unknown): WantedOutputs {

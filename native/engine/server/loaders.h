@@ -4,10 +4,10 @@
 // cannot start one, fewer threads do the work. A load that does not return can be abandoned,
 // together with its thread and the state that they share with this object.
 //
-// Loads that compute gain nothing from more threads than there are cores. More threads would only
-// slow down the JS thread, which takes part in each load. Loads that wait for a disk gain from more
-// threads. So threads beyond the number of cores take only tasks that have waited in the queue for
-// a while.
+// Loads that compute gain nothing from more threads than there are cores for them. More threads
+// would only slow down the JS thread, which takes part in each load. Loads that wait for a disk
+// gain from more threads. So threads beyond the number of cores take only tasks that have waited in
+// the queue for a while.
 //
 // A task may hang: one that reads a folder on a dead network mount, or a load. Once tasks have run
 // for long, and others wait, further threads are started, one for each of them up to a limit. When
@@ -50,7 +50,7 @@ class Loaders {
 
   struct Options {
     uint32_t most_threads = 1;
-    uint32_t cores = 1;
+    uint32_t cores = 1;  // those that nothing else needs
     // Threads beyond the number of cores may take a task that has waited this long.
     std::chrono::milliseconds overdue{20};
     // A task that has run for longer counts as one that hangs.

@@ -69,7 +69,8 @@ void Server::TerminateAll() {
 Server::Server(const ServerOptions& options)
     : options_(options),
       loaders_({.most_threads = options.load_concurrency,
-                .cores = platform::AvailableCores(),
+                // The JS thread keeps one busy meanwhile.
+                .cores = std::max(2u, platform::AvailableCores()) - 1,
                 .timer = &timer_},
                [this] { WakeReaper(); }),
       destroyer_([this] { WakeReaper(); }),

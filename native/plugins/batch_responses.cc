@@ -320,6 +320,8 @@ Status Batch::Release(TRITONBACKEND_Request* request, bool again) {
     return Status::Ok();
   }
   if (again) {
+    // The next run of the request finds them.
+    if (request->state_count > 0) DeclareStates(*request);
     run_->Reschedule(request->position);
   } else if (deliver) {
     Deliver(request);

@@ -220,9 +220,24 @@ void PooledRun::Reschedule(uint32_t request, bool seen) {
   }
   // A null row has no queue to go back to.
   if (is_null_row) return EndResponses(request);
+  KeepState(request);
   places_.Drop(request);
   if (context_->order) return ordered_.Requeue(request);
   life_.Requeue(members_[request]);
+}
+
+void PooledRun::KeepState(uint32_t request) {
+  OutputKeeper* const keeper = additions_.keeper();
+  if (!keeper) return;
+  for (bool more = true; more;) {
+    OutputTensor tensor;
+    BlockRef block;  // dropped after the lock is released
+    {
+      const std::lock_guard lock(members_.lock());
+      more = outputs_.TakeKept(request, &tensor, &block);
+    }
+    if (more) keeper->Keep(*members_[request], request, {&tensor, 1});
+  }
 }
 
 }  // namespace tritonts

@@ -178,6 +178,8 @@ class PooledRun final : public Run {
 
   // Implements Respond. `empty`: the response only ends the requests.
   void Send(uint32_t request, const Status& status, bool final, bool empty);
+  // Gives the keeper what a request that is run again has declared of its state.
+  void KeepState(uint32_t request);
 
   // Set by Assign and fixed until the run is idle again.
   const RunContext* context_ = nullptr;

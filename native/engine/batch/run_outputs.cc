@@ -244,6 +244,20 @@ void RunOutputs::DropAll(std::vector<BlockRef>* blocks) {
   lacking_ = false;
 }
 
+bool RunOutputs::TakeKept(uint32_t position, OutputTensor* tensor, BlockRef* block) {
+  if (position >= chains_.size()) return false;
+  for (uint32_t* link = &chains_[position]; *link != kNone; link = &single_[*link].next) {
+    Declared& declared = single_[*link];
+    if (!declared.status.ok() || !Kept(declared.tensor.index)) continue;
+    *tensor = declared.tensor;
+    *block = std::move(declared.block);
+    const uint32_t at = std::exchange(*link, declared.next);
+    declared.next = std::exchange(unused_, at);
+    return true;
+  }
+  return false;
+}
+
 bool RunOutputs::DropOne(uint32_t position, BlockRef* block) {
   if (position == Run::kAll && !whole_.empty()) {
     *block = std::move(whole_.back().block);

@@ -79,6 +79,9 @@ class RunOutputs {
   // outputs' memory go to `blocks`.
   void Drop(uint32_t position, std::vector<BlockRef>* blocks);
   void DropAll(std::vector<BlockRef>* blocks);
+  // Takes an output that was declared for request `position` alone and is kept, without allocating.
+  // `tensor.block` is `block`, which keeps its data alive. False: none is left.
+  bool TakeKept(uint32_t position, OutputTensor* tensor, BlockRef* block);
   // Drops one output of request `position` or of kAll, without allocating. False: none is left, and
   // the parameters are dropped, too.
   bool DropOne(uint32_t position, BlockRef* block);

@@ -93,6 +93,39 @@ test('a sequence has its state, which a plug-in reads and replaces', { skip }, a
   assert.deepEqual(await add('name', 1, { end: true }), [16, "'name' 2 of 2: y told"]);
 });
 
+// The plug-in counts one up in each run, until the sum is a multiple of 5.
+test('a request that is run again finds the state that its last run has left', { skip }, async (t) => {
+  const server = await serving(t, {
+    sums: pluginModel('stateful', {
+      batching: false,
+      inputs: [{ name: 'x', ...one }],
+      outputs: [
+        { name: 'y', ...one },
+        { name: 'told', datatype: 'BYTES', dims: [1] },
+      ],
+      more: `sequence_batching { direct { } iterative_sequence: true state [ { input_name: "sum_in" output_name: "sum_out"
+        data_type: TYPE_INT32 dims: [ 1 ] initial_state { name: "zero" data_type: TYPE_INT32 dims: [ 1 ] zero_data: true } } ] }`,
+      instances: 1,
+    }),
+  });
+  const add = async (
+    id: bigint,
+    x: number,
+    flags: { start?: boolean; end?: boolean } = {},
+  ): Promise<number> => {
+    const { outputs } = await server.infer(
+      'sums',
+      { x: [[x]] },
+      { sequence: { id, ...flags }, timeoutMs: 5000 },
+    );
+    return Number(outputs['y']?.data[0]);
+  };
+  assert.deepEqual(await Promise.all([add(7n, 2, { start: true }), add(8n, 6, { start: true })]), [2, 6]);
+  assert.deepEqual(await Promise.all([add(7n, 1000), add(8n, 1000)]), [5, 10]);
+  assert.deepEqual(await Promise.all([add(7n, 1), add(8n, -1)]), [6, 9]);
+  assert.deepEqual(await Promise.all([add(7n, 1000, { end: true }), add(8n, 1, { end: true })]), [10, 11]);
+});
+
 test('a plug-in decides which requests run together', { skip }, async (t) => {
   const dims = [-1];
   const options = {

@@ -4,6 +4,9 @@
 // number of requests in its batch, and the outputs that all of them want.
 //
 // A negative x ends nothing and leaves the state as it was: the new state is made, but not updated.
+//
+// An x of `kCounts` stands for 1, and its request is run again, with the new state, until the sum
+// is a multiple of 5. Only models with iterative_sequence can do that.
 #include <cinttypes>
 
 #include "plugin.h"
@@ -11,6 +14,8 @@
 using namespace tritonts::plugin;
 
 namespace {
+
+constexpr int32_t kCounts = 1000;
 
 Error Number(TRITONBACKEND_Request* request, const char* name, int32_t* number) {
   Tensor tensor;
@@ -51,15 +56,8 @@ Error AppendWanted(TRITONBACKEND_Request* request, std::string* names) {
   return nullptr;
 }
 
-Error Answer(TRITONBACKEND_Request* request, TRITONBACKEND_Response* response,
-             const std::string& batch) {
-  int32_t x = 0;
-  int32_t sum = 0;
-  std::string told;
-  RETURN_IF_ERROR(Number(request, "x", &x));
-  RETURN_IF_ERROR(Number(request, "sum_in", &sum));
-  RETURN_IF_ERROR(Told(request, &told));
-  sum += x;
+// Makes the state of a request, and has the engine keep it if `update` says so.
+Error SetState(TRITONBACKEND_Request* request, int32_t sum, bool update) {
   const int64_t shape[] = {1, 1};
   TRITONBACKEND_State* state = nullptr;
   RETURN_IF_ERROR(
@@ -78,7 +76,24 @@ Error Answer(TRITONBACKEND_Request* request, TRITONBACKEND_Response* response,
   void* again = nullptr;
   RETURN_IF_ERROR(TRITONBACKEND_StateBuffer(state, &again, sizeof(sum), &kind, &device));
   if (again != place) return Fail("the state has another buffer than before");
-  if (x >= 0) RETURN_IF_ERROR(TRITONBACKEND_StateUpdate(state));
+  return update ? TRITONBACKEND_StateUpdate(state) : nullptr;
+}
+
+// Adds x to the state. `again`: the request is to be run again.
+Error Add(TRITONBACKEND_Request* request, int32_t* sum, bool* again) {
+  int32_t x = 0;
+  RETURN_IF_ERROR(Number(request, "x", &x));
+  RETURN_IF_ERROR(Number(request, "sum_in", sum));
+  *sum += x == kCounts ? 1 : x;
+  RETURN_IF_ERROR(SetState(request, *sum, x >= 0));
+  *again = x == kCounts && *sum % 5 != 0;
+  return nullptr;
+}
+
+Error Answer(TRITONBACKEND_Request* request, TRITONBACKEND_Response* response, int32_t sum,
+             const std::string& batch) {
+  std::string told;
+  RETURN_IF_ERROR(Told(request, &told));
   RETURN_IF_ERROR(Write(response, "y", TRITONSERVER_TYPE_INT32, {1, 1}, Bytes(sum)));
   return Write(response, "told", TRITONSERVER_TYPE_BYTES, {1, 1}, Strings({told + batch}));
 }
@@ -90,11 +105,20 @@ Error TRITONBACKEND_ModelInstanceExecute(TRITONBACKEND_ModelInstance*,
   std::string batch = " of " + std::to_string(count) + ":";
   for (uint32_t i = 0; i < count; i++) RETURN_IF_ERROR(AppendWanted(requests[i], &batch));
   for (uint32_t i = 0; i < count; i++) {
+    int32_t sum = 0;
+    bool again = false;
+    Error added = Add(requests[i], &sum, &again);
+    if (again) {
+      Release(requests[i], TRITONSERVER_REQUEST_RELEASE_RESCHEDULE);
+      continue;
+    }
     TRITONBACKEND_Response* response = nullptr;
     if (Error error = TRITONBACKEND_ResponseNew(&response, requests[i])) {
       LOG_IF_ERROR(error);
+      LOG_IF_ERROR(added);
     } else {
-      Send(response, TRITONSERVER_RESPONSE_COMPLETE_FINAL, Answer(requests[i], response, batch));
+      Send(response, TRITONSERVER_RESPONSE_COMPLETE_FINAL,
+           added ? added : Answer(requests[i], response, sum, batch));
     }
     Release(requests[i]);
   }

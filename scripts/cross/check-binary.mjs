@@ -51,7 +51,8 @@ export function checkBinary(target, file) {
   if (tooNew.length > 0) fail(`it needs ${tooNew.join(', ')}`);
   if (os === 'darwin') {
     if (oldest !== '13.0') fail(`it is for macOS ${oldest}`);
-    if (signed !== true) fail('the hashes of its signature are not those of its bytes');
+    if (signed === false) fail('the hashes of its signature are not those of its bytes');
+    if (signed === null && cpu === 'arm64') fail("it has no signature, which Apple's processors need");
     if (local > 0) fail(`it has ${local} local symbols`);
   }
   if (readFileSync(file).includes(root)) fail('it contains a path of this machine');

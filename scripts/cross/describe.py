@@ -10,7 +10,9 @@ import lief
 
 
 def is_signed(binary, path):
-    """Whether the hashes of a library's signature are those of its bytes, as macOS on Apple's processors demands."""
+    """Whether the hashes of a library's signature are those of its bytes, as macOS demands. None: it has no signature."""
+    if not binary.has_code_signature:
+        return None
     place = binary.code_signature
     data = Path(path).read_bytes()
     blob = data[place.data_offset : place.data_offset + place.data_size]

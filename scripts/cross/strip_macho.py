@@ -1,8 +1,9 @@
-"""Takes the local symbols and the debug map off a Mach-O library, and signs it: strip_macho.py <linked> <stripped>
+"""Takes the local symbols and the debug map off a Mach-O library, and signs it anew: strip_macho.py <linked> <stripped>
 
 Zig has a linker that leaves them out, but then it also links other code of its own, so that no debug file would fit. The UUID of the
 stripped file is the digest of its bytes, which no path of the machine changes. The linked file gets the same one, as debug files
-are made from it. The signature is an ad hoc one, as the linker's: Apple's processors run no file without it.
+are made from it. The signature is an ad hoc one, as the linker's: Apple's processors run no file without it. For Intel's the linker
+writes none, and macOS needs none.
 """
 
 import hashlib
@@ -53,8 +54,8 @@ def strip(data):
     indirect_at, indirect_count = dynamic[12:14]
     if any(dynamic[6:12]) or any(dynamic[14:18]):
         raise ValueError("it has tables of a kind that is not known here")
-    signature_at = words(data, commands[SIGNATURE] + 8, 2)[0]
-    if not symbols_at <= indirect_at <= names_at <= signature_at:
+    end = words(data, commands[SIGNATURE] + 8, 1)[0] if SIGNATURE in commands else len(data)
+    if not symbols_at <= indirect_at <= names_at <= end:
         raise ValueError("its symbols are not last")
     kept = [*range(first_defined, first_defined + defined), *range(first_undefined, first_undefined + undefined)]
     place = {old: new for new, old in enumerate(kept)}
@@ -89,8 +90,22 @@ def blobs_of(signature):
     return [(kind, signature[at : at + struct.unpack_from(">I", signature, at + 4)[0]]) for kind, at in places]
 
 
+def identify(body, commands, missing):
+    """Writes the size of the last segment, with bytes that are still missing, and the UUID. Returns the latter."""
+    segment = list(SEGMENT.unpack_from(body, commands["__LINKEDIT"]))
+    segment[6] = len(body) + missing - segment[5]
+    segment[4] = align(segment[6], SEGMENT_ALIGNMENT)
+    SEGMENT.pack_into(body, commands["__LINKEDIT"], *segment)
+    own = commands[UUID] + 8
+    body[own : own + 16] = bytes(16)
+    identity = bytearray(hashlib.sha256(body).digest()[:16])
+    identity[6], identity[8] = identity[6] & 0x0F | 0x50, identity[8] & 0x3F | 0x80
+    body[own : own + 16] = identity
+    return bytes(identity)
+
+
 def sign(body, commands, signature):
-    """Appends a signature: the linker's, with the hashes of these bytes."""
+    """Appends a signature: the linker's, with the hashes of these bytes. Returns the UUID."""
     (kind, directory), *others = blobs_of(signature)
     hashes_at = struct.unpack_from(">I", directory, 16)[0]
     hash_size, hash_type, _, page_bits = struct.unpack_from(">4B", directory, 36)
@@ -109,27 +124,22 @@ def sign(body, commands, signature):
         at += len(blob)
     # Of the load commands there are hashes, too, so they must be finished.
     struct.pack_into("<2I", body, commands[SIGNATURE] + 8, limit, align(at, 16))
-    segment = list(SEGMENT.unpack_from(body, commands["__LINKEDIT"]))
-    segment[6] = limit + align(at, 16) - segment[5]
-    segment[4] = align(segment[6], SEGMENT_ALIGNMENT)
-    SEGMENT.pack_into(body, commands["__LINKEDIT"], *segment)
-    own = commands[UUID] + 8
-    body[own : own + 16] = bytes(16)
-    identity = bytearray(hashlib.sha256(body).digest()[:16])
-    identity[6], identity[8] = identity[6] & 0x0F | 0x50, identity[8] & 0x3F | 0x80
-    body[own : own + 16] = identity
+    identity = identify(body, commands, align(at, 16))
     hashes = b"".join(hashlib.sha256(body[start : start + page]).digest() for start in range(0, limit, page))
     whole = struct.pack(">3I", 0xFADE0CC0, at, 1 + len(others)) + table + directory + hashes
     body += whole + b"".join(blob for _, blob in others)
     body += bytes(align(at, 16) - at)
-    return bytes(identity)
+    return identity
 
 
 def main(linked, stripped):
     data = bytearray(Path(linked).read_bytes())
     body, commands = strip(data)
-    at, size = words(data, commands[SIGNATURE] + 8, 2)
-    identity = sign(body, commands, data[at : at + size])
+    if SIGNATURE in commands:
+        at, size = words(data, commands[SIGNATURE] + 8, 2)
+        identity = sign(body, commands, data[at : at + size])
+    else:
+        identity = identify(body, commands, 0)
     Path(stripped).write_bytes(body)
     Path(stripped).chmod(0o755)
     own = commands[UUID] + 8

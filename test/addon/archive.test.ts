@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileOutsideOfArchive, outsideOfArchive } from '../../src/addon/archive.js';
+import { thrown } from '../support/harness.js';
 import { temporaryFolder, writeRepository } from '../support/repository.js';
 
 test('a file that Electron shows inside of app.asar is opened where it was unpacked', async (t) => {
@@ -21,13 +22,10 @@ test('a file that is only in the archive is refused to other programs, with what
   const packed = join(folder, 'app.asar', 'node_modules', 'tritonts', 'python', 'stub.py');
   const find = (inElectron: boolean): string =>
     fileOutsideOfArchive(packed, 'which Python models need', 'node_modules/tritonts/python/**', inElectron);
-  assert.throws(() => find(true), {
-    code: 'UNAVAILABLE',
-    reason: 'MISSING',
-    message: new RegExp(
-      `^'${packed}', which Python models need, is in an archive, .* asarUnpack: node_modules/tritonts/python/\\*\\* `,
-    ),
-  });
+  const { code, reason, message } = thrown(() => find(true));
+  assert.deepEqual([code, reason], ['UNAVAILABLE', 'MISSING']);
+  assert.ok(message.startsWith(`'${packed}', which Python models need, is in an archive, `), message);
+  assert.ok(message.includes(' asarUnpack: node_modules/tritonts/python/** '), message);
   // Without Electron no path leads into an archive.
   assert.equal(find(false), packed);
   const plain = join(folder, 'node_modules', 'stub.py');

@@ -84,7 +84,10 @@ for (const [what, content] of Object.entries(broken)) {
     }
     const whole = await rejection(createServer(folder));
     assert.equal(whole.message.split('\n').length, 2);
-    assert.match(whole.message, /\n {2}net: model 'net', version 3: (can't load )?'.*\/net\/3\/model\.onnx'/);
+    assert.match(
+      whole.message,
+      /\n {2}net: model 'net', version 3: (can't load )?'.*[\\/]net[\\/]3[\\/]model\.onnx'/,
+    );
   });
 }
 
@@ -107,9 +110,14 @@ const missing: readonly (readonly [what: string, files: Files, more: string, pat
     'default_model_filename: "net.onnx"',
     'its file net.onnx is',
   ],
-  ['a folder without model.onnx', { 'model.onnx/net.onnx': model }, '', '/m/1/model.onnx/model.onnx'],
-  ['an empty file', { 'model.onnx': '' }, '', '/m/1/model.onnx'],
-  ['a file that is no model', { 'model.onnx': 'no model' }, '', '/m/1/model.onnx'],
+  [
+    'a folder without model.onnx',
+    { 'model.onnx/net.onnx': model },
+    '',
+    join('m', '1', 'model.onnx', 'model.onnx'),
+  ],
+  ['an empty file', { 'model.onnx': '' }, '', join('m', '1', 'model.onnx')],
+  ['a file that is no model', { 'model.onnx': 'no model' }, '', join('m', '1', 'model.onnx')],
 ];
 
 for (const [what, files, more, path] of missing) {

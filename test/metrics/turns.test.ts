@@ -48,7 +48,11 @@ async function textsAtOnce(
 
 test('the socket of top makes one answer at once for a connection', async (t) => {
   const server = await serve(t, { echo: identity() });
-  const endpoint = await serveTop(server, { path: join(await temporaryFolder(t), 's') });
+  const path =
+    process.platform === 'win32'
+      ? `\\\\.\\pipe\\tritonts-${process.pid}`
+      : join(await temporaryFolder(t), 's');
+  const endpoint = await serveTop(server, { path });
   t.after(() => endpoint.close());
   assert.equal(await textsAtOnce(t, server, { path: endpoint.path }, '/top'), 1);
 });

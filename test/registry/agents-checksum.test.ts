@@ -58,11 +58,11 @@ test('a file with another digest is refused', async (t) => {
   const wrong = '00'.repeat(16);
   assert.equal(
     await reasonOf(t, { 'md5:1/model.onnx': wrong }),
-    `Mismatched MD5 hash for file /m/1/model.onnx, expect: ${wrong}, got: ${digest('md5')}`,
+    `Mismatched MD5 hash for file ${join('/', 'm', '1', 'model.onnx')}, expect: ${wrong}, got: ${digest('md5')}`,
   );
   assert.equal(
     await reasonOf(t, { 'SHA256:1/model.onnx': digest('md5') }),
-    `Mismatched SHA256 hash for file /m/1/model.onnx, expect: ${digest('md5')}, got: ${digest('sha256')}`,
+    `Mismatched SHA256 hash for file ${join('/', 'm', '1', 'model.onnx')}, expect: ${digest('md5')}, got: ${digest('sha256')}`,
   );
 });
 

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { checkRepository, type CheckedModel } from '../../src/registry/check-repository.js';
 import { addModel, rowSumModel } from '../support/models.js';
@@ -74,7 +75,9 @@ test('all problems of a configuration are listed, each with its place', async (t
     ],
   );
   assert.ok(
-    problems.every(({ version, message }) => version === undefined && message.includes('m/config.pbtxt:')),
+    problems.every(
+      ({ version, message }) => version === undefined && message.includes(`${join('m', 'config.pbtxt')}:`),
+    ),
   );
   assert.deepEqual([notes, complete], [[], undefined]);
 });
@@ -101,7 +104,7 @@ test('what is wrong with one version is told of that version', async (t) => {
     problems.find(({ version }) => version === '2')?.message ?? '',
     /no input "x"; its inputs are ids/,
   );
-  assert.match(problems.find(({ version }) => version === '3')?.message ?? '', /m\/3\/model\.onnx/);
+  assert.match(problems.find(({ version }) => version === '3')?.message ?? '', /m[\\/]3[\\/]model\.onnx/);
 });
 
 const single: readonly (readonly [what: string, model: RepositoryModel, code: string, message: RegExp])[] = [

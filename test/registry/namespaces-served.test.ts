@@ -77,7 +77,7 @@ for (const mode of ['explicit', 'poll'] as const) {
     assert.deepEqual([error.code, error.model], ['INVALID_ARG', 'm']);
     assert.match(error.message, twoOf('m'));
     for (const folder of [first, second]) {
-      const series = `nv_inference_count{model="m",namespace="${folder}",version="1"} 1`;
+      const series = `nv_inference_count{model="m",namespace="${folder.replaceAll('\\', '\\\\')}",version="1"} 1`;
       assert.ok(server.metrics().includes(series), series);
     }
   });

@@ -199,7 +199,7 @@ test('with namespaces a registered repository has its own', async (t) => {
   await server.registerRepository(second);
   await server.loadModel('m');
   assert.deepEqual(states(server), ['base READY', 'm READY', 'm READY']);
-  assert.ok(server.metrics().includes(`namespace="${second}"`));
+  assert.ok(server.metrics().includes(`namespace="${second.replaceAll('\\', '\\\\')}"`));
   await server.unregisterRepository(first);
   await server.unloadModel('m');
   await server.loadModel('m');

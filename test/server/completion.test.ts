@@ -255,6 +255,6 @@ for (const [text, fields] of incomplete) {
       problems.map(({ code, location }) => [code, location?.field]),
       fields.map((field) => ['INVALID_ARG', field]),
     );
-    for (const { message } of problems) assert.match(message, /m\/config\.pbtxt.*missing/);
+    for (const { message } of problems) assert.match(message, /m[\\/]config\.pbtxt.*missing/);
   });
 }

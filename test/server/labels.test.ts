@@ -109,7 +109,7 @@ test('a label file that is missing, and a folder, are INTERNAL with their path',
   ] as const) {
     const error = await rejection(serve(t, { m: scores({ label, files }) }));
     assert.deepEqual([error.code, error.model, error.tensor], ['INTERNAL', 'm', 'scores']);
-    assert.match(error.message, new RegExp(`/m/${label} cannot be read`));
+    assert.match(error.message, new RegExp(`[\\\\/]m[\\\\/]${label} cannot be read`));
   }
 });
 

@@ -73,7 +73,8 @@ export function configText(options: ConfigOptions = {}): string {
     ...(batching === false ? [] : [`dynamic_batching { ${batching} }`]),
     `instance_group [ { kind: KIND_CPU count: ${instances} } ]`,
     ...Object.entries(options.parameters ?? {}).map(
-      ([key, value]) => `parameters { key: "${key}" value { string_value: "${value}" } }`,
+      ([key, value]) =>
+        `parameters { key: "${key}" value { string_value: "${String(value).replaceAll('\\', '\\\\')}" } }`,
     ),
     more,
   ].join('\n');

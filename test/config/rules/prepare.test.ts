@@ -95,7 +95,7 @@ test('a model without a configuration is refused where nothing is completed, wit
   const error = tritonErrorOf(() => prepareConfig(undefined, context));
   assert.equal(error.code, 'INVALID_ARG');
   assert.equal(error.model, 'm');
-  assert.match(error.message, /^\/models\/m\/config\.pbtxt: missing/);
+  assert.match(error.message, /^\/models\/m[\\/]config\.pbtxt: missing/);
   const example = error.message.slice(error.message.indexOf('\n'));
   assert.equal(prepare(example).config.max_batch_size, 8);
 });

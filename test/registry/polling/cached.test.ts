@@ -9,11 +9,12 @@ import { registerCache } from '../../../src/cache/registered-caches.js';
 import { configText, floats, row, start, until } from '../../support/harness.js';
 import { temporaryFolder } from '../../support/repository.js';
 import { polled, settle } from './harness.js';
+import { noLinks } from '../../support/links.js';
 
 const code = `import { n } from '../shared/n.js';
   export default class { execute(requests) { return requests.map(({ inputs }) => ({ y: inputs.x.data.map((v) => v + n) })); } }`;
 
-test('belong to these files, and are found again with them', async (t) => {
+test('belong to these files, and are found again with them', { skip: noLinks }, async (t) => {
   const stored = new Map<string, Uint8Array>();
   registerCache('polled', {
     lookup: (keys) => keys.map((key) => stored.get(key)),

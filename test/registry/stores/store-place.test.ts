@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { test } from 'node:test';
 import { credentialsFor } from '../../../src/registry/sources/store/credentials.js';
 import { readStorePlace } from '../../../src/registry/sources/store/store-place.js';
@@ -109,8 +109,8 @@ test('options take addresses beside folders', () => {
     },
     '/base',
   );
-  assert.deepEqual(repositories, ['/base/models', 's3://b/m', 'gs://b/größe']);
-  assert.deepEqual([repositoryCacheDirectory, repositoryCacheBytes], ['/base/cache', 5]);
+  assert.deepEqual(repositories, [resolve('/base', 'models'), 's3://b/m', 'gs://b/größe']);
+  assert.deepEqual([repositoryCacheDirectory, repositoryCacheBytes], [resolve('/base', 'cache'), 5]);
   const other = thrown(() => resolveOptions({ modelRepository: 'http://b/m' }));
   assert.match(
     other.message,

@@ -1,6 +1,7 @@
 /** The rules of trace settings, without an engine. */
 
 import assert from 'node:assert/strict';
+import { resolve } from 'node:path';
 import { test } from 'node:test';
 import type { NativeTraceSetting } from '../../../src/addon/native/trace.js';
 import { TraceSettings } from '../../../src/server/trace/trace-settings.js';
@@ -42,7 +43,7 @@ test('what the server begins with is told, with the path of the file', () => {
     count: 7,
   });
   assert.equal(settings.isOn, true);
-  const file = '/base/t.json';
+  const file = resolve('/base', 't.json');
   const first = { timestamps: true, tensors: true, rate: 2, count: 7, file, logFrequency: 0, spans: false };
   assert.deepEqual(told, [['', first]]);
 });

@@ -4,7 +4,7 @@
 // ONNX Runtime. Files that were left out are named, with the reason.
 //
 // The tests run in a copy of dist/, because the version of ONNX Runtime that is installed beside dist/ may not run there.
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
   cpSync,
@@ -69,12 +69,10 @@ function copyWith(target, { onnx }, built) {
   cpSync(join(root, 'dist'), join(copy, 'dist'), { recursive: true });
   for (const name of readdirSync(join(root, 'node_modules')))
     if (name !== 'onnxruntime-node') symlinkSync(join(root, 'node_modules', name), join(packages, name));
-  symlinkSync(
-    onnx === undefined
-      ? join(root, 'node_modules', 'onnxruntime-node')
-      : npmPackage('onnxruntime-node', onnx),
-    join(packages, 'onnxruntime-node'),
-  );
+  const runtime = 'onnxruntime-node';
+  const found = onnx === undefined ? join(root, 'node_modules', runtime) : npmPackage(runtime, onnx);
+  // Hard links: Node in wine takes a symbolic link for a folder, and the addon follows it, so that paths would differ.
+  execFileSync('cp', ['-al', found, join(packages, runtime)]);
   mkdirSync(join(copy, 'build'));
   symlinkSync(built, join(copy, 'build', 'Release'));
   return copy;

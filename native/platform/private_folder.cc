@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "platform/dynamic_library.h"
+#include "platform/error_text.h"
 
 namespace tritonts::platform {
 
@@ -31,7 +32,7 @@ bool PrivateFolder::Make(std::string* fault) {
     break;
   }
   if (!error && !path_.empty()) return true;
-  *fault = "cannot make a temporary folder" + (error ? ": " + error.message() : std::string());
+  *fault = "cannot make a temporary folder" + (error ? ": " + ErrorText(error) : std::string());
   return false;
 }
 

@@ -4,6 +4,7 @@
 #include <system_error>
 
 #include "platform/dynamic_library.h"
+#include "platform/error_text.h"
 #include "plugins/error.h"
 #include "plugins/functions.h"
 #include "plugins/message.h"
@@ -16,7 +17,8 @@ namespace {
 constexpr const char* kAgentFolder = "files";
 
 Status FolderFault(const std::string& path, const char* what, const std::error_code& error) {
-  return Status::Internal("'" + path + "' cannot be " + what + ": " + error.message());
+  return Status::Internal("'" + path + "' cannot be " + what + ": " +
+                          tritonts::platform::ErrorText(error));
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "engine/base/exit.h"
 #include "engine/base/status.h"
 #include "platform/dynamic_library.h"
+#include "platform/error_text.h"
 
 namespace tritonts {
 
@@ -29,7 +30,8 @@ class OpenLibraries {
   StatusOr<Library*> Get(const std::string& path, const Make& make) {
     std::error_code error;
     const auto canonical = std::filesystem::canonical(platform::NativePath(path), error);
-    if (error) return NotUsable(path, "can't be read (" + error.message() + "): " + advice_);
+    if (error)
+      return NotUsable(path, "can't be read (" + platform::ErrorText(error) + "): " + advice_);
     const std::string key = platform::Utf8(canonical);
     const std::lock_guard lock(mutex_);
     const auto found = by_path_.find(key);

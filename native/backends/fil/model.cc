@@ -9,6 +9,7 @@
 
 #include "instance.h"
 #include "platform/dynamic_library.h"
+#include "platform/error_text.h"
 #include "row_pool.h"
 
 namespace tritonts::fil {
@@ -21,7 +22,7 @@ constexpr const char* kShapOutput = "treeshap_output";
 
 StatusOr<std::string> ReadFile(const std::string& path) {
   const auto refuse = [&path](const std::error_code& error) {
-    return Status::NotFound("cannot read '" + path + "': " + error.message());
+    return Status::NotFound("cannot read '" + path + "': " + platform::ErrorText(error));
   };
   const std::filesystem::path place = platform::NativePath(path);
   std::error_code error;

@@ -10,6 +10,7 @@
 
 #include "../../platform/dynamic_library.h"
 #include "engine/base/exit.h"
+#include "platform/error_text.h"
 
 namespace tritonts::onnxruntime {
 
@@ -73,7 +74,7 @@ StatusOr<Library*> Library::Open(const std::string& path) {
   std::error_code error;
   const auto canonical = std::filesystem::canonical(platform::NativePath(path), error);
   if (error) {
-    return NotUsable(path, "can't be read (" + error.message() +
+    return NotUsable(path, "can't be read (" + platform::ErrorText(error) +
                                "): install it with `npm i onnxruntime-node`, or give the path of "
                                "another library file");
   }

@@ -8,6 +8,7 @@
 
 #include "../common/wire_reader.h"
 #include "platform/dynamic_library.h"
+#include "platform/error_text.h"
 
 namespace tritonts::tensorflow {
 
@@ -39,7 +40,7 @@ Status ReadFile(const std::string& path, std::string* bytes) {
   std::error_code error;
   const auto file = platform::NativePath(path);
   const uintmax_t size = std::filesystem::file_size(file, error);
-  if (error) return Status::NotFound("cannot read '" + path + "': " + error.message());
+  if (error) return Status::NotFound("cannot read '" + path + "': " + platform::ErrorText(error));
   // Messages of protobuf have less than 2 GiB.
   if (size > std::numeric_limits<int32_t>::max()) {
     return Status::InvalidArg("'" + path + "' has " + std::to_string(size) +

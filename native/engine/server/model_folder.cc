@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "platform/dynamic_library.h"
+#include "platform/error_text.h"
 #include "platform/file_stamp.h"
 #include "platform/link.h"
 
@@ -191,7 +192,7 @@ void ReadConfig(const Found& found, uint64_t most_bytes, ModelFolder* folder) {
   if (!fs::is_regular_file(found.status)) return failed("it is no regular file");
   std::error_code error;
   const uint64_t size = fs::file_size(found.path, error);
-  if (error) return failed(error.message());
+  if (error) return failed(platform::ErrorText(error));
   if (size > most_bytes) return too_large(size);
   errno = 0;
   std::ifstream file(found.path, std::ios::binary);
@@ -287,7 +288,7 @@ ModelFolder ReadModelFolder(const std::string& path, const FolderLimits& limits,
     folder.cancelled = true;
   } catch (const fs::filesystem_error& error) {
     folder = {};
-    folder.fault = error.code().message() + ": '" + platform::Utf8(error.path1()) + "'";
+    folder.fault = platform::ErrorText(error.code()) + ": '" + platform::Utf8(error.path1()) + "'";
   } catch (const std::bad_alloc&) {
     throw;
   } catch (const std::exception& error) {

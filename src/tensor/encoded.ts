@@ -1,7 +1,7 @@
 /** The result of encoding a request's inputs. */
 
 import type { RegionRange } from './region-tensor.js';
-import { byteLengthOf, type WireArray } from './views.js';
+import type { WireArray } from './views.js';
 
 /**
  * The inputs of one request in wire layout, by position. A model version has one such object, which all its
@@ -31,8 +31,14 @@ export class EncodedInputs {
    */
   byLength = false;
 
-  /** @param count - How many inputs the model has. */
-  constructor(count: number) {
+  readonly #onlyBytes: number;
+
+  /**
+   * @param count - How many inputs the model has.
+   * @param onlyBytes - The size of an element in bytes, for {@link setOnly}.
+   */
+  constructor(count: number, onlyBytes = 0) {
+    this.#onlyBytes = onlyBytes;
     for (let i = 0; i < count; i++) {
       this.shapes.push(undefined);
       this.data.push(undefined);
@@ -47,9 +53,12 @@ export class EncodedInputs {
     this.byteLengths[input] = byteLength;
   }
 
-  /** Sets the only input to an array that can be copied unconverted. */
+  /** Sets the only input to an array that can be copied unconverted, and has these dims. */
   setOnly(shape: readonly number[], data: WireArray): void {
-    this.set(0, shape, data, byteLengthOf(data));
+    // The array is not asked again: another thread may have made it longer since its shape was found.
+    let bytes = this.#onlyBytes;
+    for (let i = 0; i < shape.length; i++) bytes *= shape[i] ?? 0;
+    this.set(0, shape, data, bytes);
   }
 
   /** By position: where inputs are in regions; undefined: none is. The request's options must name them, too. */

@@ -6,6 +6,7 @@
  * nothing. gather.ts handles all other inputs.
  */
 
+import { datatypeSize } from './datatype.js';
 import { EncodedInputs } from './encoded.js';
 import { gatherInputs } from './gather.js';
 import { readGiven, type Given } from './given.js';
@@ -50,7 +51,7 @@ export class InputEncoder {
     this.#nested = this.#plans.map((plan) => new NestedPath(plan));
     this.#only = this.#plans.length === 1 ? this.#paths[0] : undefined;
     this.#onlyName = this.#plans[0]?.name ?? '';
-    this.#encoded = new EncodedInputs(this.#plans.length);
+    this.#encoded = new EncodedInputs(this.#plans.length, datatypeSize[this.#plans[0]?.datatype ?? 'BYTES']);
   }
 
   /**

@@ -155,6 +155,27 @@ test('what such an input came with is not that of the next request in its group'
   assert.equal((next.value as { readonly id: string }).id, '');
 });
 
+test('one that was made longer after its shape was found has that shape, and the next ones have their own bytes', async () => {
+  const bench = new Bench();
+  const { connection, version } = bench;
+  version.groupRoom = 8;
+  const shape = [1, 1];
+  const send = (data: Float32Array): Asked => {
+    const asked = new Asked();
+    connection.send(version, new EncodedInputs(1, 4), usual, asked, () => undefined, shape, data);
+    return asked;
+  };
+  // The array had one element when it was counted.
+  const all = [send(new Float32Array([1, 8, 9])), send(new Float32Array([2])), send(new Float32Array([3]))];
+  await turn();
+  assert.deepEqual(sentOf(bench), ['1×3']);
+  bench.echo();
+  assert.deepEqual(
+    all.map(({ outcome }) => outcome),
+    [[1], [2], [3]],
+  );
+});
+
 test('without memory a request is refused, and the next one is served', async () => {
   const bench = new Bench();
   bench.port.hasMemory = false;

@@ -188,6 +188,16 @@ void suite('options that are wrong reject:', () => {
     ],
     ['no object', 7, /expected an object for infer options but received 7/],
     [
+      'an array with the prototype of objects',
+      Object.setPrototypeOf([], Object.prototype),
+      /expected an object for infer options but received an array/,
+    ],
+    [
+      'a function without a prototype',
+      Object.setPrototypeOf(() => 1, null),
+      /expected an object for infer options but received a function/,
+    ],
+    [
       'an id that is a number',
       { id: 5 },
       /model 'both': expected a string of at most 4096 characters for options\.id/,

@@ -205,11 +205,13 @@ void PooledRun::Release(uint32_t request) {
 
 void PooledRun::Reschedule(uint32_t request, bool seen) {
   bool is_null_row = false;
+  Status fault;
   {
     Lock lock(members_.lock());
     if (request == kAll || !members_.AwaitOpen(request, &lock)) return;
     is_null_row = members_[request]->header->null_row;
-    if (!is_null_row) {
+    if (!is_null_row) fault = outputs_.FaultOfKept(request);
+    if (!is_null_row && fault.ok()) {
       rerun_.Forbid();
       members_.Reschedule(request);
       if (seen && members_[request]->sequence().place) {
@@ -220,6 +222,8 @@ void PooledRun::Reschedule(uint32_t request, bool seen) {
   }
   // A null row has no queue to go back to.
   if (is_null_row) return EndResponses(request);
+  // Its next run would find a state that is too old.
+  if (!fault.ok()) return Respond(request, fault);
   KeepState(request);
   places_.Drop(request);
   if (context_->order) return ordered_.Requeue(request);

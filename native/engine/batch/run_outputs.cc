@@ -244,6 +244,16 @@ void RunOutputs::DropAll(std::vector<BlockRef>* blocks) {
   lacking_ = false;
 }
 
+Status RunOutputs::FaultOfKept(uint32_t position) const {
+  if (!keeper_) return Status::Ok();
+  if (lacking_) return context_->no_response;
+  if (position >= chains_.size()) return Status::Ok();
+  for (uint32_t i = chains_[position]; i != kNone; i = single_[i].next) {
+    if (!single_[i].status.ok() && Kept(single_[i].tensor.index)) return single_[i].status;
+  }
+  return Status::Ok();
+}
+
 bool RunOutputs::TakeKept(uint32_t position, OutputTensor* tensor, BlockRef* block) {
   if (position >= chains_.size()) return false;
   for (uint32_t* link = &chains_[position]; *link != kNone; link = &single_[*link].next) {

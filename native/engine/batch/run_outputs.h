@@ -79,6 +79,8 @@ class RunOutputs {
   // outputs' memory go to `blocks`.
   void Drop(uint32_t position, std::vector<BlockRef>* blocks);
   void DropAll(std::vector<BlockRef>* blocks);
+  // Why an output that was declared for request `position` alone cannot be kept. OK: each can.
+  Status FaultOfKept(uint32_t position) const;
   // Takes an output that was declared for request `position` alone and is kept, without allocating.
   // `tensor.block` is `block`, which keeps its data alive. False: none is left.
   bool TakeKept(uint32_t position, OutputTensor* tensor, BlockRef* block);

@@ -38,7 +38,7 @@ import type { Explanation } from '../../api/explanation.js';
 import type { Explainer } from '../reports/explainer.js';
 import { statisticsOf } from '../reports/statistics.js';
 import { StreamIterator } from '../requests/stream-iterator.js';
-import type { WantedOutputs } from '../requests/wanted-outputs.js';
+import { keptOutputs, type WantedOutputs } from '../requests/wanted-outputs.js';
 
 /** How many items `map` has in flight if it is not known how many keep the model busy. */
 const unknownConcurrency = 64;
@@ -410,12 +410,13 @@ export class ModelHandle implements Model {
       name: key.name,
       load: () => (this.#sleeps ? lazy.wake(key) : undefined),
     });
-    return holdRequest({ key, lazy, connection, queue: this.#waiting }, inputs, options, waiter, (kept) => {
+    const later = { ...options, outputs: keptOutputs(options.outputs) };
+    return holdRequest({ key, lazy, connection, queue: this.#waiting }, inputs, later, waiter, (kept) => {
       if (!isStreamWaiter(waiter)) {
-        this.sendChecked(kept, options, waiter, origin);
+        this.sendChecked(kept, later, waiter, origin);
         return;
       }
-      const sent = this.#sendStream(kept, options, waiter, origin);
+      const sent = this.#sendStream(kept, later, waiter, origin);
       if (sent !== undefined) waiter.moved(sent);
     });
   }

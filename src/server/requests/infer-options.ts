@@ -136,11 +136,14 @@ export function checkInferOptions(
 ): CheckedOptions {
   // Most options are plain objects, and to ask first what else they might be costs a tenth of a small request.
   const prototype: unknown = Object.getPrototypeOf(options);
+  const isPlainObject =
+    (prototype === Object.prototype || prototype === null) &&
+    typeof options === 'object' &&
+    !Array.isArray(options);
   // What a class inherits is not among the keys of its objects. The cast: the values are checked below.
-  const own =
-    prototype === Object.prototype || prototype === null
-      ? options
-      : (readOptions<InferOptions>(options, inferKeys, 'infer options', whyRefused) as InferOptions);
+  const own = isPlainObject
+    ? options
+    : (readOptions<InferOptions>(options, inferKeys, 'infer options', whyRefused) as InferOptions);
   let id: InferOptions['id'] | null;
   let outputs: InferOptions['outputs'] | null;
   let ownOutputs: InferOptions['ownOutputs'] | null;

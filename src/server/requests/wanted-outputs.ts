@@ -21,6 +21,18 @@ export interface WantedOutputs {
 /** The most entries of a list of outputs that is read. */
 export const mostNamed: number = 2 ** 16;
 
+/**
+ * The option `outputs` of a request that is sent later, when the caller may have changed the list. One that is refused anyway is left
+ * as it is.
+ */
+export function keptOutputs(outputs: InferOptions['outputs']): InferOptions['outputs'] {
+  if (!Array.isArray(outputs) || outputs.length > mostNamed) return outputs;
+  const entries: NonNullable<InferOptions['outputs']> = outputs;
+  return Array.from(entries, (entry) =>
+    typeof entry === 'object' && (entry as unknown) !== null ? { ...entry } : entry,
+  );
+}
+
 const allOutputs: WantedOutputs = Object.freeze({ indices: undefined, classes: [] });
 
 /** Reads the `outputs` and `into` options of requests to one version. */

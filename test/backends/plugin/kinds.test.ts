@@ -123,6 +123,8 @@ test('a request that is run again finds the state that its last run has left', {
   assert.deepEqual(await Promise.all([add(7n, 2, { start: true }), add(8n, 6, { start: true })]), [2, 6]);
   assert.deepEqual(await Promise.all([add(7n, 1000), add(8n, 1000)]), [5, 10]);
   assert.deepEqual(await Promise.all([add(7n, 1), add(8n, -1)]), [6, 9]);
+  // A state that cannot be kept fails the request, which would be run again with one that is too old.
+  await assert.rejects(add(7n, 1001), { code: 'INTERNAL', message: /output 'sum_out'.*8 bytes/ });
   assert.deepEqual(await Promise.all([add(7n, 1000, { end: true }), add(8n, 1, { end: true })]), [10, 11]);
 });
 

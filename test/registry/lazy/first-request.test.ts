@@ -56,14 +56,16 @@ test('requests that come meanwhile wait for the same load, and are answered in t
   const server = await given(t, { add: model });
   const answered: number[] = [];
   const x = row();
+  const outputs = ['y'];
   const requests = Array.from({ length: 50 }, (_, i) =>
-    server.infer('add', { x }).then((result) => {
+    server.infer('add', { x }, { outputs }).then((result) => {
       answered.push(i);
       return floats(result);
     }),
   );
-  // The inputs were copied at the call.
+  // The inputs and options were copied at the call.
   x.fill(-1);
+  outputs[0] = 'none';
   await until(() => begun() === 1);
   assert.match(server.index()[0]?.reason ?? '', /^lazy: being loaded$/);
   assert.equal(server.ready, true);

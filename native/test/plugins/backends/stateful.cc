@@ -16,6 +16,7 @@ using namespace tritonts::plugin;
 namespace {
 
 constexpr int32_t kCounts = 1000;
+constexpr int32_t kSpoils = 1001;
 
 Error Number(TRITONBACKEND_Request* request, const char* name, int32_t* number) {
   Tensor tensor;
@@ -56,8 +57,9 @@ Error AppendWanted(TRITONBACKEND_Request* request, std::string* names) {
   return nullptr;
 }
 
-// Makes the state of a request, and has the engine keep it if `update` says so.
-Error SetState(TRITONBACKEND_Request* request, int32_t sum, bool update) {
+// Makes the state of a request, in a buffer of `bytes`, and has the engine keep it if `update` says
+// so.
+Error SetState(TRITONBACKEND_Request* request, int32_t sum, uint64_t bytes, bool update) {
   const int64_t shape[] = {1, 1};
   TRITONBACKEND_State* state = nullptr;
   RETURN_IF_ERROR(
@@ -65,16 +67,16 @@ Error SetState(TRITONBACKEND_Request* request, int32_t sum, bool update) {
   void* place = nullptr;
   TRITONSERVER_MemoryType kind = TRITONSERVER_MEMORY_CPU;
   int64_t device = 0;
-  RETURN_IF_ERROR(TRITONBACKEND_StateBuffer(state, &place, sizeof(sum), &kind, &device));
+  RETURN_IF_ERROR(TRITONBACKEND_StateBuffer(state, &place, bytes, &kind, &device));
   TRITONSERVER_BufferAttributes* attributes = nullptr;
   RETURN_IF_ERROR(TRITONBACKEND_StateBufferAttributes(state, &attributes));
   size_t size = 0;
   RETURN_IF_ERROR(TRITONSERVER_BufferAttributesByteSize(attributes, &size));
-  if (size != sizeof(sum)) return Fail("the state has " + std::to_string(size) + " bytes");
+  if (size != bytes) return Fail("the state has " + std::to_string(size) + " bytes");
   std::memcpy(place, &sum, sizeof(sum));
   // Its buffer is its own: asked for again, it is the same.
   void* again = nullptr;
-  RETURN_IF_ERROR(TRITONBACKEND_StateBuffer(state, &again, sizeof(sum), &kind, &device));
+  RETURN_IF_ERROR(TRITONBACKEND_StateBuffer(state, &again, bytes, &kind, &device));
   if (again != place) return Fail("the state has another buffer than before");
   return update ? TRITONBACKEND_StateUpdate(state) : nullptr;
 }
@@ -85,8 +87,9 @@ Error Add(TRITONBACKEND_Request* request, int32_t* sum, bool* again) {
   RETURN_IF_ERROR(Number(request, "x", &x));
   RETURN_IF_ERROR(Number(request, "sum_in", sum));
   *sum += x == kCounts ? 1 : x;
-  RETURN_IF_ERROR(SetState(request, *sum, x >= 0));
-  *again = x == kCounts && *sum % 5 != 0;
+  const uint64_t bytes = x == kSpoils ? 2 * sizeof(*sum) : sizeof(*sum);
+  RETURN_IF_ERROR(SetState(request, *sum, bytes, x >= 0));
+  *again = x == kSpoils || (x == kCounts && *sum % 5 != 0);
   return nullptr;
 }
 

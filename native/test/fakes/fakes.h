@@ -2,9 +2,16 @@
 // management library before any real ones.
 #pragma once
 
+#include <unistd.h>
+
 #include <cstdlib>
+#include <deque>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
+
+extern char** environ;  // no header of macOS declares it
 
 namespace tritonts::test {
 
@@ -36,20 +43,29 @@ inline std::string PlainLibrary() {
   return TRITONTS_FAKES "/libfakeplain.so";
 }
 
+// Sets an environment variable, or removes it. Threads of fakes read variables meanwhile, and
+// setenv may free what they read. So nothing is freed here, and the new list takes the place of the
+// old one at once. Called by the main thread.
+inline void SetVariable(const std::string& name, const std::optional<std::string>& value) {
+  static std::deque<std::string> texts;
+  static std::deque<std::vector<char*>> lists;
+  std::vector<char*>& list = lists.emplace_back();
+  for (char** one = environ; *one; one++) {
+    if (std::string_view(*one).substr(0, name.size() + 1) != name + "=") list.push_back(*one);
+  }
+  if (value) list.push_back(texts.emplace_back(name + "=" + *value).data());
+  list.push_back(nullptr);
+  environ = list.data();
+}
+
 // Sets an environment variable, and restores it in the destructor.
 class ScopedVariable {
  public:
   ScopedVariable(const char* name, const std::string& value) : name_(name) {
     if (const char* before = std::getenv(name)) before_ = before;
-    setenv(name, value.c_str(), 1);
+    SetVariable(name_, value);
   }
-  ~ScopedVariable() {
-    if (before_) {
-      setenv(name_, before_->c_str(), 1);
-    } else {
-      unsetenv(name_);
-    }
-  }
+  ~ScopedVariable() { SetVariable(name_, before_); }
   ScopedVariable(const ScopedVariable&) = delete;
   ScopedVariable& operator=(const ScopedVariable&) = delete;
 

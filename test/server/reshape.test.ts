@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import type { RepositoryModel } from '../support/repository.js';
 import { graph } from '../support/onnx/graph.js';
@@ -125,6 +126,6 @@ for (const [what, input, field, message] of refused) {
     assert.equal(error.model, 'm');
     assert.match(error.message, message);
     assert.deepEqual([error.location?.field, error.location?.line], [field, 2]);
-    assert.match(error.location?.file ?? '', /m\/config\.pbtxt$/);
+    assert.ok(error.location?.file?.endsWith(join('m', 'config.pbtxt')), error.location?.file);
   });
 }

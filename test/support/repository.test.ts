@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { readFile, readdir } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, sep } from 'node:path';
 import { suite, test } from 'node:test';
 import { temporaryFolder, writeRepository } from './repository.js';
 
@@ -17,7 +17,8 @@ test('writeRepository lays out configs, versions and further files', async (t) =
     },
     b: {},
   });
-  assert.deepEqual((await readdir(folder, { recursive: true })).toSorted(), [
+  const found = await readdir(folder, { recursive: true });
+  assert.deepEqual(found.map((path) => path.replaceAll(sep, '/')).toSorted(), [
     'a',
     'a/1',
     'a/1/model.onnx',

@@ -126,6 +126,6 @@ for (const [what, input, field, message] of refused) {
     assert.equal(error.model, 'm');
     assert.match(error.message, message);
     assert.deepEqual([error.location?.field, error.location?.line], [field, 2]);
-    assert.ok(error.location?.file?.endsWith(join('m', 'config.pbtxt')), error.location?.file);
+    assert.ok(error.location?.file.endsWith(join('m', 'config.pbtxt')), error.location?.file);
   });
 }

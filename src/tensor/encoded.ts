@@ -31,14 +31,14 @@ export class EncodedInputs {
    */
   byLength = false;
 
-  readonly #onlyBytes: number;
+  readonly #elementBytes: number;
 
   /**
    * @param count - How many inputs the model has.
-   * @param onlyBytes - The size of an element in bytes, for {@link setOnly}.
+   * @param elementBytes - The size of an element of the only input in bytes, for {@link setOnly}.
    */
-  constructor(count: number, onlyBytes = 0) {
-    this.#onlyBytes = onlyBytes;
+  constructor(count: number, elementBytes = 0) {
+    this.#elementBytes = elementBytes;
     for (let i = 0; i < count; i++) {
       this.shapes.push(undefined);
       this.data.push(undefined);
@@ -56,7 +56,7 @@ export class EncodedInputs {
   /** Sets the only input to an array that can be copied unconverted, and has these dims. */
   setOnly(shape: readonly number[], data: WireArray): void {
     // The array is not asked again: another thread may have made it longer since its shape was found.
-    let bytes = this.#onlyBytes;
+    let bytes = this.#elementBytes;
     for (let i = 0; i < shape.length; i++) bytes *= shape[i] ?? 0;
     this.set(0, shape, data, bytes);
   }

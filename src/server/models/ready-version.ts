@@ -91,8 +91,8 @@ export class ReadyVersion implements DispatchTarget {
   readonly #rowsInValues: readonly (string | undefined)[];
   /** Whether a request's inputs are more than encoded: reshaped, or their values compared. */
   readonly #adjusts: boolean;
-  /** Whether the only input is of strings. */
-  readonly #onlyBytes: boolean;
+  /** Whether there is one input, whose shape tells its size. That of strings does not. */
+  readonly #shapeTells: boolean;
   /** The inputs whose first dim is the batch. */
   readonly #tellRows: readonly number[];
   /** By input: the model's dims, with -1 for the batch. */
@@ -155,7 +155,7 @@ export class ReadyVersion implements DispatchTarget {
       hasRowsInValues(config, input) ? input.name : undefined,
     );
     this.#adjusts = [...this.#reshapes, ...this.#rowsInValues].some((one) => one !== undefined);
-    this.#onlyBytes = this.inputs[0]?.datatype === 'BYTES';
+    this.#shapeTells = this.inputs.length === 1 && this.inputs[0]?.datatype !== 'BYTES';
     this.#tellRows = [...config.input.keys()].filter((i) => this.#rowsInValues[i] === undefined);
     // The engine compares the values of requests that it batches, and those of a group have one key.
     this.mostRoom = this.#tellRows.length < config.input.length ? 1 : mostRoom;
@@ -215,7 +215,7 @@ export class ReadyVersion implements DispatchTarget {
     const value = encoder.readOnly(inputs);
     const shape = encoder.shapeOf(value);
     if (shape === undefined) {
-      this.#sendOnly(connection, encoder.encodeValue(value), request, waiter, origin);
+      this.#sendEncoded(connection, encoder.encodeValue(value), request, waiter, origin);
       return;
     }
     // It has a shape, so its class is the input's.
@@ -227,20 +227,6 @@ export class ReadyVersion implements DispatchTarget {
     connection.send(this, encoder.encoded, request, waiter, origin, shape, data);
   }
 
-  /** Sends a request with one input, which is encoded. Its shape may be the very array of the last request's. */
-  #sendOnly(
-    connection: EngineConnection,
-    encoded: EncodedInputs,
-    request: DispatchRequest,
-    waiter: Waiter<unknown>,
-    origin: Origin,
-  ): void {
-    const asked = inRegions(request, encoded, connection);
-    // For strings, equal shapes do not imply equal sizes.
-    if (this.#onlyBytes) connection.send(this, encoded, asked, waiter, origin);
-    else connection.send(this, encoded, asked, waiter, origin, encoded.shapes[0], encoded.data[0]);
-  }
-
   #sendEncoded(
     connection: EngineConnection,
     encoded: EncodedInputs,
@@ -248,7 +234,11 @@ export class ReadyVersion implements DispatchTarget {
     waiter: Waiter<unknown>,
     origin: Origin,
   ): void {
-    connection.send(this, encoded, inRegions(request, encoded, connection), waiter, origin);
+    const asked = inRegions(request, encoded, connection);
+    // The shape may be the very array of the last request's.
+    if (this.#shapeTells)
+      connection.send(this, encoded, asked, waiter, origin, encoded.shapes[0], encoded.data[0]);
+    else connection.send(this, encoded, asked, waiter, origin);
   }
 
   rowsOf({ shapes }: EncodedInputs): number {

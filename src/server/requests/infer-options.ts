@@ -97,7 +97,7 @@ export class SharedOptions {
   }
 
   /** Those with this signal alone, of this tick; undefined: there are none. */
-  findSignalled(signal: StopSignal | null): CheckedOptions | undefined {
+  findSignalled(signal: StopSignal): CheckedOptions | undefined {
     const last = this.#signalled;
     return last?.request.signal === signal ? last : undefined;
   }
@@ -156,9 +156,7 @@ export function checkInferOptions(
   let parameters: InferOptions['parameters'] | null;
   let given: InferOptions['sequence'] | null;
   // Only those that are there are read: each of the others would be looked for, in objects of many kinds.
-  let keys = 0;
   for (const key in own) {
-    keys++;
     switch (key) {
       case 'id':
         ({ id } = own);
@@ -196,11 +194,6 @@ export function checkInferOptions(
       default:
         checkKeys(own, inferKeys, 'infer options', whyRefused);
     }
-  }
-  // The same as below, for most of them.
-  if (keys === 1 && ownSignal !== undefined && caller === undefined && mark === undefined) {
-    const known = shared.findSignalled(ownSignal);
-    if (known !== undefined) return known;
   }
   // One that is null is left out.
   id ??= '';

@@ -60,21 +60,23 @@ test('a request with a wrong tensor is refused before the plug-in', { skip }, as
   assert.equal(error.code, 'INVALID_ARG');
 });
 
+/** A model that adds to the state of its sequence. */
+const sums = (more = ''): ReturnType<typeof pluginModel> =>
+  pluginModel('stateful', {
+    batching: false,
+    inputs: [{ name: 'x', ...one }],
+    outputs: [
+      { name: 'y', ...one },
+      { name: 'told', datatype: 'BYTES', dims: [1] },
+    ],
+    more: `sequence_batching { direct { } ${more} state [ { input_name: "sum_in" output_name: "sum_out" data_type: TYPE_INT32
+      dims: [ 1 ] initial_state { name: "zero" data_type: TYPE_INT32 dims: [ 1 ] zero_data: true } } ] }`,
+    instances: 1,
+  });
+
 // The second sequence has slot 1. Where the first one has no request, slot 0 is a null row, which wants no output.
 test('a sequence has its state, which a plug-in reads and replaces', { skip }, async (t) => {
-  const server = await serving(t, {
-    sums: pluginModel('stateful', {
-      batching: false,
-      inputs: [{ name: 'x', ...one }],
-      outputs: [
-        { name: 'y', ...one },
-        { name: 'told', datatype: 'BYTES', dims: [1] },
-      ],
-      more: `sequence_batching { direct { } state [ { input_name: "sum_in" output_name: "sum_out" data_type: TYPE_INT32
-        dims: [ 1 ] initial_state { name: "zero" data_type: TYPE_INT32 dims: [ 1 ] zero_data: true } } ] }`,
-      instances: 1,
-    }),
-  });
+  const server = await serving(t, { sums: sums() });
   const add = async (
     id: bigint | string,
     x: number,
@@ -95,19 +97,7 @@ test('a sequence has its state, which a plug-in reads and replaces', { skip }, a
 
 // The plug-in counts one up in each run, until the sum is a multiple of 5.
 test('a request that is run again finds the state that its last run has left', { skip }, async (t) => {
-  const server = await serving(t, {
-    sums: pluginModel('stateful', {
-      batching: false,
-      inputs: [{ name: 'x', ...one }],
-      outputs: [
-        { name: 'y', ...one },
-        { name: 'told', datatype: 'BYTES', dims: [1] },
-      ],
-      more: `sequence_batching { direct { } iterative_sequence: true state [ { input_name: "sum_in" output_name: "sum_out"
-        data_type: TYPE_INT32 dims: [ 1 ] initial_state { name: "zero" data_type: TYPE_INT32 dims: [ 1 ] zero_data: true } } ] }`,
-      instances: 1,
-    }),
-  });
+  const server = await serving(t, { sums: sums('iterative_sequence: true') });
   const add = async (
     id: bigint,
     x: number,
